@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cpkg.objects.dumps_loads import dumps, loads
     from cpkg.objects.files import dump, load
     from cpkg.zstd import compress, decompress
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 _SUBMODULES = ("archive", "dask", "errors", "integrations", "msgpack", "records", "typed", "zstandard", "zstd")
 
@@ -84,13 +84,13 @@ _LAZY = {
 def __getattr__(name: str) -> Named:
     if name not in __all__ and name not in _SUBMODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from purepy._lazy import imported
+    from purepy.base.lazy import imported
 
     if name == "dask":
         return _dask()
     if name in _SUBMODULES:
         return imported(f"cpkg.{name}")
-    source = imported(_LAZY.get(name, "purepy.errors"))
+    source = imported(_LAZY.get(name, "purepy.base.errors"))
     if name in ("dumps", "loads"):
         source = source.chosen_codecs()  # the compiled module may have them
     value = getattr(source, name)
@@ -100,7 +100,7 @@ def __getattr__(name: str) -> Named:
 
 def _dask() -> object:
     """Import `cpkg.dask`; without Dask an AttributeError, because completion and `inspect` pass over nothing else."""
-    from purepy._lazy import imported
+    from purepy.base.lazy import imported
 
     try:
         return imported("cpkg.dask")

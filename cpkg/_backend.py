@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 
-from purepy._lazy import Later, imported
+from purepy.base.lazy import Later, imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from cpkg._backend_protocols import MsgpackBackend, ZstdBackend
     from cpkg._build_info import Built
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 POLICIES = ("auto", "native", "dlopen", "stdlib", "pure")
 

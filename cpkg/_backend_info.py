@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cpkg import _backend
 from cpkg._backend import MODULES, Choice, choose, load
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 
 
 @dataclass(frozen=True)

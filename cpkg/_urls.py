@@ -8,7 +8,7 @@ import errno
 import os
 import re
 
-from purepy._writing import write_all
+from purepy.base.writing import write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
     from typing_extensions import TypeGuard
 
-    from purepy._types import Bytes, File
+    from purepy.base.types import Bytes, File
 
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 

@@ -7,21 +7,21 @@ Drop-ins have them under the names of what they replace, too (`cpkg.msgpack.OutO
 
 from __future__ import annotations
 
-from purepy.errors import ArchiveError as ArchiveError
-from purepy.errors import ArchiveLimitError as ArchiveLimitError
-from purepy.errors import BufferFull as BufferFull
-from purepy.errors import CodecError as CodecError
-from purepy.errors import ExtraData as ExtraData
-from purepy.errors import FormatError as FormatError
-from purepy.errors import LimitError as LimitError
-from purepy.errors import OutOfData as OutOfData
-from purepy.errors import SeekableFormatError as SeekableFormatError
-from purepy.errors import StackError as StackError
-from purepy.errors import TruncatedError as TruncatedError
-from purepy.errors import UnpackException as UnpackException
-from purepy.errors import UnsafeEntryError as UnsafeEntryError
-from purepy.errors import ZstdError as ZstdError
-from purepy.errors import ZstdLimitError as ZstdLimitError
+from purepy.base.errors import ArchiveError as ArchiveError
+from purepy.base.errors import ArchiveLimitError as ArchiveLimitError
+from purepy.base.errors import BufferFull as BufferFull
+from purepy.base.errors import CodecError as CodecError
+from purepy.base.errors import ExtraData as ExtraData
+from purepy.base.errors import FormatError as FormatError
+from purepy.base.errors import LimitError as LimitError
+from purepy.base.errors import OutOfData as OutOfData
+from purepy.base.errors import SeekableFormatError as SeekableFormatError
+from purepy.base.errors import StackError as StackError
+from purepy.base.errors import TruncatedError as TruncatedError
+from purepy.base.errors import UnpackException as UnpackException
+from purepy.base.errors import UnsafeEntryError as UnsafeEntryError
+from purepy.base.errors import ZstdError as ZstdError
+from purepy.base.errors import ZstdLimitError as ZstdLimitError
 
 __all__ = [
     "ArchiveError",

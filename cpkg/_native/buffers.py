@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-from purepy._buffers import as_bytes, view_of
+from purepy.base.buffers import as_bytes, view_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

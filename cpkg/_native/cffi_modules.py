@@ -12,11 +12,11 @@ from __future__ import annotations
 import sys
 from _thread import allocate_lock
 
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 _lock = allocate_lock()
 

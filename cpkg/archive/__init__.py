@@ -11,7 +11,7 @@ from cpkg.archive._create import create
 from cpkg.archive._extract import extract
 from cpkg.archive._listing import entries, verify
 from cpkg.archive._result import ArchiveWarning, Problem, Summary
-from purepy.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
+from purepy.base.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
 from purepy.tar.entry import Entry
 
 __all__ = [

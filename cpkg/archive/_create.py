@@ -21,8 +21,8 @@ from cpkg.archive._descriptors import frames_ahead, thread_count_within
 from cpkg.archive._frame import CompressedFrame
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select
-from purepy._writing import write_all
-from purepy.crew import mapped
+from purepy.base.crew import mapped
+from purepy.base.writing import write_all
 from purepy.tar.encode import END
 from purepy.tar.entry import Entry
 from purepy.tar.members import Members
@@ -31,7 +31,7 @@ from purepy.zstd.seekable.table import SeekTable
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from purepy._types import Bytes
+    from purepy.base.types import Bytes
 
 _HELD_BACK = 4
 _DESCRIPTORS: Final = 8

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from typing import Final, NamedTuple
 
-from purepy._cores import thread_count
+from purepy.base.cores import thread_count
 
 _PER_BATCH: Final = 64
 _DEPTH: Final = 256

@@ -17,12 +17,12 @@ from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames
 from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
-from purepy._cores import thread_count
-from purepy._reading import read_some
-from purepy.crew import Crew, Stopped
+from purepy.base.cores import thread_count
+from purepy.base.crew import Crew, Stopped
+from purepy.base.descriptors import Descriptor
+from purepy.base.reading import read_some
 from purepy.tar.entry import Entry
 from purepy.zstd.format.splitter import FrameSplitter
-from purepy.zstd.threads.positions import Descriptor
 
 
 @contextlib.contextmanager

@@ -7,9 +7,9 @@ import io
 from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, NamedTuple
 
-from purepy import _system
-from purepy._reading import read_full
-from purepy.errors import SeekableFormatError, ZstdError
+from purepy.base import system
+from purepy.base.errors import SeekableFormatError, ZstdError
+from purepy.base.reading import read_full
 from purepy.tar import members
 from purepy.tar.members import Members
 from purepy.zstd.format.header import read_header
@@ -19,7 +19,7 @@ from purepy.zstd.format.splitter import WHOLE_CONTENT_MAX, WHOLE_SIZE_MAX, Whole
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 if TYPE_CHECKING:
-    from purepy._types import File
+    from purepy.base.types import File
 
 
 class IndexedFrame(NamedTuple):
@@ -66,7 +66,7 @@ class IndexedFrames:
     def _read(self, size: int, offset: int) -> bytes:
         """Read from the file: of a local one in any thread, else in that of the caller."""
         if self._is_local:
-            return _system.pread(self._file.fileno(), size, offset)
+            return system.pread(self._file.fileno(), size, offset)
         self._file.seek(offset)
         return read_full(self._file, size)
 

@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 
 from cpkg.archive._indexed_frames import IndexedFrame, IndexedFrames
 from cpkg.archive._settings import ContentLimit
-from purepy.crew import Call, Crew
-from purepy.errors import ArchiveLimitError
+from purepy.base.crew import Call, Crew
+from purepy.base.errors import ArchiveLimitError
 from purepy.tar.reader import Content
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 

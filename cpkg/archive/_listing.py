@@ -10,7 +10,7 @@ from cpkg.archive import _c_or_python
 from cpkg.archive._extract import opened_archive
 from cpkg.archive._result import Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, member_patterns, pattern_list
-from purepy._cores import thread_count
+from purepy.base.cores import thread_count
 from purepy.tar import patterns
 from purepy.tar.entry import Entry
 from purepy.tar.reader import TarReader

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Union
 
 from cpkg.archive._result import Problem, Problems
-from purepy import _system
+from purepy.base import system
 from purepy.tar import names, patterns
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.decode import NUMBER_MAX, SECONDS_MAX
@@ -207,9 +207,9 @@ class ExtractSettings:
         self.numeric_owner = numeric_owner
         self.select = select
         self.on_entry = on_entry
-        self.owns = filter != names.DATA and _system.is_root()
+        self.owns = filter != names.DATA and system.is_root()
         """Whether files get their owners."""
-        self.spellings = Spellings() if _system.IS_WINDOWS else None
+        self.spellings = Spellings() if system.IS_WINDOWS else None
         """What keeps names apart that are one to the system."""
 
     def is_wanted(self, name: str) -> bool:

@@ -18,7 +18,7 @@ from cpkg.cli.fitting import HEAD, counted, is_tar
 from cpkg.cli.inout import shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import LEVEL, PATH, Commands, Failure, not_empty, parse_size
-from purepy.errors import CodecError, LimitError
+from purepy.base.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
 from purepy.tar.patterns import matcher
 from purepy.zstd.format.rules import is_frame

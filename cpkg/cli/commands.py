@@ -26,11 +26,11 @@ from cpkg.cli.plain import backend_lines, version_line
 from cpkg.cli.progress import Bar, rounds
 from cpkg.cli.shell import AS_JSON, LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from cpkg.cli.standard_streams import open_standard_streams, when_terminated
-from purepy.errors import CodecError, ExtraData, LimitError, ZstdError
+from purepy.base.errors import CodecError, ExtraData, LimitError, ZstdError
 from purepy.zstd.format.scanner import Frame
 
 if TYPE_CHECKING:
-    from purepy._types import File
+    from purepy.base.types import File
 
 F = TypeVar("F", bound=Callable[..., object])
 

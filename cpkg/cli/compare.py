@@ -15,8 +15,8 @@ from typing import Final, NamedTuple
 
 from cpkg import _backend
 from cpkg.objects import dumps_loads
-from purepy._jit import JIT
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
+from purepy.base.pypy import JIT
 
 ROUNDS: Final = 5
 _LONGEST_WARM_UP: Final = 10

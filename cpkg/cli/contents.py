@@ -14,7 +14,7 @@ from typing import BinaryIO, Final
 from cpkg import _backend
 from cpkg.cli.fitting import TAR, counted, following, is_tar, other_format
 from cpkg.records.format import FILE as RECORD_FILE
-from purepy.errors import CodecError, ZstdError
+from purepy.base.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG
 from purepy.zstd.format.rules import MAGIC, is_frame

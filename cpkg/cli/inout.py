@@ -23,12 +23,12 @@ from cpkg._urls import is_url
 from cpkg.cli.json_text import LINES_SUFFIXES
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Failure
-from purepy._reading import read_some
-from purepy._writing import write_all
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.reading import read_some
+from purepy.base.writing import write_all
 
 if TYPE_CHECKING:
-    from purepy._types import Bytes
+    from purepy.base.types import Bytes
 
 _CHUNK: Final = 1 << 20
 _COMPRESSED: Final = (".zst", ".gz")

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, NoReturn, Protocol
 
 from cpkg.cli.json_strict import HUGE_FLOAT, DuplicateKeyError, RefusedError, find_duplicate, strict_scanners
 from cpkg.cli.json_text import TOKEN, JSONError, find_unpackable
-from purepy._reading import read_some
+from purepy.base.reading import read_some
 
 _WINDOW: Final = 1 << 20
 _LARGE_WINDOW: Final = 16 << 20

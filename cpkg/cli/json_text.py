@@ -15,11 +15,11 @@ import uuid
 from typing import TYPE_CHECKING
 
 from cpkg.objects import dumps_loads
-from purepy.errors import LimitError
+from purepy.base.errors import LimitError
 from purepy.msgpack.ext import ExtType, Timestamp
 
 if TYPE_CHECKING:
-    from purepy._types import Keywords
+    from purepy.base.types import Keywords
 
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 

@@ -11,7 +11,7 @@ from cpkg.objects import dumps_loads
 from purepy.msgpack.plain_writer import array_header
 
 if TYPE_CHECKING:
-    from purepy._types import Bytes, Value
+    from purepy.base.types import Bytes, Value
 
 _LONGEST_HEADER: Final = 5
 

@@ -20,13 +20,13 @@ from cpkg.cli.inout import text_name
 from cpkg.cli.json_input import JSONReader
 from cpkg.cli.json_text import JSONError
 from cpkg.cli.shell import Failure
-from purepy._writing import write_all
+from purepy.base.writing import write_all
 from purepy.zstd.format.rules import is_frame
 
 if TYPE_CHECKING:
     import pyarrow.parquet
 
-    from purepy._types import File, Keywords, Named
+    from purepy.base.types import File, Keywords, Named
 
 SUFFIXES: Final = {
     ".rec": "records",

@@ -24,7 +24,7 @@ from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, QUIET, Commands, Failure, not_empty, parse_size
 
 if TYPE_CHECKING:
-    from purepy._types import File, Keywords
+    from purepy.base.types import File, Keywords
 
 _STDOUT: Final = "standard output"
 

@@ -15,7 +15,7 @@ import click
 
 from cpkg.cli.standard_streams import SIGPIPE, discard
 from cpkg.objects.dumps_loads import LEVEL as DEFAULT_LEVEL
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 PATH: Final = click.Path(readable=False)

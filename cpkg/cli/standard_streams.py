@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, NoReturn
 
-    from purepy._types import File
+    from purepy.base.types import File
 
 SIGPIPE: int = getattr(signal, "SIGPIPE", 13)  # Windows has none
 

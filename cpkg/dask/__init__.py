@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Union
 
 from cpkg import records
-from cpkg._new_files import replacing
 from cpkg._urls import filesystem, is_url
 from cpkg.records.opening import SUFFIX as _SUFFIX
+from purepy.base.new_files import replacing
 
 try:
     import dask

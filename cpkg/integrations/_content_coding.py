@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from cpkg import zstd
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import WINDOW_TOO_LARGE
 
 CODING: Final = "zstd"

@@ -18,7 +18,7 @@ from typing import Any, Callable
 
 from cpkg import zstd
 from cpkg.integrations import _content_coding as coding
-from purepy.errors import CodecError, LimitError
+from purepy.base.errors import CodecError, LimitError
 
 __all__ = ["ZstdMiddleware"]
 

@@ -26,7 +26,7 @@ except ImportError as exc:
 from cpkg import zstd
 from cpkg.integrations import _content_coding as coding
 from cpkg.integrations import _messages
-from purepy.errors import CodecError, LimitError
+from purepy.base.errors import CodecError, LimitError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

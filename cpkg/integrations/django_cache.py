@@ -29,7 +29,7 @@ from typing import Any, ClassVar, Literal
 import cpkg
 from cpkg import zstd
 from cpkg.integrations._messages import MAX_SIZE
-from purepy.errors import CodecError, LimitError, ZstdError
+from purepy.base.errors import CodecError, LimitError, ZstdError
 from purepy.zstd.format.rules import is_frame
 
 __all__ = ["EntryError", "MsgpackSerializer", "ZstdCompressor"]

@@ -23,7 +23,7 @@ except ImportError as exc:
 from cpkg.integrations import _messages
 from cpkg.integrations._content_coding import MAX_REQUEST_SIZE
 from cpkg.integrations.asgi import ZstdMiddleware
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 
 __all__ = ["MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
 

@@ -22,7 +22,7 @@ The documentation of each name is on the name itself.
 from __future__ import annotations
 
 from cpkg._backend import choose
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 from purepy.msgpack import interface
 from purepy.msgpack.interface import *  # noqa: F403
 
@@ -31,7 +31,7 @@ TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as
 if TYPE_CHECKING:
     from cpkg.msgpack import exceptions as exceptions
     from cpkg.msgpack import ext as ext
-    from purepy._types import Named
+    from purepy.base.types import Named
 
     # what a type checker sees is the pure backend: all backends have its signatures
     from purepy.msgpack import (

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from cpkg import _backend
 from cpkg.objects import types_written
-from purepy._lazy import imported
-from purepy.errors import CodecError, FormatError, LimitError, TruncatedError, ZstdLimitError
+from purepy.base.errors import CodecError, FormatError, LimitError, TruncatedError, ZstdLimitError
+from purepy.base.lazy import imported
 from purepy.msgpack.interface import HEAVIEST
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, MAGIC, is_frame
 

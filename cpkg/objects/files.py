@@ -9,7 +9,7 @@ dict makes `load` of a short message more than twice as slow; a test holds them 
 from __future__ import annotations
 
 from cpkg.objects.dumps_loads import LEVEL, MAX_DEPTH, MIN_SIZE, TIMESTAMP, Compress, chosen_codecs
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def dump(
         max_depth=max_depth,
     )
     with imported("cpkg._places").writing(path_or_file) as file:
-        imported("purepy._writing").write_all(file, data)
+        imported("purepy.base.writing").write_all(file, data)
 
 
 def load(
@@ -83,7 +83,7 @@ def load(
     with imported("cpkg._places").reading(path_or_file) as file:
         data = file.read()
     if data is None:
-        raise imported("purepy._reading").no_data()
+        raise imported("purepy.base.reading").no_data()
     return chosen_codecs().loads(
         data,
         max_output_size=max_output_size,

@@ -12,8 +12,8 @@ from __future__ import annotations
 import struct
 import sys
 
-from purepy._lazy import imported
-from purepy.errors import FormatError
+from purepy.base.errors import FormatError
+from purepy.base.lazy import imported
 from purepy.msgpack.ext import ExtType, readable_timestamp
 
 TYPE_CHECKING = False

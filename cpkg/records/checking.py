@@ -10,20 +10,20 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import BinaryIO, Callable, Final, NamedTuple
 
-from cpkg._new_files import replacing
 from cpkg._places import Place
-from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
 from cpkg.records.loading import load, parts
 from cpkg.records.packing import LEVEL, FrameCompressor
+from cpkg.records.positions import Source
 from cpkg.records.sources import open_source, open_target
 from cpkg.records.threads import AHEAD, thread_count
 from cpkg.records.walk import Walk
-from purepy._locks import Lock
-from purepy.crew import mapped
+from purepy.base.crew import mapped
+from purepy.base.locks import Lock
+from purepy.base.new_files import replacing
 
 _ANY: Final[dict[str, object]] = {"max_memory": -1}
 """Frames of any size are checked and copied: nothing becomes an object."""

@@ -9,19 +9,19 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Union
 
 from cpkg import _backend, msgpack, zstd
-from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import Frame, Gap
+from cpkg.records.positions import Source
 from cpkg.records.typed_records import Record, TypedRecords
-from purepy.errors import CodecError, ExtraData, LimitError, StackError, UnpackException, ZstdError
+from purepy.base.errors import CodecError, ExtraData, LimitError, StackError, UnpackException, ZstdError
 from purepy.msgpack.interface import HEAVIEST
 
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CBuffer
     from cpkg._native.msgpack.pypy.rows import Rows
     from cpkg._native.zstd.frame_queue import FrameJob, FrameQueue
-    from purepy._types import Keywords
+    from purepy.base.types import Keywords
 
 Content = Union[bytes, "CBuffer"]
 """The records of a frame, one behind the other; in memory of C where its threads have decompressed it."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 
 
 class RecordsError(CodecError):
@@ -49,4 +49,4 @@ def numbers(first: int | None, count: int | None) -> str:
 
 for _found in list(globals().values()):
     if isinstance(_found, type) and issubclass(_found, RecordsError):
-        _found.__module__ = "cpkg.records"  # as in purepy.errors
+        _found.__module__ = "cpkg.records"  # as in purepy.base.errors

@@ -13,13 +13,13 @@ import zlib
 from array import array
 from typing import Final, NamedTuple
 
-from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.errors import RecordsError
 from cpkg.records.layout import MARKED, Frame, Gap, Layout
+from cpkg.records.positions import Source
 from cpkg.records.sources import Stretch, Tail
 from cpkg.records.walk import Joint, Walk
-from purepy.errors import SeekableFormatError
+from purepy.base.errors import SeekableFormatError
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 _TABLE_HEAD: Final = 8

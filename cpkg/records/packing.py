@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from cpkg._native.cffi_types import CBuffer
     from cpkg._native.zstd.frame_queue import FrameQueue
-    from purepy._types import Keywords
+    from purepy.base.types import Keywords
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 256 << 10

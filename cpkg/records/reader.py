@@ -10,20 +10,20 @@ from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterat
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, Generic, overload
 
-from cpkg._positions import Source
 from cpkg._urls import is_url
 from cpkg.records.decoding import Content, Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.loading import extend, joined, load
+from cpkg.records.positions import Source
 from cpkg.records.reading_ahead import Decoding, OneFrame
 from cpkg.records.sources import WINDOW, Window, open_source
 from cpkg.records.taking import Bunch, bunches, spans
 from cpkg.records.threads import AHEAD, has_threads_of_c, thread_count
 from cpkg.records.typed_records import Record
-from purepy._cores import python_runs_in_parallel
-from purepy._locks import Lock
-from purepy.crew import Crew, mapped
+from purepy.base.cores import python_runs_in_parallel
+from purepy.base.crew import Crew, mapped
+from purepy.base.locks import Lock
 
 if TYPE_CHECKING:
     from cpkg.records.reading_ahead import Prepared

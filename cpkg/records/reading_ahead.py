@@ -7,9 +7,9 @@ import os
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from cpkg._positions import Source
 from cpkg.records.decoding import Decoder, LaidOut, lost
 from cpkg.records.layout import Frame, Gap
+from cpkg.records.positions import Source
 from cpkg.records.taking import Bunch
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from cpkg.records.packing import FRAME_SIZE, LEVEL, FrameCompressor, check_packi
 from cpkg.records.threads import thread_count
 
 if TYPE_CHECKING:
-    from purepy._types import Keywords
+    from purepy.base.types import Keywords
 
 _FSYNC: Final = ("never", "close", "flush")
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2

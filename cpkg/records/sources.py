@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What record files are read from and written to, over `cpkg._places`: its errors as theirs, and reading in advance."""
+"""Open what record files are read from and written to, and read ahead of what is asked for."""
 
 from __future__ import annotations
 
 import io
 from typing import Final
 
-from cpkg import _places
-from cpkg._places import Place
-from cpkg._positions import Source, Target
+from cpkg._places import Place, is_file
+from cpkg._urls import Upload, is_url
 from cpkg.records.errors import LockedError, RecordsError
+from cpkg.records.positions import FileSource, FileTarget, PathSource, PathTarget, Source, Target, UrlSource
 
 _TAIL_SIZE: Final = 1 << 16
 """Read from the end of a URL at first: the index of most files is in it, and a request costs more than bytes."""
@@ -20,17 +20,34 @@ WINDOW: Final = 4 << 20
 
 
 def open_source(place: Place) -> Source:
-    """Open a path, a URL, a descriptor or a file object to read at any position; RecordsError if it cannot seek."""
+    """
+    Open a place to read at any position.
+
+    Raises OSError as `open` does, RecordsError for what cannot seek, ImportError without fsspec, and TypeError for an
+    object that is not a place.
+    """
     try:
-        return _places.open_source(place)
+        if is_file(place, "read"):
+            return FileSource(place)
+        return UrlSource(place) if is_url(place) else PathSource(place)
     except io.UnsupportedOperation as exc:
         raise RecordsError(str(exc)) from None
 
 
-def open_target(place: Place, mode: str) -> Target:
-    """Open a place to write; LockedError if another writer has it, RecordsError for a path of no regular file."""
+def open_target(place: Place, mode: str = "wb") -> Target:
+    """
+    Open a place to write at growing offsets; `mode` is "wb", "xb", "ab" or "rb", the last three for paths alone.
+
+    Raises LockedError if another writer has the file, RecordsError for a path that is not a regular file, OSError,
+    ImportError without fsspec, ValueError for a mode that the place does not have, and TypeError for an object that is
+    not a place.
+    """
     try:
-        return _places.open_target(place, mode)
+        if not is_file(place, "write") and not isinstance(place, int) and not is_url(place):
+            return PathTarget(place, mode)
+        if mode != "wb":
+            raise ValueError(f"mode {mode!r}: only local files, by path, are appended to; URLs are written whole")
+        return FileTarget(Upload(place) if isinstance(place, str) else place)
     except io.UnsupportedOperation as exc:
         raise RecordsError(str(exc)) from None
     except BlockingIOError as exc:

@@ -9,11 +9,11 @@ from operator import index
 from typing import Any
 
 from cpkg._places import Place
-from cpkg._positions import Source
 from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.loading import joined, load, load_index
+from cpkg.records.positions import Source
 from cpkg.records.reader import check_errors
 from cpkg.records.sources import WINDOW, Window, open_source
 from cpkg.records.walk import Walk

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import Final
 
 from cpkg import _backend
-from purepy import _cores
-from purepy._cores import usable_cores
+from purepy.base import cores
+from purepy.base.cores import usable_cores
 
 _MOST: Final = 4
 """More threads than this find no work by default: packing and unpacking take turns."""
@@ -28,7 +28,7 @@ def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST)
     take turns, and where he is faster `alone`. Raises TypeError and ValueError as `checked_threads`.
     """
     if threads is not None:
-        return _cores.thread_count(threads)
+        return cores.thread_count(threads)
     if alone or not _backend.zstd().RELEASES_GIL:
         return 1
     return min(usable_cores(), most)

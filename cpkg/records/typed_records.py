@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic
 
-from purepy._lazy import imported
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
+from purepy.base.lazy import imported
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar

@@ -15,13 +15,13 @@ from contextlib import suppress
 from typing import Final, NamedTuple
 
 from cpkg import zstd
-from cpkg._positions import Source
 from cpkg.records import format as fmt
 from cpkg.records.decoding import read_dictionary
 from cpkg.records.errors import RecordsError
 from cpkg.records.layout import MARKED, Frame, Gap
+from cpkg.records.positions import Source
 from cpkg.records.sources import Stretch, Tail
-from purepy.errors import SeekableFormatError, ZstdError
+from purepy.base.errors import SeekableFormatError, ZstdError
 from purepy.zstd.format.rules import CHECKSUM_FLAG, MAGIC
 from purepy.zstd.format.scanner import frame_extent
 from purepy.zstd.seekable.table import read_seek_table

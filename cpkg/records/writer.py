@@ -10,14 +10,14 @@ from itertools import islice
 from typing import Final
 
 from cpkg import msgpack, zstd
-from cpkg._positions import Target
 from cpkg.records import format as fmt
 from cpkg.records.layout import Frame, Layout
 from cpkg.records.packing import BatchPacker, FrameCompressor, batches
+from cpkg.records.positions import Target
 from cpkg.records.settings import WriterSettings
 from cpkg.records.writing_ahead import encoding
-from purepy._locks import RLock
-from purepy.errors import LimitError, ZstdError
+from purepy.base.errors import LimitError, ZstdError
+from purepy.base.locks import RLock
 
 _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""

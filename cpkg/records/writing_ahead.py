@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from cpkg.records.packing import Encoded, FrameCompressor
 from cpkg.records.threads import has_threads_of_c
-from purepy.crew import Call, Crew
+from purepy.base.crew import Call, Crew
 
 if TYPE_CHECKING:
     from cpkg._native.zstd.frame_queue import FrameJob

@@ -11,7 +11,7 @@ classes say about themselves, `schema` and `inspect` for tools. docs/typed.md sh
 
 from __future__ import annotations
 
-from purepy._lazy import lazy_names
+from purepy.base.lazy import lazy_names
 
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from cpkg.typed.nodes import Node
-    from purepy._types import Value
+    from purepy.base.types import Value
 
 
 def builtins_of(

@@ -14,8 +14,8 @@ from cpkg.typed.inputs import Message, Objects
 from cpkg.typed.nodes import Node, is_default
 from cpkg.typed.readers import PADDING, Mismatch
 from cpkg.typed.walker import Walker
-from purepy._lazy import imported
-from purepy.errors import ExtraData, LimitError
+from purepy.base.errors import ExtraData, LimitError
+from purepy.base.lazy import imported
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
 from purepy.msgpack.interface import HEAVIEST
 from purepy.msgpack.options import as_depth, as_size
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from cpkg._backend_protocols import MsgpackBackend
     from cpkg.typed.nodes import Annotation, Hook
-    from purepy._types import Buffer, Value
+    from purepy.base.types import Buffer, Value
 
 MAX_DEPTH: Final = dumps_loads.MAX_DEPTH
 _ANY_LENGTH: Final = 2**32 - 1

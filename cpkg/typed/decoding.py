@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
 from cpkg.typed.readers import RUNS, SHORTEST_RUN
 from cpkg.typed.source import Source, identifier, packed_key
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 from cpkg.typed.nodes import MISSING, STR, is_default
 from cpkg.typed.source import Names, Source, identifier, packed_key
-from purepy._jit import finish, new_builder, utf8, write_f64
+from purepy.base.pypy import finish, new_builder, utf8, write_f64
 from purepy.msgpack.plain_writer import (
     FIXINT,
     array_header,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Final, Protocol
 
     from cpkg.typed.nodes import Field, Node
-    from purepy._types import Builder, Value
+    from purepy.base.types import Builder, Value
 
     class Cache(Protocol):
         """What a class with fields keeps: its node, and the function that encodes it once there is one."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

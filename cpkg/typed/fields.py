@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     from cpkg.typed.nodes import Annotation, Node
-    from purepy._types import Named
+    from purepy.base.types import Named
 
     Scope: TypeAlias = "dict[object, tuple[object, Scope]]"
     """What type variables stand for, each with the scope of that."""

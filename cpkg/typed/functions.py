@@ -8,7 +8,7 @@ from cpkg.typed.inputs import Message
 from cpkg.typed.readers import HELPERS
 from cpkg.typed.source import Names, identifier, packed_key
 from cpkg.typed.walker import Walker
-from purepy.errors import CodecError, FormatError
+from purepy.base.errors import CodecError, FormatError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

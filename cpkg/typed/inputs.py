@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, NIL, STR
-from purepy.errors import CodecError, FormatError, TruncatedError
+from purepy.base.errors import CodecError, FormatError, TruncatedError
 from purepy.msgpack import formats
 from purepy.msgpack.ext import ExtType, Raw
 from purepy.msgpack.plain_reader import NUMBERS
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-    from purepy._types import Value
+    from purepy.base.types import Value
 
     Place: TypeAlias = Any
     """Where a value is: its offset in a Message, or itself among Objects."""

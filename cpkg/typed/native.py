@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cpkg._backend_protocols import Function
     from cpkg.typed.functions import Functions
     from cpkg.typed.nodes import Checks, Field, Node
-    from purepy._types import Named
+    from purepy.base.types import Named
 
     class Table(Protocol):
         """A TypedTable of C."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-    from purepy._types import Value
+    from purepy.base.types import Value
 
     Annotation: TypeAlias = Any
     """A type as it is written in Python."""

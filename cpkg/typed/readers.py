@@ -13,7 +13,7 @@ import sys
 from array import array
 
 from cpkg.typed.nodes import MISSING
-from purepy._jit import JIT, read_f32, read_f64, read_u16, read_u32
+from purepy.base.pypy import JIT, read_f32, read_f64, read_u16, read_u32
 from purepy.msgpack.formats import LENGTH_BYTES, LENGTHS
 from purepy.msgpack.plain_reader import NUMBERS
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
 
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 PADDING: Final = b"\xc1" * 24
 """The byte after a message: no value begins with it, and the longest guess of a key stays within."""

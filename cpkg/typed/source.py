@@ -11,7 +11,7 @@ import keyword
 import linecache
 from itertools import count
 
-from purepy._jit import utf8
+from purepy.base.pypy import utf8
 from purepy.msgpack.plain_writer import str_header
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from cpkg.typed.nodes import Node
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 
 class Names:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from cpkg.typed.codecs import Decoder, decoder_for, msgpack_module
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from typing import Any
 
-    from purepy._types import Buffer, Keywords
+    from purepy.base.types import Buffer, Keywords
     from purepy.msgpack.async_reading import AsyncReadable
     from purepy.msgpack.ext import Raw
     from purepy.msgpack.oneshot import Readable

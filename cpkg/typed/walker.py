@@ -13,7 +13,7 @@ from cpkg.typed.errors import ValidationError
 from cpkg.typed.inputs import located
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
 from cpkg.typed.texts import FROM_TEXT, from_ext
-from purepy.errors import CodecError, StackError
+from purepy.base.errors import CodecError, StackError
 from purepy.msgpack.ext import ExtType
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from cpkg.typed.inputs import Message, Objects, Place
     from cpkg.typed.nodes import Hook, Node
-    from purepy._types import Value
+    from purepy.base.types import Value
 
     Path: TypeAlias = tuple[object, ...]
 

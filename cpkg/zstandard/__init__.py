@@ -19,7 +19,7 @@ from cpkg.zstandard.frames import FrameParameters, frame_content_size, frame_hea
 from cpkg.zstandard.parameters import ZstdCompressionParameters
 from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
 from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 
 __version__ = "0.25.0"
 """The version of python-zstandard whose interface this is."""

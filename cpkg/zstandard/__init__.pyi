@@ -26,7 +26,7 @@ from cpkg.zstandard.readers import ZstdDecompressionReader as ZstdDecompressionR
 from cpkg.zstandard.writers import ZstdCompressionWriter as ZstdCompressionWriter
 from cpkg.zstandard.writers import ZstdDecompressionWriter as ZstdDecompressionWriter
 from cpkg.zstd import _File
-from purepy.errors import ZstdError as ZstdError
+from purepy.base.errors import ZstdError as ZstdError
 
 __version__: str
 backend: str

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from operator import index
 from typing import TYPE_CHECKING, Union
 
-from purepy._buffers import view_of
-from purepy._cores import usable_cores
-from purepy._reading import read_some
-from purepy.errors import ZstdError
+from purepy.base.buffers import view_of
+from purepy.base.cores import usable_cores
+from purepy.base.errors import ZstdError
+from purepy.base.reading import read_some
 
 if TYPE_CHECKING:
-    from purepy._types import Readable
+    from purepy.base.types import Readable
 
 Bytes = Union[bytes, memoryview]
 

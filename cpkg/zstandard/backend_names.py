@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from cpkg._backend_protocols import ZstdBackend
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 
 def preset_types(codec: Named) -> tuple[type, type]:

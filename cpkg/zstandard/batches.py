@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Callable
 from cpkg.zstandard.arguments import Bytes, rename
 from cpkg.zstandard.buffers import SEGMENT, BufferWithSegments, BufferWithSegmentsCollection
 from cpkg.zstandard.frames import frame_content_size
-from purepy._buffers import view_of
-from purepy.crew import run_all
-from purepy.errors import ZstdError
+from purepy.base.buffers import view_of
+from purepy.base.crew import run_all
+from purepy.base.errors import ZstdError
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
-    from purepy._types import Buffer
+    from purepy.base.types import Buffer
 
     Many: TypeAlias = Callable[..., "list[tuple[bytes, bytes]] | None"]
     """Does it in C; None where that is left to Python."""

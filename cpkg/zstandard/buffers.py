@@ -15,7 +15,7 @@ from itertools import accumulate
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from purepy._buffers import view_of
+from purepy.base.buffers import view_of
 
 SEGMENT = Struct("=QQ")
 """Offset and length of a segment, in bytes."""

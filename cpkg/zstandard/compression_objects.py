@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from cpkg.zstandard.arguments import Bytes, pieces_of
 from cpkg.zstandard.constants import COMPRESSOBJ_FLUSH_BLOCK, COMPRESSOBJ_FLUSH_FINISH
 from cpkg.zstandard.feeding import Feed
-from purepy._buffers import view_of
-from purepy.errors import ZstdError
+from purepy.base.buffers import view_of
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.rules import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from cpkg.zstandard.feeding import Feed, Progress
 from cpkg.zstandard.parameters import FORCE_MAX_WINDOW, ZstdCompressionParameters, level_pairs
 from cpkg.zstandard.readers import ZstdCompressionReader, size_of, source_chunks
 from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.parameters import CompressionParameter
 from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from cpkg._backend_protocols import ZstdBackend
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
-    from purepy._types import Bytes, CompressionStream, Readable, Source, Writable
+    from purepy.base.types import Bytes, CompressionStream, Readable, Source, Writable
 
 LEVEL_TOO_HIGH = f"level must be less than {MAX_COMPRESSION_LEVEL + 1}"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from purepy._buffers import view_of
-from purepy.errors import ZstdError
+from purepy.base.buffers import view_of
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.locks import release
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from purepy._types import DecompressionStream
+    from purepy.base.types import DecompressionStream
 
 
 class ZstdDecompressionObj:

@@ -21,8 +21,8 @@ from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
 from cpkg.zstandard.frames import header_of
 from cpkg.zstandard.readers import ZstdDecompressionReader, size_of, source_chunks
 from cpkg.zstandard.writers import ZstdDecompressionWriter, write_pieces
-from purepy._buffers import view_of
-from purepy.errors import ZstdError
+from purepy.base.buffers import view_of
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import (
     NAMES,
     PARAMETER_OUT_OF_BOUND,
@@ -38,7 +38,7 @@ from purepy.zstd.format.zdict import ZstdDict
 if TYPE_CHECKING:
     from cpkg._backend_protocols import ZstdBackend
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
-    from purepy._types import Buffer, Bytes, DecompressionStream, Readable, Source, Writable
+    from purepy.base.types import Buffer, Bytes, DecompressionStream, Readable, Source, Writable
 
 _NOT_WHOLE = "did not decompress full frame"
 

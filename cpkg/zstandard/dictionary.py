@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cpkg.zstandard.constants import DICT_TYPE_AUTO, DICT_TYPE_FULLDICT, DICT_TYPE_RAWCONTENT
 from cpkg.zstandard.levels import MATCH_FIELDS
 from cpkg.zstandard.parameters import ZstdCompressionParameters
-from purepy._buffers import view_of
+from purepy.base.buffers import view_of
 from purepy.zstd.format.error_codes import DICTIONARY_WRONG, NAMES, coded_error
 from purepy.zstd.format.parameters import CompressionParameter
 from purepy.zstd.format.rules import DICTIONARY_MAGIC

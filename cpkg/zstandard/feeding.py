@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from cpkg.zstandard.arguments import Bytes
 from cpkg.zstandard.constants import BLOCKSIZE_MAX
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CONTINUE
 
 if TYPE_CHECKING:
-    from purepy._types import CompressionStream
+    from purepy.base.types import CompressionStream
 
 
 class Progress:

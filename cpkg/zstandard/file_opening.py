@@ -8,7 +8,7 @@ import io
 import os
 from typing import TYPE_CHECKING, Any, Callable
 
-from purepy._writing import check_text_arguments
+from purepy.base.writing import check_text_arguments
 
 if TYPE_CHECKING:
     from cpkg.zstandard.compressor import ZstdCompressor

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from cpkg.zstandard.arguments import PIECE_SIZE
-from purepy._locks import RLock
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.locks import RLock
 from purepy.zstd.format.locks import Exclusive
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self
 
-    from purepy._types import Writable
+    from purepy.base.types import Writable
 
 
 class StreamFile(Exclusive):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from cpkg.zstandard.arguments import rename
 from cpkg.zstandard.constants import CONTENTSIZE_UNKNOWN, FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS
-from purepy._buffers import view_of
-from purepy.errors import ZstdError
+from purepy.base.buffers import view_of
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import NAMES, SRC_SIZE_WRONG, coded_error, located
 from purepy.zstd.format.header import Header, read_header
 from purepy.zstd.format.rules import HEADER_SIZE_MAX, MAGIC, header_size

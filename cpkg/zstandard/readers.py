@@ -12,13 +12,13 @@ from cpkg.zstandard.arguments import PIECE_SIZE, Bytes, pieces_of, read_chunk
 from cpkg.zstandard.constants import DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import StreamReader
-from purepy._buffers import view_of
+from purepy.base.buffers import view_of
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 
 if TYPE_CHECKING:
-    from purepy._types import DecompressionStream, Readable, Source
+    from purepy.base.types import DecompressionStream, Readable, Source
 
 NO_SOURCE = "must pass an object with a read() method or that conforms to the buffer protocol"
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Callable
 from cpkg.zstandard.arguments import rename, threads_wanted
 from cpkg.zstandard.constants import DICT_TYPE_FULLDICT
 from cpkg.zstandard.dictionary import ZstdCompressionDict
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 
 if TYPE_CHECKING:
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 
 def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:

@@ -11,16 +11,16 @@ from cpkg.zstandard.arguments import pieces_of
 from cpkg.zstandard.constants import FLUSH_BLOCK, FLUSH_FRAME
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Writer
-from purepy._buffers import view_of
-from purepy._writing import write_all
-from purepy.errors import ZstdError
+from purepy.base.buffers import view_of
+from purepy.base.errors import ZstdError
+from purepy.base.writing import write_all
 from purepy.zstd.format import rules
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CONTINUE
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes, DecompressionStream, Writable
+    from purepy.base.types import Buffer, Bytes, DecompressionStream, Writable
 
 
 def write_pieces(file: Writable, data: bytes, write_size: int) -> int:

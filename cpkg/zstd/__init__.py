@@ -11,13 +11,13 @@ from __future__ import annotations
 import sys
 
 from cpkg._backend import choose
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below
 if TYPE_CHECKING:
     # where editors find the documentation of what the stub declares
     from cpkg.zstd._shutil import register_shutil
-    from purepy._types import Named
+    from purepy.base.types import Named
     from purepy.zstd import (
         acompress,
         adecompress,

@@ -6,9 +6,9 @@ from typing import Any, AnyStr, ClassVar, Final, Generic, Literal, Protocol, ove
 
 from typing_extensions import Buffer, Self, TypeAlias
 
-from purepy.errors import SeekableFormatError as SeekableFormatError
-from purepy.errors import ZstdError as ZstdError
-from purepy.errors import ZstdLimitError as ZstdLimitError
+from purepy.base.errors import SeekableFormatError as SeekableFormatError
+from purepy.base.errors import ZstdError as ZstdError
+from purepy.base.errors import ZstdLimitError as ZstdLimitError
 from purepy.zstd.format.parameters import CompressionParameter as CompressionParameter
 from purepy.zstd.format.parameters import DecompressionParameter as DecompressionParameter
 from purepy.zstd.format.parameters import FrameInfo as FrameInfo

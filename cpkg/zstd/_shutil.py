@@ -10,13 +10,13 @@ import tarfile as standard_tarfile
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable
 
-from cpkg._new_files import replacing
 from cpkg.zstd import tarfile, zipfile
+from purepy.base.new_files import replacing
 
 if TYPE_CHECKING:
     from logging import Logger
 
-    from purepy._types import Parameters
+    from purepy.base.types import Parameters
 
 _TAR = "zstdtar"
 _TAR_DESCRIPTION = "zstd'ed tar-file"

@@ -18,8 +18,8 @@ from tarfile import TarError as TarError
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from cpkg.zstd import ZstdError, ZstdFile
-from purepy._lazy import names_behind
-from purepy._reading import read_full
+from purepy.base.lazy import names_behind
+from purepy.base.reading import read_full
 from purepy.zstd.format.rules import is_frame
 
 __all__ = list(_standard.__all__)
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from purepy._types import DictArgument, Parameters
+    from purepy.base.types import Parameters
+    from purepy.zstd.format.zdict import DictArgument
 else:
     _TarFile = _standard.TarFile
 

@@ -19,11 +19,11 @@ from zipfile import ZipInfo as ZipInfo
 from zlib import crc32
 
 from cpkg import zstd
-from purepy._lazy import names_behind
-from purepy.errors import LimitError
+from purepy.base.errors import LimitError
+from purepy.base.lazy import names_behind
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Parameters
+    from purepy.base.types import Buffer, Parameters
 
 ZIP_ZSTANDARD = 93
 ZSTANDARD_VERSION = 63

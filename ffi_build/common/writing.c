@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing to a caller's file: purepy/_writing.py has the rule how much a write() took, and does the rare cases. */
+/* Writing to a caller's file: purepy/base/writing.py has the rule how much a write() took, and does the rare cases. */
 #pragma once
 
 #include "compat.c"
@@ -19,7 +19,7 @@ static int file_write(PyObject *file, PyObject *name_write, PyObject *data, Py_s
         Py_DECREF(returned);
         return 0;
     }
-    PyObject *module = PyImport_ImportModule("purepy._writing");
+    PyObject *module = PyImport_ImportModule("purepy.base.writing");
     PyObject *done = module == NULL ? NULL : PyObject_CallMethod(module, "write_rest", "OOO", file, data, returned);
     Py_XDECREF(module);
     Py_DECREF(returned);

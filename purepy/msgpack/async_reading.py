@@ -6,8 +6,8 @@ from __future__ import annotations
 from functools import partial
 from types import coroutine
 
-from purepy._locks import Lock
-from purepy.errors import OutOfData, TruncatedError
+from purepy.base.errors import OutOfData, TruncatedError
+from purepy.base.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from purepy.errors import LimitError
+from purepy.base.errors import LimitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import Builder
+    from purepy.base.types import Builder
 
 
 def too_long(limit: int) -> LimitError:

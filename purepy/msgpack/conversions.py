@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-    from purepy._types import OptionValues
+    from purepy.base.types import OptionValues
 
 DATACLASS: Final = 1
 DATE: Final = 2

@@ -12,7 +12,7 @@ item of a list that stands for the message.
 
 from __future__ import annotations
 
-from purepy.errors import FormatError, LimitError, StackError
+from purepy.base.errors import FormatError, LimitError, StackError
 from purepy.msgpack.decoder_base import DecoderBase
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.formats import (

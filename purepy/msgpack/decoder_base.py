@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from purepy._jit import newlist_hint
-from purepy._lazy import imported
-from purepy.errors import LimitError, StackError
+from purepy.base.errors import LimitError, StackError
+from purepy.base.lazy import imported
+from purepy.base.pypy import newlist_hint
 from purepy.msgpack.ext import Timestamp
 from purepy.msgpack.formats import (
     ARRAY,
@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Final
 
-    from purepy._types import OptionValues, Value
+    from purepy.base.types import OptionValues, Value
     from purepy.msgpack.key_meter import KeyMeters
 
 KEY_DEPTH: Final = 32

@@ -13,8 +13,8 @@ import sys
 from _operator import index
 from _thread import get_ident
 
-from purepy._jit import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
-from purepy._locks import Lock
+from purepy.base.locks import Lock
+from purepy.base.pypy import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.msgpack.builders import Metered, Sorted, unmetered
 from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp, readable_timestamp
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-    from purepy._types import Builder, OptionValues, Value
+    from purepy.base.types import Builder, OptionValues, Value
 
     # A container that is open: (what it writes next, its items, how many were written, how many it has, the value of
     # the key at hand, its pairs that wait to be sorted).

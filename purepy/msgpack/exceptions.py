@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.errors import (
+from purepy.base.errors import (
     BufferFull,
     CodecError,
     ExtraData,

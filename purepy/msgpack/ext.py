@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The MessagePack values that Python has no type for: ExtType, Timestamp and Raw, shared by all backends."""
+"""
+The MessagePack values that Python has no type for: ExtType, Timestamp and Raw, shared by all backends.
+
+ExtType is a tuple with names, as collections.namedtuple makes them. Importing that takes as long as the rest of what
+packing a first message needs, so that `Fields` has the parts that are used.
+"""
 
 from __future__ import annotations
 
 import struct
 
-from purepy._fields import Fields, field
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import datetime
+    from collections.abc import Iterable
     from types import ModuleType
     from typing import Any, ClassVar, NamedTuple
+
+    from typing_extensions import Self
+
+    from purepy.base.types import Named
+
+try:
+    from _collections import _tuplegetter  # the descriptor in C that a namedtuple has
+except ImportError:
+    _tuplegetter = None
+
+oneshot: Named = None
+"""The module that unpacks, for `Raw.unpack`. The package sets it, because that module imports this one."""
 
 _TIMESTAMP32 = struct.Struct(">I")
 _TIMESTAMP64 = struct.Struct(">Q")
@@ -33,6 +49,42 @@ def _load_datetime() -> ModuleType:
     _epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
     _datetime = datetime
     return datetime
+
+
+def field(index: int, doc: str) -> property:
+    """Return a property that is the item at an index."""
+    return property(lambda self: self[index], doc=doc) if _tuplegetter is None else _tuplegetter(index, doc)
+
+
+class Fields(tuple):  # type: ignore[type-arg]
+    """Base of a tuple with names: a subclass has `_fields`, and a `field` for each."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    @classmethod
+    def _make(cls, iterable: Iterable[object]) -> Self:
+        made = tuple.__new__(cls, iterable)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"Expected {len(cls._fields)} arguments, got {len(made)}")
+        return made
+
+    def _replace(self, /, **changes: object) -> Self:
+        made = self._make([changes.pop(name, value) for name, value in zip(self._fields, self)])
+        if changes:
+            raise TypeError(f"Got unexpected field names: {list(changes)!r}")
+        return made
+
+    __replace__ = _replace
+
+    def _asdict(self) -> dict[str, object]:
+        return dict(zip(self._fields, self))
+
+    def __getnewargs__(self) -> tuple[object, ...]:
+        return tuple(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join([f'{name}={value!r}' for name, value in self._asdict().items()])})"
 
 
 if TYPE_CHECKING:
@@ -227,6 +279,4 @@ class Raw:
 
     def unpack(self, **options: Any) -> Any:
         """Unpack the value; `options` and errors are those of `unpackb`."""
-        from purepy.msgpack import unpackb
-
-        return unpackb(self.data, **options)
+        return oneshot.unpackb(self.data, **options)

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from purepy._types import Named
+    from purepy.base.types import Named
 
 version = (1, 2, 4)
 """The release of msgpack that this replaces."""

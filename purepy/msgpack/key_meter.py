@@ -10,13 +10,13 @@ multiples of 3 * 2**42, up to 56 in a map of 87,381. `ffi_build/msgpack/unpack/k
 
 from __future__ import annotations
 
-from purepy._jit import JIT, zeros
+from purepy.base.pypy import JIT, zeros
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from purepy._types import Value
+    from purepy.base.types import Value
 
 _KEY_PROBES: Final = 40
 _KEYS_PROBE: Final = 1 << 11

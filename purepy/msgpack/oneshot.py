@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.errors import ExtraData, TruncatedError
+from purepy.base.errors import ExtraData, TruncatedError
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.decoder_base import UNLIMITED, at
 from purepy.msgpack.interface import typed_functions
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Protocol
 
-    from purepy._types import Buffer, OptionValues, Value
+    from purepy.base.types import Buffer, OptionValues, Value
 
     class Readable(Protocol):
         """A stream that `Unpacker` and `unpack` read from."""

@@ -15,14 +15,13 @@ from __future__ import annotations
 import sys
 from _operator import index  # without the rest of operator, which takes PyPy half a millisecond
 
-from purepy._fields import Fields, field
-from purepy.msgpack.ext import ExtType
+from purepy.msgpack.ext import ExtType, Fields, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Final, SupportsIndex, TypeVar
 
-    from purepy._types import OptionValues
+    from purepy.base.types import OptionValues
 
     Result = TypeVar("Result")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.msgpack.builders import too_long
 from purepy.msgpack.encoder import Encoder, ext_header
 from purepy.msgpack.formats import MAX_LENGTH
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from purepy._types import OptionValues
+    from purepy.base.types import OptionValues
 
     class Writable(Protocol):
         """A stream that `pack` writes to."""

@@ -7,14 +7,14 @@ The functions that users call are created from these, with their documentation.
 
 from __future__ import annotations
 
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 from purepy.msgpack.options import as_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from purepy._types import Buffer, OptionValues
+    from purepy.base.types import Buffer, OptionValues
     from purepy.msgpack.encoder import Encoder
 
 
@@ -33,7 +33,7 @@ def packb_with(o: object, options: OptionValues, encoder_type: type[Encoder]) ->
 
 def pack_with(o: object, stream: object, options: OptionValues, encoder_type: type[Encoder]) -> None:
     """Do what `pack` does."""
-    imported("purepy._writing").write_all(stream, packb_with(o, options, encoder_type))
+    imported("purepy.base.writing").write_all(stream, packb_with(o, options, encoder_type))
 
 
 def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues, encoder_type: type[Encoder]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from purepy._jit import (
+from purepy.base.pypy import (
     Reader,
     newlist_hint,
     read_f32,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-    from purepy._types import Value
+    from purepy.base.types import Value
 
 # The next thing to read: an item of an array, a key of a map, or the value of a key.
 ITEM: Final = 0

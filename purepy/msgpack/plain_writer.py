@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import chain
 from struct import unpack
 
-from purepy._jit import (
+from purepy.base.pypy import (
     utf8,
     write_f64,
     write_i16,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-    from purepy._types import Builder, Value
+    from purepy.base.types import Builder, Value
 
 
 def _each(first: int, end: int) -> list[bytes]:

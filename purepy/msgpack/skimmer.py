@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.errors import FormatError, StackError
+from purepy.base.errors import FormatError, StackError
 from purepy.msgpack.formats import ARRAY, BIN, FAMILY, IMMEDIATE, INVALID, LENGTH_BYTES, LENGTHS, NUMBER, STR
 from purepy.msgpack.plain_reader import LENGTH_READERS
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from purepy._locks import Lock
-from purepy.errors import BufferFull, OutOfData
+from purepy.base.errors import BufferFull, OutOfData
+from purepy.base.locks import Lock
 from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.decoder_base import at
@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, ClassVar, Final, NoReturn
 
-    from purepy._types import Buffer, OptionValues
+    from purepy.base.types import Buffer, OptionValues
     from purepy.msgpack.oneshot import Readable
 
 _READ_SIZE: Final = 1024 * 1024

@@ -7,7 +7,7 @@ import base64
 from typing import Final
 from urllib.parse import unquote
 
-from purepy.errors import ArchiveError
+from purepy.base.errors import ArchiveError
 from purepy.tar.acl import ACL_KEYS, to_binary
 from purepy.tar.encode import NANO
 from purepy.tar.entry import BLOCK, DIRECTORY, FILE, TYPES, Entry, sum_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from purepy.errors import UnsafeEntryError
+from purepy.base.errors import UnsafeEntryError
 from purepy.tar.entry import DIRECTORY, FILE, HARDLINK, SYMLINK, Entry
 
 DATA: Final = "data"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 from zlib import adler32
 
-from purepy.errors import ArchiveError
+from purepy.base.errors import ArchiveError
 from purepy.tar.decode import shared, text
 from purepy.tar.encode import NANO
 from purepy.tar.entry import BLOCK, DIRECTORY, FILE, Entry, sum_of

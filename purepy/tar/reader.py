@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, Union
 
-from purepy.errors import ArchiveError, ArchiveLimitError
+from purepy.base.errors import ArchiveError, ArchiveLimitError
 from purepy.tar import sparse
 from purepy.tar.decode import (
     NUL_BLOCK,

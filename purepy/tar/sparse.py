@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from purepy.errors import ArchiveError, ArchiveLimitError
+from purepy.base.errors import ArchiveError, ArchiveLimitError
 from purepy.tar.decode import GNU_MAGIC, SIZE_MAX, STAR_MAGIC, number, within
 from purepy.tar.entry import BLOCK, Entry
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from purepy._lazy import grouped_names, imported
+from purepy.base.lazy import grouped_names, imported
 from purepy.zstd.names import group_of
 
 TYPE_CHECKING = False

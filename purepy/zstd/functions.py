@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from purepy._buffers import as_bytes
-from purepy._lazy import Later
+from purepy.base.buffers import as_bytes
+from purepy.base.lazy import Later
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.parameters import size_argument
 from purepy.zstd.format.rules import FLUSH_FRAME
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.base.types import Buffer, Parameters
     from purepy.zstd.decoder import decompressor as _decompressor
     from purepy.zstd.decoder import frame as _frame
     from purepy.zstd.encoder import compressor as _compressor
     from purepy.zstd.encoder import options as _options
     from purepy.zstd.encoder import training as _training
     from purepy.zstd.format.parameters import FrameInfo
+    from purepy.zstd.format.zdict import DictArgument
     from purepy.zstd.threads.arguments import DecompressionPlan
     from purepy.zstd.threads.decompress_buffer import Divided
 else:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The names of a backend that `names.group_of` makes at their first use, and its facts, as type checkers see them.
 
-from purepy.errors import SeekableFormatError as SeekableFormatError
-from purepy.errors import ZstdError as ZstdError
-from purepy.errors import ZstdLimitError as ZstdLimitError
+from purepy.base.errors import SeekableFormatError as SeekableFormatError
+from purepy.base.errors import ZstdError as ZstdError
+from purepy.base.errors import ZstdLimitError as ZstdLimitError
 from purepy.zstd.aio.functions import AsyncFunctions
 from purepy.zstd.files.opening import Opening
 from purepy.zstd.files.streams import Streams

@@ -8,7 +8,7 @@ is made here, in groups, each at the first use of one of its names.
 
 from __future__ import annotations
 
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ SHARED = {
     "CompressionParameter": "purepy.zstd.format.parameters",
     "DecompressionParameter": "purepy.zstd.format.parameters",
     "FrameInfo": "purepy.zstd.format.parameters",
-    "SeekableFormatError": "purepy.errors",
+    "SeekableFormatError": "purepy.base.errors",
     "Strategy": "purepy.zstd.format.parameters",
     "ZstdDict": "purepy.zstd.format.zdict",
-    "ZstdError": "purepy.errors",
-    "ZstdLimitError": "purepy.errors",
+    "ZstdError": "purepy.base.errors",
+    "ZstdLimitError": "purepy.base.errors",
 }
 """The public names that all backends share, and the module of each."""
 _FUNCTIONS = (

@@ -14,7 +14,7 @@ import pytest
 from archives import header_of, member, needs
 
 from cpkg import archive, zstd
-from purepy._system import is_root
+from purepy.base.system import is_root
 from purepy.tar.acl import to_binary, to_text
 from purepy.tar.encode import pax_record
 

@@ -32,8 +32,8 @@ from archives import (
 from extent import IS_THOROUGH, fewer
 
 from cpkg import archive, zstd
-from purepy import _system
-from purepy.errors import ArchiveError, CodecError
+from purepy.base import system
+from purepy.base.errors import ArchiveError, CodecError
 
 
 def test_every_cut_is_noticed(engine: str, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_an_interrupt_when_a_file_was_made(tmp_path: Path, monkeypatch: pytest.M
     """A signal may come between the system call that makes a file and the next step of Python."""
     monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
     data = zstd.compress(header_of("a", b"a") + bytes(1024))
-    opened = _system.open
+    opened = system.open
 
     def interrupted(path: Any, flags: int, *rest: Any, **options: Any) -> int:
         fd = opened(path, flags, *rest, **options)
@@ -90,7 +90,7 @@ def test_an_interrupt_when_a_file_was_made(tmp_path: Path, monkeypatch: pytest.M
             raise KeyboardInterrupt
         return fd
 
-    monkeypatch.setattr(_system, "open", interrupted)
+    monkeypatch.setattr(system, "open", interrupted)
     with pytest.raises(KeyboardInterrupt):
         archive.extract(io.BytesIO(data), tmp_path / "out")
     assert os.listdir(tmp_path / "out") == []

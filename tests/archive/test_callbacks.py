@@ -17,8 +17,8 @@ from web import serving
 
 from cpkg import archive
 from cpkg.archive import _extract
-from purepy.crew import Crew
-from purepy.errors import ArchiveError
+from purepy.base.crew import Crew
+from purepy.base.errors import ArchiveError
 
 
 def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from processes import run_python
 from cpkg import archive
 from cpkg.archive import _create
 from cpkg.archive._settings import pattern_list
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.tar.patterns import matcher
 
 

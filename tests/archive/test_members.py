@@ -15,7 +15,7 @@ from seeds import noise
 
 from cpkg import archive, zstd
 from cpkg.archive import _indexed_frames
-from purepy.errors import ArchiveError
+from purepy.base.errors import ArchiveError
 from purepy.tar import members
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 

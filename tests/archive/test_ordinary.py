@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from purepy.errors import ArchiveError
+from purepy.base.errors import ArchiveError
 from purepy.tar import encode as writer
 from purepy.tar.encode import END, encode
 from purepy.tar.entry import DIRECTORY, FIFO, FILE, SYMLINK, Entry, padding

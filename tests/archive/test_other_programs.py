@@ -16,7 +16,7 @@ import pytest
 from archives import LONG, contents, created, fixed, header_of, member, needs, packed, uncompressed
 
 from cpkg import archive, zstd
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 
 pytestmark = pytest.mark.once
 

@@ -21,8 +21,8 @@ from archives import extracted as problems_of
 from interrupts import Outcome, at_every_line, by_timer, storms
 
 from cpkg import archive, zstd
-from purepy._system import is_root
-from purepy.errors import ArchiveError, ArchiveLimitError
+from purepy.base.errors import ArchiveError, ArchiveLimitError
+from purepy.base.system import is_root
 from purepy.tar import members
 
 END = bytes(1024)

@@ -10,7 +10,7 @@ import pytest
 from archives import contents, extracted, make_files
 
 from cpkg import archive
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 from purepy.zstd.seekable.table import read_seek_table
 
 FRAME = 64 << 10

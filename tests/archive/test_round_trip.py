@@ -17,7 +17,7 @@ from archives import ENGINES, contents, created, extracted, make_files, member, 
 from seeds import noise
 
 from cpkg import _backend, archive, zstd
-from purepy._system import is_root
+from purepy.base.system import is_root
 
 TAR = shutil.which("tar")
 

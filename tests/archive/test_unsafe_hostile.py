@@ -16,7 +16,7 @@ from archives import contents, fixed, header_of, member, packed
 
 from cpkg import archive, zstd
 from cpkg.archive._settings import ContentLimit
-from purepy.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
+from purepy.base.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
 
 LINK, HARD, DIRECTORY = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
 

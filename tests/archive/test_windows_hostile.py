@@ -17,8 +17,8 @@ from extent import IS_PURE_CODEC
 from interrupts import at_every_line
 
 from cpkg import archive
-from purepy import _by_path, _system
-from purepy.errors import UnsafeEntryError
+from purepy.base import by_path, system
+from purepy.base.errors import UnsafeEntryError
 from purepy.tar.windows import Spellings, fault, folded
 
 LINK, HARD, DIRECTORY = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE
@@ -49,7 +49,7 @@ def test_names_are_compared_character_by_character() -> None:
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Extract by the rules of Windows."""
     monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
-    monkeypatch.setattr(_system, "IS_WINDOWS", True)
+    monkeypatch.setattr(system, "IS_WINDOWS", True)
 
 
 @pytest.mark.usefixtures("windows")
@@ -111,14 +111,14 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
     """Work in Python, as systems do where no call takes the descriptor of a directory, and as others do."""
     monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
     if request.param == "by path":
-        for name in vars(_by_path).keys() & vars(_system).keys():
-            if callable(getattr(_by_path, name)):
-                monkeypatch.setattr(_system, name, getattr(_by_path, name))
-        monkeypatch.setattr(_system, "stat", _by_path.stat_in)
-    elif _system.IS_BY_PATH:
+        for name in vars(by_path).keys() & vars(system).keys():
+            if callable(getattr(by_path, name)):
+                monkeypatch.setattr(system, name, getattr(by_path, name))
+        monkeypatch.setattr(system, "stat", by_path.stat_in)
+    elif system.IS_BY_PATH:
         pytest.skip("no call takes the descriptor of a directory here")
     yield
-    _by_path._paths.clear() if not _system.IS_BY_PATH else None
+    by_path._paths.clear() if not system.IS_BY_PATH else None
 
 
 @pytest.mark.usefixtures("way")

@@ -197,7 +197,7 @@ class Case:
     def window(self) -> None:
         """Extract a file whose frame has a window of 512 MiB, beside one of 2 MiB; each byte is to cost the same."""
         from cpkg import archive
-        from purepy.errors import ZstdLimitError
+        from purepy.base.errors import ZstdLimitError
 
         commands = {}
         for log in (21, 29):

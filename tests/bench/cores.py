@@ -28,7 +28,7 @@ import turns
 from turns import Call
 
 from cpkg import zstd
-from purepy._cores import usable_cores
+from purepy.base.cores import usable_cores
 
 
 def copy(source: Path, target: Path, **arguments: Any) -> None:

@@ -27,7 +27,7 @@ os.environ["CPKG_ZSTD_BACKEND"] = "stdlib"
 
 import cpkg
 from cpkg import zstd
-from purepy._locks import RLock as OurLock
+from purepy.base.locks import RLock as OurLock
 from purepy.zstd.format.locks import Exclusive
 
 Call = Callable[[], Any]

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import turns
 
-from purepy._cores import usable_cores
+from purepy.base.cores import usable_cores
 
 
 def write_text(path: Path, size: int) -> None:

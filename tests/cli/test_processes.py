@@ -90,10 +90,10 @@ def test_without_the_extra_an_error_names_it(run_each: Any, missing: str) -> Non
 
 
 def test_another_missing_module_is_not_hidden(environment: dict[str, str]) -> None:
-    code = "import sys; sys.modules['purepy.errors'] = None\nfrom cpkg.__main__ import main; main()"
+    code = "import sys; sys.modules['purepy.base.errors'] = None\nfrom cpkg.__main__ import main; main()"
     done = run_python("-I", "-c", code, env=environment)
     assert done.returncode == 1
-    assert "purepy.errors" in done.stderr
+    assert "purepy.base.errors" in done.stderr
     assert "pip install" not in done.stderr
 
 

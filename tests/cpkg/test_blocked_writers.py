@@ -20,7 +20,7 @@ from finalizers import finalizers_may_fail  # noqa: F401 - a fixture of every te
 from threads import beside
 
 import cpkg
-from purepy._writing import write_all, write_some
+from purepy.base.writing import write_all, write_some
 
 NOISE = random.Random(5).randbytes(1_000_000)
 Writer = Callable[[bytes, Any], Any]

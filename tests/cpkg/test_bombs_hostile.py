@@ -15,7 +15,7 @@ from bombs import ITEMS, array, heaviest_below
 import cpkg
 from cpkg import _backend
 from cpkg.objects import dumps_loads
-from purepy.errors import LimitError
+from purepy.base.errors import LimitError
 
 MIB = 2**20
 LIMIT = 64 * MIB

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from purepy import _cores
+from purepy.base import cores
 
 pytestmark = pytest.mark.once
 
@@ -26,41 +26,43 @@ def write(root: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
-@pytest.mark.parametrize(("membership", "files", "cores"), GROUPS.values(), ids=GROUPS)
-def test_a_control_groups_quota(tmp_path: Path, membership: str, files: dict[str, str], cores: int) -> None:
+@pytest.mark.parametrize(("membership", "files", "expected"), GROUPS.values(), ids=GROUPS)
+def test_a_control_groups_quota(tmp_path: Path, membership: str, files: dict[str, str], expected: int) -> None:
     root = tmp_path / "mounted"
     write(root, files)
     (tmp_path / "cgroup").write_text(membership)
-    assert _cores.quota_cores(str(tmp_path / "cgroup"), str(root)) == cores
+    assert cores.quota_cores(str(tmp_path / "cgroup"), str(root)) == expected
 
 
 def test_no_control_groups(tmp_path: Path) -> None:
-    assert _cores.quota_cores(str(tmp_path / "absent"), str(tmp_path)) == 0
+    assert cores.quota_cores(str(tmp_path / "absent"), str(tmp_path)) == 0
 
 
 @pytest.mark.parametrize(
-    ("processors", "affinity", "quota", "cores"),
+    ("processors", "affinity", "quota", "expected"),
     [(8, 3, 0, 3), (8, 8, 2, 2), (8, 1, 5, 1), (None, None, 0, 1), (4, None, 0, 4)],
 )
-def test_usable_cores(monkeypatch: pytest.MonkeyPatch, processors: Any, affinity: Any, quota: int, cores: int) -> None:
+def test_usable_cores(
+    monkeypatch: pytest.MonkeyPatch, processors: Any, affinity: Any, quota: int, expected: int
+) -> None:
     system = SimpleNamespace(cpu_count=lambda: processors)
     if affinity is not None:
         system.sched_getaffinity = lambda pid: set(range(affinity))
-    monkeypatch.setattr(_cores, "os", system)
-    monkeypatch.setattr(_cores, "_quota", quota)
-    assert _cores.usable_cores() == cores
-    assert _cores.thread_count(0) == cores
+    monkeypatch.setattr(cores, "os", system)
+    monkeypatch.setattr(cores, "_quota", quota)
+    assert cores.usable_cores() == expected
+    assert cores.thread_count(0) == expected
 
 
 def test_the_argument_threads() -> None:
-    assert [_cores.thread_count(1), _cores.thread_count(256), _cores.checked_threads(0)] == [1, 256, 0]
+    assert [cores.thread_count(1), cores.thread_count(256), cores.checked_threads(0)] == [1, 256, 0]
 
 
 def test_every_use_has_the_same_limits(tmp_path: Path) -> None:
     from cpkg import archive, records, zstd
 
     calls = [
-        _cores.thread_count,
+        cores.thread_count,
         lambda threads: zstd.compress(b"", threads=threads),
         lambda threads: records.open(io.BytesIO(), "wb", threads=threads),
         lambda threads: archive.create(tmp_path, tmp_path / "new.tar.zst", threads=threads),

@@ -12,13 +12,13 @@ import interrupts
 import pytest
 from interrupts import Interrupt, Outcome, at_every_line, by_timer, nothing_left
 
-import purepy.crew
-from purepy.crew import Crew, Job, mapped, run_all
+import purepy.base.crew
+from purepy.base.crew import Crew, Job, mapped, run_all
 
 
 @pytest.fixture(autouse=True)
 def threads_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.02)
+    monkeypatch.setattr(purepy.base.crew, "LOOK_AGAIN", 0.02)
 
 
 class Pieces(Job):
@@ -77,7 +77,7 @@ def test_without_threads_the_caller_does_the_work(monkeypatch: pytest.MonkeyPatc
     def refuse(*_: Any) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(purepy.crew, "start_new_thread", refuse)
+    monkeypatch.setattr(purepy.base.crew, "start_new_thread", refuse)
     crew = Crew(4)
     assert crew.begin() == 0
     crew.give(Pieces(7))

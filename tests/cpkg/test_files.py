@@ -17,7 +17,7 @@ import pytest
 from threads import beside
 
 import cpkg
-from cpkg._new_files import replacing
+from purepy.base.new_files import replacing
 from purepy.zstd.seekable.frame_index import write_index
 from purepy.zstd.seekable.table import SeekTable
 

@@ -16,7 +16,7 @@ from typing import Any, Callable
 import pytest
 
 import cpkg
-from cpkg._new_files import replacing
+from purepy.base.new_files import replacing
 
 VALUE = {"a": [1, 2.5, "text"] * 50}
 

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.once
 
 # The layers from the ground up, each with its modules. A file imports from its own layer and from those before it.
 LAYERS = [
+    ("purepy.base",),
     ("purepy",),
-    ("cpkg._version", "cpkg._build_info", "cpkg._places", "cpkg._positions", "cpkg._new_files", "cpkg._urls"),
+    ("cpkg._version", "cpkg._build_info", "cpkg._places", "cpkg._urls"),
     ("cpkg._native",),
     ("cpkg._backend", "cpkg._backend_protocols"),
     ("cpkg.msgpack", "cpkg.zstd"),
@@ -58,6 +59,9 @@ _BELOW = {
 ROOMS = {f"purepy.zstd.{name}": [f"purepy.zstd.{below}" for below in rooms] for name, rooms in _BELOW.items()}
 # Reading the tables of a dictionary is the decoder's work, whoever uses them.
 DOORS = {("purepy.zstd.encoder.dictionary", "purepy.zstd.decoder.dictionary.load_dictionary")}
+
+# What builds on the public names of the package that it is in.
+ON_TOP = ("cpkg.cli.", "cpkg.zstd.tarfile")
 
 
 def room(module: str) -> str | None:
@@ -146,6 +150,22 @@ def circles(pairs: list[tuple[str, str]]) -> set[frozenset[str]]:
 def test_no_files_import_each_other() -> None:
     assert circles([("a", "b.name"), ("b", "c"), ("c", "a.x"), ("d", "a")]) == {frozenset("abc")}
     assert circles(all_imports()) == set()
+
+
+def own_names(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the imports by which a file takes a name, and not a module, from a package that it is in."""
+    modules = {module for module, _ in pairs} | {"cpkg._native._msgpack_ffi"}
+    return [
+        (module, name)
+        for module, name in pairs
+        if module.startswith(f"{name.rpartition('.')[0]}.") and name not in modules and not module.startswith(ON_TOP)
+    ]
+
+
+def test_files_import_from_modules_and_not_from_their_own_package() -> None:
+    """A package collects names of its modules, so that a module which imports one of them imports upwards."""
+    assert own_names([("a.b", "a.c.name"), ("a.c", "a.name"), ("a", "a.b.name")]) == [("a.c", "a.name")]
+    assert own_names(all_imports()) == []
 
 
 def test_third_parties_stay_in_their_layer() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from interrupts import ROOTS, Outcome, by_timer
 
-from purepy._locks import Lock, RLock
+from purepy.base.locks import Lock, RLock
 
 
 @pytest.mark.nightly

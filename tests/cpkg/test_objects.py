@@ -21,7 +21,7 @@ from seeds import noise
 
 import cpkg
 from cpkg.objects import dumps_loads, types_read
-from purepy.errors import (
+from purepy.base.errors import (
     CodecError,
     ExtraData,
     FormatError,

@@ -15,7 +15,7 @@ import pytest
 
 from cpkg import _backend
 from cpkg.objects import dumps_loads
-from purepy.errors import CodecError, FormatError
+from purepy.base.errors import CodecError, FormatError
 
 UTC = dt.timezone.utc
 

@@ -17,7 +17,8 @@ import pytest
 
 import cpkg
 from cpkg import _places, _urls, archive, records
-from purepy.zstd.threads import positions
+from cpkg.records.sources import open_target
+from purepy.base import descriptors
 
 VALUE = {"a": list(range(100))}
 NAMES = {
@@ -205,7 +206,7 @@ def test_an_upload_that_is_interrupted_is_whole_or_not_there(store: Any) -> None
 def test_a_descriptor_that_is_opened_or_closed_while_a_signal_comes_is_not_lost() -> None:
     def act(_: object) -> None:
         for _ in range(30):
-            positions.Descriptor(os.devnull, os.O_RDONLY, by=os.open).close()
+            descriptors.Descriptor(os.devnull, os.O_RDONLY, by=os.open).close()
 
     interrupts.by_timer(object, act, lambda *_: None, times=1600)
 
@@ -271,7 +272,7 @@ def test_an_upload_that_is_given_up_leaves_nothing(store: Any, end: str) -> None
         with pytest.raises(KeyError):
             use()
     else:
-        target = _places.open_target("failing://bucket/x")
+        target = open_target("failing://bucket/x")
         target.write(0, bytes(100_000))
         if end == "discard":
             target.discard()

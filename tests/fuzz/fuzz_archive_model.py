@@ -345,7 +345,7 @@ def lie_about_members(choose: random.Random, frames: list[tuple[list[int], bool]
 def listed_by(source: Any, options: dict[str, Any]) -> list[str] | None:
     """Return the names that an archive's listing has, None if it is refused."""
     from cpkg import archive
-    from purepy.errors import CodecError
+    from purepy.base.errors import CodecError
 
     try:
         return [entry.name for entry in archive.entries(source, **options)]

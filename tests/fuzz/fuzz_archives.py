@@ -110,7 +110,7 @@ def extracted(
     from archives import contents
 
     from cpkg import archive
-    from purepy.errors import CodecError
+    from purepy.base.errors import CodecError
 
     os.environ["CPKG_ARCHIVE_BACKEND"] = engine
     shutil.rmtree(out, ignore_errors=True)

@@ -30,7 +30,7 @@ if __name__ == "__main__":
 
 from zstd_data import SAMPLES
 
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.xxh64 import xxh64
 from purepy.zstd.format.zdict import ZstdDict
 

@@ -25,7 +25,7 @@ if __name__ == "__main__":
 
 from zstd_contents import KINDS, structured
 
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 
 MAX_OUTPUT = 1 << 20
 

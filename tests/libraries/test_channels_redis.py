@@ -17,7 +17,7 @@ from channels_redis.serializers import registry
 import cpkg
 from cpkg import zstd
 from cpkg.integrations import channels_redis as plug
-from purepy.errors import CodecError, LimitError
+from purepy.base.errors import CodecError, LimitError
 
 MESSAGE = {
     "type": "chat.message",

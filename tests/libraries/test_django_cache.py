@@ -18,7 +18,7 @@ from django_redis.cache import RedisCache as DjangoRedisCache
 
 from cpkg import msgpack, zstd
 from cpkg.integrations.django_cache import EntryError, MsgpackSerializer, ZstdCompressor
-from purepy.errors import LimitError
+from purepy.base.errors import LimitError
 
 MODULE = "cpkg.integrations.django_cache"
 OBJECTS = [

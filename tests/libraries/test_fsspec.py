@@ -15,7 +15,7 @@ from fsspec.implementations.memory import MemoryFile, MemoryFileSystem
 
 from cpkg import zstd
 from cpkg.integrations import fsspec as plug
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 
 CONTENT = b"".join(b"%d: a line of text\n" % number for number in range(50_000))
 

@@ -19,7 +19,7 @@ from kombu.exceptions import DecodeError
 import cpkg
 from cpkg import zstd
 from cpkg.integrations import kombu as plug
-from purepy.errors import LimitError
+from purepy.base.errors import LimitError
 
 OBJECT = {
     "when": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc),

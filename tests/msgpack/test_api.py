@@ -15,7 +15,7 @@ import pytest
 from processes import run_alone
 
 import cpkg.msgpack
-import purepy.errors
+import purepy.base.errors
 from cpkg import _backend
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.options import PACKING, UNPACKING, Options
@@ -143,7 +143,7 @@ def test_exception_tree(msgpack: ModuleType) -> None:
     assert issubclass(msgpack.ExtraData, ValueError)
     assert not issubclass(msgpack.ExtraData, msgpack.UnpackException)
     assert issubclass(msgpack.LimitError, ValueError)
-    assert msgpack.FormatError is purepy.errors.FormatError
+    assert msgpack.FormatError is purepy.base.errors.FormatError
 
 
 def test_classes_can_be_subclassed(msgpack: ModuleType) -> None:

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgpack_strategies import INTS, SCALARS, TEXTS, WORDS, damaged, unpack_options
 
-from purepy.errors import LimitError, OutOfData
+from purepy.base.errors import LimitError, OutOfData
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
 BACKENDS = available("msgpack")

@@ -13,7 +13,7 @@ import pytest
 from seeds import SEED
 from threads import run_threads
 
-from purepy.errors import (
+from purepy.base.errors import (
     FormatError,
     OutOfData,
     StackError,

@@ -13,7 +13,7 @@ from msgpack_messages import fed
 from processes import run_alone
 
 import cpkg
-from purepy.errors import StackError
+from purepy.base.errors import StackError
 from purepy.msgpack.key_meter import KeyMeters
 
 DEEPEST = 32

@@ -10,7 +10,7 @@ import pytest
 from zstd_frames import bitstream, block, coded_literals, forward_bits, header, weights
 from zstd_oracle import libzstd
 
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.encoder.huffman import HuffmanTable, code_lengths
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
 from purepy.zstd.format.zdict import ZstdDict

@@ -14,7 +14,7 @@ from zstd_frames import MAGIC, block, compressed, header, raw_literals, rle_sequ
 from zstd_oracle import libzstd, other_form
 
 import purepy.zstd
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 
 LITERALS = raw_literals(b"0123456789")
 NO_SEQUENCES = b"\0"

@@ -21,7 +21,7 @@ from zstd_frames import (
 )
 from zstd_oracle import libzstd
 
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd import get_frame_info, get_frame_size
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from zstd_contents import contents
 from zstd_oracle import FORMS, in_form, libzstd
 
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 forms = pytest.mark.parametrize("form", FORMS)

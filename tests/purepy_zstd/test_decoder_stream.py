@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from zstd_frames import RAW, RLE, block, compressed, header, raw_literals, rle_sequences
 
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.xxh64 import xxh64
 
 TEN = compressed(raw_literals(b"0123456789") + b"\0")

@@ -9,7 +9,7 @@ import struct
 import pytest
 from odd_files import Trickling
 
-from purepy.errors import SeekableFormatError, ZstdError
+from purepy.base.errors import SeekableFormatError, ZstdError
 from purepy.zstd.seekable.table import FRAMES_MAX, SeekTable, read_seek_table
 
 FRAMES = [(20, 100, 0xDEADBEEF), (12, 0, 0), (9, 0, 1), (1000, 131072, 0xFFFFFFFF)]

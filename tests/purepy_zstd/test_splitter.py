@@ -9,7 +9,7 @@ import random
 import pytest
 
 import purepy.zstd
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format import splitter
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 

@@ -15,10 +15,11 @@ from typing import Any
 import pytest
 from record_files import flip, flipped, forget_index, numbered, read_all, record, spans, write_all, written
 
-from cpkg import _backend, _places, msgpack, records, zstd
+from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead, writing_ahead
 from cpkg.records import reader as reader_module
-from purepy import _system
+from cpkg.records.sources import open_source
+from purepy.base import system
 
 COUNT = 400
 ALL = numbered(COUNT)
@@ -170,13 +171,13 @@ def test_a_reader_that_is_closed_midway(path: Path, threads_of: str) -> None:
 def test_a_read_that_fails_since_the_file_was_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread closes it as it is about to be read: what the system says of the descriptor is not the reason."""
     path.write_bytes(b"data")
-    source = _places.open_source(path)
+    source = open_source(path)
 
     def read(descriptor: int, size: int, offset: int) -> bytes:
         source.close()
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
-    monkeypatch.setattr(_system, "pread", read)
+    monkeypatch.setattr(system, "pread", read)
     with pytest.raises(ValueError, match="closed"):
         source.read_at(0, 4)
 

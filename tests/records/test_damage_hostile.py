@@ -30,7 +30,7 @@ from seeds import SEED, noise
 from cpkg import records
 from cpkg.records import Split
 from cpkg.records import format as fmt
-from purepy.errors import StackError
+from purepy.base.errors import StackError
 
 EVERY = 1 if IS_THOROUGH else 5
 """Every so many bytes are damaged, from one that the seed chooses."""

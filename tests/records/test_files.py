@@ -13,9 +13,9 @@ import pytest
 from record_files import depth_of, flip, nested, numbered, read_all, record, spans, write_all, written
 
 from cpkg import msgpack, records, zstd
-from cpkg._positions import PathTarget
 from cpkg.records import decoding, packing, writing_ahead
-from purepy.errors import LimitError
+from cpkg.records.positions import PathTarget
+from purepy.base.errors import LimitError
 from purepy.zstd.seekable.table import read_seek_table
 
 BATCH_TYPES = {"list": list, "tuple": tuple, "generator": lambda values: (value for value in values)}

@@ -13,7 +13,7 @@ from record_files import numbered, record, write_all, write_in_pieces
 from seeds import SEED
 
 from cpkg import records
-from cpkg._positions import Source
+from cpkg.records.positions import Source
 from cpkg.records.reader import Reader
 
 

@@ -15,9 +15,9 @@ import pytest
 from processes import run_python
 from record_files import check_killed, event, numbered, read_all, record, spans, write_in_pieces, written
 
-from cpkg import _positions, records
-from cpkg.records import writing_ahead
-from purepy import _system
+from cpkg import records
+from cpkg.records import positions, writing_ahead
+from purepy.base import system
 
 pytestmark = pytest.mark.once
 
@@ -34,7 +34,7 @@ def write_until_killed(path: Path, turn: int, threads: int, flushed: int) -> Non
             os.kill(os.getpid(), signal.SIGKILL)
         return os.pwrite(descriptor, data, offset)
 
-    _system.pwrite = pwrite
+    system.pwrite = pwrite
     with records.open(path, "ab", frame_size=(200, 2000)[turn % 2], threads=threads) as writer:
         for number in itertools.count(len(writer)):
             writer.append({"number": number, "text": "t" * (number * 7 % 200)})
@@ -91,7 +91,7 @@ class Full:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
         self.room = room
         self._pwrite = os.pwrite
-        monkeypatch.setattr(_system, "pwrite", self.pwrite)
+        monkeypatch.setattr(system, "pwrite", self.pwrite)
 
     def pwrite(self, descriptor: int, data: Any, offset: int) -> int:
         if not self.room:
@@ -219,14 +219,14 @@ def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatc
     path, other = tmp_path / "file.rec", tmp_path / "other.rec"
     written(path, 5)
     written(other, 9)
-    lock = _system.lock
+    lock = system.lock
 
     def replace_first(descriptor: int, name: str) -> None:
         if other.exists():
             os.replace(other, path)
         lock(descriptor, name)
 
-    monkeypatch.setattr(_system, "lock", replace_first)
+    monkeypatch.setattr(system, "lock", replace_first)
     with records.open(path, "ab") as writer:
         assert len(writer) == 9
 
@@ -240,8 +240,8 @@ def test_fsync_says_what_outlasts_the_system(
 ) -> None:
     calls: list[int] = []
     directories: list[str] = []
-    monkeypatch.setattr(_positions.os, "fsync", calls.append)
-    monkeypatch.setattr(_positions, "sync_directory", directories.append)
+    monkeypatch.setattr(positions.os, "fsync", calls.append)
+    monkeypatch.setattr(positions, "sync_directory", directories.append)
     path = tmp_path / "file.rec"
     writer = records.open(path, "wb", fsync=fsync)
     writer.append(1)

@@ -12,7 +12,7 @@ import pytest
 from record_files import flip, numbered, record, spans, written
 from threads import run_threads
 
-import purepy.crew
+import purepy.base.crew
 from cpkg import records
 
 
@@ -94,7 +94,7 @@ def test_asynchronously(path: Path, has_threads: bool, monkeypatch: pytest.Monke
         raise RuntimeError("can't start new thread")
 
     if not has_threads:
-        monkeypatch.setattr(purepy.crew, "start_new_thread", refuse)
+        monkeypatch.setattr(purepy.base.crew, "start_new_thread", refuse)
 
     async def everything() -> list[Any]:
         with records.open(path) as reader:

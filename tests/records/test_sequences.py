@@ -18,7 +18,7 @@ from seeds import SEED
 from cpkg import records
 from cpkg.records import checking, taking
 from cpkg.records.decoding import Decoder
-from purepy.errors import LimitError
+from purepy.base.errors import LimitError
 
 ALL = numbered(300)
 

@@ -12,7 +12,7 @@ import pytest
 from record_files import flip, forget_index, nested, read_all, spans, write_all
 
 from cpkg import records, typed
-from purepy.errors import LimitError, StackError
+from purepy.base.errors import LimitError, StackError
 
 
 @dataclass

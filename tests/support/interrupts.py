@@ -35,7 +35,7 @@ from seeds import SEED
 
 import cpkg
 import purepy
-import purepy.crew
+import purepy.base.crew
 from cpkg import _backend
 
 ROOTS = tuple(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "") for package in (cpkg, purepy))
@@ -107,11 +107,11 @@ def _interrupt() -> None:
 @contextmanager
 def _looking_often() -> Iterator[None]:
     """Let threads look often whether they are wanted: what would wake them may be lost to an interrupt."""
-    kept, purepy.crew.LOOK_AGAIN = purepy.crew.LOOK_AGAIN, 0.01
+    kept, purepy.base.crew.LOOK_AGAIN = purepy.base.crew.LOOK_AGAIN, 0.01
     try:
         yield
     finally:
-        purepy.crew.LOOK_AGAIN = kept
+        purepy.base.crew.LOOK_AGAIN = kept
 
 
 @_looking_often()

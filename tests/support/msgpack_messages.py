@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from purepy import errors
+from purepy.base import errors
 from purepy.msgpack.ext import ExtType, Timestamp
 
 FOLDER = Path(__file__).resolve().parents[1] / "msgpack"

@@ -12,14 +12,15 @@ from typing import Any, Callable, NamedTuple
 import plain_record_reader
 import pytest
 
-from cpkg import _positions, msgpack, records, zstd
-from cpkg._positions import PathSource
+from cpkg import msgpack, records, zstd
 from cpkg.records import format as fmt
+from cpkg.records import positions
 from cpkg.records.format import DATA_HEADER_SIZE
 from cpkg.records.layout import Frame, Layout
 from cpkg.records.loading import load
-from purepy import _system
-from purepy.errors import ZstdError
+from cpkg.records.positions import PathSource
+from purepy.base import system
+from purepy.base.errors import ZstdError
 
 
 def record(number: int) -> dict[str, Any]:
@@ -123,8 +124,8 @@ def write_in_pieces(patch: pytest.MonkeyPatch, ends: Callable[[int], tuple[int, 
         ftruncate(descriptor, size)
         look()
 
-    patch.setattr(_system, "pwrite", write)
-    patch.setattr(_positions.os, "ftruncate", cut)
+    patch.setattr(system, "pwrite", write)
+    patch.setattr(positions.os, "ftruncate", cut)
 
 
 def flipped(data: bytes, at: int, bits: int = 1) -> bytes:

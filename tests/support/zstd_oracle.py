@@ -13,7 +13,7 @@ from backends import available
 from extent import IS_FULL
 
 import purepy.zstd
-from purepy import _jit
+from purepy.base import pypy
 
 
 def find_libzstd() -> ModuleType | None:
@@ -70,15 +70,15 @@ def other_form() -> ModuleType:
         if name not in shared or name == "purepy.zstd":
             del sys.modules[name]
     parent = sys.modules["purepy"]
-    before, usual = parent.zstd, _jit.JIT
-    _jit.JIT = not usual
+    before, usual = parent.zstd, pypy.JIT
+    pypy.JIT = not usual
     try:
         module = importlib.import_module("purepy.zstd")
         for name in module.__all__:
             getattr(module, name)  # loads what is loaded at its first use
         return module
     finally:
-        _jit.JIT = usual
+        pypy.JIT = usual
         parent.zstd = before
         for name in [name for name in sys.modules if _is_codec(name)]:
             del sys.modules[name]

@@ -13,7 +13,7 @@ from seeds import SEED
 
 import cpkg
 from cpkg import typed
-from purepy.errors import CodecError
+from purepy.base.errors import CodecError
 
 TYPES = 60 if sys.implementation.name == "pypy" else 100
 MESSAGES = 12

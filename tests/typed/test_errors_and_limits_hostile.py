@@ -13,7 +13,7 @@ import pytest
 
 import cpkg
 from cpkg import typed
-from purepy.errors import CodecError, ExtraData, FormatError, LimitError, StackError, TruncatedError
+from purepy.base.errors import CodecError, ExtraData, FormatError, LimitError, StackError, TruncatedError
 
 
 @dataclass

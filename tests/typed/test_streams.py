@@ -15,7 +15,7 @@ from threads import run_threads
 import cpkg
 import purepy.msgpack
 from cpkg import typed
-from purepy.errors import LimitError, OutOfData, StackError, TruncatedError
+from purepy.base.errors import LimitError, OutOfData, StackError, TruncatedError
 from purepy.msgpack import interface
 
 

@@ -22,7 +22,7 @@ import cpkg
 from cpkg import typed
 from cpkg.msgpack import ExtType, Raw, Timestamp
 from cpkg.typed import codecs, source
-from purepy.errors import TruncatedError
+from purepy.base.errors import TruncatedError
 
 if sys.version_info >= (3, 11):
     from typing import NotRequired, Required, TypedDict

@@ -15,7 +15,7 @@ import pytest
 from call_tables import calls, check_call
 from zstd_data import SAMPLES
 
-from purepy.errors import ZstdLimitError
+from purepy.base.errors import ZstdLimitError
 
 CONTENT = b"".join(b"line %d of some content\n" % number for number in range(200))
 FIELDS = ["window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy", "threads"]

@@ -16,7 +16,7 @@ from odd_files import Slow
 from seeds import noise
 from threads import run_threads
 
-from purepy.errors import ZstdLimitError
+from purepy.base.errors import ZstdLimitError
 
 CONTENT = b"".join(b"line %d of some content\n" % number for number in range(2000))
 

@@ -12,7 +12,7 @@ import pytest
 from zstd_ways import into, iterator, limited, one_shot, stream
 
 from cpkg.zstandard.backend_names import names_over
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 
 MAGIC = bytes.fromhex("28b52ffd")
 CONTENT = b"abc" * 50

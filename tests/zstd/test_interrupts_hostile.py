@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from interrupts import Interrupt, LoopInterrupt, Outcome, at_every_line, by_timer, storms
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.zstd.aio import file as aio_file
 from purepy.zstd.threads import copy_files, decompress_buffer
 from purepy.zstd.threads import decompress as parallel_decompress

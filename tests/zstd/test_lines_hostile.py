@@ -276,7 +276,7 @@ gc.collect()
 counted = type(zstd.open(io.BytesIO(zstd.compress(b"")), "rt")), "\\n", None, True
 counts = [lambda thing=thing: sys.getrefcount(thing) for thing in counted] + [sys.getallocatedblocks]
 changes = []
-for _ in range(8):
+for _ in range(24):
     before = [count() for count in counts]
     for _ in range(20):
         use()

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from purepy import _system
-from purepy.errors import ZstdError
+from purepy.base import descriptors, system
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.scanner import frame_extent, scan_frames
-from purepy.zstd.threads import copy_files, positions
+from purepy.zstd.threads import copy_files
 from purepy.zstd.threads import decompress as parallel_decompress
 
 FRAME = 4096
@@ -51,7 +51,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def is_parallel(zstd: ModuleType) -> bool:
-    return positions.IS_POSSIBLE and zstd.BACKEND != "pure"
+    return descriptors.IS_POSSIBLE and zstd.BACKEND != "pure"
 
 
 def frames(zstd: ModuleType) -> bytes:
@@ -260,7 +260,7 @@ def no_space() -> None:
 def test_a_full_disk(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not is_parallel(zstd):
         pytest.skip("no thread writes")
-    monkeypatch.setattr(_system, "pwrite", failing(os.pwrite, 9, no_space))
+    monkeypatch.setattr(system, "pwrite", failing(os.pwrite, 9, no_space))
     with pytest.raises(OSError, match="space"):
         decompressed(zstd, frames(zstd), tmp_path, threads=2)
     assert DATA.startswith((tmp_path / "target").read_bytes())
@@ -270,7 +270,7 @@ def test_a_disk_that_takes_little_at_a_time(zstd: ModuleType, tmp_path: Path, mo
     if not is_parallel(zstd):
         pytest.skip("no thread writes")
     pwrite = os.pwrite
-    monkeypatch.setattr(_system, "pwrite", lambda file, data, at: pwrite(file, bytes(data[:1000]), at))
+    monkeypatch.setattr(system, "pwrite", lambda file, data, at: pwrite(file, bytes(data[:1000]), at))
     assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA
 
 
@@ -366,12 +366,12 @@ def test_a_cut_that_some_threads_were_ahead_of(
     def cut(size: int, position: int) -> int:
         return max(min(size, end - position), 0) if position in is_cut else size
 
-    pread, preadv = _system.pread, getattr(os, "preadv", None)
+    pread, preadv = system.pread, getattr(os, "preadv", None)
     if has_preadv and preadv is not None:
         monkeypatch.setattr(os, "preadv", lambda fd, views, at: preadv(fd, [views[0][: cut(len(views[0]), at)]], at))
     else:
         monkeypatch.delattr(os, "preadv", raising=False)
-    for module in (os, _system):
+    for module in (os, system):
         monkeypatch.setattr(module, "pread", lambda fd, size, at: pread(fd, cut(size, at), at), raising=False)
     (tmp_path / "source").write_bytes(DATA)
     is_placed = is_parallel(zstd)

@@ -17,7 +17,7 @@ import pytest
 from interrupts import nothing_left
 from processes import run_alone
 
-import purepy.crew
+import purepy.base.crew
 from purepy.zstd.threads import compress as parallel_compress
 from purepy.zstd.threads import decompress as parallel_decompress
 from purepy.zstd.threads import decompress_buffer
@@ -40,7 +40,7 @@ DATA = sample(100_000)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let small frames be worth a thread's while, and a few of them be large ones."""
     monkeypatch.setattr(decompress_buffer, "_PART_SIZE", 2 * FRAME)
-    monkeypatch.setattr(purepy.crew, "LOOK_AGAIN", 0.02)
+    monkeypatch.setattr(purepy.base.crew, "LOOK_AGAIN", 0.02)
     monkeypatch.setattr(parallel_decompress, "_RUN_SIZE", 2 * FRAME)
     monkeypatch.setattr(parallel_decompress, "CONTENT_MAX", 5 * FRAME)
     monkeypatch.setattr(parallel_decompress, "_WAITING_MAX", 2 * FRAME)
@@ -108,9 +108,9 @@ def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypa
     if zstd.BACKEND == "pure":
         pytest.skip("uses no threads")
     frames = threading.Semaphore(0)
-    put, read_from = purepy.crew.Job.put, parallel_compress._NextFrame.read_from
+    put, read_from = purepy.base.crew.Job.put, parallel_compress._NextFrame.read_from
 
-    def noted(job: purepy.crew.Job, piece: Any) -> None:
+    def noted(job: purepy.base.crew.Job, piece: Any) -> None:
         put(job, piece)
         frames.release()
 
@@ -120,7 +120,7 @@ def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypa
             assert frames.acquire(timeout=60)
         return taken
 
-    monkeypatch.setattr(purepy.crew.Job, "put", noted)
+    monkeypatch.setattr(purepy.base.crew.Job, "put", noted)
     monkeypatch.setattr(parallel_compress._NextFrame, "read_from", waiting)
     content = DATA[: 3 * FRAME]
     assert b"".join(zstd.compress_iter(io.BytesIO(content), threads=3, frame_size=FRAME)) == zstd.compress(

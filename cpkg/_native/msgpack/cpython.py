@@ -15,7 +15,7 @@ if sys.implementation.name == "pypy":
     raise ImportError("the native MessagePack packer and unpacker use CPython's C API, which PyPy emulates too slowly")
 
 from cpkg._native import _msgpack_ffi
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 from purepy.msgpack import interface
 from purepy.msgpack.ext import ExtType
 from purepy.msgpack.interface import *  # noqa: F403
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Callable
 
     from cpkg._native.msgpack.starts import message_starts as message_starts
-    from purepy._types import Named
+    from purepy.base.types import Named
     from purepy.msgpack import Packer as Packer
     from purepy.msgpack import Unpacker as Unpacker
     from purepy.msgpack import find_excess as find_excess

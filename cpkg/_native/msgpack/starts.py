@@ -8,7 +8,7 @@ from cpkg._native._msgpack_ffi import ffi, lib
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CData
-    from purepy._types import Bytes
+    from purepy.base.types import Bytes
 
 
 def message_starts(data: Bytes, count: int) -> CData | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 
-from purepy._lazy import grouped_names, imported
+from purepy.base.lazy import grouped_names, imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import sys
 
-from cpkg._native.cffi_modules import cffi_module
 from cpkg._native.zstd.backend_names import Names
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from cpkg._native.zstd.frame_queue import FrameQueue
     from cpkg._native.zstd.library import Library
-    from purepy._types import Parameters
+    from purepy.base.types import Parameters
     from purepy.zstd import ZstdCompressor as ZstdCompressor
     from purepy.zstd import ZstdDecompressor as ZstdDecompressor
     from purepy.zstd.format.zdict import ZstdDict
@@ -29,7 +29,13 @@ BACKEND = "native"
 HAS_ARCHIVES = True
 _job_calls: Any = None
 _stream_types: Any = None
-_module = cffi_module("_zstd_ffi")
+_HAS_BUILTINS = sys.implementation.name == "cpython"
+if _HAS_BUILTINS:
+    _module = imported("cpkg._native._zstd_ffi")
+else:
+    from cpkg._native.cffi_modules import cffi_module
+
+    _module = cffi_module("_zstd_ffi")
 ffi, lib = _module.ffi, _module.lib
 
 
@@ -46,7 +52,6 @@ def _make_library() -> Library:
     return BuiltinLibrary(sys.modules[__name__]) if _HAS_BUILTINS else CompiledLibrary(ffi, lib, BACKEND)
 
 
-_HAS_BUILTINS = sys.implementation.name == "cpython"
 if _HAS_BUILTINS:
     _add_builtins(sys.modules[__name__])
 __getattr__ = Names(__name__, ffi, lib, _make_library).get

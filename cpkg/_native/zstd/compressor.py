@@ -17,7 +17,8 @@ from purepy.zstd.format.rules import FLUSH_FRAME, UNKNOWN_SIZE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cpkg._native.zstd.library import FrameSettings
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.base.types import Buffer, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 
 class Compressor(CompressorBase, ContextStream):

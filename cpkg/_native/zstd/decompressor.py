@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from cpkg._native.zstd.library import Decoded
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.base.types import Buffer, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
     Finished = TypeVar("Finished", bound="tuple[bytes | int, int, bool]")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from cpkg._native.zstd.library import Library
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG
 from purepy.zstd.format.zdict import MIN_DICT_SIZE, MIN_TRAINED
 

@@ -15,7 +15,7 @@ from cpkg._native.zstd.settings import CompressionSettings, DecompressionSetting
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CBuffer, CData
-    from purepy._types import Parameters
+    from purepy.base.types import Parameters
     from purepy.zstd.format.zdict import ZstdDict
 
 

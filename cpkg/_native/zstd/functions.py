@@ -13,8 +13,8 @@ from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
 from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
-from purepy._lazy import imported
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.lazy import imported
 from purepy.zstd.format.error_codes import (
     CANNOT_DECOMPRESS,
     DICTIONARY_WRONG,
@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from cpkg._native.cffi_types import CData
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.base.types import Buffer, Parameters
+    from purepy.zstd.format.zdict import DictArgument
     from purepy.zstd.threads.arguments import DecompressionPlan
     from purepy.zstd.threads.decompress_buffer import Divided
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
 from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, SCRATCH_SIZE, Contexts, KeptScratch, Scratch
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CORRUPTION_DETECTED, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
 from purepy.zstd.format.parameters import CompressionParameter, invalid_parameter, table_bounds
 from purepy.zstd.format.rules import (

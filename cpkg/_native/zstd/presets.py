@@ -15,7 +15,7 @@ from cpkg._native import buffers
 from cpkg._native.zstd.contexts import Contexts, Place
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings, SetsUpDecompression
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, pledge_error, truncated_error
 from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT, WINDOW_SIZE_MAX_DEFAULT
 from purepy.zstd.format.rules import WINDOW_LOG_MIN
@@ -23,7 +23,8 @@ from purepy.zstd.format.zdict import PREFIX, ZstdDict
 
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CData
-    from purepy._types import Buffer, DictArgument, Named, Parameters
+    from purepy.base.types import Buffer, Named, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 __all__ = ["pledge_error", "truncated_error"]  # which C calls, as it does compression_error() and its neighbours
 

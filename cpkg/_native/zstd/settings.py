@@ -18,7 +18,8 @@ from purepy.zstd.format.zdict import DIGESTED, UNDIGESTED, ZstdDict, parse_dict_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CData
-    from purepy._types import DictArgument, Parameters
+    from purepy.base.types import Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 
 class CompressionSettings:

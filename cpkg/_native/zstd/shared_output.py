@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Callable
 from cpkg._native.buffers import DIRECT
 from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import DecompressionSettings
-from purepy.crew import run_all
-from purepy.errors import ZstdError
+from purepy.base.crew import run_all
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from __future__ import annotations
 import sys
 from operator import index
 
-from purepy._buffers import as_bytes
-from purepy._lazy import grouped_names, imported
-from purepy.errors import ZstdError
+from purepy.base.buffers import as_bytes
+from purepy.base.errors import ZstdError
+from purepy.base.lazy import grouped_names, imported
 from purepy.zstd.decoder import decompressor as pure_decompressor
 from purepy.zstd.decoder.block import read_block_header
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Settings
@@ -63,8 +63,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from purepy._types import Buffer, Bytes, DictArgument, Parameters
+    from purepy.base.types import Buffer, Bytes, Parameters
     from purepy.zstd.format.header import Header
+    from purepy.zstd.format.zdict import DictArgument
     from purepy.zstd.made_names import *  # noqa: F403
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from purepy._locks import RLock
-    from purepy._types import File
+    from purepy.base.locks import RLock
+    from purepy.base.types import File
 
 PLAIN_COOKIES = 1 << 64
 """From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""

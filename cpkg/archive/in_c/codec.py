@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 from cpkg._native.archive import ffi, lib
 from cpkg._native.zstd.contexts import Place
 from cpkg.archive._inflate import CHUNK
-from purepy._cores import THREADS_MAX
-from purepy.errors import ZstdError
+from purepy.base.cores import THREADS_MAX
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import WholeFrame
 

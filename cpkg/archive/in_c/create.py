@@ -16,8 +16,8 @@ from cpkg.archive._settings import CreateSettings
 from cpkg.archive.in_c.entries import entries_of
 from cpkg.archive.in_python.frame_plan import problem
 from cpkg.archive.in_python.walk import member_name
-from purepy._cores import THREADS_MAX
-from purepy.errors import ZstdError
+from purepy.base.cores import THREADS_MAX
+from purepy.base.errors import ZstdError
 from purepy.tar.encode import NANO
 
 if TYPE_CHECKING:

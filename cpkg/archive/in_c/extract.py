@@ -20,8 +20,8 @@ from cpkg.archive._settings import ExtractSettings
 from cpkg.archive.in_c.codec import Chunk, NativeCodec
 from cpkg.archive.in_c.entries import entries_of
 from cpkg.archive.in_python.extract import Extract
-from purepy.crew import Call, Crew, Stopped
-from purepy.errors import ArchiveError, CodecError
+from purepy.base.crew import Call, Crew, Stopped
+from purepy.base.errors import ArchiveError, CodecError
 from purepy.tar import names
 from purepy.tar.decode import text
 from purepy.tar.encode import encoded

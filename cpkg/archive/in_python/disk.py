@@ -23,17 +23,17 @@ from typing import Union
 
 from cpkg.archive._settings import ExtractSettings
 from cpkg.archive.in_python.walk import DIRECTORY_FLAGS, opened
-from purepy import _system
+from purepy.base import system
+from purepy.base.descriptors import Descriptor, write_next
 from purepy.tar import names
 from purepy.tar.encode import encoded
 from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
 from purepy.tar.owners import owner_number
-from purepy.zstd.threads.positions import Descriptor, write_next
 
 Data = Iterable[Union[bytes, memoryview]]
-_CREATE_FLAGS = (os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.O_NOFOLLOW | _system.OPEN_FLAGS,)
+_CREATE_FLAGS = (os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.O_NOFOLLOW | system.OPEN_FLAGS,)
 _REPLACED = "another file has taken the place of the one that was created"
-_PATH_FLAGS = _system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | _system.OPEN_FLAGS  # PyPy has no O_PATH
+_PATH_FLAGS = system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | system.OPEN_FLAGS  # PyPy has no O_PATH
 
 
 def _path(descriptor: int, *name: bytes) -> bytes:
@@ -44,17 +44,17 @@ def _path(descriptor: int, *name: bytes) -> bytes:
 def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
     """Make a hard link, of a symbolic link as of any file."""
     if sys.implementation.name != "pypy":
-        _system.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
+        system.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
         return
     try:  # PyPy hands linkat the wrong flag for follow_symlinks=False
         os.link(_path(source, name), _path(parent, new_name))
     except FileNotFoundError:
         if os.path.exists(_path(source)):
             raise
-        wanted = _system.stat(name, dir_fd=source, follow_symlinks=False)  # there is no /proc
+        wanted = system.stat(name, dir_fd=source, follow_symlinks=False)  # there is no /proc
         os.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent)
-        if not os.path.samestat(wanted, _system.stat(new_name, dir_fd=parent, follow_symlinks=False)):
-            _system.unlink(new_name, dir_fd=parent)
+        if not os.path.samestat(wanted, system.stat(new_name, dir_fd=parent, follow_symlinks=False)):
+            system.unlink(new_name, dir_fd=parent)
             raise
 
 
@@ -97,7 +97,7 @@ class Tree:
     def open(self) -> None:
         """Make the directory, if it is missing, and open it."""
         os.makedirs(self._directory, exist_ok=True)
-        self._fds.append(opened(self._directory, os.O_RDONLY | _system.O_DIRECTORY | _system.OPEN_FLAGS))
+        self._fds.append(opened(self._directory, os.O_RDONLY | system.O_DIRECTORY | system.OPEN_FLAGS))
 
     @property
     def root(self) -> int:
@@ -155,7 +155,7 @@ class Tree:
         """Say whether anything has this path; raises OSError for one that leads through a link or file."""
         try:
             parent = self.directory(list(parts[:-1]), make=False)
-            _system.stat(encoded(parts[-1]), dir_fd=parent, follow_symlinks=False)
+            system.stat(encoded(parts[-1]), dir_fd=parent, follow_symlinks=False)
         except FileNotFoundError:
             return False
         return True
@@ -168,7 +168,7 @@ class Tree:
             except OSError as exc:
                 if exc.errno == errno.ENOENT and make:
                     with contextlib.suppress(FileExistsError):
-                        _system.mkdir(name, 0o777, dir_fd=fd)
+                        system.mkdir(name, 0o777, dir_fd=fd)
                     continue
                 shown = self._shown(parts[: at + 1])
                 if exc.errno in (errno.ELOOP, errno.ENOTDIR):
@@ -208,15 +208,15 @@ class Tree:
         if parts:
             name = encoded(parts[-1])
             try:
-                _system.mkdir(name, 0o700, dir_fd=parent)
+                system.mkdir(name, 0o700, dir_fd=parent)
             except FileExistsError:
-                status = _system.stat(name, dir_fd=parent, follow_symlinks=False)
+                status = system.stat(name, dir_fd=parent, follow_symlinks=False)
                 if not stat.S_ISDIR(status.st_mode):
-                    _system.unlink(name, dir_fd=parent)
-                    _system.mkdir(name, 0o700, dir_fd=parent)
-                elif status.st_mode & 0o700 != 0o700 and not _system.is_root():
+                    system.unlink(name, dir_fd=parent)
+                    system.mkdir(name, 0o700, dir_fd=parent)
+                elif status.st_mode & 0o700 != 0o700 and not system.is_root():
                     # rights are missing to write into it: they come back in the end
-                    self._held.append(opened(name, _PATH_FLAGS | _system.O_DIRECTORY, parent))
+                    self._held.append(opened(name, _PATH_FLAGS | system.O_DIRECTORY, parent))
                     os.chmod(_path(self._held[-1].number), stat.S_IMODE(status.st_mode) | 0o700)
         self.finished.append((parts, entry))
 
@@ -225,7 +225,7 @@ class Tree:
         temporary = self._temporary
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
         gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
-        create = partial(_system.open, dir_fd=parent)
+        create = partial(system.open, dir_fd=parent)
         try:  # from here on: an interrupt may come when the file is there and `extend` has not returned
             self._created.extend(map(create, (temporary,), _CREATE_FLAGS, (mode if gets_mode else 0o600,)))
             fd = self._created[0]
@@ -236,20 +236,20 @@ class Tree:
         except BaseException:
             self._release()
             with contextlib.suppress(OSError):
-                _system.unlink(temporary, dir_fd=parent)
+                system.unlink(temporary, dir_fd=parent)
             raise
 
     def _replace(self, parent: int, name: bytes, source: int | None = None) -> None:
         """Give the temporary file its name, replacing any file and any empty directory of that name."""
         source = parent if source is None else source
         try:
-            _system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
+            system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
         except IsADirectoryError:
             try:
-                _system.rmdir(name, dir_fd=parent)
+                system.rmdir(name, dir_fd=parent)
             except OSError:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
-            _system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
+            system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
 
     def _has_list(self, parent: int) -> bool:
         found = self._with_list.get(parent)
@@ -273,7 +273,7 @@ class Tree:
             while len(piece):
                 if not left:
                     offset, left = next(holes)
-                written = _system.pwrite(fd, piece[:left], offset)
+                written = system.pwrite(fd, piece[:left], offset)
                 piece = piece[written:]
                 offset += written
                 left -= written
@@ -284,12 +284,12 @@ class Tree:
         if settings.owns:
             os.fchown(fd, *self._owner(entry))
         if not has_mode:
-            _system.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
+            system.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
         if entry.xattrs:
             for name, value in entry.xattrs.items():
                 if settings.sets_attribute(name):
                     os.setxattr(fd, name, value)
-        _system.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
+        system.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
 
     def _owner(self, entry: Entry) -> tuple[int, int]:
         """Return the numbers that the names of an entry's owners have here, or those stored if a name is unknown."""
@@ -301,12 +301,12 @@ class Tree:
     def _make_hard_link(self, entry: Entry, parts: list[str]) -> None:
         target = names.link_target(entry, self._settings.strip)
         first = encoded(target[-1])
-        self._held.append(Descriptor(self.directory(target[:-1], make=False), by=_system.dup))
+        self._held.append(Descriptor(self.directory(target[:-1], make=False), by=system.dup))
         source = self._held[-1].number
-        status = _system.stat(first, dir_fd=source, follow_symlinks=False)
+        status = system.stat(first, dir_fd=source, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
             # it is safe where it lies, but may lead out from another place
-            text = os.fsdecode(_system.readlink(first, dir_fd=source))
+            text = os.fsdecode(system.readlink(first, dir_fd=source))
             link = entry.replace(type=SYMLINK, linkname=text)
             if names.symlink_text(link, parts, self._settings.filter) != text:
                 raise names.refused(entry, f"is a hard link to the symbolic link {entry.linkname!r}")
@@ -321,15 +321,15 @@ class Tree:
         make: Callable[..., None]
         if entry.type == SYMLINK:
             kind = stat.S_IFLNK
-            make = partial(_system.symlink, encoded(names.symlink_text(entry, parts, settings.filter)))
+            make = partial(system.symlink, encoded(names.symlink_text(entry, parts, settings.filter)))
         elif entry.type == FIFO:
             kind = stat.S_IFIFO
-            make = partial(_system.mkfifo, mode=mode)
+            make = partial(system.mkfifo, mode=mode)
         else:
             kind = stat.S_IFCHR if entry.type == CHARACTER else stat.S_IFBLK
-            make = partial(_system.mknod, mode=mode | kind, device=os.makedev(*entry.device))
+            make = partial(system.mknod, mode=mode | kind, device=os.makedev(*entry.device))
         is_owned = settings.owns or entry.type != SYMLINK
-        if is_owned and not self._has_proc and not _system.IS_BY_PATH:
+        if is_owned and not self._has_proc and not system.IS_BY_PATH:
             self._make_privately(make, entry, mode, parent, base)
         else:
             self._place(partial(make, dir_fd=parent), parent, base)
@@ -339,13 +339,13 @@ class Tree:
                 os.chown(_path(fd), *self._owner(entry))
             if entry.type != SYMLINK and stat.S_IMODE(os.fstat(fd).st_mode) != mode:
                 os.chmod(_path(fd), mode)
-        _system.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
+        system.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
 
     def _make_privately(self, make: Callable[..., None], entry: Entry, mode: int, parent: int, name: bytes) -> None:
         """Create a file in a private directory, where nobody can replace it, and move it to its place."""
         temporary = self._temporary
         try:
-            _system.mkdir(temporary, 0o700, dir_fd=parent)
+            system.mkdir(temporary, 0o700, dir_fd=parent)
             self._held.append(opened(temporary, DIRECTORY_FLAGS, parent))
             private = self._held[-1].number
             status = os.fstat(private)
@@ -360,10 +360,10 @@ class Tree:
                 self._replace(parent, name, private)
             finally:
                 with contextlib.suppress(OSError):
-                    _system.unlink(temporary, dir_fd=private)
+                    system.unlink(temporary, dir_fd=private)
         finally:
             with contextlib.suppress(OSError):
-                _system.rmdir(temporary, dir_fd=parent)
+                system.rmdir(temporary, dir_fd=parent)
 
     def _opened(self, name: bytes, parent: int, kind: int) -> int:
         """Return a descriptor of the new file, to set its owner and mode; OSError if the file is gone."""
@@ -387,7 +387,7 @@ class Tree:
         finally:
             # renaming one link of a file to another one does nothing
             with contextlib.suppress(OSError):
-                _system.unlink(temporary, dir_fd=parent)
+                system.unlink(temporary, dir_fd=parent)
 
     def finish(self, fails: Callable[[str, OSError], None]) -> None:
         """

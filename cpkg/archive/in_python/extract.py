@@ -14,9 +14,9 @@ from cpkg.archive._inflate import Inflater
 from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import ExtractSettings, chosen
 from cpkg.archive.in_python.disk import Data, Tree
-from purepy import _system
-from purepy.crew import Crew
-from purepy.errors import ArchiveError, LimitError, UnsafeEntryError, ZstdError
+from purepy.base import system
+from purepy.base.crew import Crew
+from purepy.base.errors import ArchiveError, LimitError, UnsafeEntryError, ZstdError
 from purepy.tar import names
 from purepy.tar.decode import NUL_BLOCK, is_checksum_right
 from purepy.tar.entry import BLOCK, HARDLINK, Entry
@@ -182,7 +182,7 @@ class PureExtract(Extract):
     _last = ""
 
     def _read(self, archive: Inflater, crew: Crew) -> None:
-        if _system.listdir(self._tree.root):
+        if system.listdir(self._tree.root):
             self._made = set()
         content: Content | None = archive.content()
         while content is not None:

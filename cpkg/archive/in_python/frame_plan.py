@@ -10,8 +10,8 @@ from typing import Final
 
 from cpkg.archive._result import Problem
 from cpkg.archive.in_python.walk import CANNOT_READ, GONE, Member, Walker, failed
-from purepy import _system
-from purepy.errors import ArchiveError
+from purepy.base import system
+from purepy.base.errors import ArchiveError
 from purepy.tar.encode import encode, sparse_map
 from purepy.tar.entry import BLOCK, FILE, Entry, padding
 from purepy.tar.members import Collector
@@ -192,7 +192,7 @@ def _read(fd: int, offset: int, size: int) -> tuple[bytes, OSError | None]:
     pieces: list[bytes] = []
     try:
         while size:
-            piece = _system.pread(fd, size, offset)
+            piece = system.pread(fd, size, offset)
             if len(piece) == size and not pieces:
                 return piece, None
             if not piece:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings, chosen
-from purepy import _system
+from purepy.base import system
+from purepy.base.descriptors import Descriptor
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import BLOCK_DEVICE, CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
-from purepy.zstd.threads.positions import Descriptor
 
 _TYPES = {
     stat.S_IFREG: FILE,
@@ -30,11 +30,11 @@ _TYPES = {
 }
 CANNOT_READ = "cannot be read"
 GONE = "file removed before we read it"
-DIRECTORY_FLAGS = os.O_RDONLY | _system.O_DIRECTORY | _system.O_NOFOLLOW | _system.OPEN_FLAGS
+DIRECTORY_FLAGS = os.O_RDONLY | system.O_DIRECTORY | system.O_NOFOLLOW | system.OPEN_FLAGS
 
 
 _OPEN_MAX = 6
-FILE_FLAGS = os.O_RDONLY | _system.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | _system.OPEN_FLAGS
+FILE_FLAGS = os.O_RDONLY | system.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | system.OPEN_FLAGS
 
 
 class Member(NamedTuple):
@@ -47,7 +47,7 @@ class Member(NamedTuple):
 
 def member_name(path: str) -> str:
     """Return the name that a path gets in an archive: without leading slashes, and without all up to a last `..`."""
-    if _system.IS_WINDOWS:
+    if system.IS_WINDOWS:
         path = os.path.splitdrive(path)[1].replace("\\", "/")
     parts = path.split("/")
     if ".." in parts:
@@ -82,7 +82,7 @@ class Walker:
         self._open: list[tuple[Descriptor, int]] = []
         """Directories with their depth: the root first, and last the one that is in use."""
         self._files: list[int] = []
-        self._opener = -1, _system.open
+        self._opener = -1, system.open
 
     def close(self) -> None:
         """Close all descriptors."""
@@ -106,7 +106,7 @@ class Walker:
         innermost, at = self._open[-1]
         directory = innermost.number if at == len(self._way) else self.directory()
         if self._opener[0] != directory:
-            self._opener = directory, partial(_system.open, flags=FILE_FLAGS, dir_fd=directory)
+            self._opener = directory, partial(system.open, flags=FILE_FLAGS, dir_fd=directory)
         # no signal handler runs between opening a file and noting that, nor between forgetting and closing it
         self._files.extend(map(self._opener[1], (base,)))
         return self._files[-1]
@@ -146,7 +146,7 @@ class Walker:
 
     def walk(self, base: str, paths: Iterable[str]) -> Generator[Member | Problem, None, None]:
         """Yield the members of `paths`, relative to `base`, and what went wrong with others."""
-        self._open.append((opened(base, DIRECTORY_FLAGS & ~_system.O_NOFOLLOW), 0))
+        self._open.append((opened(base, DIRECTORY_FLAGS & ~system.O_NOFOLLOW), 0))
         for path in paths:
             levels = [self._members([path])]
             while levels:
@@ -175,7 +175,7 @@ class Walker:
         self._way.append(_Folder(member.base, _identity(member.status), above))
         self._path = name
         try:
-            names = _system.listdir(directory)
+            names = system.listdir(directory)
         except OSError as exc:
             return iter([failed(name, CANNOT_READ, exc)])
         if self._settings.sort:
@@ -214,7 +214,7 @@ class Walker:
 
     def _member(self, directory: int, base: str, name: str) -> Member | Problem | None:
         settings = self._settings
-        status = _system.stat(base, dir_fd=directory, follow_symlinks=False)
+        status = system.stat(base, dir_fd=directory, follow_symlinks=False)
         if (status.st_dev, status.st_ino) in self._own:
             return None
         kind = _TYPES.get(stat.S_IFMT(status.st_mode))
@@ -230,7 +230,7 @@ class Walker:
             if settings.sparse and hasattr(status, "st_blocks") and status.st_blocks * 512 < status.st_size:
                 entry.sparse = _map_of(directory, base, status.st_size)
         elif kind == SYMLINK:
-            entry.linkname = _system.readlink(base, dir_fd=directory)
+            entry.linkname = system.readlink(base, dir_fd=directory)
         elif kind in (CHARACTER, BLOCK_DEVICE):
             entry.device = os.major(status.st_rdev), os.minor(status.st_rdev)
         if settings.xattrs or settings.acls:
@@ -255,7 +255,7 @@ class Walker:
 def opened(base: str | bytes, flags: int, directory: int | None = None, mode: int = 0o777) -> Descriptor:
     """Open an entry of a directory, or a path."""
     # PyPy's partial is Python code, in which an interrupt loses what was opened: not for a whole call's directory
-    by = _system.open if directory is None else partial(_system.open, dir_fd=directory)
+    by = system.open if directory is None else partial(system.open, dir_fd=directory)
     return Descriptor(base, flags, mode, by=by)
 
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable
 
-    from purepy._types import DictArgument
+    from purepy.zstd.format.zdict import DictArgument
 
 _READ_SIZE = 1 << 20
 _LARGE = 64 << 20

@@ -10,8 +10,8 @@ from cpkg.cli.zstd.compress import dictionary_of
 from cpkg.cli.zstd.console import Console, Fatal
 from cpkg.cli.zstd.files import InputFile, OutputFile
 from cpkg.cli.zstd.options import DEFAULT_WINDOW_LOG, STDOUT, Options
-from purepy._cores import usable_cores
-from purepy._reading import read_full
+from purepy.base.cores import usable_cores
+from purepy.base.reading import read_full
 from purepy.zstd.format.error_codes import PREFIX_UNKNOWN, WINDOW_TOO_LARGE, truncated_file_error
 from purepy.zstd.format.rules import is_frame
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Callable
 
-    from purepy._types import Bytes
+    from purepy.base.types import Bytes
     from purepy.zstd.threads.arguments import DecompressionPlan
 
 _MAGIC_SIZE = 4
@@ -142,9 +142,10 @@ class Decompressing:
         progress: Callable[[], None],
     ) -> int:
         """Decompress frames of a file to their places in another, as far as that goes; return the bytes read."""
-        from purepy.zstd.threads import copy_files, positions
+        from purepy.base import descriptors
+        from purepy.zstd.threads import copy_files
 
-        position = destination.place() if source.size is not None and positions.IS_POSSIBLE else None
+        position = destination.place() if source.size is not None and descriptors.IS_POSSIBLE else None
         if position is None:
             return 0
         copy = copy_files.FrameCopy(

@@ -9,20 +9,20 @@ import os
 import stat
 import sys
 
-from cpkg._new_files import NewFile
 from cpkg._places import reading
 from cpkg.cli.zstd.console import Console, Fatal
 from cpkg.cli.zstd.options import COMPRESS, STDIN, STDOUT, Options
-from purepy import _system
-from purepy._jit import JIT
-from purepy._reading import no_data, read_some
-from purepy._writing import write_all
+from purepy.base import system
+from purepy.base.new_files import NewFile
+from purepy.base.pypy import JIT
+from purepy.base.reading import no_data, read_some
+from purepy.base.writing import write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from purepy._types import Bytes, File
+    from purepy.base.types import Bytes, File
 
 READ_ERROR, WRITE_ERROR = 37, 70
 SUFFIXES = {".zst": "", ".tzst": ".tar"}
@@ -164,7 +164,7 @@ class OutputFile:
         """Return the position in the file if threads may write to places behind it with `write_at`, else None."""
         if self._file is None:
             return 0
-        from purepy.zstd.threads.positions import place_of
+        from purepy.base.descriptors import place_of
 
         found = place_of(self._file, is_written=True) if not self._skipped else None
         return None if found is None else found[1]
@@ -176,7 +176,7 @@ class OutputFile:
 
     def write_at(self, descriptor: int, data: Bytes, position: int) -> None:
         """Write bytes to a place of a duplicate of the descriptor, or leave a hole there; in any thread and order."""
-        from purepy.zstd.threads.positions import write_at
+        from purepy.base.descriptors import write_at
 
         try:
             if self._sparse:
@@ -251,12 +251,12 @@ def _no_holes(data: Bytes) -> Iterator[tuple[int, int]]:
 def _copy_attributes(descriptor: int, source: os.stat_result) -> None:
     mode = stat.S_IMODE(source.st_mode) & 0o777
     with contextlib.suppress(OSError):
-        _system.fchown(descriptor, -1, source.st_gid)
-        _system.fchown(descriptor, source.st_uid, -1)
+        system.fchown(descriptor, -1, source.st_gid)
+        system.fchown(descriptor, source.st_uid, -1)
     with contextlib.suppress(OSError):
-        _system.fchmod(descriptor, mode)
+        system.fchmod(descriptor, mode)
     with contextlib.suppress(OSError):
-        _system.utime(descriptor, ns=(source.st_atime_ns, source.st_mtime_ns))
+        system.utime(descriptor, ns=(source.st_atime_ns, source.st_mtime_ns))
 
 
 def open_destination(

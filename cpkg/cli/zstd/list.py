@@ -8,7 +8,7 @@ import sys
 
 from cpkg.cli.zstd.console import Console
 from cpkg.cli.zstd.options import STDIN
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import PREFIX_UNKNOWN, SRC_SIZE_WRONG
 from purepy.zstd.format.rules import is_frame
 from purepy.zstd.format.scanner import Frame, scan_frames

@@ -26,7 +26,7 @@ from cpkg.cli.zstd.files import (
     target_of,
 )
 from cpkg.cli.zstd.options import STDIN, STDOUT, Options, Parser, UsageError
-from purepy._cores import usable_cores
+from purepy.base.cores import usable_cores
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 
 from cpkg import zstd
-from cpkg._new_files import replacing
 from cpkg.cli.zstd.console import Console
 from cpkg.cli.zstd.options import DICTIONARY_NAME, Options
+from purepy.base.new_files import replacing
 
 _FEWEST_SAMPLES = 5
 _SMALLEST_DICTIONARY = 256

@@ -15,7 +15,7 @@ static struct {
     PyObject *module_name;  /* __module__ of the installed names */
     PyObject *signature_of; /* Python: text to inspect.Signature */
 
-    /* purepy.errors */
+    /* purepy.base.errors */
     PyObject *LimitError, *BufferFull, *OutOfData, *FormatError, *StackError, *TruncatedError, *ExtraData;
     /* purepy.msgpack.ext; the offsets are those of their slots */
     PyObject *ExtType, *Timestamp, *Raw;

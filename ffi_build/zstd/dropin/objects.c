@@ -151,7 +151,7 @@ static PyObject *decompression_obj_run(PyObject *self, const Input *data)
     if (obj->unused != NULL)
         return raise_zstd_error("cannot use a decompressobj multiple times");
     if (obj->failure != NULL)
-        return raise_from("purepy.errors", "ZstdError", new_ref(obj->failure));
+        return raise_from("purepy.base.errors", "ZstdError", new_ref(obj->failure));
     if (obj->is_cleared)
         return raise_zstd_error("the collector has cleared this object");
     if (data->size == 0)

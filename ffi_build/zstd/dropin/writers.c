@@ -256,7 +256,7 @@ static PyObject *decompression_writer_write(PyObject *self, PyObject *const *arg
         return NULL;
     Py_ssize_t written = -1;
     if (writer->failure != NULL) {
-        raise_from("purepy.errors", "ZstdError", new_ref(writer->failure));
+        raise_from("purepy.base.errors", "ZstdError", new_ref(writer->failure));
     }
     else if (input_open(&in, data) == 0) {
         written = writer_unpack(writer, &in);

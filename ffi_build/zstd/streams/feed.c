@@ -192,7 +192,7 @@ static int feed_check_process(const Feed *feed)
 static PyObject *feed_push(Feed *feed, const Input *data, int mode)
 {
     if (feed->failure != NULL)
-        return raise_from("purepy.errors", "ZstdError", new_ref(feed->failure));
+        return raise_from("purepy.base.errors", "ZstdError", new_ref(feed->failure));
     if (data->size == 0 && mode == ZSTD_e_continue)
         return PyBytes_FromStringAndSize(NULL, 0); /* a frame without content is to be known as one when it begins */
     if (feed->cctx == NULL) {

@@ -20,7 +20,7 @@ static PyObject *raise_from(const char *module, const char *type_name, PyObject 
 
 static PyObject *raise_zstd_error(const char *text)
 {
-    return raise_from("purepy.errors", "ZstdError", PyUnicode_FromString(text));
+    return raise_from("purepy.base.errors", "ZstdError", PyUnicode_FromString(text));
 }
 
 /* Raise an exception object and release it; if it could not be created, that error stays set. Returns NULL. */
@@ -56,7 +56,7 @@ static int is_zstd_error(void)
 {
     PyObject *type, *value, *traceback;
     PyErr_Fetch(&type, &value, &traceback);
-    PyObject *module = PyImport_ImportModule("purepy.errors");
+    PyObject *module = PyImport_ImportModule("purepy.base.errors");
     PyObject *wanted = module == NULL ? NULL : PyObject_GetAttrString(module, "ZstdError");
     int result = wanted != NULL && PyErr_GivenExceptionMatches(type, wanted);
     Py_XDECREF(wanted);

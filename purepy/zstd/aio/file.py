@@ -16,7 +16,7 @@ from purepy.zstd.aio.work import JOINED_MAX, STEP, Work, joined
 if TYPE_CHECKING:
     from typing_extensions import Buffer, TypeAlias
 
-    from purepy._types import File
+    from purepy.base.types import File
 
     Content: TypeAlias = Any
     """What is read: bytes, or str of a text file."""

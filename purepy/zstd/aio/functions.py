@@ -18,7 +18,8 @@ from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import sliceable
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.base.types import Buffer, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 
 def _steps(data: Buffer, check: Callable[[], None]) -> Iterator[object]:

@@ -11,10 +11,10 @@ from contextlib import suppress
 from typing import Any, Callable
 from weakref import WeakKeyDictionary
 
-from purepy._cores import usable_cores
-from purepy._jit import JIT
-from purepy.crew import Crew, Job, Stopped
-from purepy.zstd.threads.positions import write_next
+from purepy.base.cores import usable_cores
+from purepy.base.crew import Crew, Job, Stopped
+from purepy.base.descriptors import write_next
+from purepy.base.pypy import JIT
 
 STEP = 1 << 20
 JOINED_MAX = STEP if JIT else 4 * STEP  # what takes a millisecond or two to join

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import sys
 
-from purepy._buffers import as_bytes
-from purepy.errors import ZstdError
+from purepy.base.buffers import as_bytes
+from purepy.base.errors import ZstdError
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Input, Settings
 from purepy.zstd.format.decompressor_base import DecompressorBase
 from purepy.zstd.format.error_codes import limit_error, truncated_error
@@ -14,7 +14,8 @@ from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import Buffer, DictArgument, Parameters
+    from purepy.base.types import Buffer, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 
 class ZstdDecompressor(DecompressorBase):

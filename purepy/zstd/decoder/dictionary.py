@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from purepy._jit import JIT
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.pypy import JIT
 from purepy.zstd.decoder.bits import PADDING_SIZE, padded
 from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.decoder.huffman import MAX_DICTIONARY_CODE_LENGTH, HuffmanTable, read_tree

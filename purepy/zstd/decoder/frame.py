@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, coded_error, corruption, decoding_error
 from purepy.zstd.format.header import read_header
 from purepy.zstd.format.parameters import FrameInfo

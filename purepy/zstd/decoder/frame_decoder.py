@@ -28,7 +28,8 @@ from purepy.zstd.format.zdict import DIGESTED, PREFIX, parse_dict_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import DictArgument, Parameters
+    from purepy.base.types import Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 
 class Settings:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.zstd.decoder.bits import load, not_at_end, store, stream_end
 from purepy.zstd.decoder.fse import build_decoding_table, read_distribution
 from purepy.zstd.format.error_codes import corruption

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.zstd.decoder.bits import PADDING, PADDING_SIZE, load
 from purepy.zstd.decoder.huffman import HuffmanTable, decode_pair, decode_stream, read_tree
 from purepy.zstd.format.error_codes import DICTIONARY_CORRUPTED, LITERALS_HEADER_WRONG, corruption, decoding_error

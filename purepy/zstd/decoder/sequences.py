@@ -13,8 +13,8 @@ many more and longer traces. An interpreter does both in one loop, with appends 
 
 from __future__ import annotations
 
-from purepy._jit import JIT
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.pypy import JIT
 from purepy.zstd.decoder.bits import load, not_at_end, store, stream_end
 from purepy.zstd.decoder.literals import Literals
 from purepy.zstd.decoder.sequence_tables import Table
@@ -187,7 +187,7 @@ def _decode(
         if index == last:
             break
         index += 1
-        # For the JIT, which purepy/_jit.py explains: what no path may leave in another form, and what has served.
+        # For the JIT, which purepy/base/pypy.py explains: what no path may leave in another form, and what has served.
         repeat1 = offset + 0
         repeat2 += 0
         repeat3 += 0

@@ -6,7 +6,7 @@ The window: what matches may copy from, that is the last bytes of output and bef
 
 from __future__ import annotations
 
-from purepy._jit import JIT, zeros
+from purepy.base.pypy import JIT, zeros
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 SLACK = 32

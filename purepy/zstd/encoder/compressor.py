@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy._buffers import as_bytes
+from purepy.base.buffers import as_bytes
 from purepy.zstd.encoder.dictionary import EncodingDictionary, prefix_only
 from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder
@@ -15,8 +15,9 @@ from purepy.zstd.format.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_ar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import Buffer, DictArgument, Parameters
-    from purepy.errors import ZstdError
+    from purepy.base.errors import ZstdError
+    from purepy.base.types import Buffer, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 
 class ZstdCompressor(CompressorBase):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.zstd.encoder.block import BlockState
 from purepy.zstd.encoder.fse import EncodingTable
 from purepy.zstd.encoder.huffman import HuffmanTable

@@ -24,7 +24,7 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import Parameters
+    from purepy.base.types import Parameters
 
 LEVEL_BOUNDS = (LEVEL_MIN, LEVEL_MAX)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import namedtuple
 from struct import pack_into
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.zstd.encoder import fse
 from purepy.zstd.encoder.fse import EncodingTable
 from purepy.zstd.format.fse_tables import LITERALS_LENGTH, MASKS, MATCH_LENGTH, OFFSET

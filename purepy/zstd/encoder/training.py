@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.compressor import ZstdCompressor
 from purepy.zstd.encoder.levels import parameters_for

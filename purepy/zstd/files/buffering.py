@@ -12,16 +12,16 @@ from __future__ import annotations
 import io
 import sys
 
-from purepy._buffers import as_bytes
-from purepy._jit import finish, new_builder
-from purepy._locks import RLock
+from purepy.base.buffers import as_bytes
+from purepy.base.locks import RLock
+from purepy.base.pypy import finish, new_builder
 from purepy.zstd.format.locks import Exclusive, refuse_second_init
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from purepy._types import Buffer, File
+    from purepy.base.types import Buffer, File
     from purepy.zstd.files.writer import CompressWriter
 
 # From 3.13 on io objects report what goes wrong when they are closed by the collector, before only when developing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 
-from purepy._writing import check_text_arguments
+from purepy.base.writing import check_text_arguments
 from purepy.zstd.files.zstd_file import TEXT_CHUNK_SIZE, WRITE, ZstdFile
 from purepy.zstd.format.backend_methods import BackendMethods
 
@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable
 
-    from purepy._types import DictArgument, File, Parameters
+    from purepy.base.types import File, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 
 class TextWriter(io.TextIOWrapper):

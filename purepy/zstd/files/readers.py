@@ -7,9 +7,9 @@ import copy
 import io
 from contextlib import suppress
 
-from purepy._locks import RLock
-from purepy._reading import no_data
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.locks import RLock
+from purepy.base.reading import no_data
 from purepy.zstd.format.error_codes import truncated_file_error
 from purepy.zstd.format.locks import release
 
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, BinaryIO, Callable
 
-    from purepy._types import Buffer, Decompressor
+    from purepy.base.types import Buffer, Decompressor
 
 READ_SIZE = 64 << 10
 """How much is read from the compressed file at a time; from 128 KiB on malloc takes fresh pages each time."""

@@ -8,7 +8,7 @@ chunk, the compressor's window and `write_size`.
 
 from __future__ import annotations
 
-from purepy._writing import write_all
+from purepy.base.writing import write_all
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import chunks_of, decompressed, nbytes
 from purepy.zstd.format.locks import release
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
     from typing import Callable, Union
 
-    from purepy._types import Buffer, Bytes, Compressor, DictArgument, Parameters, Readable, Writable
+    from purepy.base.types import Buffer, Bytes, Compressor, Parameters, Readable, Writable
+    from purepy.zstd.format.zdict import DictArgument
 
     Source = Union[Readable, Iterable[Buffer]]
 
@@ -191,8 +192,8 @@ class Streams(BackendMethods):
         """Yield the content for `copy_stream`, but for what threads have written to its place."""
         plan = None
         if threads is not None:
+            from purepy.base.descriptors import is_plain_file
             from purepy.zstd.threads.arguments import plan_decompression
-            from purepy.zstd.threads.positions import is_plain_file
 
             plan = plan_decompression(self._backend, threads, zstd_dict, options)
             if is_plain_file(source):

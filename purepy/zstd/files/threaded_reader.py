@@ -7,15 +7,16 @@ import copy
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, Callable
 
-from purepy._reading import read_some
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.reading import read_some
 from purepy.zstd.files.readers import StreamReader
 from purepy.zstd.format.error_codes import truncated_file_error
 from purepy.zstd.threads.arguments import DecompressionPlan, plan_decompression
 from purepy.zstd.threads.decompress import ParallelDecompressor
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes, DictArgument, Parameters
+    from purepy.base.types import Buffer, Bytes, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 _READ_SIZE = 1 << 20
 

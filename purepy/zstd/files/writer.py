@@ -7,9 +7,9 @@ import io
 import weakref
 from contextlib import suppress
 
-from purepy._locks import RLock
-from purepy._writing import taken_by
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.locks import RLock
+from purepy.base.writing import taken_by
 from purepy.zstd.format.locks import Exclusive, release
 from purepy.zstd.format.rules import FLUSH_FRAME, MAGIC
 
@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, TypeVar
 
-    from purepy._types import Buffer, Bytes, Compressor, File
+    from purepy.base.types import Buffer, Bytes, Compressor, File
 
     _Argument = TypeVar("_Argument")
 

@@ -14,7 +14,7 @@ import io
 import os
 import sys
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.zstd.files.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.files.readers import ContentReader, DecompressReader
 from purepy.zstd.files.writer import CompressWriter, WriteFile
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, BinaryIO, Callable, ClassVar
 
-    from purepy._types import Buffer, Bytes, Compressor, Decompressor, DictArgument, File, Parameters
+    from purepy.base.types import Buffer, Bytes, Compressor, Decompressor, File, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 BUFFER_SIZE = 128 << 10
 """How much is decompressed ahead while reading, and gathered before compressing while writing."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy._lazy import imported
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from purepy._buffers import as_bytes, view_of
-from purepy._cores import python_runs_in_parallel
-from purepy._jit import JIT
-from purepy._reading import read_some
+from purepy.base.buffers import as_bytes, view_of
+from purepy.base.cores import python_runs_in_parallel
+from purepy.base.pypy import JIT
+from purepy.base.reading import read_some
 from purepy.zstd.format.error_codes import output_limit_error, truncated_error
 from purepy.zstd.format.locks import release
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
     from typing import Callable
 
-    from purepy._types import Buffer, Bytes, Decompressor, Readable
+    from purepy.base.types import Buffer, Bytes, Decompressor, Readable
 
 
 def sliceable(data: Buffer) -> Bytes:

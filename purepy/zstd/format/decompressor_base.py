@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer, Self
 
-    from purepy._types import DictArgument, Parameters
+    from purepy.base.types import Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 FRAME_IS_OVER = "Already at the end of a Zstandard frame."
 

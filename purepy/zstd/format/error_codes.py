@@ -8,7 +8,7 @@ backend; its message says more: what was expected, what was found, and where.
 
 from __future__ import annotations
 
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

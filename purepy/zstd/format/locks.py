@@ -7,7 +7,7 @@ All that wait for each other and refuse to be entered again do so here: streams,
 
 from __future__ import annotations
 
-from purepy._locks import RLock
+from purepy.base.locks import RLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

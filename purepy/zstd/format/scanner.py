@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from purepy._reading import read_full
-from purepy.errors import ZstdError
+from purepy.base.errors import ZstdError
+from purepy.base.reading import read_full
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, corruption, decoding_error
 from purepy.zstd.format.header import Header, read_header
 from purepy.zstd.format.rules import (
@@ -21,7 +21,7 @@ from purepy.zstd.format.rules import (
 )
 
 if TYPE_CHECKING:
-    from purepy._types import Seekable
+    from purepy.base.types import Seekable
 
 _BLOCK_TYPES = ("raw", "rle", "compressed")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from purepy.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import located
 from purepy.zstd.format.header import Header
 from purepy.zstd.format.scanner import FrameScanner

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from purepy._jit import JIT, int_add, int_lshift, int_mul, uint_rshift
+from purepy.base.pypy import JIT, int_add, int_lshift, int_mul, uint_rshift
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

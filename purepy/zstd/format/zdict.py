@@ -8,8 +8,8 @@ one ZstdDict serves every backend, level and thread, and each digest is made onc
 
 from __future__ import annotations
 
-from purepy._buffers import as_bytes
-from purepy._locks import RLock
+from purepy.base.buffers import as_bytes
+from purepy.base.locks import RLock
 from purepy.zstd.format.locks import refuse_second_init
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
 
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from typing import Any, Callable, NoReturn
 
-    from purepy._types import Buffer, DictArgument
+    from typing_extensions import TypeAlias
+
+    from purepy.base.types import Buffer
+
+    DictArgument: TypeAlias = "ZstdDict | tuple[ZstdDict, int] | None"
 
 MIN_DICT_SIZE = 256
 MIN_SAMPLES = 7

@@ -8,14 +8,15 @@ from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
-from purepy._reading import read_some
-from purepy.errors import SeekableFormatError
+from purepy.base.errors import SeekableFormatError
+from purepy.base.reading import read_some
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.scanner import Frame, scan_frames
 from purepy.zstd.seekable.table import SIZE_MAX, SeekTable
 
 if TYPE_CHECKING:
-    from purepy._types import Decompressor, DictArgument, Name, Parameters
+    from purepy.base.types import Decompressor, Name, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 _READ_SIZE = 64 << 10
 _PIECE = 128 << 10

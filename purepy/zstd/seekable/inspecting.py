@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
-from purepy.errors import SeekableFormatError
+from purepy.base.errors import SeekableFormatError
 from purepy.zstd.format import scanner
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import located, output_limit_error
@@ -21,7 +21,8 @@ from purepy.zstd.seekable.table import SEEKABLE_MAGIC, SeekTable, read_seek_tabl
 if TYPE_CHECKING:
     from typing import Union
 
-    from purepy._types import DictArgument, Parameters
+    from purepy.base.types import Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
     Source = Union[bytes, bytearray, memoryview, str, os.PathLike[str], BinaryIO]
 

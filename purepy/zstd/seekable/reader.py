@@ -6,8 +6,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, BinaryIO, Callable
 
-from purepy._reading import read_some
-from purepy.errors import SeekableFormatError, ZstdError
+from purepy.base.errors import SeekableFormatError, ZstdError
+from purepy.base.reading import read_some
 from purepy.zstd.files.readers import READ_SIZE, ContentReader
 from purepy.zstd.format.error_codes import located, moved, truncated_file_error
 from purepy.zstd.format.locks import release
@@ -15,7 +15,7 @@ from purepy.zstd.format.rules import CHECKSUM_FLAG, CHECKSUM_SIZE, MAGIC
 from purepy.zstd.seekable.table import SeekTable
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Compressor, Decompressor
+    from purepy.base.types import Buffer, Compressor, Decompressor
 
 _PIECE = 128 << 10
 

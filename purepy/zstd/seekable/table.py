@@ -19,8 +19,8 @@ from bisect import bisect_right
 from itertools import accumulate
 from struct import Struct
 
-from purepy._reading import read_full
-from purepy.errors import SeekableFormatError
+from purepy.base.errors import SeekableFormatError
+from purepy.base.reading import read_full
 from purepy.zstd.format.error_codes import located
 from purepy.zstd.format.rules import SKIPPABLE_HEADER_SIZE, content_size_max
 
@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from purepy._types import Seekable
+    from purepy.base.types import Seekable
 
 SKIPPABLE_MAGIC = 0x184D2A5E
 SEEKABLE_MAGIC = 0x8F92EAB1

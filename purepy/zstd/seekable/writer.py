@@ -12,7 +12,7 @@ from purepy.zstd.format.rules import CHECKSUM_SIZE, CONTINUE, FLUSH_FRAME
 from purepy.zstd.seekable.table import SeekTable
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Compressor
+    from purepy.base.types import Buffer, Compressor
 
 
 class FrameCompressor:

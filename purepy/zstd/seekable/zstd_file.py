@@ -13,7 +13,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Callable, ClassVar
 
-from purepy.errors import SeekableFormatError
+from purepy.base.errors import SeekableFormatError
 from purepy.zstd.files.writer import CompressWriter
 from purepy.zstd.files.zstd_file import ZstdFile
 from purepy.zstd.format.error_codes import located
@@ -26,7 +26,8 @@ from purepy.zstd.seekable.table import SeekTable, read_seek_table
 from purepy.zstd.seekable.writer import FrameCompressor, TableWriter
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Compressor, Decompressor, DictArgument, Name, Parameters
+    from purepy.base.types import Buffer, Compressor, Decompressor, Name, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 _CHECKSUM_KEY = int(CompressionParameter.checksum_flag)
 _LEVEL_KEY = int(CompressionParameter.compression_level)

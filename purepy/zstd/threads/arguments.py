@@ -11,15 +11,16 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from purepy._cores import python_runs_in_parallel, thread_count
-from purepy.errors import ZstdError
+from purepy.base.cores import python_runs_in_parallel, thread_count
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, CompressionParameter
 from purepy.zstd.format.zdict import DIGESTED, PREFIX, UNDIGESTED, parse_dict_argument
 from purepy.zstd.threads.frame_sizes import frame_size_for, is_slow
 
 if TYPE_CHECKING:
-    from purepy._types import Bytes, Decompressor, DictArgument, FrameCompressor, Parameters
+    from purepy.base.types import Bytes, Decompressor, FrameCompressor, Parameters
+    from purepy.zstd.format.zdict import DictArgument
 
 _STEP = 1 << 20
 _NO_MEMORY = 64  # ZSTD_error_memory_allocation

@@ -12,18 +12,18 @@ import os
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, NamedTuple
 
-from purepy._jit import JIT
-from purepy._reading import no_data, read_some
-from purepy.crew import Crew, Job, run_all
+from purepy.base.crew import Crew, Job, run_all
+from purepy.base.descriptors import Descriptor, is_plain_file, place_of, read_at
+from purepy.base.pypy import JIT
+from purepy.base.reading import no_data, read_some
 from purepy.zstd.format.chunks import chunks_of, nbytes, sliceable, sliceable_alone
 from purepy.zstd.format.error_codes import pledge_error
 from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 from purepy.zstd.threads.arguments import CompressionPlan
-from purepy.zstd.threads.positions import Descriptor, is_plain_file, place_of, read_at
 from purepy.zstd.threads.spare_memory import reused, work_memory
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes, File
+    from purepy.base.types import Buffer, Bytes, File
 
 
 def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes]) -> bytes:

@@ -15,19 +15,19 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Callable
 
-from purepy._jit import JIT
-from purepy.crew import Crew, Job
-from purepy.errors import ZstdError
+from purepy.base.crew import Crew, Job
+from purepy.base.descriptors import Descriptor, place_of, write_at
+from purepy.base.errors import ZstdError
+from purepy.base.pypy import JIT
 from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS, moved
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.scanner import frame_extent
 from purepy.zstd.threads.arguments import DecompressionPlan
 from purepy.zstd.threads.decompress import CONTENT_MAX, decompressed_views
-from purepy.zstd.threads.positions import Descriptor, place_of, write_at
 from purepy.zstd.threads.spare_memory import reused
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes, Decompressor, File
+    from purepy.base.types import Buffer, Bytes, Decompressor, File
 
 _PART_SIZE = 4 << 20  # small frames are put together until they have so much content
 _PART_FRAMES = 1 << 10

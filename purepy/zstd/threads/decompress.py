@@ -13,9 +13,9 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Callable
 
-from purepy._jit import JIT
-from purepy.crew import Bell, Crew, Job
-from purepy.errors import ZstdError
+from purepy.base.crew import Bell, Crew, Job
+from purepy.base.errors import ZstdError
+from purepy.base.pypy import JIT
 from purepy.zstd.format.chunks import content_of, decompressed
 from purepy.zstd.format.error_codes import moved, output_limit_error
 from purepy.zstd.format.locks import release
@@ -24,7 +24,7 @@ from purepy.zstd.threads.arguments import DecompressionPlan
 from purepy.zstd.threads.spare_memory import Lent, Pending, reused, work_memory
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes
+    from purepy.base.types import Buffer, Bytes
 
 CONTENT_MAX = 64 << 20
 """The most content, and the most compressed bytes, of what is decompressed in one go."""

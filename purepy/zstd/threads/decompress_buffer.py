@@ -5,17 +5,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from purepy._buffers import as_bytes, view_of
-from purepy._jit import JIT
-from purepy.crew import run_all
-from purepy.errors import ZstdError
+from purepy.base.buffers import as_bytes, view_of
+from purepy.base.crew import run_all
+from purepy.base.errors import ZstdError
+from purepy.base.pypy import JIT
 from purepy.zstd.format.chunks import sliceable, sliceable_alone
 from purepy.zstd.format.rules import is_trusted
 from purepy.zstd.format.scanner import FrameScanner
 from purepy.zstd.threads.arguments import DecompressionPlan
 
 if TYPE_CHECKING:
-    from purepy._types import Buffer, Bytes
+    from purepy.base.types import Buffer, Bytes
 
 _PART_SIZE = 1 << 20  # of content, that is worth a thread's while
 

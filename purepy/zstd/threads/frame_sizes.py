@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT, CompressionParameter
 
 if TYPE_CHECKING:
-    from purepy._types import Parameters
+    from purepy.base.types import Parameters
 
 FRAME_SIZE_MIN = 1 << 10
 FRAME_SIZE_MAX = 1 << 30

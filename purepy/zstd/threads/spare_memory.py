@@ -10,12 +10,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 
 if TYPE_CHECKING:
     import mmap
 
-    from purepy._types import Buffer, Bytes
+    from purepy.base.types import Buffer, Bytes
 
 _HUGE_FROM = 4 << 20
 

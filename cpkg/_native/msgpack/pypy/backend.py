@@ -11,7 +11,7 @@ options, and every error) is the pure codec's, so that the two backends cannot d
 from __future__ import annotations
 
 from cpkg._native.cffi_modules import cffi_module
-from purepy._lazy import lazy_names
+from purepy.base.lazy import lazy_names
 from purepy.msgpack import interface
 from purepy.msgpack.interface import *  # noqa: F403
 

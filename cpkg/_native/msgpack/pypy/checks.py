@@ -7,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from purepy._types import OptionValues
+    from purepy.base.types import OptionValues
     from purepy.msgpack.decoder_base import DecoderBase
 
 Limits = tuple[bool, int, int, int, int, int, int]

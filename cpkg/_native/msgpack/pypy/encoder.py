@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from purepy._types import OptionValues
+    from purepy.base.types import OptionValues
 
 _rent: Final = WRITING
 

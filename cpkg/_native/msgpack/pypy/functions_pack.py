@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from cpkg._native.msgpack.pypy import marshal_pack
 from cpkg._native.msgpack.pypy.marshal import WRITING
-from purepy._lazy import Later
+from purepy.base.lazy import Later
 from purepy.msgpack.options import PACKING
 from purepy.msgpack.packing import pack_into_with, pack_with, packb_with
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Final
 
     from cpkg._native.msgpack.pypy import encoder as pypy_encoder
-    from purepy._types import Buffer, OptionValues
+    from purepy.base.types import Buffer, OptionValues
 else:
     pypy_encoder = Later("cpkg._native.msgpack.pypy.encoder")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cpkg._native.msgpack.pypy import marshal_read
 from cpkg._native.msgpack.pypy.checks import DEFAULT, limits_of
 from cpkg._native.msgpack.pypy.marshal import READING
-from purepy._lazy import Later
+from purepy.base.lazy import Later
 from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from cpkg._native.msgpack.pypy import decoder as pypy_decoder
     from cpkg._native.msgpack.pypy.checks import Limits
-    from purepy._types import Buffer, OptionValues
+    from purepy.base.types import Buffer, OptionValues
     from purepy.msgpack import oneshot
 else:
     pypy_decoder = Later("cpkg._native.msgpack.pypy.decoder")

@@ -12,14 +12,14 @@ from cpkg._native.msgpack.pypy.marshal import BYTE, CALL, KEPT, REFUSED, WRITING
 try:
     from __pypy__ import strategy as list_kind
 except ImportError:
-    from purepy._jit import list_kind
+    from purepy.base.pypy import list_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Final
 
-    from purepy._types import Value
+    from purepy.base.types import Value
 
 MOST: Final = 1 << 22
 """Objects with more values (see `_is_moderate`) are not packed by marshal, which takes several copies in memory."""

@@ -45,7 +45,7 @@ from cpkg._native.msgpack.pypy.scratch import (
     state,
     window,
 )
-from purepy._jit import finish
+from purepy.base.pypy import finish
 from purepy.msgpack.plain_writer import RUN, Frame, changed
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Callable, Final
 
-    from purepy._types import Value
+    from purepy.base.types import Value
 
 USABLE: Final = sys.byteorder == "little"
 """Whether the loop can run here: it turns the bytes of numbers around."""

@@ -16,7 +16,7 @@ of the row, and the caller turns to the pure codec. All of it works on CPython, 
 from __future__ import annotations
 
 from cpkg._native._msgpack_ffi import ffi, lib
-from purepy._jit import newlist_hint
+from purepy.base.pypy import newlist_hint
 from purepy.msgpack.oneshot import unpackb_plain
 from purepy.msgpack.options import UNPACKING
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     from cpkg._native.cffi_types import CBuffer, CData
-    from purepy._types import Named
+    from purepy.base.types import Named
 
     class Job(Protocol):
         """A frame that a thread of C decompresses (`cpkg._native.zstd.frame_queue`)."""

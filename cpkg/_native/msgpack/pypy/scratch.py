@@ -11,14 +11,14 @@ from _thread import allocate_lock
 from _weakref import ref
 
 from cpkg._native._msgpack_ffi import ffi, lib
-from purepy._jit import content, list_kind, new_builder
+from purepy.base.pypy import content, list_kind, new_builder
 from purepy.msgpack.plain_writer import array_header, bin_header, changed, map_header, str_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Final
 
-    from purepy._types import Builder
+    from purepy.base.types import Builder
 
 SCRATCH_SIZE: Final = 1 << 19
 """Bytes. The memory becomes real as it is used; what a processor's cache holds beside the objects is no larger."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import ClassVar, Final
 
     from cpkg._native.cffi_types import CData
-    from purepy._types import OptionValues
+    from purepy.base.types import OptionValues
     from purepy.msgpack.decoder import Decoder as PureDecoder
 
 _PART: Final = 256 * 1024

@@ -6,7 +6,7 @@ from __future__ import annotations
 from array import array
 from struct import unpack_from
 
-from purepy._jit import JIT
+from purepy.base.pypy import JIT
 from purepy.zstd.encoder.levels import MatchParameters
 from purepy.zstd.encoder.matchfinders.base import (
     LOW32,

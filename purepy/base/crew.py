@@ -25,7 +25,7 @@ from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 from weakref import ref
 
-from purepy._locks import Lock
+from purepy.base.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

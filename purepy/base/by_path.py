@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Union
 
-    from purepy._types import Named
+    from purepy.base.types import Named
 
     Name = Union[str, bytes]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
-    from purepy._types import Builder
+    from purepy.base.types import Builder
 
 JIT = sys.implementation.name == "pypy"
 """

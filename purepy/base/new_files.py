@@ -9,15 +9,15 @@ import os
 import re
 import stat
 
-from purepy import _system
-from purepy.zstd.threads.positions import Descriptor
+from purepy.base import system
+from purepy.base.descriptors import Descriptor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO, Final, Protocol
 
-    from purepy._types import File, Name
+    from purepy.base.types import File, Name
 
     class Open(Protocol):
         """What may have a file open."""
@@ -60,7 +60,7 @@ class NewFile(_Ended):
         self._temporary = os.path.join(directory, f".{begin}.cpkg-{self._process}-{os.urandom(8).hex()}.tmp")
         try:
             # tempfile makes files of mode 0o600 and there is no safe way to read the umask: let open(2) apply it
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _system.OPEN_FLAGS
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OPEN_FLAGS
             self.file = Descriptor(self._temporary, flags, mode, by=os.open).file("wb", buffering)
         except OSError as exc:
             raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
@@ -143,7 +143,7 @@ def replacing(path: Name, *, overwrite: bool = True, held: Iterable[Open] = ()) 
         if old is not None:
             _keep_attributes(found, old, new.file.fileno())
         os.fsync(new.file.fileno())
-        if _system.IS_WINDOWS:
+        if system.IS_WINDOWS:
             for place in held:
                 place.close()
         new.appear(overwrite=overwrite)

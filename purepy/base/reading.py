@@ -7,7 +7,7 @@ import errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import Readable
+    from purepy.base.types import Readable
 
 
 def no_data() -> BlockingIOError:

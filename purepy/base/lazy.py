@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Callable
 
-    from purepy._locks import RLock
-    from purepy._types import Named
+    from purepy.base.locks import RLock
+    from purepy.base.types import Named
 
 
 def imported(name: str) -> Named:
@@ -47,7 +47,7 @@ def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> 
     locks: dict[str, RLock] = {}
 
     def __getattr__(name: str) -> Named:  # noqa: N807 - as above
-        from purepy._locks import RLock
+        from purepy.base.locks import RLock
 
         with locks.setdefault(module, RLock()):  # two threads must not get two types of one name
             if name not in namespace:

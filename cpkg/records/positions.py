@@ -14,19 +14,19 @@ import os
 import stat
 import weakref
 
-from cpkg._new_files import sync_directory
 from cpkg._urls import Upload, filesystem
-from purepy import _system
-from purepy._locks import Lock
-from purepy._reading import read_full
-from purepy._writing import write_all
-from purepy.zstd.threads.positions import Descriptor, write_at
+from purepy.base import system
+from purepy.base.descriptors import Descriptor, write_at
+from purepy.base.locks import Lock
+from purepy.base.new_files import sync_directory
+from purepy.base.reading import read_full
+from purepy.base.writing import write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from purepy._types import File, Name
+    from purepy.base.types import File, Name
 
 
 class Source:
@@ -76,14 +76,14 @@ class PathSource(Source):
     def read_at(self, offset: int, size: int) -> bytes:
         self._check()
         try:
-            found = _system.pread(self._descriptor, size, offset)
+            found = system.pread(self._descriptor, size, offset)
         finally:
             self._check()  # closed meanwhile: these may be another file's bytes, or an error about another file
         if len(found) == size or not found:
             return found
         pieces = [found]
         done = len(found)
-        while done < size and (found := _system.pread(self._descriptor, size - done, offset + done)):
+        while done < size and (found := system.pread(self._descriptor, size - done, offset + done)):
             pieces.append(found)
             done += len(found)
         return b"".join(pieces)
@@ -297,7 +297,7 @@ def _cannot_seek(name: str) -> io.UnsupportedOperation:
 
 
 def _open_locked(path: Name, mode: str, name: str) -> Descriptor:
-    flags = os.O_RDWR | _system.OPEN_FLAGS
+    flags = os.O_RDWR | system.OPEN_FLAGS
     flags |= {"rb": 0, "ab": os.O_CREAT, "wb": os.O_CREAT, "xb": os.O_CREAT | os.O_EXCL}[mode]
     while True:
         descriptor = Descriptor(path, flags, 0o666, by=os.open)
@@ -305,7 +305,7 @@ def _open_locked(path: Name, mode: str, name: str) -> Descriptor:
             status = os.fstat(descriptor.number)
             if not stat.S_ISREG(status.st_mode):
                 raise io.UnsupportedOperation(f"{name}: is no regular file; open it yourself and pass the file object")
-            _system.lock(descriptor.number, name)
+            system.lock(descriptor.number, name)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(status, os.stat(path)):
                     return descriptor

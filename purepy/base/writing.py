@@ -15,7 +15,7 @@ import io
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from purepy._types import Bytes, Writable
+    from purepy.base.types import Bytes, Writable
 
 
 def write_some(file: Writable, data: Bytes) -> int:

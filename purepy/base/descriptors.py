@@ -10,13 +10,13 @@ import stat
 from collections import deque
 from contextlib import suppress
 
-from purepy import _system
+from purepy.base import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import BinaryIO, Callable
 
-    from purepy._types import Bytes, File
+    from purepy.base.types import Bytes, File
 
 IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
@@ -42,7 +42,7 @@ def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
     if not stat.S_ISREG(status.st_mode):
         return None
     position = file.tell()
-    if is_written and (status.st_size > position or _system.appends(descriptor)):
+    if is_written and (status.st_size > position or system.appends(descriptor)):
         return None
     return descriptor, position
 
@@ -101,9 +101,9 @@ class Descriptor(_Closed):
 
 def write_at(descriptor: int, data: Bytes, position: int) -> None:
     """Write all of a buffer's bytes to a place in a file."""
-    done = _system.pwrite(descriptor, data, position)
+    done = system.pwrite(descriptor, data, position)
     if done != len(data):
-        _write_rest(data, done, lambda rest, done: _system.pwrite(descriptor, rest, position + done))
+        _write_rest(data, done, lambda rest, done: system.pwrite(descriptor, rest, position + done))
 
 
 def write_next(descriptor: int, data: Bytes) -> None:
@@ -131,7 +131,7 @@ def read_at(descriptor: int, memory: memoryview, position: int) -> int:
             if hasattr(os, "preadv"):
                 taken = os.preadv(descriptor, [rest], position + filled)
             else:
-                data = _system.pread(descriptor, len(rest), position + filled)
+                data = system.pread(descriptor, len(rest), position + filled)
                 taken = len(data)
                 rest[:taken] = data
         if not taken:

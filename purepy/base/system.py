@@ -14,19 +14,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, NoReturn
 
-    from purepy._types import Buffer, Named
+    from purepy.base.types import Buffer, Named
 
 IS_WINDOWS = os.name == "nt"
 IS_BY_PATH = not os.supports_dir_fd >= {os.open, os.symlink}
-"""Whether calls take a directory's descriptor by its path (`purepy._by_path`)."""
+"""Whether calls take a directory's descriptor by its path (`purepy.base.by_path`)."""
 OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """What every `open` of a file or directory gets."""
 
 _calls: Named = os
 if IS_BY_PATH:
-    from purepy import _by_path
+    from purepy.base import by_path
 
-    _calls = _by_path
+    _calls = by_path
 stat = _calls.stat_in if IS_BY_PATH else os.stat
 
 
@@ -64,18 +64,18 @@ if IS_WINDOWS:  # which reads at a position in one call, so that no two threads 
 
     def pread(descriptor: int, size: int, offset: int, /) -> bytes:
         """Read from a place in a file, whose own position is lost."""
-        memory = _by_path.of_windows("ctypes").create_string_buffer(min(size, _PIECE))
+        memory = by_path.of_windows("ctypes").create_string_buffer(min(size, _PIECE))
         done = _at_place("ReadFile", descriptor, memory, min(size, _PIECE), offset)
         return bytes(memoryview(memory)[:done])
 
     def pwrite(descriptor: int, data: Buffer, offset: int, /) -> int:
         """Write to a place in a file, whose own position is lost."""
         with memoryview(data) as view, view[:_PIECE] as piece:
-            memory = _by_path.of_windows("ctypes").create_string_buffer(bytes(piece), len(piece))
+            memory = by_path.of_windows("ctypes").create_string_buffer(bytes(piece), len(piece))
             return _at_place("WriteFile", descriptor, memory, len(piece), offset)
 
     def _at_place(name: str, descriptor: int, memory: object, size: int, offset: int) -> int:
-        ctypes, kernel, handle = _by_path.kernel(descriptor)
+        ctypes, kernel, handle = by_path.kernel(descriptor)
         done = ctypes.c_uint32(0)
         where = (ctypes.c_uint64 * 4)(0, 0, offset, 0)
         is_done = getattr(kernel, name)(handle, memory, size, ctypes.byref(done), ctypes.byref(where))
@@ -126,7 +126,7 @@ def _taken(name: str) -> BlockingIOError:
 
 def _lock_byte(descriptor: int) -> None:
     """Lock a byte far behind a file's end, which msvcrt.locking does not reach."""
-    ctypes, kernel, handle = _by_path.kernel(descriptor)
+    ctypes, kernel, handle = by_path.kernel(descriptor)
     where = (ctypes.c_uint64 * 4)(0, 0, _LAST_BYTE, 0)
     if not kernel.LockFileEx(handle, _EXCLUSIVE_AT_ONCE, 0, 1, 0, ctypes.byref(where)):
         error = ctypes.WinError(ctypes.get_last_error())

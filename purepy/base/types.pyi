@@ -7,10 +7,7 @@ from typing import Any, Protocol
 from typing_extensions import Buffer as Buffer
 from typing_extensions import TypeAlias
 
-from purepy.zstd.format.zdict import ZstdDict
-
 Bytes: TypeAlias = bytes | memoryview
-DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
 Name: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 Parameters: TypeAlias = Mapping[int, int] | None
 Value: TypeAlias = Any
