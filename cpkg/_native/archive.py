@@ -13,7 +13,7 @@ _module = cffi_module("_zstd_ffi")
 ffi: FFI = _module.ffi
 lib: Lib = _module.lib
 
-if not hasattr(lib, "cpkg_walk_new"):
+if not hasattr(lib, "cpkg_read_run"):
     raise ImportError("archives have no C side on this system: it is written for Linux")
 
 __all__ = ["ffi", "lib"]

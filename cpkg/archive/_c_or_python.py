@@ -10,19 +10,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cpkg import _backend
 from cpkg.archive._descriptors import divided
+from cpkg.archive._frames import Frames
 from cpkg.archive._inflate import Codec
 from cpkg.archive._result import Problems
 from cpkg.archive._settings import CreateSettings, ExtractSettings
 from cpkg.archive.in_python.codec import PureCodec
-from cpkg.archive.in_python.create import FramesInPython
 from cpkg.archive.in_python.extract import Extract, PureExtract
-
-if TYPE_CHECKING:
-    from cpkg.archive.in_c.create import FramesInC
 
 _BATCHES_PER_THREAD: Final = 2
 """Batches that wait to be written, or are."""
@@ -49,14 +46,12 @@ def _why_no_c() -> ImportError | None:
     return None
 
 
-def for_create(settings: CreateSettings, has_entries: bool) -> FramesInC | FramesInPython:
-    """Return what makes the frames of an archive; `has_entries` asks for the entries of each."""
+def frames_for(settings: CreateSettings, own: list[tuple[int, int]], has_entries: bool) -> Frames:
+    """Return what makes the frames of an archive; `own` are files that are left out."""
     if _is_native():
-        in_c = importlib.import_module("cpkg.archive.in_c.create")
-        if in_c.can_do(settings):
-            frames: FramesInC = in_c.FramesInC(settings, has_entries)
-            return frames
-    return FramesInPython(settings, has_entries)
+        native: Frames = importlib.import_module("cpkg.archive._native_frames").NativeFrames(settings, own, has_entries)
+        return native
+    return Frames(settings.level)
 
 
 def for_reading(window_log_max: int) -> Codec:

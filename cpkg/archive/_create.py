@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Make an archive: the calling thread walks and writes, others read files and compress, a frame each.
+Make an archive: the calling thread walks, reads and writes, others compress, a frame each.
 
-The content is cut into frames before any file is opened, so that any free thread can compress a frame. The
-last bytes of a frame are held back until the next is ready, and the end-of-archive marker comes in a frame of its own:
-an archive that is cut anywhere reads as cut.
+The last bytes of a frame are held back until the next is ready, and the end-of-archive marker comes in a frame of its
+own: an archive that is cut anywhere reads as cut.
 """
 
 from __future__ import annotations
@@ -13,14 +12,16 @@ import os
 from array import array
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING
 
 from cpkg._places import Place, writing
-from cpkg.archive import _c_or_python
-from cpkg.archive._descriptors import frames_ahead, thread_count_within
-from cpkg.archive._frame import CompressedFrame
+from cpkg.archive._c_or_python import frames_for
+from cpkg.archive._descriptors import frames_ahead
+from cpkg.archive._frame_plan import Planner
+from cpkg.archive._frames import Frame
 from cpkg.archive._result import Problem, Problems, Summary
-from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select
+from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select, threads_of
+from cpkg.archive._walk import Walker
 from purepy.base.crew import mapped
 from purepy.base.writing import write_all
 from purepy.tar.encode import END
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
     from purepy.base.types import Bytes
 
 _HELD_BACK = 4
-_DESCRIPTORS: Final = 8
-"""Open descriptors beside the threads' files: the target, the root, a directory and the scan of its entries."""
-_DESCRIPTORS_EACH: Final = 4
-"""A directory, the next one, a file, and a large file with a piece in the thread's frame."""
 
 
 def create(
@@ -71,8 +68,8 @@ def create(
     a URL of fsspec. `paths` and `files_from` are relative to `base`, by default the working directory, and become the
     names in the archive; without any of them all of `base` is archived as `.`. Links are kept, not followed.
 
-    `level` is Zstandard's; `threads` is how many threads read and compress: None and 0 for one per core, 1 for the
-    calling thread alone. `frame_size` is the bytes of content per frame. `exclude` and `include` are patterns as of
+    `level` is Zstandard's; `threads` is how many threads compress: None and 0 for one per core, 1 for the calling
+    thread alone. `frame_size` is the bytes of content per frame. `exclude` and `include` are patterns as of
     `tar --exclude`; `include` chooses among what is no directory. `recursive=False` archives directories without what
     is in them, `sort=False` takes names in the order of the file system. `mtime` (seconds since 1970) and `owner`
     (user and group number) stand for those of all entries; `numeric_owner` leaves out the owners' names;
@@ -88,46 +85,53 @@ def create(
     Raises OSError, ValueError for wrong arguments, and what `target`'s methods raise.
     """
     settings = CreateSettings(
-        level=level,
-        frame_size=frame_size,
-        exclude=exclude,
-        include=include,
-        recursive=recursive,
-        sort=sort,
-        mtime=mtime,
-        owner=owner,
-        numeric_owner=numeric_owner,
-        reproducible=reproducible,
-        xattrs=xattrs,
-        acls=acls,
-        sparse=sparse,
-        select=select,
-    )
+        level,
+        frame_size,
+        exclude,
+        include,
+        recursive,
+        sort,
+        mtime,
+        owner,
+        numeric_owner,
+        reproducible,
+        xattrs,
+        acls,
+        sparse,
+        select,
+    ).checked()
     root = os.fsdecode(base) if base is not None else "."
     names = _names(paths, files_from, has_base=base is not None)
     for name in (root, *names):
         if not name or "\0" in name:
             raise ValueError(f"no file has the path {name!r}")
-    workers = thread_count_within(threads, _DESCRIPTORS, _DESCRIPTORS_EACH)
+    workers = threads_of(threads)
     problems = Problems(on_problem)
     count = 0
     with writing(target) as file:
         output = _Output(file, progress)
+        own = _own_files(file, target)
+        frames = frames_for(settings, own, has_entries=on_entry is not None)
+        walker = Walker(settings, own, frames)
+        planner = Planner(settings.frame_size, walker, frames, has_entries=on_entry is not None)
         with (
-            closing(_c_or_python.for_create(settings, has_entries=on_entry is not None)) as engine,
-            closing(engine.plans(root, names, _own_files(file, target))) as plans,
-            # each engine makes frames of its own plans
-            closing(mapped(engine.make, plans, workers, frames_ahead(workers))) as frames,  # type: ignore[arg-type]
+            closing(frames),
+            closing(walker),
+            closing(planner.plans(walker.walk(root, names))) as plans,
+            closing(mapped(frames.compressed, plans, workers, frames_ahead(workers))) as compressed,
         ):
-            for frame in frames:
-                for problem in frame.problems:
+            for frame in compressed:
+                plan = frame.plan
+                for problem in plan.problems:
                     problems.add(problem)
                 output.write(frame)
-                count += frame.entry_count
-                for entry in frame.entries:
+                frames.give_back(plan.content)
+                count += plan.entry_count
+                for entry in plan.entries:
                     on_entry(entry)  # type: ignore[misc]  # there are none without it
-                engine.give_back(frame)
-            output.end(engine.deflate(END))
+            end = frames.content()
+            end.add(END)
+            output.end(frames.deflate(end))
     return Summary(count, output.table.decompressed_size, output.written, problems.found)
 
 
@@ -164,10 +168,11 @@ class _Output:
         self._members = Members()
         self.written = 0
 
-    def write(self, frame: CompressedFrame) -> None:
+    def write(self, frame: Frame) -> None:
         if not frame.size:
             return
-        self._members.append(frame.members, frame.is_continued)
+        members = frame.plan.members
+        self._members.append(members.numbers(), members.is_continued)
         self._put(frame.data, frame.size)
 
     def _put(self, data: Buffer, size: int) -> None:
@@ -179,7 +184,7 @@ class _Output:
         if self._progress is not None:
             self._progress(self.table.decompressed_size, self.written)
 
-    def end(self, frame: bytes) -> None:
+    def end(self, frame: Buffer) -> None:
         self._members.append(array("H"), False)
         self._put(frame, len(END))
         listed = self._members.to_bytes()

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many files and directories archives keep open, and how many threads work, within what the process may open."""
+"""How many files and directories archives keep open, within what the process may open."""
 
 from __future__ import annotations
 
 import os
 from typing import Final, NamedTuple
-
-from purepy.base.cores import thread_count
 
 _PER_BATCH: Final = 64
 _DEPTH: Final = 256
@@ -47,16 +45,6 @@ def spare_descriptors() -> int:
         return 1 << 20 if limit == resource.RLIM_INFINITY else limit - len(os.listdir("/dev/fd"))
     except (ImportError, OSError):
         return 1 << 20
-
-
-def thread_count_within(threads: int | None, besides: int, each: int) -> int:
-    """
-    Return the argument `threads`: None and 0 mean one per core, as far as there are descriptors.
-
-    Each thread needs `each` of them, and the whole `besides`. Raises ValueError and TypeError.
-    """
-    wanted = thread_count(0 if threads is None else threads)
-    return max(min(wanted, (spare_descriptors() - besides) // each), 1)
 
 
 def frames_ahead(threads: int) -> int:

@@ -16,8 +16,7 @@ from cpkg.archive._descriptors import frames_ahead
 from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames
 from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
-from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select
-from purepy.base.cores import thread_count
+from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select, threads_of
 from purepy.base.crew import Crew, Stopped
 from purepy.base.descriptors import Descriptor
 from purepy.base.reading import read_some
@@ -129,7 +128,7 @@ def extract(
         on_entry=on_entry,
     )
     problems = Problems(on_problem)
-    workers = thread_count(threads or 0)
+    workers = threads_of(threads)
     engine, codec = _c_or_python.for_extract(
         settings, problems, os.fsdecode(directory), progress, window_log_max, workers
     )

@@ -9,8 +9,7 @@ from cpkg._places import Place
 from cpkg.archive import _c_or_python
 from cpkg.archive._extract import opened_archive
 from cpkg.archive._result import Summary
-from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, member_patterns, pattern_list
-from purepy.base.cores import thread_count
+from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, member_patterns, pattern_list, threads_of
 from purepy.tar import patterns
 from purepy.tar.entry import Entry
 from purepy.tar.reader import TarReader
@@ -36,7 +35,7 @@ def entries(
     is_included = patterns.matcher(wanted, anchored=True)
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
     codec = _c_or_python.for_reading(window_log_max)
-    workers = thread_count(threads or 0)
+    workers = threads_of(threads)
     opened = opened_archive(source, workers, max_size, window_log_max, codec, by_table=True, include=wanted)
     with opened as (archive, _):
         for entry in TarReader(archive.content()):
@@ -65,7 +64,7 @@ def verify(
     """
     count = 0
     codec = _c_or_python.for_reading(window_log_max)
-    opened = opened_archive(source, thread_count(threads or 0), max_size, window_log_max, codec)
+    opened = opened_archive(source, threads_of(threads), max_size, window_log_max, codec)
     with opened as (archive, _):
         for _entry in TarReader(archive.content()):
             count += 1

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Union
+from typing import Final, NamedTuple, Union
 
 from cpkg.archive._result import Problem, Problems
 from purepy.base import system
+from purepy.base.cores import thread_count
 from purepy.tar import names, patterns
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.decode import NUMBER_MAX, SECONDS_MAX
 from purepy.tar.encode import NANO, OCTAL_7_MAX, encoded
 from purepy.tar.entry import Entry
-from purepy.tar.owners import owner_name
 from purepy.tar.windows import Spellings
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
@@ -31,6 +31,11 @@ CONTENT_RATIO: Final = 250
 
 Patterns = Union[str, Iterable[str]]
 Select = Callable[[list[Entry]], Iterable[Entry]]
+
+
+def threads_of(threads: int | None) -> int:
+    """Return the argument `threads` of any function: None and 0 mean one per core. Raises ValueError and TypeError."""
+    return thread_count(0 if threads is None else threads)
 
 
 def pattern_list(given: Patterns) -> list[str]:
@@ -112,65 +117,50 @@ def _source_date() -> int:
         raise ValueError(f"SOURCE_DATE_EPOCH is a number of seconds since 1970, not {text!r}") from None
 
 
-class CreateSettings:
-    """The checked arguments of `create`."""
+class CreateSettings(NamedTuple):
+    """The arguments of `create` that say what an archive holds, as they were given; `checked` returns them for use."""
 
-    def __init__(
-        self,
-        *,
-        level: int,
-        frame_size: int,
-        exclude: Patterns,
-        include: Patterns,
-        recursive: bool,
-        sort: bool,
-        mtime: float | None,
-        owner: tuple[int, int] | None,
-        numeric_owner: bool,
-        reproducible: bool,
-        xattrs: bool,
-        acls: bool,
-        sparse: bool,
-        select: Select | None,
-    ) -> None:
-        if not _FRAME_SIZE_MIN <= frame_size <= _FRAME_SIZE_MAX:
-            raise ValueError(f"frame_size is {_FRAME_SIZE_MIN:,} to {_FRAME_SIZE_MAX:,} bytes, not {frame_size:,}")
-        if not LEVEL_MIN <= level <= LEVEL_MAX:
-            raise ValueError(f"level is {LEVEL_MIN} to {LEVEL_MAX}, not {level}")
-        self.level = level
-        self.frame_size = frame_size
-        self.exclude = pattern_list(exclude)
-        self.include = pattern_list(include)
-        self.is_excluded = patterns.matcher(self.exclude, anchored=False)
-        self.is_included = patterns.matcher(self.include, anchored=False)
-        self.recursive = recursive
-        self.sort = sort or reproducible
-        if mtime is None and reproducible:
-            mtime = _source_date()
+    level: int
+    frame_size: int
+    exclude: Patterns
+    include: Patterns
+    recursive: bool
+    sort: bool
+    mtime: float | None
+    owner: tuple[int, int] | None
+    numeric_owner: bool
+    reproducible: bool
+    xattrs: bool
+    acls: bool
+    sparse: bool
+    select: Select | None
+
+    def checked(self) -> CreateSettings:
+        """Return the settings with all that `reproducible` implies, and patterns as lists; raises ValueError."""
+        if not _FRAME_SIZE_MIN <= self.frame_size <= _FRAME_SIZE_MAX:
+            raise ValueError(f"frame_size is {_FRAME_SIZE_MIN:,} to {_FRAME_SIZE_MAX:,} bytes, not {self.frame_size:,}")
+        if not LEVEL_MIN <= self.level <= LEVEL_MAX:
+            raise ValueError(f"level is {LEVEL_MIN} to {LEVEL_MAX}, not {self.level}")
+        mtime = _source_date() if self.mtime is None and self.reproducible else self.mtime
         if mtime is not None and not -SECONDS_MAX <= mtime <= SECONDS_MAX:
             raise ValueError(f"mtime is in seconds since 1970, not {mtime}")
+        owner = (0, 0) if self.owner is None and self.reproducible else self.owner
         if owner is not None and not all(0 <= number <= NUMBER_MAX for number in owner):
             raise ValueError(f"owner is a user's and a group's number, each 0 to {NUMBER_MAX}, not {owner}")
-        self.mtime_ns = None if mtime is None else int(mtime * NANO) if isinstance(mtime, float) else mtime * NANO
-        self.owner = (0, 0) if owner is None and reproducible else owner
-        self.numeric_owner = numeric_owner or reproducible
-        self.mode_mask = 0o7755 if reproducible else 0o7777
-        self.xattrs = xattrs
-        self.acls = acls
-        self.sparse = sparse
-        self.select = select
+        return self._replace(
+            exclude=pattern_list(self.exclude),
+            include=pattern_list(self.include),
+            sort=self.sort or self.reproducible,
+            mtime=mtime,
+            owner=owner,
+            numeric_owner=self.numeric_owner or self.reproducible,
+        )
 
-    def own(self, entry: Entry, status: os.stat_result) -> None:
-        """Give an entry the owner and time of its file, or those that were asked for."""
-        if self.mtime_ns is not None:
-            entry.mtime_ns = self.mtime_ns
-        entry.mode &= self.mode_mask
-        if self.owner is not None:
-            entry.uid, entry.gid = self.owner
-            return
-        entry.uid, entry.gid = status.st_uid, status.st_gid
-        if not self.numeric_owner:
-            entry.uname, entry.gname = owner_name(entry.uid, True), owner_name(entry.gid, False)
+    @property
+    def mtime_ns(self) -> int | None:
+        """The time of all entries in nanoseconds; None if each has its file's."""
+        mtime = self.mtime
+        return None if mtime is None else int(mtime * NANO) if isinstance(mtime, float) else mtime * NANO
 
 
 class ExtractSettings:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What archives have in C, on Linux: making frames of a tree, and making a tree of content. Names are bytes ended by
- * NUL. Every call may take long and needs no Python.
+ * What archives have in C, on Linux: making a tree of content. Names are bytes ended by NUL. Every call may take long and
+ * needs no Python.
  */
 
 /* An entry as it is reported to Python; behind it follow its name, its link's text, and the names of its owner. */
@@ -12,50 +12,6 @@ typedef struct {
     uint32_t name_size, link_size, uname_size, gname_size;
     uint32_t is_lost; /* it could not be extracted */
 } cpkg_record;
-
-typedef struct {
-    int64_t frame_size;
-    int is_sorted, is_recursive, is_numeric, has_records;
-    unsigned mode_mask;
-    int has_time;
-    int64_t seconds;
-    long nanoseconds;
-    int has_owner;
-    int64_t uid, gid;
-    int own_count; /* files that are the archive itself, which are left out */
-    uint64_t own_device[2], own_inode[2];
-} cpkg_walk_options;
-
-typedef struct cpkg_walk_s cpkg_walk;
-typedef struct cpkg_plan_s cpkg_plan;
-typedef struct cpkg_maker_s cpkg_maker;
-
-/* A walk, or NULL for want of memory; patterns to include come before the others, each with its NUL. */
-cpkg_walk *cpkg_walk_new(const cpkg_walk_options *options, const char *patterns, size_t included, size_t excluded);
-/* Begin below a directory; 0 or errno. */
-int cpkg_walk_open(cpkg_walk *walk, const char *base);
-int cpkg_walk_add(cpkg_walk *walk, const char *path, const char *name);
-void cpkg_walk_free(cpkg_walk *walk);
-/* A plan of a frame, empty at first; NULL for want of memory. */
-cpkg_plan *cpkg_plan_new(void);
-/* Go on filling a plan. -1: no memory; 0: that was the last; 1: it is full; 2: it is not, but some time has passed. */
-int cpkg_walk_fill(cpkg_walk *walk, cpkg_plan *plan);
-
-/* What makes frames: a context, and memory for the content. */
-cpkg_maker *cpkg_maker_new(int level);
-void cpkg_maker_free(cpkg_maker *maker);
-size_t cpkg_maker_deflate(cpkg_maker *maker, void *out, size_t capacity, const void *content, size_t size);
-/* Read what a plan says and compress it; the frame's size, 0 for an empty one, or libzstd's error. */
-size_t cpkg_plan_make(cpkg_plan *plan, cpkg_maker *maker, void *out, size_t capacity);
-int64_t cpkg_plan_size(const cpkg_plan *plan);
-int64_t cpkg_plan_entries(const cpkg_plan *plan);
-/* The numbers of its names, after it was compressed, and whether it begins within an entry. */
-const uint16_t *cpkg_plan_members(const cpkg_plan *plan, size_t *count, int *is_continued);
-size_t cpkg_plan_problem_count(const cpkg_plan *plan);
-const char *cpkg_plan_problem(const cpkg_plan *plan, size_t index, int *what, int64_t *amount, int *error);
-/* The records of its entries, if they are asked for, after it was compressed. */
-const char *cpkg_plan_records(const cpkg_plan *plan, size_t *size);
-void cpkg_plan_free(cpkg_plan *plan);
 
 typedef struct {
     int is_data, is_trusted; /* the filter */

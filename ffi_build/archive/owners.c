@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and groups: names of numbers, and numbers of names; results are kept. */
+/* Users and groups: numbers of names; results are kept. */
 #pragma once
 
 #include "../common/base.h"
@@ -9,14 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/types.h>
-
-typedef struct {
-    int is_known;
-    int64_t number;
-    char name[256];
-} Owner;
-
-enum { OWNERS = 64 };
 
 /* What a database of users or groups said: in memory that grows as a group with many members needs. */
 typedef struct {
@@ -48,23 +40,6 @@ static int look_up(Looked *looked, const char *name, int64_t number, int is_user
         size <<= error == ERANGE;
     }
     return user != NULL || group != NULL;
-}
-
-/* Return the name of a user or group, "" if the number has none. */
-static const char *owner_name(Owner *owners, int64_t number, int is_user)
-{
-    Owner *owner = &owners[(uint64_t)number % OWNERS];
-    if (owner->is_known && owner->number == number)
-        return owner->name;
-    Looked looked;
-    const char *name = "";
-    if (look_up(&looked, NULL, number, is_user))
-        name = is_user ? looked.user.pw_name : looked.group.gr_name;
-    owner->is_known = 1;
-    owner->number = number;
-    snprintf(owner->name, sizeof owner->name, "%s", name);
-    free(looked.memory);
-    return owner->name;
 }
 
 /* The name that was looked up last, and its number; no name: none is known. */

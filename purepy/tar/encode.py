@@ -2,7 +2,8 @@
 """
 Write headers of entries: ustar (POSIX.1-1988), and a pax header (POSIX.1-2001) before it for what ustar cannot hold.
 
-Names are stored as the bytes that they are. The C engine writes the same bytes; tests hold both together.
+Names are stored as the bytes that they are. The C loop of archives (ffi_build/archive/read_run.c) writes ordinary
+headers by `common_block`; tests hold both together.
 """
 
 from __future__ import annotations
@@ -116,13 +117,9 @@ def _encode_ordinary(entry: Entry) -> bytes:
     seconds, nanoseconds = divmod(entry.mtime_ns, NANO)
     if not (0 < len(name) <= _NAME_MAX and 0 <= size <= OCTAL_11_MAX and 0 <= seconds <= OCTAL_11_MAX):
         return b""
-    key = entry.type, entry.mode, entry.uid, entry.gid, entry.uname, entry.gname
-    shared = _shared.get(key)
-    if shared is None:
-        shared = _share(entry, key)
-    if not shared[0] or b"\0" in name:
+    owner, behind, rest = _shared_by(entry)
+    if not owner or b"\0" in name:
         return b""
-    owner, behind, rest = shared
     begin = b"%s%s%011o\0%011o\0" % (name.ljust(_NAME_MAX, b"\0"), owner, size, seconds)
     # of so few bytes, this half of Adler-32 is 1 more than their sum
     header = b"%s%06o\0 %s" % (begin, (adler32(begin) & 0xFFFF) - 1 + rest, behind)
@@ -130,15 +127,25 @@ def _encode_ordinary(entry: Entry) -> bytes:
         return header
     time = (b"%d.%09d" % (seconds, nanoseconds)).rstrip(b"0")
     length = len(time) + len("00 mtime=\n")  # of any time here two digits
-    return b"%s%d mtime=%s\n%s%s" % (_pax_block(length), length, time, bytes(BLOCK - length), header)
+    return b"%s%d mtime=%s\n%s%s" % (pax_block(length), length, time, bytes(BLOCK - length), header)
 
 
-def _share(entry: Entry, key: tuple[str, int, int, int, str, str]) -> tuple[bytes, bytes, int]:
+def common_block(entry: Entry) -> bytes:
+    """Return the header of all files of an entry's mode and owner, without name, size and time; b"" if it needs pax."""
+    owner, rest, _ = _shared_by(entry)
+    return bytes(_NAME_MAX) + owner + bytes(24) + b" " * 8 + rest if owner else b""
+
+
+def _shared_by(entry: Entry) -> tuple[bytes, bytes, int]:
     """
-    Keep what many headers share: the fields before size and time, those behind the checksum, and what these add up to.
+    Return what many headers share: the fields before size and time, those after the checksum, and what these add up to.
 
-    An empty checksum counts in; there is nothing if a number or name has no room in a header.
+    An empty checksum counts in. The fields are empty if a number or name has no room in a header.
     """
+    key = entry.type, entry.mode, entry.uid, entry.gid, entry.uname, entry.gname
+    found = _shared.get(key)
+    if found is not None:
+        return found
     uname, gname = encoded(entry.uname), encoded(entry.gname)
     found = b"", b"", 0
     if (
@@ -214,10 +221,10 @@ def pax_header(records: list[bytes], typeflag: bytes = b"x") -> bytes:
         body.decode("utf-8")
     except UnicodeDecodeError:
         body = pax_record(b"hdrcharset", b"BINARY") + body
-    return _pax_block(len(body), typeflag) + body + bytes(padding(len(body)))
+    return pax_block(len(body), typeflag) + body + bytes(padding(len(body)))
 
 
-def _pax_block(size: int, typeflag: bytes = b"x") -> bytes:
+def pax_block(size: int, typeflag: bytes = b"x") -> bytes:
     """Return the header of a pax header of so many bytes."""
     found = _pax_blocks.get((size, typeflag))
     if found is None:

@@ -34,30 +34,40 @@ _WILD: Final = "*?[\\"
 class Collector:
     """Collects the numbers of a frame's names."""
 
-    __slots__ = ("_crc", "_parent", "found", "is_continued")
+    __slots__ = ("_crc", "_others", "_parent", "found", "is_continued")
 
     def __init__(self) -> None:
         self.found: set[int] = set()
         self.is_continued = False
+        self._others: list[bytes] = []
         self._parent: bytes | None = None
         self._crc = 0
 
     def add(self, name: str) -> None:
         """Take in a name, and the directories that lead to it."""
         parent, slash, base = encoded(name).rpartition(b"/")
-        if parent != self._parent:
-            self._parent, self._crc = parent, 0
-            at = 0
-            while parent and at >= 0:
-                end = parent.find(b"/", at + 1)
-                self._crc = crc32(parent[at:] if end < 0 else parent[at:end], self._crc)
-                self.found.add(self._crc & 0xFFFF)
-                at = end
+        self._enter(parent)
         self.found.add(crc32(slash + base, self._crc) & 0xFFFF)
+
+    def add_numbers(self, parent: bytes, numbers: bytes) -> None:
+        """Take in the numbers of names of one directory, and the directories that lead to them."""
+        self._enter(parent)
+        self._others.append(numbers)
+
+    def _enter(self, parent: bytes) -> None:
+        if parent == self._parent:
+            return
+        self._parent, self._crc = parent, 0
+        at = 0
+        while parent and at >= 0:
+            end = parent.find(b"/", at + 1)
+            self._crc = crc32(parent[at:] if end < 0 else parent[at:end], self._crc)
+            self.found.add(self._crc & 0xFFFF)
+            at = end
 
     def numbers(self) -> array[int]:
         """Return the numbers, in order."""
-        return array("H", sorted(self.found))
+        return array("H", sorted(self.found.union(array("H", b"".join(self._others)))))
 
 
 class Members:

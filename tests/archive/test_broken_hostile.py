@@ -284,7 +284,7 @@ def test_files_that_change(
 ) -> None:
     """They change between the walk and the reading, and are reported as tar does."""
     tree = make_files(tmp_path / "tree", {"a": b"a" * 50_000, "file": b"f" * 100_000, "z": b"z"})
-    change_after_the_walk(monkeypatch, engine, "file", lambda: change(tree / "file"))
+    change_after_the_walk(monkeypatch, "file", lambda: change(tree / "file"))
     problems: list[archive.Problem] = []
     made = created(base=tree, on_problem=problems.append, frame_size=1 << 20)
     assert [problem.name for problem in problems] == ["./file"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import change_after_the_walk, contents, created, make_files, member, needs, packed, uncompressed
+from archives import ENGINES, change_after_the_walk, contents, created, make_files, member, needs, packed, uncompressed
 from extent import IS_PURE_CODEC
 from interrupts import Outcome, at_every_line, by_timer
 from processes import run_python
@@ -36,7 +36,7 @@ def test_a_name_counts_once_its_data_is_in(engine: str, tmp_path: Path, monkeypa
     tree = make_files(tmp_path / "tree", {"a": b"data" * 1000})
     os.link(tree / "a", tree / "b")
     os.link(tree / "a", tree / "c")
-    change_after_the_walk(monkeypatch, engine, "a", (tree / "a").unlink)
+    change_after_the_walk(monkeypatch, "a", (tree / "a").unlink)
     made = created(base=tree, on_problem=lambda problem: None)
     archive.extract(io.BytesIO(made), tmp_path / "out")
     for name in os.listdir(tree):
@@ -45,7 +45,7 @@ def test_a_name_counts_once_its_data_is_in(engine: str, tmp_path: Path, monkeypa
 
 def test_what_is_lost_is_not_counted(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = make_files(tmp_path / "tree", {"a": b"a", "b": b"b"})
-    change_after_the_walk(monkeypatch, engine, "b", (tree / "b").unlink)
+    change_after_the_walk(monkeypatch, "b", (tree / "b").unlink)
     seen: list[str] = []
     summary = archive.create(
         io.BytesIO(), base=tree, on_entry=lambda entry: seen.append(entry.name), on_problem=lambda problem: None
@@ -161,6 +161,25 @@ def test_a_group_with_many_members_keeps_its_name(engine: str, run_preloaded: An
     assert output == "crowd\n"
 
 
+@needs("cc")
+@pytest.mark.skipif("native" not in ENGINES or platform.libc_ver()[0] != "glibc", reason="only C reads runs of files")
+@pytest.mark.parametrize("change", ["shrinks", "grows", "vanishes", "link", "fifo", "directory"])
+def test_a_file_that_changes_while_c_reads_a_run(change: str, run_preloaded: Any, tmp_path: Path) -> None:
+    """C stops in front of the file, and Python finds it as it is by then."""
+    tree = make_files(tmp_path / "tree", {"a": b"a" * 50_000, "file": b"f" * 100_000, "z": b"z"})
+    work = (
+        "import sys; from cpkg import archive; problems = [];"
+        "archive.create(sys.argv[1], base=sys.argv[2], on_problem=problems.append); print(*problems, sep='\\n')"
+    )
+    made = tmp_path / "a.tar.zst"
+    variables = {"CHANGED": "file", "CHANGE": change, "CPKG_ARCHIVE_BACKEND": "native"}
+    output = run_preloaded("changing", work, made, tree, cwd=tmp_path, **variables)
+    assert output == ("./file: file removed before we read it\n" if change == "vanishes" else "\n")
+    archive.extract(made, tmp_path / "out", filter="fully_trusted")
+    assert contents(tmp_path / "out") == contents(tree)
+    assert sorted(os.listdir(tree)) == (["a", "z"] if change == "vanishes" else ["a", "file", "z"])
+
+
 DEEP = """
 import os, resource, sys
 from cpkg import archive
@@ -190,9 +209,8 @@ def test_a_deep_tree_with_few_descriptors(engine: str, depth: str, tmp_path: Pat
     assert done.returncode == 0, done.stderr
 
 
-def test_a_directory_that_is_moved_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_is_moved_meanwhile(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of the directory is lost with an error, and nothing is read where `..` leads instead."""
-    monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")  # the walk in C cannot be stopped there
     tree = tmp_path / "tree"
     # deep, so that the directories above are closed
     make_files(tree, {"a/b/c/1/2/3/4/5/6/7/file": b"", "a/b/z": b"inside"})
@@ -203,7 +221,7 @@ def test_a_directory_that_is_moved_meanwhile(tmp_path: Path, monkeypatch: pytest
             os.rename(tree / "a" / "b" / "c", tmp_path / "elsewhere" / "c")
             os.rename(tree / "a" / "b", tmp_path / "b")
 
-    change_after_the_walk(monkeypatch, "pure", "file", move)
+    change_after_the_walk(monkeypatch, "file", move)
     problems: list[archive.Problem] = []
     made = created(base=tree, sort=True, on_problem=problems.append)
     assert [problem.name for problem in problems] == ["./a/b/z"]
@@ -273,18 +291,3 @@ def test_a_path_is_written_whole_or_not_at_all(engine: str, tree: Path, tmp_path
             assert outcome.is_interrupted
 
     at_every_line(lambda: path, act, check, times=1, every=max(5, EVERY))
-
-
-def test_small_limits_of_descriptors(tree: Path) -> None:
-    """Threads are as many as there are descriptors for, and at least the caller's."""
-    import resource
-
-    from cpkg.archive._descriptors import thread_count_within
-
-    kept = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        for limit in (16, 64):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (max(limit, len(os.listdir("/dev/fd")) + 12), kept[1]))
-            assert 1 <= thread_count_within(256, 8, 4) < 16
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, kept)

@@ -18,8 +18,7 @@ import pytest
 from seeds import SEED
 
 from cpkg import archive, zstd
-from cpkg.archive import _create
-from cpkg.archive.in_python import walk as _walk
+from cpkg.archive import _walk
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 ENGINES = ["pure"]
@@ -170,14 +169,12 @@ def uncompressed(data: bytes) -> bytes:
     return zstd.decompress(data)
 
 
-def change_after_the_walk(patch: pytest.MonkeyPatch, engine: str, name: str, change: Callable[[], Any]) -> None:
-    """Call `change` when `create` has seen the file of that name, and reads it next."""
-    frames, walk = _create.mapped, _walk.Walker.walk
+def change_after_the_walk(patch: pytest.MonkeyPatch, name: str, change: Callable[[], Any]) -> None:
+    """Call `change` when `create` has seen the file of that name, which C leaves to Python, and reads it next."""
+    walk, run = _walk.Walker.walk, _walk.Walker._run
 
-    def changed(make: Any, plans: Any, *arguments: Any) -> Any:
-        found = list(plans)
-        change()
-        return frames(make, iter(found), *arguments)
+    def left(self: Any, names: list[str]) -> Any:
+        return run(self, ["" if base == name else base for base in names])
 
     def walked(self: Any, *arguments: Any) -> Iterator[Any]:
         for found in walk(self, *arguments):
@@ -185,10 +182,8 @@ def change_after_the_walk(patch: pytest.MonkeyPatch, engine: str, name: str, cha
                 change()
             yield found
 
-    if engine == "native":
-        patch.setattr(_create, "mapped", changed)
-    else:  # it reads each file right after it has seen it
-        patch.setattr(_walk.Walker, "walk", walked)
+    patch.setattr(_walk.Walker, "walk", walked)
+    patch.setattr(_walk.Walker, "_run", left)
 
 
 @contextlib.contextmanager

@@ -12,18 +12,10 @@ from purepy.zstd.format.splitter import WholeFrame
 
 
 class PureCodec:
-    """Compresses frames and decompresses them to bytes objects."""
+    """Decompresses frames to bytes objects."""
 
-    def __init__(self, level: int = 3, window_log_max: int = 27) -> None:
-        self._options: dict[int, int] = {
-            zstd.CompressionParameter.compression_level: level,
-            zstd.CompressionParameter.checksum_flag: 1,
-        }
+    def __init__(self, window_log_max: int) -> None:
         self._reading: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log_max}
-
-    def deflate(self, data: bytes) -> bytes:
-        """Return data as one frame with its size and a checksum."""
-        return zstd.compress(data, options=self._options)
 
     def inflate(self, frame: WholeFrame) -> bytes:
         """Return a frame's content."""

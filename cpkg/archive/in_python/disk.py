@@ -22,7 +22,7 @@ from functools import partial
 from typing import Union
 
 from cpkg.archive._settings import ExtractSettings
-from cpkg.archive.in_python.walk import DIRECTORY_FLAGS, opened
+from cpkg.archive._walk import DIRECTORY_FLAGS, opened
 from purepy.base import system
 from purepy.base.descriptors import Descriptor, write_next
 from purepy.tar import names

@@ -11,14 +11,20 @@ import sys
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
+from cpkg.archive._frames import Frames
 from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings, chosen
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import BLOCK_DEVICE, CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
+from purepy.tar.owners import owner_name
+from purepy.tar.patterns import matcher
+
+if TYPE_CHECKING:
+    from cpkg.archive._native_frames import NativeFrames, RunOfFiles
 
 _TYPES = {
     stat.S_IFREG: FILE,
@@ -43,6 +49,9 @@ class Member(NamedTuple):
     entry: Entry
     base: str
     status: os.stat_result
+
+
+Found = Union[Member, Problem, "RunOfFiles"]
 
 
 def member_name(path: str) -> str:
@@ -73,8 +82,14 @@ class Walker:
     `..` as far as that leads where it came from.
     """
 
-    def __init__(self, settings: CreateSettings, own: list[tuple[int, int]]) -> None:
+    def __init__(self, settings: CreateSettings, own: list[tuple[int, int]], frames: Frames) -> None:
         self._settings = settings
+        self._mtime_ns = settings.mtime_ns
+        self._mode_mask = 0o7755 if settings.reproducible else 0o7777
+        self._is_excluded = matcher(settings.exclude, anchored=False)
+        self._is_included = matcher(settings.include, anchored=False)
+        is_ordinary = settings.select is None and not settings.xattrs and not settings.acls
+        self._frames = cast("NativeFrames", frames) if frames.reads_runs and is_ordinary else None
         self._own = own
         self._links: dict[tuple[int, int], str] = {}
         self._way: list[_Folder] = []
@@ -144,8 +159,12 @@ class Walker:
         self._open.pop()[0].close()
         return False
 
-    def walk(self, base: str, paths: Iterable[str]) -> Generator[Member | Problem, None, None]:
-        """Yield the members of `paths`, relative to `base`, and what went wrong with others."""
+    def walk(self, base: str, paths: Iterable[str]) -> Generator[Found, None, None]:
+        """
+        Yield the members of `paths`, relative to `base`, and what went wrong with others.
+
+        A RunOfFiles in between has names whose files may be read at once: what is left of them comes after it.
+        """
         self._open.append((opened(base, DIRECTORY_FLAGS & ~system.O_NOFOLLOW), 0))
         for path in paths:
             levels = [self._members([path])]
@@ -165,7 +184,7 @@ class Walker:
                         above = self._way.pop().above
                         self._path = self._path[:above] if isinstance(above, int) else above
 
-    def _enter(self, member: Member) -> Iterator[Member | Problem]:
+    def _enter(self, member: Member) -> Iterator[Found]:
         """Open a directory; return its entries."""
         name, path = member.entry.name, self._path
         self.directory()
@@ -180,12 +199,13 @@ class Walker:
             return iter([failed(name, CANNOT_READ, exc)])
         if self._settings.sort:
             try:
-                names.sort(key=str.encode)
+                "".join(names).encode()
+                names.sort()  # code points have the order of their bytes
             except UnicodeEncodeError:
                 names.sort(key=os.fsencode)
         return self._members(names)
 
-    def _members(self, names: list[str]) -> Iterator[Member | Problem]:
+    def _members(self, names: list[str]) -> Iterator[Found]:
         found = self._found(names)
         select = self._settings.select
         if select is None:
@@ -196,21 +216,44 @@ class Walker:
         selected = chosen(select, [member.entry for member in members])
         return iter([*problems, *[members[index]._replace(entry=entry) for index, entry in selected]])
 
-    def _found(self, names: list[str]) -> Iterator[Member | Problem]:
+    def _found(self, names: list[str]) -> Iterator[Found]:
         depth = len(self._way)
-        is_given = not depth
-        for base in names:
-            name = member_name(base) if is_given else f"{self._path}/{base}"
-            if self._settings.is_excluded is not None and self._settings.is_excluded(name):
-                continue
+        is_excluded = self._is_excluded
+        if is_excluded is not None:
+            names = [base for base in names if not is_excluded(self._name(base))]
+        run = self._run(names) if depth and names and self._frames is not None else None
+        at = 0
+        while at < len(names):
             try:
-                innermost, at = self._open[-1]
-                found = self._member(innermost.number if at == depth else self.directory(), base, name)
+                innermost, level = self._open[-1]
+                directory = innermost.number if level == depth else self.directory()
+                if run is not None:
+                    run.directory = directory
+                    yield run
+                    at = run.index
+                    if at == len(names):
+                        break
+                    run.skip()
+                base = names[at]
+                found = self._member(directory, base, self._name(base))
             except OSError as exc:
-                is_gone = isinstance(exc, FileNotFoundError) and not is_given
+                name = self._name(names[at])
+                is_gone = isinstance(exc, FileNotFoundError) and depth
                 found = Problem(name, GONE) if is_gone else failed(name, CANNOT_READ, exc)
+            at += 1
             if found is not None:
                 yield found
+
+    def _name(self, base: str) -> str:
+        return f"{self._path}/{base}" if self._way else member_name(base)
+
+    def _run(self, names: list[str]) -> RunOfFiles:
+        """Return the files of a directory for C, without those that are left out unless they are directories."""
+        assert self._frames is not None
+        is_included = self._is_included
+        if is_included is not None:
+            names = [base if is_included(self._name(base)) else "" for base in names]
+        return self._frames.files(self._path, names)
 
     def _member(self, directory: int, base: str, name: str) -> Member | Problem | None:
         settings = self._settings
@@ -221,10 +264,13 @@ class Walker:
         if kind is None:
             what = "socket" if stat.S_ISSOCK(status.st_mode) else "file of an unknown type"
             return Problem(name, f"{what} ignored")
-        if kind != DIRECTORY and settings.is_included is not None and not settings.is_included(name):
+        if kind != DIRECTORY and self._is_included is not None and not self._is_included(name):
             return None
-        entry = Entry(name, kind, mode=stat.S_IMODE(status.st_mode), mtime_ns=status.st_mtime_ns)
-        settings.own(entry, status)
+        entry = Entry(name, kind, mode=stat.S_IMODE(status.st_mode) & self._mode_mask)
+        entry.mtime_ns = status.st_mtime_ns if self._mtime_ns is None else self._mtime_ns
+        entry.uid, entry.gid = settings.owner or (status.st_uid, status.st_gid)
+        if settings.owner is None and not settings.numeric_owner:
+            entry.uname, entry.gname = owner_name(entry.uid, True), owner_name(entry.gid, False)
         if kind == FILE:
             entry.size = status.st_size
             if settings.sparse and hasattr(status, "st_blocks") and status.st_blocks * 512 < status.st_size:

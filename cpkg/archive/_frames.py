@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of an archive that is written: memory for their content, reading into it, and compressing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from cpkg import zstd
+from cpkg.archive._result import Problem
+from purepy.base import system
+from purepy.tar.entry import Entry
+from purepy.tar.members import Collector
+
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CBuffer
+
+
+class Content:
+    """The content of a frame, of `size` bytes."""
+
+    __slots__ = ("_data", "size")
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        """Add bytes."""
+        self._data += data
+        self.size += len(data)
+
+    def read(self, file: int, offset: int, size: int) -> tuple[int, OSError | None]:
+        """Add a piece of a file, zeros after its end or an error; return how many bytes are missing, and the error."""
+        missing, error = size, None
+        try:
+            while missing:
+                piece = system.pread(file, missing, offset)
+                if not piece:
+                    break
+                self._data += piece
+                offset += len(piece)
+                missing -= len(piece)
+        except OSError as exc:
+            error = exc
+        self._data += bytes(missing)
+        self.size += size
+        return missing, error
+
+    def take(self) -> bytearray:
+        """Return the bytes, and keep none."""
+        data, self._data = self._data, bytearray()
+        return data
+
+
+class Plan:
+    """
+    The content of one frame, how many entries begin in it, and what went wrong with others; `entries` if asked for.
+
+    `members` has the numbers of the names.
+    """
+
+    __slots__ = ("content", "entries", "entry_count", "members", "problems")
+
+    def __init__(self, content: Content) -> None:
+        self.content = content
+        self.problems: list[Problem] = []
+        self.entry_count = 0
+        self.entries: list[Entry] = []
+        self.members = Collector()
+
+
+class Frame(NamedTuple):
+    """A compressed frame, the size of its content, and its plan."""
+
+    data: bytes | CBuffer
+    size: int
+    plan: Plan
+
+
+class Frames:
+    """Makes frames of plans, in Python; `_native_frames` has the same in C."""
+
+    reads_runs = False
+
+    def __init__(self, level: int) -> None:
+        self._options: dict[int, int] = {
+            zstd.CompressionParameter.compression_level: level,
+            zstd.CompressionParameter.checksum_flag: 1,
+        }
+
+    def close(self) -> None:
+        """Do nothing: nothing stays open."""
+
+    def content(self) -> Content:
+        """Return memory for the content of a frame, empty."""
+        return Content()
+
+    def give_back(self, content: Content) -> None:
+        """Do nothing: memory is freed when nobody holds it."""
+
+    def learn(self, entry: Entry, status: os.stat_result) -> None:
+        """Do nothing: no runs of files are read."""
+
+    def deflate(self, content: Content) -> bytes | CBuffer:
+        """Return the frame of some content, with its size and a checksum."""
+        return zstd.compress(content.take(), options=self._options)
+
+    def compressed(self, plan: Plan) -> Frame:
+        """Return the frame of a plan; called in threads."""
+        size = plan.content.size
+        return Frame(self.deflate(plan.content) if size else b"", size, plan)
