@@ -25,17 +25,15 @@ def main() -> int:
 
 
 def _main() -> int:
-    """Load the command line and run it; without click or rich, what does without them."""
+    """Load the command line and run it; without click, what does without it."""
     try:
-        import rich  # noqa: F401 - the commands import it where they need it, too late for this message
-
         from cpkg.cli.commands import main as run
     except ModuleNotFoundError as exc:
-        if (exc.name or "").partition(".")[0] not in ("click", "rich"):
+        if (exc.name or "").partition(".")[0] != "click":
             raise
         from cpkg.cli.plain import main as plain
 
-        return plain(sys.argv[1:], str(exc.name))
+        return plain(sys.argv[1:])
     return run()
 
 

@@ -17,7 +17,7 @@ from cpkg import archive
 from cpkg.cli.fitting import HEAD, counted, is_tar
 from cpkg.cli.inout import shown, size_of
 from cpkg.cli.progress import Bar
-from cpkg.cli.shell import LEVEL, PATH, Commands, Failure, not_empty, parse_size
+from cpkg.cli.shell import LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from purepy.base.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
 from purepy.tar.patterns import matcher
@@ -37,7 +37,6 @@ _OTHER_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 
 _archive = click.argument("archive_file", metavar="ARCHIVE", type=PATH, callback=not_empty)
 _threads = click.option("-T", "--threads", type=click.IntRange(0), default=0, help="Threads; 0: one per processor.")
-_quiet = click.option("-q", "--quiet", is_flag=True, help="No progress bar.")
 _verbose = click.option("-v", "--verbose", is_flag=True, help="Name each entry on standard error.")
 _exclude = click.option(
     "--exclude", multiple=True, metavar="PATTERN", help="Leave out what matches, as tar --exclude. May be repeated."
@@ -93,7 +92,7 @@ def group() -> None:
 @click.option("-S", "--sparse", is_flag=True, help="Store the holes of files as holes.")
 @_threads
 @_verbose
-@_quiet
+@QUIET
 def create(
     archive_file: str,
     paths: tuple[str, ...],
@@ -126,7 +125,7 @@ def create(
     with (
         _named("standard output" if archive_file == "-" else archive_file),
         contextlib.closing(Bar(1, None, quiet=quiet)) as bar,
-        _reports(verbose, bar) as (on_entry, on_problem, failures),
+        _reports(verbose, bar) as (on_entry, on_problem),
     ):
         bar.stage("archiving")
         archive.create(
@@ -145,7 +144,6 @@ def create(
         )
         if archive_file == "-":
             sys.stdout.buffer.flush()
-    _exit(failures)
 
 
 def _check_name(archive_file: str, force: bool) -> None:
@@ -209,7 +207,7 @@ def _patterns(given: tuple[str, ...], files: tuple[BinaryIO, ...]) -> list[str]:
 @_long
 @_threads
 @_verbose
-@_quiet
+@QUIET
 def extract(
     archive_file: str,
     members: tuple[str, ...],
@@ -228,7 +226,7 @@ def extract(
     """
     with (
         _bar(archive_file, "extracting", quiet) as (bar, progress),
-        _reports(verbose, bar) as (on_entry, on_problem, failures),
+        _reports(verbose, bar) as (on_entry, on_problem),
     ):
         archive.extract(
             _source(archive_file),
@@ -240,7 +238,6 @@ def extract(
             progress=progress,
             **options,
         )
-    _exit(failures)
 
 
 @group.command("list")
@@ -287,7 +284,7 @@ def _listed(archive_file: str, **options: Any) -> Iterator[archive.Entry]:
 @_max_size
 @_long
 @_threads
-@_quiet
+@QUIET
 def verify(archive_file: str, quiet: bool, **options: Any) -> None:
     """Decompress an archive without writing anything, and check its checksums and headers."""
     with _bar(archive_file, "verifying", quiet) as (_, progress):
@@ -334,8 +331,8 @@ def _named(name: str) -> Iterator[None]:
 @contextlib.contextmanager
 def _reports(
     verbose: bool, bar: Bar
-) -> Iterator[tuple[Callable[[archive.Entry], None] | None, Callable[[archive.Problem], None], list[archive.Problem]]]:
-    """Give the callbacks for entries and problems, which print above the bar, and the problems."""
+) -> Iterator[tuple[Callable[[archive.Entry], None] | None, Callable[[archive.Problem], None]]]:
+    """Yield callbacks for entries and problems, which print above the bar; end with status 1 after a problem."""
     failures: list[archive.Problem] = []
 
     def on_problem(problem: archive.Problem) -> None:
@@ -345,10 +342,7 @@ def _reports(
     def on_entry(entry: archive.Entry) -> None:
         bar.say(_name(entry))
 
-    yield on_entry if verbose else None, on_problem, failures
-
-
-def _exit(failures: list[archive.Problem]) -> None:
+    yield on_entry if verbose else None, on_problem
     if failures:
         raise click.exceptions.Exit(1)
 

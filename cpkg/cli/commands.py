@@ -11,22 +11,24 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
+from cpkg import _backend
 from cpkg.cli import json_text
 from cpkg.cli.fitting import HEAD, counted, following, other_format
-from cpkg.cli.inout import open_seekable, open_text, read, shown, size_of, summarise, target_for, text_name, write
-from cpkg.cli.json_input import JSONReader
+from cpkg.cli.inout import open_output, open_seekable, open_text, read, shown, size_of, summarise, target_for, text_name
+from cpkg.cli.json_input import JSONReader, MessageBuilder
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
-from cpkg.cli.packing import KeepingSink, PackingSink
 from cpkg.cli.plain import backend_lines, version_line
 from cpkg.cli.progress import Bar, rounds
 from cpkg.cli.shell import AS_JSON, LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from cpkg.cli.standard_streams import open_standard_streams, when_terminated
+from cpkg.objects import dumps_loads
 from purepy.base.errors import CodecError, ExtraData, LimitError, ZstdError
+from purepy.base.writing import write_all
 from purepy.zstd.format.scanner import Frame
 
 if TYPE_CHECKING:
@@ -88,27 +90,23 @@ class _Light(click.Command):
     """
 
     def __init__(self, name: str, module: str, usage: str, help_: str) -> None:
+        arguments = click.Argument(
+            ["arguments"],
+            nargs=-1,
+            type=click.UNPROCESSED,
+            shell_complete=lambda context, _, word: self.shell_complete(context, word),
+        )
         super().__init__(
             name,
             callback=lambda arguments: sys.exit(importlib.import_module(module).main(arguments)),
-            params=[click.Argument(["arguments"], nargs=-1, type=_Words(usage))],
+            params=[arguments],
             help=help_,
             add_help_option=False,
             context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
         )
-        self._words = _Words(usage)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        return self._words.shell_complete(ctx, self.params[0], incomplete)
-
-
-class _Words(click.types.UnprocessedParamType):
-    """Arguments that are handed on; the shell completes options and names of files."""
-
-    def __init__(self, usage: str) -> None:
         self._usage = usage
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         if not incomplete.startswith("-"):
             return [CompletionItem(incomplete, type="file")]
         module, _, name = self._usage.partition(":")
@@ -186,16 +184,19 @@ def pack(
     if target == "-" and sys.stdout.isatty():
         raise Failure("packed data is not written to a terminal: name a file with -o")
     name = shown(file)
-    packer = PackingSink(sort_keys=sort_keys)
+    packer = MessageBuilder(sort_keys=sort_keys)
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
         bar.stage("packing")
         with open_text(file) as stream:
-            size = _parse(stream, file, format_, packer, allow_nan=allow_nan, advance=bar.at)
+            size = _parse(stream, file, format_, packer.take, allow_nan=allow_nan, advance=bar.at)
         bar.sized(size)
         bar.stage("compressing")
-        packed = packer.compressed({"always": True, "never": False}.get(compress, "auto"), level)
+        packed = packer.message()
+        if compress == "always" or (compress == "auto" and len(packed) >= dumps_loads.MIN_SIZE):
+            packed = dumps_loads.finish(_backend.zstd(), packed, compress=compress == "always" or "auto", level=level)
         bar.stage("writing")
-        write(target, packed, overwrite=force or output is not None)
+        with open_output(target, overwrite=force or output is not None) as out:
+            write_all(out, packed)  # with PYTHONUNBUFFERED standard output is a raw file, which may take a part
     summarise(f"{name}: {counted(size, 'byte')} of JSON packed to {len(packed):,}", target, quiet)
 
 
@@ -203,17 +204,17 @@ def _parse(
     stream: File,
     file: str,
     format_: str,
-    packer: PackingSink,
+    take: Callable[[list[Any], bool], object],
     *,
     allow_nan: bool,
-    advance: Callable[[int], object] | None = None,
+    advance: Callable[[int], object],
 ) -> int:
-    """Pack the values of a file and return its size in bytes."""
+    """Give the values of a file to `take`, and return the size of the file in bytes."""
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)
     reader = JSONReader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
     try:
-        reader.run(packer)
+        reader.run(take)
     except JSONError as exc:
         raise Failure(str(exc)) from None
     return reader.size
@@ -275,7 +276,8 @@ def unpack(
         except RecursionError:
             raise Failure(f"{name}: nested too deep for JSON") from None
         bar.stage("writing")
-        write(target, text, overwrite=force or output is not None)
+        with open_output(target, overwrite=force or output is not None) as out:
+            write_all(out, text)
     summarise(f"{name}: {counted(len(data), 'byte')} unpacked to {len(text):,} of JSON", target, quiet)
 
 
@@ -359,18 +361,26 @@ def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool
     """
     from cpkg.cli import compare, report
 
-    packer = KeepingSink()
-    if file is None:
-        name = "airports.json"
-        with (importlib.resources.files("cpkg") / "data" / name).open("rb") as data:
-            size = _parse(data, name, "json", packer, allow_nan=False)
-    else:
-        name = shown(file)
-        with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar, open_text(file) as stream:
-            bar.stage("reading")
-            size = _parse(stream, file, format_, packer, allow_nan=False, advance=bar.at)
+    packer = MessageBuilder()
+    value: Any = []
+
+    def take(values: list[Any], is_document: bool) -> None:
+        nonlocal value
+        packer.take(values, is_document)  # which refuses what does not fit MessagePack
+        if is_document:
+            value = values[0]
+        else:
+            value += values
+
+    name = "airports.json" if file is None else shown(file)
+    with contextlib.ExitStack() as stack:
+        bar = stack.enter_context(contextlib.closing(Bar(1, size_of(file) if file else None, quiet=quiet)))
+        data = importlib.resources.files("cpkg") / "data" / name
+        stream = stack.enter_context(data.open("rb") if file is None else open_text(file))
+        bar.stage("reading")
+        size = _parse(stream, name, format_ if file else "json", take, allow_nan=False, advance=bar.at)
     with rounds(quiet) as progress:
-        result = compare.run(packer.value, seconds=seconds, level=level, progress=progress)
+        result = compare.run(value, seconds=seconds, level=level, progress=progress)
     for line in report.demo_lines(name, size, result):
         click.echo(line)
     if result.disagreements:

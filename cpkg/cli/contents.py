@@ -112,27 +112,19 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
 
 def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
     """Return the first bytes of the content, or b"" with a note in the summary on why there are none."""
-    decompressor = None
-    for frame in summary.frames:
-        if frame.content_size == 0:
-            continue
-        if frame.dictionary_id:
-            summary.note = f"compressed with dictionary {frame.dictionary_id}, which is needed to look inside"
-            return b""
-        decompressor = _backend.zstd().ZstdDecompressor()
-        file.seek(frame.offset)
-        left = frame.size
-        while left and not decompressor.eof:
-            chunk = file.read(min(left, _READ))
-            left -= len(chunk)
-            try:
-                first: bytes = decompressor.decompress(chunk, max_length=_READ)
-            except CodecError as exc:
-                summary.note = f"the content cannot be read: {exc}"
-                return b""
-            if first:
-                return first
-    return b""
+    frame = next((frame for frame in summary.frames if not frame.is_skippable and frame.content_size != 0), None)
+    if frame is None:
+        return b""
+    if frame.dictionary_id:
+        summary.note = f"compressed with dictionary {frame.dictionary_id}, which is needed to look inside"
+        return b""
+    file.seek(0)
+    try:
+        with _backend.zstd().open(file, "rb") as content:
+            return bytes(content.read1(_READ))
+    except (CodecError, EOFError) as exc:
+        summary.note = f"the content cannot be read: {exc}"
+        return b""
 
 
 def _describe(head: bytes, size: int | None, summary: Summary) -> None:

@@ -1,34 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help texts at the width of the terminal, numbers of things, and what a content seems to be."""
+"""Numbers of things, and what a content seems to be, for messages."""
 
 from __future__ import annotations
 
-import re
-
-_WIDEST = 100
 HEAD = 262
 """So many bytes show which format a content has."""
 TAR = "a tar archive: see 'cpkg archive list'"
-
-
-def fitted(text: str, width: int | None = None) -> str:
-    """Return a help text with its long lines broken, each going on below the start of its last column."""
-    import shutil
-    import textwrap
-
-    width = min(width or shutil.get_terminal_size().columns, _WIDEST)
-    lines = []
-    for line in text.splitlines():
-        column = re.match(r" *(\S+( \S+)* {2,})?", line)
-        indent = " " * (column.end() if column is not None else 0)
-        if len(line) > width > 2 * len(indent):
-            # columns in front of the last one keep their spaces
-            head, tail = line[: len(indent)], line[len(indent) :]
-            wrapped = textwrap.wrap(tail, width - len(indent), break_long_words=False, break_on_hyphens=False)
-            lines += [head + wrapped[0], *(indent + more for more in wrapped[1:])]
-        else:
-            lines.append(line)
-    return "\n".join(lines) + "\n"
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,7 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, BinaryIO, Final
+from typing import IO, BinaryIO, Final
 
 import click
 
@@ -25,11 +25,8 @@ from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Failure
 from purepy.base.errors import ZstdError
 from purepy.base.reading import read_some
-from purepy.base.writing import write_all
 
-if TYPE_CHECKING:
-    from purepy.base.types import Bytes
-
+STDOUT: Final = "standard output"
 _CHUNK: Final = 1 << 20
 _COMPRESSED: Final = (".zst", ".gz")
 
@@ -140,14 +137,17 @@ def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, 
     return output
 
 
-def write(target: str, data: Bytes, *, overwrite: bool) -> None:
-    if target == "-":
-        write_all(sys.stdout.buffer, data)  # with PYTHONUNBUFFERED that is a raw file, which may take a part
-        sys.stdout.buffer.flush()
-        return
+@contextlib.contextmanager
+def open_output(target: str, *, overwrite: bool = True) -> Iterator[IO[bytes]]:
+    """Open standard output, or a file or URL that appears when the block ends; its errors name it."""
     try:
-        with naming(target), writing(target, overwrite=overwrite) as file:
-            write_all(file, data)
+        with naming(STDOUT if target == "-" else target):
+            if target == "-":
+                yield sys.stdout.buffer
+                sys.stdout.buffer.flush()
+            else:
+                with writing(target, overwrite=overwrite) as file:
+                    yield file
     except FileExistsError:
         raise exists(target) from None
 

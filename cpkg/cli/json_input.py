@@ -1,63 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-JSON, JSON Lines and streams of JSON values in, piece by piece.
+Read JSON, JSON Lines and streams of JSON values with Python's `json`, and refuse what MessagePack cannot hold.
 
-Text is read a window at a time, and the items of an array, or the values of a stream, are handed on when the window
-moves, so that a large file takes little memory. A single object has to be in memory as a whole.
-
-Strict where Python's `json` is lax (json_strict). Each complaint names a line and a column. What finds the place runs
-after a parse has failed, so that good input does not pay for it.
+Lines that hold whole values are read a piece at a time, and a document whole. Python's `json` takes NaN, duplicate
+keys, numbers that overflow and half surrogate pairs. The code that finds where they are runs only after a refusal.
 """
 
 from __future__ import annotations
 
 import codecs
-import io
+import collections
 import json
 import re
-from collections.abc import Callable
-from typing import Any, BinaryIO, Final, NoReturn, Protocol
+import sys
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, BinaryIO, Final
 
-from cpkg.cli.json_strict import HUGE_FLOAT, DuplicateKeyError, RefusedError, find_duplicate, strict_scanners
-from cpkg.cli.json_text import TOKEN, JSONError, find_unpackable
-from purepy.base.reading import read_some
+from cpkg import _backend
+from cpkg.cli.json_text import JSONError, member
+from cpkg.objects import dumps_loads
+from purepy.base.reading import read_full, read_some
+from purepy.msgpack.plain_writer import array_header
 
-_WINDOW: Final = 1 << 20
-_LARGE_WINDOW: Final = 16 << 20
-"""An item that is not in the first window is looked for in this one, then in the whole rest, so that none is parsed
-more than three times, and the first two tries are short. A single value has no second try."""
-_BATCH: Final = 10_000
-_SUREST: Final = 16
-"""An error, or the end of a value, so many characters before the end of the window is one whatever follows: no
-number that is cut, no literal and no escape is longer."""
-
-_NOT_SPACE = re.compile(r"[^ \t\n\r]|\Z")
-_COMMA = re.compile(r"[ \t\n\r]*,[ \t\n\r]*")
-_UNBROKEN = re.compile(r"[^\[\]{}\\]+")
-# Items of an array that are numbers, literals or strings without an escape, each with the comma behind it.
-_PLAIN_ITEMS = re.compile(r'(?:[^\[\]{}",]*(?:"[^"\\]*"[^\[\]{}",]*)?,)+')
-
-
-class Sink(Protocol):
-    """Where values go."""
-
-    def take(self, values: list[object]) -> None:
-        """Take the next items of an array, or values of a stream; OverflowError or ValueError if one is refused."""
-
-    def nest(self) -> None:
-        """Learn that what was taken so far is an array, which is the first value of a stream."""
-
-    def single(self, value: object) -> None:
-        """Take the only value."""
+_PIECE: Final = 1 << 20
+_WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+_SPACE: Final = re.compile(r"[ \t\n\r]*")
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN', re.DOTALL)
+# Only such a number can overflow a double: one whose exponent has three digits, or with hundreds of digits.
+_HUGE_FLOAT: Final = re.compile(r"\d[eE]\+?0*[1-9]\d\d|\d{290}")
 
 
 class JSONReader:
     """
-    The values of a binary file, which go to a sink.
+    The values of a binary file.
 
-    `lines` chooses between JSON (False) and JSON Lines (True); None takes JSON, and a stream of values if a second one
-    follows the first on a line below it. `name` begins each message, `advance` is called with the number of
-    bytes read so far.
+    `lines` chooses between one JSON document (False) and JSON Lines (True). None takes a document, and a stream if a
+    second value follows the first one on a line below it. `name` begins each message, `advance` is called with the
+    number of bytes read so far.
     """
 
     def __init__(
@@ -67,319 +47,196 @@ class JSONReader:
         *,
         lines: bool | None,
         allow_nan: bool,
-        advance: Callable[[int], object] | None = None,
+        advance: Callable[[int], object] = lambda size: None,
     ) -> None:
         self._file = file
         self._name = name
         self._lines = lines
+        self._allow_nan = allow_nan
         self._advance = advance
-        self._scanners = strict_scanners(allow_nan=allow_nan)
+        refuse = None if allow_nan else _refuse_constant
+        self._decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=refuse)
+        self._twice: dict[int, tuple[dict[str, object], str]] = {}  # objects with a key that occurs twice, by their id
+        self._line = 1  # of the text that is being parsed
         self.size = 0
         """How many bytes were read."""
-        self._decoder: codecs.IncrementalDecoder | None = None
-        self._encoding = ""
-        self._text = ""
-        self._at_end = False
-        # where the window begins
-        self._line = 1
-        self._column = 0
-        self._in_pieces = False  # whether this is an array or a stream, and no value that is needed as a whole
-        self._values: list[object] = []
-        self._since = 0  # where in the window the first of them begins
-        self._count = 0  # of those that were handed on
 
-    def run(self, sink: Sink) -> None:
-        """Read all; raise JSONError for text that is not JSON or does not fit into MessagePack."""
-        self._sink = sink
-        self._more(0)
-        position = self._skip(0)
-        if self._lines:
-            self._in_pieces = True
-            return self._read_lines(position)
-        if position == len(self._text):
-            raise JSONError(f"{self._name}: empty: expected a JSON value")
-        is_array = self._in_pieces = self._text[position] == "["
-        value: object = None
-        if is_array:
-            start = end = self._array(position)
-        else:
-            value, start, end = self._value(position)
-        following, is_below = self._behind(start, end)
-        if following < len(self._text) and (self._lines is False or not is_below):
-            self._fail(following, "extra data")
-        if is_array:
-            self._flush(following)
-            if following < len(self._text):
-                sink.nest()
-        elif following == len(self._text):
-            return self._single(value)
-        else:
-            self._in_pieces = True
-            self._values.append(value)
-            self._since = 0
-        return self._stream(following)
+    def run(self, take: Callable[[list[Any], bool], object]) -> None:
+        """
+        Call `take` with lists of values, and with whether the only value is a document, not one of a stream.
 
-    def _single(self, value: object) -> None:
+        Raises JSONError for text that is not JSON, and for values that are refused here or by `take`.
+        """
         try:
-            self._sink.single(value)
-        except (OverflowError, ValueError) as exc:
-            raise self._explained(exc, 0, len(self._text)) from None
-
-    # the window
-
-    def _more(self, position: int) -> int:
-        """Move the window on to begin at `position`, or to be longer if it begins there; return the new position."""
-        self._flush(position)
-        text = self._text
-        newlines = text.count("\n", 0, position)
-        self._line += newlines
-        self._column = position - text.rfind("\n", 0, position) - 1 + (0 if newlines else self._column)
-        text = text[position:]
-        self._text = ""
-        if not text or len(text) < _WINDOW // 2:
-            size = _WINDOW
-        elif self._in_pieces and len(text) < _LARGE_WINDOW // 2:
-            size = _LARGE_WINDOW
-        else:
-            size = -1
-        more = self._read(size, text)
-        self._text = text + more if text else more
-        self._since = 0
-        self._scan = self._scanners[HUGE_FLOAT.search(self._text) is not None]
-        return 0
-
-    def _read(self, size: int, before: str) -> str:
-        data = read_some(self._file, size)
-        if self._decoder is None:
-            self._encoding, self._decoder, mark = _decoder_for(data)
-            data = data[mark:]
-            self.size += mark
-        self._at_end = size < 0 or not data
-        kept = len(self._decoder.getstate()[0])
-        try:
-            text: str = self._decoder.decode(data, self._at_end)
-        except UnicodeDecodeError as exc:
-            line = self._line + before.count("\n") + exc.object.count(b"\n", 0, exc.start)
-            where = self.size - kept + exc.start
-            raise JSONError(f"{self._name}:{line}: not {self._encoding}: {exc.reason} at byte {where}") from None
-        self.size += len(data)
-        if self._advance is not None:
-            self._advance(self.size)
-        return text
-
-    def _skip(self, position: int) -> int:
-        """Return where the next thing begins that is no space: the end of the text if there is none."""
-        while True:
-            found: Any = _NOT_SPACE.search(self._text, position)
-            position = found.start()
-            if position < len(self._text) or self._at_end:
-                return position
-            position = self._more(position)
-
-    def _behind(self, start: int, end: int) -> tuple[int, bool]:
-        """
-        Return where the next thing is behind a value, and whether that is on a line below it.
-
-        If the window has to be moved for that, it keeps the value that begins at `start`.
-        """
-        while True:
-            found: Any = _NOT_SPACE.search(self._text, end)
-            following: int = found.start()
-            if following < len(self._text) or self._at_end:
-                return following, self._text.find("\n", end, following) >= 0
-            self._more(start)
-            end -= start
-            start = 0
-
-    def _line_of(self, position: int) -> int:
-        return self._line + self._text.count("\n", 0, position)
-
-    def _error(self, position: int, what: str) -> JSONError:
-        line_start = self._text.rfind("\n", 0, position)
-        column = position - line_start + (self._column if line_start < 0 else 0)
-        return JSONError(f"{self._name}:{self._line_of(position)}:{column}: {what}")
-
-    def _fail(self, position: int, what: str) -> NoReturn:
-        raise self._error(position, what) from None
-
-    # values
-
-    def _flush(self, position: int) -> None:
-        """Hand on the values read so far, which end before `position`."""
-        values, self._values = self._values, []
-        since, self._since = self._since, position
-        if values:
-            try:
-                self._sink.take(values)
-            except (OverflowError, ValueError) as exc:
-                raise self._explained(exc, since, position) from None
-            self._count += len(values)
-
-    def _explained(self, exc: Exception, start: int, end: int) -> JSONError:
-        """Return the error for text that parsed and does not pack, with the place if it is found."""
-        problem = find_unpackable(self._text, start, end)
-        return self._error(*problem) if problem else JSONError(f"{self._name}: {exc}")
-
-    def _value(self, position: int, path: str = "$") -> tuple[object, int, int]:
-        """
-        Return the value at a position, the position, and that behind the value.
-
-        Moves the window on if it ends before the value does; the positions are those in the new window.
-        """
-        while True:
-            text = self._text
-            try:
-                value, end = self._scan(text, position)
-            except StopIteration as exc:
-                where, what = exc.value, "expecting value"
-            except json.JSONDecodeError as exc:
-                where, what = exc.pos, exc.msg[:1].lower() + exc.msg[1:]
-            except RefusedError as exc:
-                for match in TOKEN.finditer(text, position):
-                    if match.group() == exc.token:
-                        self._fail(match.start(), exc.reason)
-                raise
-            except DuplicateKeyError:
+            batches = self._batches()
+            first, second = next(batches, None), next(batches, None)
+            if first is None and not self._lines:
+                raise JSONError(f"{self._name}: empty: expected a JSON value")
+            is_document = first is not None and second is None and len(first[0]) == 1 and not self._lines
+            for values, text, line in filter(None, chain((first, second), batches)):
                 try:
-                    at, key = find_duplicate(text, position, path)
-                except json.JSONDecodeError as exc:
-                    where, what = exc.pos, exc.msg[:1].lower() + exc.msg[1:]
-                else:
-                    line = self._line_of(position)
-                    raise JSONError(
-                        f"{self._name}:{line}: the key {json.dumps(key)} occurs twice in the object at {at}"
-                    ) from None
-            except RecursionError:
-                raise JSONError(f"{self._name}:{self._line_of(position)}: nested too deep") from None
-            except ValueError as exc:  # int() limits the number of digits
-                raise self._explained(exc, position, len(text)) from None
-            else:
-                if self._at_end or end < len(text) - _SUREST:
-                    return value, position, end
-                position = self._more(position)
-                continue
-            # a string that is not closed is wrong where it begins
-            if self._at_end or (where < len(text) - _SUREST and text[where] != '"'):
-                self._fail(where, what)
-            position = self._more(position)
+                    take(values, is_document)
+                except JSONError:
+                    raise
+                except (OverflowError, ValueError) as exc:
+                    self._line = line
+                    self._refuse(exc, text)
+        except json.JSONDecodeError as exc:
+            raise JSONError(f"{self._name}:{self._line - 1 + exc.lineno}:{exc.colno}: {exc.msg}") from None
 
-    def _array(self, position: int) -> int:
-        """Hand on the items of an array; return the position behind it."""
-        position = self._skip(position + 1)
-        self._since = position
-        if self._text[position : position + 1] == "]":
-            return position + 1
-        while True:
-            position = self._plain_items(position)
-            value, _, end = self._value(position, f"$[{self._count + len(self._values)}]")
-            self._values.append(value)
-            if len(self._values) >= _BATCH:
-                self._flush(end)
-            comma = _COMMA.match(self._text, end)
-            if comma is not None and comma.end() < len(self._text):
-                position = comma.end()
-                continue
-            end = self._skip(end)
-            following = self._text[end : end + 1]
-            if following == "]":
-                return end + 1
-            if following != ",":
-                self._fail(end, "expecting ',' delimiter")
-            position = self._skip(end + 1)
-
-    def _plain_items(self, position: int) -> int:
-        """Take items from a position on that are parsed at once; return the position behind them and their comma."""
-        if self._text[position : position + 1] in ("{", "["):
-            return position
-        comma = _plain_end(self._text, position)
-        if comma <= position:
-            return position
-        try:
-            values, end = self._scan(f"[{self._text[position:comma]}]", 0)
-        except (ValueError, StopIteration, RefusedError):
-            return position  # one by one, each with its place
-        if not values or end != comma - position + 2:  # no value in front of the comma, or more than one
-            return position
-        self._values += values
-        return self._skip(comma + 1)
-
-    def _stream(self, position: int) -> None:
-        """Pass on the values from a position on, each of which begins on a later line than the one before."""
-        while position < len(self._text):
-            value, _, end = self._value(position)
-            self._values.append(value)
-            if len(self._values) >= _BATCH:
-                self._flush(end)
-            if self._text.startswith("\n{", end):
-                position = end + 1
-                continue
-            position, is_below = self._behind(end, end)
-            if position < len(self._text) and not is_below:
-                self._fail(position, "extra data")
-        self._flush(position)
-
-    def _read_lines(self, position: int) -> None:
-        """Pass on the values of JSON Lines, one per line."""
-        while position < len(self._text):
-            line_end = self._text.find("\n", position)
-            if line_end < 0:
-                if not self._at_end:
-                    position = self._more(position)
-                    continue
-                line_end = len(self._text)
+    def _batches(self) -> Iterator[tuple[list[object], str, int]]:
+        """Yield lists of values, each with its text and the number of the first line of the text."""
+        pieces = self._pieces()
+        for line, text in pieces:
+            self._line = line
             try:
-                value, end = self._scan(self._text, position)
-            except Exception:
-                end = -1
-            # only a line feed ends a line: a string may contain U+2028
-            if not position < end <= line_end or (end < line_end and not self._text[end:line_end].isspace()):
-                self._fail_in_line(position, line_end)
-            self._values.append(value)
-            if len(self._values) >= _BATCH:
-                self._flush(end)
-            position = self._skip(line_end)
-        self._flush(position)
+                values = self._values(text)
+            except json.JSONDecodeError:
+                self._twice.clear()
+                if self._lines:
+                    for self._line, row in enumerate(text.split("\n"), line):
+                        self._values(row)  # fails at the end of its line at the latest
+                rest = "".join([more for _, more in pieces])
+                if not rest:
+                    raise
+                text += rest
+                values = self._values(text)  # one of them is on several lines
+            if values:
+                yield values, text, line
 
-    def _fail_in_line(self, start: int, end: int) -> NoReturn:
-        """Raise the error for a line that is not one value."""
-        line = JSONReader(
-            io.BytesIO(self._text[start:end].encode("utf-8", "surrogatepass")), self._name, lines=False, allow_nan=True
-        )
-        line._scanners = self._scanners
-        line._line = self._line_of(start)
-        line_start = self._text.rfind("\n", 0, start)
-        line._column = start - line_start - 1 + (self._column if line_start < 0 else 0)
-        line.run(_Nowhere())
-        raise AssertionError("the line is one value")
+    def _pieces(self) -> Iterator[tuple[int, str]]:
+        """Yield the text in pieces of whole lines, or all of it for a document; each with the number of its line."""
+        head = read_full(self._file, 4)
+        is_wide = head.startswith(_WIDE_MARKS)
+        encoding = json.detect_encoding(head) if is_wide else "UTF-8"
+        piece = bytearray(head.removeprefix(codecs.BOM_UTF8))
+        start = len(head) - len(piece)
+        self.size = len(head)
+        line = 1
+        while True:
+            data = read_some(self._file, _PIECE)
+            self.size += len(data)
+            self._advance(self.size)
+            end = 0 if is_wide or self._lines is False else data.rfind(b"\n") + 1
+            piece += data[:end] if end else data
+            if end or not data:
+                try:
+                    text = piece.decode(encoding)
+                except UnicodeDecodeError as exc:
+                    line += exc.object.count(b"\n", 0, exc.start)
+                    where = f"{exc.reason} at byte {start + exc.start}"
+                    raise JSONError(f"{self._name}:{line}: not {encoding}: {where}") from None
+                start += len(piece)
+                piece = bytearray(data[end:])
+                yield line, text
+                line += text.count("\n")
+            if not data:
+                return
+
+    def _values(self, text: str) -> list[object]:
+        """Return the values of a text, each of which begins on a later line than the one before."""
+        values: list[object] = []
+        end = 0
+        while True:
+            found: Any = _SPACE.match(text, end)
+            at: int = found.end()
+            if at == len(text):
+                return values
+            if values and (self._lines is False or text.find("\n", end, at) < 0):
+                raise json.JSONDecodeError("extra data", text, at)
+            try:
+                value, end = self._decoder.raw_decode(text, at)
+            except RecursionError:
+                raise JSONError(f"{self._name}:{self._line_of(text, at)}: nested too deep") from None
+            except json.JSONDecodeError as exc:
+                exc.msg = exc.msg[:1].lower() + exc.msg[1:]
+                raise
+            except ValueError as exc:  # a refused constant, or an integer of more digits than int() takes
+                self._refuse(exc, text, at)
+            if self._lines and text.find("\n", at, end) >= 0:
+                raise json.JSONDecodeError("a value on several lines", text, at)
+            if _HUGE_FLOAT.search(text, at, end):
+                self._refuse(None, text, at, end)
+            if self._twice:
+                path, key = self._find_twice(value)
+                where = f"{self._name}:{self._line_of(text, at)}"
+                raise JSONError(f"{where}: the key {json.dumps(key)} occurs twice in the object at {path}")
+            values.append(value)
+
+    def _line_of(self, text: str, position: int) -> int:
+        return self._line + text.count("\n", 0, position)
+
+    def _refuse(self, exc: Exception | None, text: str, start: int = 0, end: int = sys.maxsize) -> None:
+        """Raise the error for the first token of a part of a text that is refused, else one that repeats `exc`."""
+        for match in _TOKEN.finditer(text, start, end):
+            reason = self._reason(match.group())
+            if reason:
+                raise json.JSONDecodeError(reason, text, match.start()) from None
+        if exc is not None:
+            raise JSONError(f"{self._name}: {exc}") from None
+
+    def _reason(self, token: str) -> str:
+        """Return why a string or number is refused, "" if it is not."""
+        if token[0] == '"':
+            try:
+                if "\\u" in token:
+                    json.loads(token).encode()
+            except UnicodeEncodeError:
+                return "the string holds half of a surrogate pair, which UTF-8 cannot encode"
+            except ValueError:
+                pass  # text that json refuses
+        elif token[-1] in "yN":
+            return "" if self._allow_nan else f"{token} is not JSON; --allow-nan takes it"
+        elif not token.lstrip("-").isdigit():
+            return "the number overflows a 64-bit float" if abs(float(token)) == float("inf") else ""
+        elif len(token) > 18:
+            digits = len(token.lstrip("-"))
+            if digits > 20 or not -(2**63) <= int(token) < 2**64:
+                return f"an integer of {digits} digits does not fit MessagePack's 64 bits"
+        return ""
+
+    def _object(self, pairs: list[tuple[str, object]]) -> dict[str, object]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            counts = collections.Counter([key for key, _ in pairs])
+            self._twice[id(value)] = value, next(key for key in counts if counts[key] > 1)
+        return value
+
+    def _find_twice(self, value: object) -> tuple[str, str]:
+        """Return the path of the first object with a key that occurs twice, and the key."""
+        pending = [(value, "$")]
+        while True:
+            value, path = pending.pop()
+            if id(value) in self._twice:
+                return path, self._twice[id(value)][1]
+            if isinstance(value, dict):
+                pending += [(item, member(path, key)) for key, item in reversed(list(value.items()))]
+            elif isinstance(value, list):
+                pending += [(item, f"{path}[{index}]") for index, item in reversed(list(enumerate(value)))]
 
 
-def _plain_end(text: str, position: int) -> int:
-    """Return where the last comma is behind items without brackets and escapes, or a number that is no position."""
-    found = _UNBROKEN.match(text, position)
-    if found is None:
-        return -1
-    if text.find('"', position, found.end()) < 0:
-        return text.rfind(",", position, found.end())
-    quote = text.rfind('",', position, found.end())
-    if quote >= 0 and text.count('"', position, quote) % 2:  # it is a closing one
-        return quote + 1
-    items = _PLAIN_ITEMS.match(text, position)
-    return -1 if items is None else items.end() - 1
+def _refuse_constant(token: str) -> float:
+    raise ValueError(f"{token} is not JSON")
 
 
-class _Nowhere:
-    """A sink for values whose text is looked at again."""
+class MessageBuilder:
+    """Packs the values that `JSONReader.run` gives into the message that `cpkg.dumps` makes of them."""
 
-    def take(self, values: list[object]) -> None: ...
-    def nest(self) -> None: ...
-    def single(self, value: object) -> None: ...
+    def __init__(self, *, sort_keys: bool = False) -> None:
+        self._packb = _backend.msgpack().packb
+        self._options: dict[str, object] = {"sort_keys": sort_keys, "max_depth": dumps_loads.MAX_DEPTH}
+        self._parts: list[bytes] = []
+        self._count = 0  # of the array; 0 for a document
 
+    def take(self, values: list[Any], is_document: bool) -> None:
+        """Add values to the array, or take the only one as the message."""
+        packed: bytes = self._packb(values[0] if is_document else values, **self._options)
+        if not is_document:
+            self._count += len(values)
+            packed = packed[len(array_header(len(values))) :]
+        self._parts.append(packed)
 
-def _decoder_for(data: bytes) -> tuple[str, codecs.IncrementalDecoder, int]:
-    """Return the name of an encoding, a decoder, and the length of the byte order mark for text that begins so."""
-    if data.startswith(codecs.BOM_UTF8):
-        return "UTF-8", codecs.getincrementaldecoder("utf-8")(), len(codecs.BOM_UTF8)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        encoding = json.detect_encoding(data)
-        return encoding, codecs.getincrementaldecoder(encoding)(), 0
-    return "UTF-8", codecs.getincrementaldecoder("utf-8")(), 0
+    def message(self) -> bytes:
+        """Return the message."""
+        is_document = self._parts and not self._count
+        return self._parts[0] if is_document else b"".join([array_header(self._count), *self._parts])

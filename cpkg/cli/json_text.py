@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Write JSON and JSON Lines, and check their text in both directions; json_input reads them.
-"""
+"""Write JSON and JSON Lines, which `json_input` reads."""
 
 from __future__ import annotations
 
@@ -9,8 +7,6 @@ import base64
 import datetime
 import decimal
 import json
-import re
-import sys
 import uuid
 from typing import TYPE_CHECKING
 
@@ -23,7 +19,6 @@ if TYPE_CHECKING:
 
 LINES_SUFFIXES = (".jsonl", ".ndjson")
 
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN', re.DOTALL)
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -35,30 +30,6 @@ def member(path: str, key: object) -> str:
     if isinstance(key, str) and key.isidentifier():
         return f"{path}.{key}"
     return f"{path}[{json.dumps(key) if isinstance(key, str) else repr(key)}]"
-
-
-def find_unpackable(text: str, start: int = 0, end: int = sys.maxsize) -> tuple[int, str] | None:
-    """Find an integer or string in JSON text that MessagePack cannot hold: return its position and the reason."""
-    for match in TOKEN.finditer(text, start, end):
-        token = match.group()
-        if token[0] == '"':
-            if "\\u" in token and _is_surrogate(token):
-                return match.start(), "the string holds half of a surrogate pair, which UTF-8 cannot encode"
-        elif len(token) > 18 and token.lstrip("-").isdigit():
-            digits = len(token.lstrip("-"))
-            if digits > 20 or not -(2**63) <= int(token) < 2**64:
-                return match.start(), f"an integer of {digits} digits does not fit MessagePack's 64 bits"
-    return None
-
-
-def _is_surrogate(token: str) -> bool:
-    try:
-        json.loads(token).encode()
-    except UnicodeEncodeError:
-        return True
-    except ValueError:
-        return False
-    return False
 
 
 def render(data: bytes, *, lines: bool, indent: int | None, allow_nan: bool, limits: Keywords) -> bytes:

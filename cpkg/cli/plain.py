@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cpkg` does without click and rich: --version, --help and `backends`, so that a bare install can be examined."""
+"""What `cpkg` does without click: --version, --help and `backends`, so that a bare install can be examined."""
 
 from __future__ import annotations
 
@@ -71,28 +71,25 @@ def _states(codec: str) -> dict[str, str]:
     return states
 
 
-def main(arguments: list[str], missing: str) -> int:
-    """Run the command line as far as it goes where `missing`, click or rich, is not installed; return the status."""
-    lacks = f"cpkg: the command line needs click and rich, and {missing} is not installed: "
+def main(arguments: list[str]) -> int:
+    """Run the command line as far as it goes where click is not installed; return the status."""
+    lacks = "cpkg: the command line needs click, which is not installed: "
     lacks += "pip install 'cpkg-codecs[cli]' (in a checkout: pip install '.[cli]')"
     try:
         if arguments in (["-V"], ["--version"]):
             print(version_line())
-        elif arguments in (["backends"], ["backends", "--json"]):
-            print(*backend_lines(as_json="--json" in arguments), sep="\n")
         elif arguments in (["-h"], ["--help"]):
             print(_HELP + lacks)
-        elif arguments in (["backends", "-h"], ["backends", "--help"]):
+        elif arguments[:1] != ["backends"]:
+            print(lacks if arguments else _HELP + lacks, file=sys.stderr)
+            return 1 if arguments else 2
+        elif arguments[1:] in ([], ["--json"]):
+            print(*backend_lines(as_json="--json" in arguments), sep="\n")
+        elif arguments[1:] in (["-h"], ["--help"]):
             print(f"{_BACKENDS_USAGE}: print which backend serves each codec, and why")
-        elif arguments[:1] == ["backends"]:
+        else:
             print(f"cpkg: unknown argument of backends: {' '.join(arguments[1:])} ({_BACKENDS_USAGE})", file=sys.stderr)
             return 2
-        elif not arguments:
-            print(_HELP + lacks, file=sys.stderr)
-            return 2
-        else:
-            print(lacks, file=sys.stderr)
-            return 1
     except ImportError as exc:
         print(f"cpkg: {exc}", file=sys.stderr)
         return 1

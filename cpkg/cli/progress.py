@@ -1,41 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A progress bar on standard error, for people who wait for a large file."""
+"""A line on standard error that shows how far work has come, for people who wait for a large file."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from time import monotonic as clock
 
-import click
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from collections.abc import Iterator
+    from typing import Callable, Final
 
 LARGE: Final = 4 * 2**20
 """Input of fewer bytes is done before anybody could read a bar."""
+_REFRESH = 0.15
+_WIDTH = 79
+_BAR = 20
+
+
+class StatusLine:
+    """Text on standard error that is shown over the text before. With standard error closed nothing is shown."""
+
+    def __init__(self) -> None:
+        self._shown = False
+        self._next = 0.0
+
+    def write(self, text: str) -> None:
+        """Write text as it is."""
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            sys.stderr.write(text)
+            sys.stderr.flush()
+
+    def show(self, text: str, *, at_once: bool = False) -> None:
+        """Show a text, unless the last one is too recent and this one need not be shown at once."""
+        now = clock()
+        if at_once or now >= self._next:
+            self._next = now + _REFRESH
+            self.write("\r" + text[:_WIDTH].ljust(_WIDTH) + "\r")
+            self._shown = True
+
+    def clear(self) -> None:
+        """Take the text away."""
+        if self._shown:
+            self._shown = False
+            self.write("\r" + " " * _WIDTH + "\r")
 
 
 def _is_visible(quiet: bool) -> bool:
-    """Return whether standard error is a terminal on which a bar can be drawn, and one is wanted."""
+    """Return whether standard error is a terminal on which a line can be shown over another, and one is wanted."""
     return not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
 
 @contextlib.contextmanager
 def rounds(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
     """Yield a function that shows the next step, its number and how many there are."""
-    if not _is_visible(quiet):
-        yield lambda name, number, count: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda name, number, count: bar.update(task, description=name, completed=number, total=count)
+    with contextlib.closing(Bar(1, None, quiet=quiet)) as bar:
+        yield lambda name, number, count: bar.show(f"{number}/{count} {name}", at_once=True)
 
 
 class Bar:
@@ -51,58 +73,47 @@ class Bar:
         self._stage = -1
         self._name = ""
         self._visible = _is_visible(quiet)
-        self._progress: Progress | None = None
-        self._task: Any = None
+        self._line = StatusLine()
+        self._start = clock()
 
     def close(self) -> None:
         """Take the bar away."""
-        if self._progress is not None:
-            self._progress.stop()
+        self._line.clear()
 
     def stage(self, name: str) -> None:
         """Begin the next stage."""
         self._stage += 1
         self._name = name
-        self.at(0)
+        self.at(0, at_once=True)
 
     def say(self, text: str) -> None:
         """Print a line on standard error, above the bar if there is one."""
-        if self._progress is None:
-            click.echo(text, err=True)
-        else:
-            self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._line.clear()
+        self._line.write(text + "\n")
 
     def sized(self, size: int) -> None:
         """Set the size of the input, if it was not known before it was read."""
         self._size = size
 
-    def at(self, done: int) -> None:
-        """Show how many bytes of the input the present stage has passed over."""
-        if not self._visible or max(self._size or 0, done) < LARGE:
-            return
-        if self._progress is None:
-            from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                Progress,
-                TaskProgressColumn,
-                TextColumn,
-                TimeElapsedColumn,
-                TimeRemainingColumn,
-                TransferSpeedColumn,
-            )
+    def show(self, text: str, *, at_once: bool = False) -> None:
+        """Show a text if standard error is a terminal."""
+        if self._visible:
+            self._line.show(text, at_once=at_once)
 
-            columns = [TextColumn("{task.description}"), BarColumn(), TransferSpeedColumn(), TimeElapsedColumn()]
-            if self._size is not None:
-                columns[2:2] = [TaskProgressColumn()]
-                columns += [TextColumn("left"), TimeRemainingColumn()]
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._task = self._progress.add_task(self._name, total=None)
-            self._progress.start()
-        if self._size is None:
-            self._progress.update(self._task, description=self._name, completed=done, refresh=True)
-        else:
-            # Painted here and now: the thread that refreshes the bar gets no turn inside one long call.
-            completed = self._stage * self._size + min(done, self._size)
+    def at(self, done: int, *, at_once: bool = False) -> None:
+        """Show how many bytes of the input the present stage has passed over."""
+        if max(self._size or 0, done) < LARGE:
+            return
+        seconds = clock() - self._start
+        part = ends = ""
+        if self._size is not None:
+            done = self._stage * self._size + min(done, self._size)
             total = self._stages * self._size
-            self._progress.update(self._task, description=self._name, completed=completed, total=total, refresh=True)
+            part = f"[{'#' * (_BAR * done // total):<{_BAR}}] {100 * done // total:3}% "
+            ends = f" left {_clock(seconds * (total - done) / done)}" if done else ""
+        speed = done / seconds / 1e6 if seconds else 0.0
+        self.show(f"{self._name} {part}{speed:.1f} MB/s {_clock(seconds)}{ends}", at_once=at_once)
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

@@ -12,6 +12,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Final
 
 from cpkg import msgpack, zstd
@@ -81,27 +82,12 @@ Take = Callable[[list[Any]], object]
 """Called with some records, in order."""
 
 
-class _Values:
-    """A sink of JSON values that hands them on."""
-
-    def __init__(self, take: Take) -> None:
-        self._take = take
-
-    def take(self, values: list[object]) -> None:
-        self._take(values)
-
-    def nest(self) -> None:
-        raise JSONError("arrays one behind the other: give one array, or one value per line")
-
-    def single(self, value: object) -> None:
-        self._take([value])
-
-
 def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], object]) -> None:
     """Read JSON Lines, a stream of values, or one array, whose items are the records."""
     lines = True if name.lower().endswith(json_text.LINES_SUFFIXES) else None
+    reader = JSONReader(stream, name, lines=lines, allow_nan=False, advance=advance)
     try:
-        JSONReader(stream, name, lines=lines, allow_nan=False, advance=advance).run(_Values(take))
+        reader.run(lambda values, is_document: take(values[0] if is_document and type(values[0]) is list else values))
     except JSONError as exc:
         raise Failure(str(exc)) from None
 
@@ -111,28 +97,27 @@ def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[obj
     text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
     try:
         rows = csv.reader(text, strict=True)
-        columns = next(rows, None)
-        if columns is None:
-            return
+        columns = next(rows, [])
         if len(set(columns)) != len(columns):
             raise Failure(f"{name}: two columns have the same name")
-        batch: list[object] = []
-        for row in rows:
+
+        def record(row: list[str]) -> object:
             if len(row) != len(columns):
-                if not row:
-                    continue
                 raise Failure(f"{name}: line {rows.line_num}: {len(row)} fields for {len(columns)} columns")
-            batch.append(dict(zip(columns, map(_number, row) if numbers else row)))
-            if len(batch) == _BATCH:
-                yield batch
-                batch = []
-        yield batch
+            return dict(zip(columns, map(_number, row) if numbers else row))
+
+        yield from _in_batches(map(record, filter(None, rows)))
     except csv.Error as exc:
         raise Failure(f"{name}: line {rows.line_num}: {exc}") from None
     except UnicodeDecodeError as exc:
         raise Failure(f"{name}: {exc}") from None
     finally:
         text.detach()
+
+
+def _in_batches(records: Iterator[object]) -> Iterator[list[object]]:
+    while batch := list(islice(records, _BATCH)):
+        yield batch
 
 
 def _number(field: str) -> object:
@@ -151,13 +136,7 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[o
     if is_frame(head):
         file = zstd.open(file, "rb")
     unpacker = msgpack.Unpacker(file, max_buffer_size=0, strict_map_key=False, **options)
-    batch: list[object] = []
-    for value in unpacker:
-        batch.append(value)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    yield batch
+    yield from _in_batches(unpacker)
     try:
         unpacker.read_bytes(0)
     except ValueError:  # an object is begun and not complete

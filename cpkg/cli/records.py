@@ -10,23 +10,20 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from cpkg import records
-from cpkg._places import writing
 from cpkg._urls import is_url
 from cpkg.cli import record_formats as formats
 from cpkg.cli.fitting import counted, squeezed
-from cpkg.cli.inout import exists, naming, open_seekable, open_text, shown, size_of, summarise
+from cpkg.cli.inout import STDOUT, exists, naming, open_output, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, QUIET, Commands, Failure, not_empty, parse_size
 
 if TYPE_CHECKING:
     from purepy.base.types import File, Keywords
-
-_STDOUT: Final = "standard output"
 
 _file = click.argument("file", metavar="FILE", callback=not_empty)
 _skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and name them.")
@@ -50,18 +47,17 @@ def group() -> None:
 @contextlib.contextmanager
 def _opened(file: str, *, skip: bool = False, threads: int | None = None, **options: Any) -> Iterator[records.Reader]:
     """Open a record file; standard input goes through a temporary one."""
-    with _place(file) as found:
-        place = file if file != "-" and os.path.isfile(file) else found
-        with records.open(place, errors="skip" if skip else "raise", threads=threads, **options) as reader:
-            yield reader
-            for damage in reader.damage:
-                click.echo(f"cpkg: {shown(file)}: passed over {damage}", err=True)
+    options |= {"errors": "skip" if skip else "raise", "threads": threads}
+    with _place(file) as place, records.open(place, **options) as reader:
+        yield reader
+        for damage in reader.damage:
+            click.echo(f"cpkg: {shown(file)}: passed over {damage}", err=True)
 
 
 @contextlib.contextmanager
 def _place(file: str) -> Iterator[str | BinaryIO]:
-    """Give a URL as it is, and of anything else an open file that can seek."""
-    if is_url(file):
+    """Yield the name of a file or URL as it is, and for anything else an open file that can seek."""
+    if is_url(file) or (file != "-" and os.path.isfile(file)):
         yield file
         return
     with open_seekable(file) as stream:
@@ -81,9 +77,9 @@ def _named(file: str, kind: type[records.RecordsError] = records.RecordsError) -
 def _print(batches: Iterable[list[object]]) -> None:
     take = formats.write_json(sys.stdout.buffer, allow_nan=True)
     for batch in batches:
-        with naming(_STDOUT):
+        with naming(STDOUT):
             take(batch)
-    with naming(_STDOUT):
+    with naming(STDOUT):
         sys.stdout.buffer.flush()
 
 
@@ -145,7 +141,7 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
 
     Exit status 1 if anything is.
     """
-    with contextlib.closing(Bar(1, None if is_url(file) else size_of(file), quiet=quiet)) as bar:
+    with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar:
         bar.stage("verifying")
         with _named(file), _place(file) as place:
             report = records.verify(place, threads=threads, progress=_advance(bar))
@@ -298,11 +294,11 @@ def convert(
     kind = formats.format_of(output, kind)
     if output == "-" and kind not in ("jsonl", "csv") and sys.stdout.isatty():
         raise Failure("records are written to a terminal as text alone: take --to jsonl, or name a file with -o")
-    sizes = [None if is_url(file) else size_of(file) for file in files]
+    sizes = [size_of(file) for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:
         reading = {} if kind == "records" else formats.READ_OPTIONS
-        target = _STDOUT if output == "-" else output
+        target = STDOUT if output == "-" else output
         job = _Conversion(files, source, target, bar, numbers, skip_damage, threads, reading)
         options: Keywords = {"level": level, "threads": threads}
         if frame_size is not None:
@@ -331,7 +327,7 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
             raise Failure("CSV names its columns first, for which all records are read twice: give a file")
         job.run("reading", columns.take)
     with contextlib.ExitStack() as stack:
-        out = stack.enter_context(_output(output))
+        out = stack.enter_context(open_output(output))
         out = stack.enter_context(formats.compressed(out, output, kind, options["level"]))
         if kind == "jsonl":
             take = formats.write_json(out)
@@ -344,17 +340,6 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
         else:
             take = stack.enter_context(records.open(out, "wb", **options)).extend
         job.run("converting", take)
-
-
-@contextlib.contextmanager
-def _output(output: str) -> Iterator[IO[bytes]]:
-    if output == "-":
-        with naming(_STDOUT):
-            yield sys.stdout.buffer
-            sys.stdout.buffer.flush()
-        return
-    with naming(output), writing(output) as file:
-        yield file
 
 
 @dataclasses.dataclass
@@ -386,7 +371,7 @@ class _Conversion:
 
         for file in self.files:
             kind = formats.format_of(file, self.source)
-            size = (None if is_url(file) else size_of(file)) or 0
+            size = size_of(file) or 0
             if kind == "records":
                 self._records(file, size, counted)
             else:

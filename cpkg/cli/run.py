@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Final
 
-from cpkg.cli.fitting import fitted
-
 USAGE: Final = """\
-usage: cpkg run [--names NAME,...] [--force] [SCRIPT | -m MODULE | -c CODE | -] [ARGUMENTS...]
+usage: cpkg run [--names NAME,...] [--force] [SCRIPT | -m MODULE | -c CODE | -]
 
-Calls cpkg.install() and runs a program as `python` would: a script, directory, zip file, module, code or stdin.
+Calls cpkg.install() and runs a program as `python` would, with the arguments
+that follow: a script, directory, zip file, module, code or stdin.
 
---names NAME,...  install these alone: backports.zstd, compression.zstd, msgpack, zstandard
+--names NAME,...  install these alone:
+                  backports.zstd, compression.zstd, msgpack, zstandard
 --force           in place of packages of these names that are installed, too
 """
 
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         return _misused("no program")
     if arguments[0] in ("-h", "--help"):
-        print(fitted(USAGE), end="")
+        print(USAGE, end="")
         return 0
     kind, *rest = arguments
     if kind in ("-m", "-c") and not rest:
@@ -71,8 +71,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _misused(message: str) -> int:
-    usage = fitted(USAGE.splitlines()[0])
-    print(f"cpkg run: {message}\n{usage}", end="", file=sys.stderr)
+    print(f"cpkg run: {message}\n{USAGE.splitlines()[0]}", file=sys.stderr)
     return 2
 
 

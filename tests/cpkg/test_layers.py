@@ -40,7 +40,6 @@ THIRD_PARTY = {
     "pandas": "cpkg.dask",
     "pyarrow": "cpkg.cli",
     "click": "cpkg.cli",
-    "rich": "cpkg.cli",
     **dict.fromkeys(
         ("blake2signer", "django", "django_redis", "kombu", "starlette"),
         "cpkg.integrations",
@@ -169,7 +168,7 @@ def test_files_import_from_modules_and_not_from_their_own_package() -> None:
 
 
 def test_third_parties_stay_in_their_layer() -> None:
-    """Import cffi in the native layer alone, click and rich in the command line."""
+    """Import cffi in the native layer alone, click in the command line."""
     homes = [(module, name, THIRD_PARTY.get(name.partition(".")[0])) for module, name in all_imports()]
     assert [(module, name) for module, name, home in homes if home and level(module) != level(home)] == []
 

@@ -118,7 +118,7 @@ def interpreter_tags(root: Path, program: str) -> tuple[str, str, str]:
 
 def fetch_dependencies(version: str, implementation: str, abi: str, platforms: Sequence[str], folder: Path) -> None:
     """Have pip download what an installation needs besides our wheel, and pip itself."""
-    wanted = ["click>=8.1", "rich>=13", "pip", *(["cffi"] if implementation == "cp" else [])]
+    wanted = ["click>=8.1", "pip", *(["cffi"] if implementation == "cp" else [])]
     options = ["--quiet", "--only-binary=:all:", f"--python-version={version}", f"--implementation={implementation}"]
     options += [f"--abi={abi}", "--abi=none", *(f"--platform={platform}" for platform in platforms)]
     # markers are judged by the interpreter that runs pip: what older ones need besides is asked for by name

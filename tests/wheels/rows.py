@@ -23,7 +23,6 @@ PACKAGES = (
     "pytest-benchmark",
     "hypothesis",
     "click",
-    "rich",
     "annotated-types",
     "attrs",
     "typing-extensions",

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import os
-
-from cpkg import zstd
+from cpkg import _backend, zstd
 from cpkg.cli.zstd.console import Console, Fatal
 from cpkg.cli.zstd.files import InputFile, OutputFile, cannot_read
 from cpkg.cli.zstd.options import LAST_ORDINARY_LEVEL, Options
@@ -13,23 +11,12 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
-
     from purepy.zstd.format.zdict import DictArgument
 
 _READ_SIZE = 1 << 20
 _LARGE = 64 << 20
 """So large files are compressed into several frames by several threads."""
 _LARGEST_WINDOW_LOG = 31
-_COMPRESSED = (
-    ".zst .tzst .gz .tgz .lzma .xz .txz .bz2 .tbz .lz4 .tlz4 .br .7z .zip .rar .jar .deb .rpm .apk "
-    ".jpg .jpeg .png .gif .webp .avif .mp3 .ogg .opus .aac .flac .mp4 .mkv .webm .avi .mov .docx .xlsx .pptx .odt"
-)
-
-
-def is_compressed(name: str) -> bool:
-    """Return whether a file's name says that compressing it is of no use, for --exclude-compressed."""
-    return name.lower().endswith(tuple(_COMPRESSED.split()))
 
 
 def level_of(options: Options, console: Console) -> int:
@@ -39,22 +26,6 @@ def level_of(options: Options, console: Console) -> int:
         console.say(2, f"Warning : compression level higher than max, reduced to {highest} \n")
         return highest
     return max(options.level, LEVEL_MIN)
-
-
-def print_parameters(options: Options, console: Console) -> None:
-    """Print the parameters of a call's level, for each of its files."""
-    from cpkg.zstandard import ZstdCompressionParameters
-
-    reference = options.dictionary or options.patch_from
-    dictionary_size = os.path.getsize(reference) if reference is not None and os.path.exists(reference) else 0
-    for name in options.files:
-        size = os.path.getsize(name) if os.path.isfile(name) else 0
-        console.say(0, f"{name} ({f'{size} bytes' if size else 'src size unknown'})\n")
-        found = ZstdCompressionParameters.from_level(options.level, size, dictionary_size)
-        for field in ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length"):
-            head, _, tail = field.partition("_")
-            console.say(0, f" - {head + tail.capitalize():<14}: {getattr(found, field)}\n")
-        console.say(0, f" - strategy      : ZSTD_{zstd.Strategy(found.strategy).name} ({found.strategy})\n")
 
 
 def dictionary_of(content: bytes, *, prefix: bool = False) -> DictArgument:
@@ -82,8 +53,8 @@ class Compressing:
         key = zstd.CompressionParameter
         self.parameters: dict[int, int] = {
             key.compression_level: level,
-            key.checksum_flag: options.checksum,
-            key.content_size_flag: options.write_content_size,
+            key.checksum_flag: options.check,
+            key.content_size_flag: options.content_size,
             key.dict_id_flag: options.write_dictionary_id,
         }
         for name, value in options.advanced.items():
@@ -97,64 +68,43 @@ class Compressing:
         else:
             self.parameters.pop(key.overlap_log, None)
         # a job size, long matches and a reference are for one frame
-        in_one = options.job_size or options.long_distance or options.patch_from or not options.write_content_size
-        self._threads = 0 if in_one or options.single_thread or options.threads < 2 else options.threads
-        self._compressor(None)  # wrong parameters are found before any file is opened
-
-    def _compressor(self, size: int | None) -> zstd.ZstdCompressor:
-        parameters = self.parameters
-        if self._options.patch_from is not None:
-            # all of the reference has to be in reach
-            reach = max(len(self._dictionary), size or 0).bit_length() + 1
-            key = zstd.CompressionParameter
-            log = min(max(reach, 10), _LARGEST_WINDOW_LOG)
-            parameters = {key.window_log: log, key.enable_long_distance_matching: 1, **parameters}
-        try:
-            return zstd.ZstdCompressor(options=parameters, zstd_dict=self._zstd_dict)
+        in_one = options.job_size or options.long_distance or options.patch_from or not options.content_size
+        self._threads = None if in_one or options.single_thread or options.threads < 2 else options.threads
+        try:  # wrong parameters are found before any file is opened
+            zstd.ZstdCompressor(options=self._parameters_for(None), zstd_dict=self._zstd_dict)
         except ValueError:
             raise Fatal(11, "Parameter is out of bound") from None
+        except zstd.ZstdError as exc:  # long matches, which the backend pure may not have
+            raise Fatal(11, str(exc)) from None
+
+    def _parameters_for(self, size: int | None) -> dict[int, int]:
+        """Return the parameters of a frame of so many bytes, None if nobody knows how many."""
+        key = zstd.CompressionParameter
+        if self._options.max and size is not None:  # a table for long matches that is as large as the content is enough
+            return {**self.parameters, key.ldm_hash_log: min(max((size - 1).bit_length(), 6), 30)}
+        if self._options.patch_from is None:
+            return self.parameters
+        # all of the reference has to be in reach
+        reach = max(len(self._dictionary), size or 0).bit_length() + 1
+        log = min(max(reach, 10), _LARGEST_WINDOW_LOG)
+        has_long_matches = _backend.zstd().BACKEND != "pure"
+        return {key.window_log: log, key.enable_long_distance_matching: has_long_matches, **self.parameters}
 
     def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
         """Compress a file and return True; raise Fatal on failure. The progress begins with `prefix`."""
         size = source.size if source.size is not None else self._options.stream_size or None
         before = destination.written
+        # several threads make several frames, which several threads can decompress
+        threads = self._threads if size is not None and size >= _LARGE else None
+        parameters = dict(self._parameters_for(size))
+        if threads:
+            for name in (zstd.CompressionParameter.nb_workers, zstd.CompressionParameter.job_size):
+                parameters.pop(name, None)
 
         def progress(read: int, written: int) -> None:
-            if self._console.shows_progress:
-                self._progress(source, destination.written - before, prefix)
-
-        try:
-            if self._threads and size is not None and size >= _LARGE:
-                self._in_frames(source, destination, progress)
-            else:
-                self._in_one_frame(source, destination, progress, size)
-        except zstd.ZstdError as exc:
-            raise Fatal(11, exc.name or "Src size is incorrect") from None
-        return True
-
-    def _in_one_frame(
-        self, source: InputFile, destination: OutputFile, progress: Callable[[int, int], None], size: int | None
-    ) -> None:
-        compressor = self._compressor(size)
-        if size is not None and self._options.write_content_size:
-            compressor.set_pledged_input_size(size)
-        for data in source.chunks(_READ_SIZE):
-            compressed = compressor.compress(data)
-            if compressed:
-                destination.write(compressed)
-            progress(0, 0)
-        destination.write(compressor.compress(b"") + compressor.flush())
-
-    def _in_frames(self, source: InputFile, destination: OutputFile, progress: Callable[[int, int], None]) -> None:
-        """Compress a large file in several threads, into frames that several threads can decompress."""
-        key = zstd.CompressionParameter
-        parameters = {
-            name: value for name, value in self.parameters.items() if name not in (key.nb_workers, key.job_size)
-        }
-
-        def done(read: int, written: int) -> None:
             source.position = read
-            progress(read, written)
+            if self._console.shows_progress and read:
+                self._progress(source, destination.written - before, prefix)
 
         try:
             source.position, _ = zstd.copy_stream(
@@ -162,14 +112,18 @@ class Compressing:
                 destination,
                 options=parameters,
                 zstd_dict=self._zstd_dict,
+                size=size if self._options.content_size and not threads else None,
                 read_size=_READ_SIZE,
-                threads=self._threads,
-                progress=done,
+                threads=threads,
+                progress=progress,
             )
         except BrokenPipeError:
             raise
         except OSError as exc:
             raise cannot_read(exc) from None
+        except zstd.ZstdError as exc:
+            raise Fatal(11, exc.name or "Src size is incorrect") from None
+        return True
 
     def _progress(self, source: InputFile, written: int, prefix: str) -> None:
         console = self._console

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-import time
+
+from cpkg.cli.progress import StatusLine
 
 _UNITS = ((60, " EiB"), (50, " PiB"), (40, " TiB"), (30, " GiB"), (20, " MiB"), (10, " KiB"))
-_REFRESH = 0.15
-_WIDTH = 79
 
 
 class Fatal(Exception):
@@ -31,54 +29,38 @@ class Console:
     def __init__(self) -> None:
         self.level = 2
         self.shows_progress = False
-        self._shown = False
-        self._next = 0.0
+        self._line = StatusLine()
 
     def say(self, level: int, text: str) -> None:
         """Write a text to standard error if the level is at least this."""
         if self.level >= level:
-            self.clear()
-            self._write(text)
+            self._line.clear()
+            self._line.write(text)
 
     def fail(self, text: str, status: int = 1) -> int:
         """Write the text of an error and return the exit status."""
         self.say(1, text)
         return status
 
-    def _write(self, text: str) -> None:
-        # with standard error closed only the exit status is left
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            sys.stderr.write(text)
-            sys.stderr.flush()
-
     def progress(self, text: str) -> None:
         """Show how far the work has come, over the line shown before."""
-        now = time.monotonic()
-        if self.shows_progress and now >= self._next:
-            self._next = now + _REFRESH
-            self._write("\r" + text[:_WIDTH].ljust(_WIDTH) + "\r")
-            self._shown = True
-
-    def clear(self) -> None:
-        """Take the progress away."""
-        if self._shown:
-            self._shown = False
-            self._write("\r" + " " * _WIDTH + "\r")
+        if self.shows_progress:
+            self._line.show(text)
 
     def ask(self, question: str, refusal: str, *, stdin_is_input: bool) -> bool:
         """Ask for a y on standard input."""
-        self.clear()
+        self._line.clear()
         if stdin_is_input:
-            self._write("stdin is an input - not proceeding.\n")
+            self._line.write("stdin is an input - not proceeding.\n")
             return False
-        self._write(question)
+        self._line.write(question)
         try:
             answer = sys.stdin.readline()
         except (OSError, ValueError):
             answer = ""
         if answer[:1] in ("y", "Y"):
             return True
-        self._write(f"{refusal} \n")
+        self._line.write(f"{refusal} \n")
         return False
 
     def size(self, number: int) -> tuple[str, str]:

@@ -12,16 +12,12 @@ from cpkg.cli.zstd.files import InputFile, OutputFile
 from cpkg.cli.zstd.options import DEFAULT_WINDOW_LOG, STDOUT, Options
 from purepy.base.cores import usable_cores
 from purepy.base.reading import read_full
-from purepy.zstd.format.error_codes import PREFIX_UNKNOWN, WINDOW_TOO_LARGE, truncated_file_error
+from purepy.zstd.format.error_codes import PREFIX_UNKNOWN, WINDOW_TOO_LARGE, truncated_error
 from purepy.zstd.format.rules import is_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Callable
-
-    from purepy.base.types import Bytes
-    from purepy.zstd.threads.arguments import DecompressionPlan
 
 _MAGIC_SIZE = 4
 _READ_SIZE = 1 << 18
@@ -29,6 +25,7 @@ _WRITE_SIZE = 1 << 20
 _PIPE_SIZE = 1 << 15
 """A pipe that gives so much at once has more to come, probably."""
 _THREADS_MAX = 4
+_EMPTY_FRAME = b"\x28\xb5\x2f\xfd\x20\0\1\0\0"
 
 
 class Decompressing:
@@ -43,6 +40,11 @@ class Decompressing:
         # one to decompress, and this one to read and write: more are of use for several frames
         self._threads = options.threads if options.threads > 1 else min(max(usable_cores(), 2), _THREADS_MAX)
         self._zstd_dict = dictionary_of(dictionary, prefix=options.patch_from is not None)
+        if options.dictionary is not None:  # damage is found before any file is opened
+            try:
+                zstd.decompress(_EMPTY_FRAME, self._zstd_dict)
+            except (zstd.ZstdError, ValueError):
+                raise Fatal(11, "Dictionary is corrupted") from None
         window_log = options.advanced.get("window_log", DEFAULT_WINDOW_LOG)
         self._limit = options.memory_limit or 1 << (window_log & 31)
         if options.patch_from is not None:
@@ -65,8 +67,14 @@ class Decompressing:
         start = source.position - len(first)
         passes = self._passes_through(destination)
         try:
-            self._frames(source, destination, first, prefix, by_frames=passes and source.size is None)
+            if passes and source.size is None:
+                for content in self._frame_by_frame(first, source):
+                    destination.write(content)
+            else:
+                self._frames(source, destination, first, prefix)
         except zstd.ZstdError as exc:
+            if str(exc) == str(truncated_error()):
+                return self._fail(f"{name} : Read error (39) : premature end \n")
             if exc.code == PREFIX_UNKNOWN:
                 if passes and exc.offset is not None:
                     source.go_on_at(start + exc.offset)
@@ -77,94 +85,31 @@ class Decompressing:
             if exc.code == WINDOW_TOO_LARGE:
                 self._help_with_window(name, first)
             return False
-        except EOFError:
-            return self._fail(f"{name} : Read error (39) : premature end \n")
         return True
 
     def _fail(self, text: str) -> bool:
         self._console.say(1, text)
         return False
 
-    def _frames(
-        self, source: InputFile, destination: OutputFile, first: bytes, prefix: str, *, by_frames: bool
-    ) -> None:
+    def _frames(self, source: InputFile, destination: OutputFile, first: bytes, prefix: str) -> None:
         before = destination.written
 
-        def progress() -> None:
+        def progress(read: int, written: int) -> None:
             if self._console.shows_progress:
-                written = self._console.wide(destination.written - before)
-                self._console.progress(f"{prefix}{source.name:<20.20} : {written}...")
+                size = self._console.wide(destination.written - before)
+                self._console.progress(f"{prefix}{source.name:<20.20} : {size}...")
 
         is_small = len(first) < (_READ_SIZE if source.size is not None else _PIPE_SIZE)
-        plan = None if is_small or self._options.single_thread else self._plan_of_threads()
-        if by_frames:
-            contents: Iterator[Bytes] = self._frame_by_frame(first, source)
-        else:
-            contents = self._contents(plan, source, destination, first, progress)
-        for content in contents:
-            destination.write(content)
-            progress()
-
-    def _plan_of_threads(self) -> DecompressionPlan | None:
-        """Return what several threads decompress with, None if they are of no use."""
-        from cpkg._backend import choose
-        from purepy.zstd.threads.arguments import plan_decompression
-
-        module = choose("zstd").module
-        return plan_decompression(module, self._threads, self._zstd_dict, self._parameters, truncated_file_error)
-
-    def _contents(
-        self,
-        plan: DecompressionPlan | None,
-        source: InputFile,
-        destination: OutputFile,
-        first: bytes,
-        progress: Callable[[], None],
-    ) -> Iterator[Bytes]:
-        """Yield the content of frames; what several threads can write to its place is not among it."""
-        chunks = iter(lambda: source.read(_READ_SIZE), b"")
-        if plan is None:
-            from purepy.zstd.format.chunks import decompressed
-
-            decompressor = zstd.ZstdDecompressor(self._zstd_dict, self._parameters, multi_frame=True)
-            return decompressed(decompressor, chain((first,), chunks), _WRITE_SIZE, truncated=truncated_file_error)
-        from purepy.zstd.threads.copy_files import rest_of
-
-        read = self._copied(plan, source, source.position - len(first), destination, progress)
-        return rest_of(plan, chunks if read else chain((first,), chunks), None, read, 0)
-
-    def _copied(
-        self,
-        plan: DecompressionPlan,
-        source: InputFile,
-        start: int,
-        destination: OutputFile,
-        progress: Callable[[], None],
-    ) -> int:
-        """Decompress frames of a file to their places in another, as far as that goes; return the bytes read."""
-        from purepy.base import descriptors
-        from purepy.zstd.threads import copy_files
-
-        position = destination.place() if source.size is not None and descriptors.IS_POSSIBLE else None
-        if position is None:
-            return 0
-        copy = copy_files.FrameCopy(
-            plan, source.file.fileno(), start, destination.descriptor, position, destination.write_at
+        zstd.copy_stream(
+            chain((first,), iter(lambda: source.read(_READ_SIZE), b"")),
+            destination,
+            mode="decompress",
+            options=self._parameters,
+            zstd_dict=self._zstd_dict,
+            write_size=_WRITE_SIZE,
+            threads=None if is_small or self._options.single_thread else self._threads,
+            progress=progress,
         )
-        before = destination.written
-
-        def done(read: int, written: int) -> None:
-            destination.written = before + written
-            progress()
-
-        try:
-            copy.run(None, done)
-        finally:
-            destination.written = before
-            destination.go_on_at(position, copy.written)
-        if copy.read:
-            source.go_on_at(start + copy.read)
-        return copy.read
 
     def _frame_by_frame(self, data: bytes, source: InputFile) -> Iterator[bytes]:
         """Yield the content of frames, and as it is what follows them and is none."""
@@ -181,7 +126,7 @@ class Decompressing:
                 yield decompressor.decompress(data, max_length=_WRITE_SIZE)
                 data = source.read(_READ_SIZE) if decompressor.needs_input else b""
                 if decompressor.needs_input and not data:
-                    raise truncated_file_error()
+                    raise truncated_error()
             data = decompressor.unused_data
 
     def _passes_through(self, destination: OutputFile) -> bool:

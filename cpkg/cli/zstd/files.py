@@ -14,14 +14,11 @@ from cpkg.cli.zstd.console import Console, Fatal
 from cpkg.cli.zstd.options import COMPRESS, STDIN, STDOUT, Options
 from purepy.base import system
 from purepy.base.new_files import NewFile
-from purepy.base.pypy import JIT
-from purepy.base.reading import no_data, read_some
+from purepy.base.reading import read_some
 from purepy.base.writing import write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from purepy.base.types import Bytes, File
 
 READ_ERROR, WRITE_ERROR = 37, 70
@@ -50,25 +47,6 @@ class InputFile:
         self.position += len(data)
         return data
 
-    def chunks(self, size: int) -> Iterator[Bytes]:
-        """Yield the rest in chunks of up to `size` bytes, each valid until the next one is asked for."""
-        if JIT or not hasattr(self.file, "readinto"):  # PyPy's C calls would copy the memory
-            while data := self.read(size):
-                yield data
-            return
-        memory = memoryview(bytearray(size))  # fresh memory for each piece costs as much as copying it
-        while True:
-            try:
-                taken = self.file.readinto(memory)
-                if taken is None:
-                    raise no_data()
-            except OSError as exc:
-                raise cannot_read(exc) from None
-            if not taken:
-                return
-            self.position += taken
-            yield memory[:taken]
-
     def go_on_at(self, position: int) -> None:
         """Read on at a position of the file."""
         self.position = self.file.seek(position)
@@ -95,23 +73,24 @@ def open_source(name: str, options: Options, console: Console) -> InputFile | No
         console.say(1, f"zstd: can't stat {name} : {getattr(exc, 'strerror', None) or exc} -- ignored \n")
         return None
     kind = status.st_mode
-    if stat.S_ISDIR(kind):
-        console.say(1, f"zstd: {name} is a directory -- ignored \n")
-        return None
     is_block_device = stat.S_ISBLK(kind) and options.overwrite
-    if not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or is_block_device):
-        console.say(1, f"zstd: {name} is not a regular file -- ignored \n")
-        return None
     reference = options.dictionary or options.patch_from
-    with contextlib.suppress(OSError):
-        if reference is not None and options.mode == COMPRESS and os.path.samestat(os.stat(reference), status):
-            console.say(1, f"zstd: cannot use {name} as an input file and dictionary \n")
-            return None
+    problem = ""
+    if stat.S_ISDIR(kind):
+        problem = f"{name} is a directory -- ignored"
+    elif not (stat.S_ISREG(kind) or stat.S_ISFIFO(kind) or is_block_device):
+        problem = f"{name} is not a regular file -- ignored"
+    elif reference is not None and options.mode == COMPRESS:
+        with contextlib.suppress(OSError):
+            if os.path.samestat(os.stat(reference), status):
+                problem = f"cannot use {name} as an input file and dictionary"
     try:
-        return InputFile(name, reading(name), status)
+        if not problem:
+            return InputFile(name, reading(name), status)
     except OSError as exc:
-        console.say(1, f"zstd: {name}: {exc.strerror} \n")
-        return None
+        problem = f"{name}: {exc.strerror}"
+    console.say(1, f"zstd: {problem} \n")
+    return None
 
 
 class OutputFile:
@@ -143,14 +122,19 @@ class OutputFile:
         return size
 
     def _write_sparse(self, data: Bytes) -> None:
-        at = 0
-        for start, end in _no_holes(data):
-            self._skipped += start - at
-            self._put(data, start, end)
-            at = end
-        self._skipped += len(data) - at
+        """Write bytes, but for segments of zeros, which are skipped."""
+        start = 0
+        for at in range(0, len(data) - _SEGMENT + 1, _SEGMENT):
+            # most data that is not a hole differs in one of these
+            if not (data[at] or data[at + _SEGMENT // 2]) and bytes(data[at : at + _SEGMENT]) == _ZEROS:
+                self._put(data, start, at)
+                self._skipped += _SEGMENT
+                start = at + _SEGMENT
+        self._put(data, start, len(data))
 
     def _put(self, data: Bytes, start: int, end: int) -> None:
+        if start == end:
+            return
         if self._skipped:
             self._file.seek(self._skipped, io.SEEK_CUR)
             self._skipped = 0
@@ -159,40 +143,6 @@ class OutputFile:
         else:
             with memoryview(data) as view:
                 write_all(self._file, view[start:end])
-
-    def place(self) -> int | None:
-        """Return the position in the file if threads may write to places behind it with `write_at`, else None."""
-        if self._file is None:
-            return 0
-        from purepy.base.descriptors import place_of
-
-        found = place_of(self._file, is_written=True) if not self._skipped else None
-        return None if found is None else found[1]
-
-    @property
-    def descriptor(self) -> int | None:
-        """The descriptor of the file; None if nothing is written."""
-        return None if self._file is None else self._file.fileno()
-
-    def write_at(self, descriptor: int, data: Bytes, position: int) -> None:
-        """Write bytes to a place of a duplicate of the descriptor, or leave a hole there; in any thread and order."""
-        from purepy.base.descriptors import write_at
-
-        try:
-            if self._sparse:
-                with memoryview(data) as view:
-                    for start, end in _no_holes(view):
-                        write_at(descriptor, view[start:end], position + start)
-            else:
-                write_at(descriptor, data, position)
-        except OSError as exc:
-            raise _cannot_write(exc) from None
-
-    def go_on_at(self, position: int, written: int) -> None:
-        """Continue behind the `written` bytes that `write_at` has written at a position; drop the rest of the file."""
-        self.written += written
-        if self._file is not None and (written or os.fstat(self._file.fileno()).st_size > position):
-            self._file.truncate(self._file.seek(position + written))
 
     def finish(self, source: os.stat_result | None) -> None:
         """Complete the file and give it its name, and the mode, times and owner of its source."""
@@ -229,23 +179,6 @@ def cannot_read(exc: OSError) -> Fatal:
 def _cannot_write(exc: OSError) -> Fatal:
     reason = os.strerror(exc.errno) if exc.errno else exc.strerror  # as the tool words it
     return Fatal(WRITE_ERROR, f"Write error : cannot write block : {reason}")
-
-
-def _no_holes(data: Bytes) -> Iterator[tuple[int, int]]:
-    """Yield where bytes begin and end between which there are segments of zeros."""
-    start = at = 0
-    end = len(data)
-    while end - at >= _SEGMENT:
-        # most data that is not a hole differs in one of these
-        if data[at] or data[at + _SEGMENT // 2] or bytes(data[at : at + _SEGMENT]) != _ZEROS:
-            at += _SEGMENT
-            continue
-        if start < at:
-            yield start, at
-        at += _SEGMENT
-        start = at
-    if start < end:
-        yield start, end
 
 
 def _copy_attributes(descriptor: int, source: os.stat_result) -> None:
@@ -301,27 +234,19 @@ def expand(names: list[str], options: Options, console: Console) -> list[str]:
     """Return the files in the directories among `names`, and the others as they are."""
     found: list[str] = []
     for name in names:
-        if name != STDIN and os.path.isdir(name):
-            _walk(name, options, console, found)
-        else:
+        if name == STDIN or not os.path.isdir(name):
             found.append(name)
-    return found
-
-
-def _walk(folder: str, options: Options, console: Console, found: list[str]) -> None:
-    try:
-        entries = os.listdir(folder)
-    except OSError as exc:
-        console.say(1, f"Cannot open directory '{folder}': {exc.strerror}\n")
-        return
-    for entry in entries:
-        path = os.path.join(folder, entry)
-        if not options.follow_links and os.path.islink(path):
+            continue
+        try:
+            paths = [os.path.join(name, entry) for entry in os.listdir(name)]
+        except OSError as exc:
+            console.say(1, f"Cannot open directory '{name}': {exc.strerror}\n")
+            continue
+        links = set() if options.follow_links else set(filter(os.path.islink, paths))
+        for path in sorted(links):
             console.say(2, f"Warning : {path} is a symbolic link, ignoring\n")
-        elif os.path.isdir(path):
-            _walk(path, options, console, found)
-        else:
-            found.append(path)
+        found += expand([path for path in paths if path not in links], options, console)
+    return found
 
 
 def read_dictionary(name: str | None) -> bytes:

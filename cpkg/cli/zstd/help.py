@@ -5,20 +5,21 @@ from __future__ import annotations
 
 import sys
 
-from cpkg.cli.fitting import fitted
 from cpkg.cli.zstd.console import Console
 
 _SHORT = """\
 usage: cpkg zstd [OPTIONS] [FILE | -]... [-o OUT]
 
-Compresses or decompresses files with Zstandard, as the zstd tool does. Without FILE, standard input.
+Compresses or decompresses files with Zstandard, as the zstd tool does.
+Without FILE, standard input.
 
   -1 ... -19         level; higher is smaller and slower (3)
   -d, --decompress   decompress
   -o OUT             write to OUT; several files one after the other
   -c, --stdout       write to standard output
-  -f, --force        replace files, follow links, read and write terminals; with -dc pass on what is no frame
-  -k, --keep         keep the files that are read (the default); --rm removes them
+  -f, --force        replace files, follow links, read and write terminals;
+                     with -dc pass on what is no frame
+  -k, --keep         keep files that are read (the default); --rm removes them
   -D DICT            compress or decompress with a dictionary
   -t, --test         test
   -l, --list         show what is in compressed files
@@ -35,19 +36,17 @@ _LONG = """
   --[no-]sparse      leave holes for zeros (default: in files)
   --[no-]pass-through
                      copy what is no frame as it is
-  --show-default-cparams
-                     print what the level stands for
-  --exclude-compressed
-                     leave out files whose names say that they are compressed
 
 compressing
   --ultra            allow levels up to 22
+  --max              as small as the format can be: much slower, much memory
   --fast[=N]         faster and larger than level 1
   --long[=N]         look for matches within 2**N bytes (27)
   -TN, --threads=N   N threads; 0: one per core (1)
   --single-thread    none beside this one
   -BN                bytes per job of several threads
-  --zstd=KEY=N,...   parameters: wlog, clog, hlog, slog, mml, tlen, strat, ovlog, lhlog, lmml, lblog, lhrlog
+  --zstd=KEY=N,...   parameters: wlog, clog, hlog, slog, mml, tlen, strat,
+                     ovlog, lhlog, lmml, lblog, lhrlog
   --stream-size=N    the size of standard input, for the frame's header
   --no-content-size, --no-dictID
                      leave these out of the frame's header
@@ -57,24 +56,18 @@ decompressing
   -MN, --memory=N    allow windows of N bytes (128 MiB)
 
 dictionaries
-  --train FILE...    make one of samples, each a file; -o OUT, -BN (samples are blocks of N bytes)
+  --train FILE...    make one of samples, each a file; -o OUT,
+                     -BN (samples are blocks of N bytes)
   --maxdict=N, --dictID=N
                      its size (112640 bytes) and id
 
-measuring
-  -bN, -eN, -iN, -S  from level N, to level N, for N seconds each, each file for itself
-
-Numbers may end in K, KB, KiB, M, MB or MiB. ZSTD_CLEVEL and ZSTD_NBTHREADS set the level and the threads.
---adapt and --rsyncable have no effect here, nor have options that choose between ways to the same result.
+Numbers may end in K, KB, KiB, M, MB or MiB.
+ZSTD_CLEVEL and ZSTD_NBTHREADS set the level and the threads.
+--adapt and --rsyncable have no effect here.
 """
 
 
 ALL = _SHORT + _LONG
-
-
-def short() -> str:
-    """Return the short help."""
-    return fitted(_SHORT)
 
 
 def welcome() -> str:
@@ -89,15 +82,15 @@ def welcome() -> str:
 
 
 def show(kind: str, console: Console) -> int:
-    """Print what -h, -H or -V asks for, and return the exit status."""
+    """Print the text that -h, -H, -V or a wrong option asks for, and return the exit status."""
+    if kind == "wrong":
+        console.say(2, _SHORT)
+        return 1
     if kind == "version":
-        if console.level < 2:
-            from cpkg import zstd
+        from cpkg import zstd
 
-            print(zstd.zstd_version)
-        else:
-            print(welcome(), end="")
+        text = welcome() if console.level >= 2 else f"{zstd.zstd_version}\n"
     else:
-        print(fitted(ALL if kind == "long" else _SHORT), end="")
-    sys.stdout.flush()
+        text = ALL if kind == "long" else _SHORT
+    print(text, end="", flush=True)
     return 0

@@ -18,17 +18,12 @@ _RULE = "-" * 65 + " \n"
 
 
 class _Facts:
-    """The sums of what a file holds, or several; `content` is None once a frame does not declare its size."""
+    """What a file holds, or what several hold; `content` is None if a frame does not declare its size."""
 
     def __init__(self) -> None:
-        self.frames = 0
-        self.skippable = 0
-        self.compressed = 0
+        self.frames = self.skippable = self.compressed = self.window = self.dictionary = 0
         self.content: int | None = 0
-        self.window = 0
-        self.dictionary = 0
-        self.checked = False
-        self.checksum = ""
+        self.checksum: int | None = None
 
     def add(self, frame: Frame) -> None:
         """Add a frame to the sums."""
@@ -36,13 +31,21 @@ class _Facts:
         if frame.is_skippable:
             self.skippable += 1
             return
-        if self.content is not None:
-            self.content = None if frame.content_size is None else self.content + frame.content_size
+        self._add_content(frame.content_size)
         self.window = frame.window_size
         self.dictionary = frame.dictionary_id
         if frame.checksum is not None:
-            self.checked = True
-            self.checksum = f"{frame.checksum:08x}"
+            self.checksum = frame.checksum
+
+    def add_file(self, facts: _Facts) -> None:
+        """Add those of a file to the sums."""
+        self.frames += facts.frames
+        self.skippable += facts.skippable
+        self.compressed += facts.compressed
+        self._add_content(facts.content)
+
+    def _add_content(self, size: int | None) -> None:
+        self.content = None if self.content is None or size is None else self.content + size
 
     @property
     def ratio(self) -> float:
@@ -55,9 +58,8 @@ class _Unreadable(Exception):
 
 def list_files(names: list[str], console: Console) -> int:
     """Describe files, one per line, or on several with -v; return 1 if one of them cannot be read."""
-    for name in names:
-        if name == STDIN:
-            return console.fail("zstd: --list does not support reading from standard input \n")
+    if STDIN in names:
+        return console.fail("zstd: --list does not support reading from standard input \n")
     if not names:
         if not sys.stdin.isatty():
             console.say(1, "zstd: --list does not support reading from standard input \n")
@@ -67,8 +69,7 @@ def list_files(names: list[str], console: Console) -> int:
     if not in_detail:
         print(_HEADER, end="")
     total = _Facts()
-    total.checked = True
-    count = 0
+    checks = []
     for name in names:
         try:
             facts = _facts_of(name, console)
@@ -80,19 +81,15 @@ def list_files(names: list[str], console: Console) -> int:
             console.say(1, f"Error : {name} is not a file \n")
             failed = True
             continue
-        count += 1
-        total.frames += facts.frames
-        total.skippable += facts.skippable
-        total.compressed += facts.compressed
-        total.content = None if None in (total.content, facts.content) else total.content + facts.content  # type: ignore[operator]
-        total.checked &= facts.checked
+        total.add_file(facts)
+        checks.append(facts.checksum is not None)
         if in_detail:
             _print_details(name, facts, console)
         else:
-            _print_row(facts, "XXH64" if facts.checked else "None", name, console)
+            _print_row(facts, "XXH64" if checks[-1] else "None", name, console)
     if len(names) > 1 and not in_detail:
         print(_RULE, end="")
-        _print_row(total, "XXH64" if total.checked else "", f"{count} files", console)
+        _print_row(total, "XXH64" if all(checks) else "", f"{len(checks)} files", console)
     sys.stdout.flush()
     return int(failed)
 
@@ -140,10 +137,5 @@ def _print_details(name: str, facts: _Facts, console: Console) -> None:
     if facts.content is not None:
         sized("Decompressed", facts.content)
         print(f"Ratio: {facts.ratio:.4f}")
-    if not facts.checked:
-        print("Check: None")
-    elif facts.frames == 1:
-        print(f"Check: XXH64 {facts.checksum}")
-    else:
-        print("Check: XXH64")
-    print()
+    checksum = f" {facts.checksum:08x}" if facts.checksum is not None and facts.frames == 1 else ""
+    print("Check: None\n" if facts.checksum is None else f"Check: XXH64{checksum}\n")

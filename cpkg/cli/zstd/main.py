@@ -2,7 +2,7 @@
 """
 `cpkg zstd`: the command line of the `zstd` tool, with its options, messages and exit statuses.
 
-It needs neither click nor rich, and imports what an operation needs when that is asked for: scripts start it often.
+It does not need click, and imports what an operation needs when that is asked for: scripts start it often.
 """
 
 from __future__ import annotations
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from cpkg.cli.zstd.decompress import Decompressing
 
 _INTERRUPTED = 2
-_THREADS_MAX = 256
-"""libzstd's; more are as many, as for the tool."""
+_THREADS_MAX = 256  # as in libzstd
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -97,7 +96,6 @@ class Command:
         self._console = console
         self._options = Options()
         self._destination: OutputFile | None = None
-        self._stdin_is_input = False
         self._worker: Compressing | Decompressing  # once the options are known
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
 
@@ -113,19 +111,14 @@ class Command:
         try:
             parser.parse()
         except UsageError as exc:
-            from cpkg.cli.zstd.help import short
-
             self._console.say(1, f"Incorrect parameter: {exc} \n")
-            self._console.say(2, short())
-            return 1
-        if options.help is not None:
-            from cpkg.cli.zstd.help import show
+            options.help = "wrong"
+        if options.help is not None or self._console.level >= 3:
+            from cpkg.cli.zstd import help as texts
 
-            return show(options.help, self._console)
-        if self._console.level >= 3:
-            from cpkg.cli.zstd.help import welcome
-
-            self._console.say(3, welcome())
+            if options.help is not None:
+                return texts.show(options.help, self._console)
+            self._console.say(3, texts.welcome())
         if options.mode == modes.DECOMPRESS and not options.single_thread and options.threads > 1:
             self._console.say(3, "Note: frames that are independent are decompressed in several threads \n")
         if not options.threads and not options.single_thread:
@@ -139,10 +132,6 @@ class Command:
             from cpkg.cli.zstd.list import list_files
 
             return list_files(options.files, self._console)
-        if options.mode == modes.BENCHMARK:
-            from cpkg.cli.zstd.bench import benchmark
-
-            return benchmark(options, self._console)
         if options.mode == modes.TRAIN:
             from cpkg.cli.zstd.train import train
 
@@ -185,33 +174,28 @@ class Command:
                 console.say(1, "please provide correct input file(s) or non-empty directories -- ignored \n")
                 return 0
             options.files = [STDIN]
-        self._stdin_is_input = STDIN in options.files
         if options.files == [STDIN] and options.output is None and options.mode != modes.TEST:
             options.output = STDOUT
-        if self._stdin_is_input and not options.force_stdin and _is_terminal(sys.stdin):
-            return console.fail("stdin is a console, aborting\n")
-        if (
-            self._stdin_is_input
-            and options.output in (None, STDOUT)
-            and options.mode == modes.COMPRESS
-            and not options.force_stdout
-            and _is_terminal(sys.stdout)
-        ):
-            return console.fail("stdout is a console, aborting\n")
+        if STDIN in options.files:
+            if not options.force_stdin and _is_terminal(sys.stdin):
+                return console.fail("stdin is a console, aborting\n")
+            to_stdout = options.output in (None, STDOUT) and options.mode == modes.COMPRESS
+            if to_stdout and not options.force_stdout and _is_terminal(sys.stdout):
+                return console.fail("stdout is a console, aborting\n")
         if options.dictionary is not None and options.patch_from is not None:
             return console.fail("error : can't use -D and --patch-from=# at the same time \n")
         if options.patch_from is not None and len(options.files) > 1:
             return console.fail("error : can't use --patch-from=# on multiple files \n")
-        if options.shows_parameters:
-            if options.mode == modes.DECOMPRESS:
-                return console.fail("error : can't use --show-default-cparams in decompression mode \n")
-            from cpkg.cli.zstd.compress import print_parameters
-
-            print_parameters(options, console)
         self._prepare()
-        if options.output is not None and len(options.files) > 1 and not self._may_join():
-            return 1
-        results = [self._one(name) for name in options.files] if options.output is None else self._all_in_one()
+        joined = None
+        if options.output is not None and len(options.files) > 1:
+            joined = self._open(options.output, None) if self._may_join() else None
+            if joined is None:
+                return 1
+        results = [self._one(name, joined) for name in options.files]
+        if joined is not None:
+            joined.finish(None)
+            self._destination = None
         if len(options.files) > 1 and self._total[0]:
             self._worker.print_results(*self._total)
         return 0 if all(results) else 1
@@ -263,7 +247,7 @@ class Command:
                 "Concatenating multiple processed inputs into a single output loses file metadata. Aborting. \n",
             )
             return False
-        return console.ask("Proceed? (y/n): ", "Aborting...", stdin_is_input=self._stdin_is_input)
+        return console.ask("Proceed? (y/n): ", "Aborting...", stdin_is_input=STDIN in options.files)
 
     def _target(self, name: str) -> str | None:
         """Return where a file goes that has no other target; None, with a message, if its name does not say it."""
@@ -291,73 +275,41 @@ class Command:
             target = os.path.join(options.flat_directory, os.path.basename(target))
         return target
 
-    def _one(self, name: str) -> bool:
-        """Process a file into one of its own; return whether that succeeded."""
+    def _one(self, name: str, joined: OutputFile | None) -> bool:
+        """Process a file into an output of several, or into its own one; return whether that succeeded."""
         options = self._options
-        target = None
-        if options.mode != modes.TEST:
+        target = options.output
+        if target is None and options.mode != modes.TEST:
             target = self._target(name)
             if target is None:
                 return False
-        if self._is_excluded(name):
-            return True
         source = open_source(name, options, self._console)
         if source is None:
             return False
         with contextlib.closing(source):
-            return self._into(target, source)
-
-    def _is_excluded(self, name: str) -> bool:
-        from cpkg.cli.zstd.compress import is_compressed
-
-        if self._options.exclude_compressed and self._options.mode == modes.COMPRESS and is_compressed(name):
-            self._console.say(4, f"File is already compressed : {name} \n")
-            return True
-        return False
-
-    def _into(self, target: str | None, source: InputFile) -> bool:
-        """Process an open file into a new one."""
-        destination = open_destination(
-            target, source, self._options, self._console, stdin_is_input=self._stdin_is_input
-        )
-        if destination is None:
-            return False
-        self._destination = destination
-        if not self._work(source, destination):
-            self.abandon()
-            return False
-        destination.finish(source.status)
-        self._destination = None
-        self._remove(source)
+            if joined is not None:
+                return self._work(source, joined)
+            destination = self._open(target, source)
+            if destination is None:
+                return False
+            if not self._work(source, destination):
+                self.abandon()
+                return False
+            destination.finish(source.status)
+            self._destination = None
+            if options.remove_source and source.name != STDIN:
+                source.close()  # Windows removes no open file
+                try:
+                    os.remove(source.name)
+                except OSError as exc:
+                    raise Fatal(1, f"zstd: {source.name}: {exc.strerror}") from None
         return True
 
-    def _all_in_one(self) -> list[bool]:
-        """Process all files into one."""
-        options = self._options
-        names = [name for name in options.files if not self._is_excluded(name)]
-        if len(names) == 1 and len(options.files) == 1:
-            source = open_source(names[0], options, self._console)
-            if source is None:
-                return [False]
-            with contextlib.closing(source):
-                return [self._into(options.output, source)]
-        destination = open_destination(
-            options.output, None, options, self._console, stdin_is_input=self._stdin_is_input
+    def _open(self, target: str | None, source: InputFile | None) -> OutputFile | None:
+        self._destination = open_destination(
+            target, source, self._options, self._console, stdin_is_input=STDIN in self._options.files
         )
-        if destination is None:
-            return [False]
-        self._destination = destination
-        results = []
-        for name in names:
-            source = open_source(name, options, self._console)
-            if source is None:
-                results.append(False)
-                continue
-            with contextlib.closing(source):
-                results.append(self._work(source, destination))
-        destination.finish(None)
-        self._destination = None
-        return results
+        return self._destination
 
     def _work(self, source: InputFile, destination: OutputFile) -> bool:
         options, console = self._options, self._console
@@ -374,14 +326,6 @@ class Command:
         for index, number in enumerate((1, source.position, written)):
             self._total[index] += number
         return True
-
-    def _remove(self, source: InputFile) -> None:
-        if self._options.remove_source and source.name != STDIN:
-            source.close()  # Windows removes no open file
-            try:
-                os.remove(source.name)
-            except OSError as exc:
-                raise Fatal(1, f"zstd: {source.name}: {exc.strerror}") from None
 
 
 def _is_terminal(stream: TextIO) -> bool:
