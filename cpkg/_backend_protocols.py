@@ -9,7 +9,7 @@ reads a truth value; nobody asks for a backend's name, or whether its module has
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator
 from typing import TYPE_CHECKING, Any, Callable, Protocol
 
 Function = Callable[..., Any]
@@ -166,10 +166,6 @@ class ZstdBackend(Protocol):
     @property
     def _job_calls(self) -> object:
         """What C lends to `dumps` and `loads` of a compiled MessagePack (ffi_build/common/zstd_calls.h), or None."""
-
-    @property
-    def _stream_types(self) -> Mapping[str, type] | None:
-        """Types of C for what compressors and decompressors of cpkg.zstandard make, by their names."""
 
 
 if TYPE_CHECKING:

@@ -33,21 +33,11 @@ def _documented(codec: str) -> Iterator[tuple[str, str]]:
 
 def _of_drop_in() -> Iterator[tuple[str, str]]:
     """Read the drop-in's sources: importing it would load a module that may be just about to be built anew."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(DROP_IN.glob("*.py"))]
-    classes = {node.name: node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef)}
-
-    def members(node: ast.ClassDef) -> dict[str, str | None]:
-        found: dict[str, str | None] = {}
-        for base in node.bases:
-            if isinstance(base, ast.Name) and base.id in classes:
-                found.update(members(classes[base.id]))
-        functions = (inner for inner in ast.walk(node) if isinstance(inner, ast.FunctionDef))
-        found.update((function.name, ast.get_docstring(function)) for function in functions)
-        return found
-
-    for name, node in classes.items():
-        yield f"DROPIN_{name}", ast.get_docstring(node) or ""
-        yield from ((f"DROPIN_{name}_{key}", text) for key, text in members(node).items() if text and key[0] != "_")
+    for name, method in (("ZstdCompressor", "compress"), ("ZstdDecompressor", "decompress")):
+        source = DROP_IN / f"{name[4:].lower()}.py"
+        nodes = ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        found = next(node for node in nodes if isinstance(node, ast.FunctionDef) and node.name == method)
+        yield f"DROPIN_{name}_{method}", ast.get_docstring(found) or ""
 
 
 def macros(codec: str) -> str:

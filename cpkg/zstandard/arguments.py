@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Union
 from purepy.base.buffers import view_of
 from purepy.base.cores import usable_cores
 from purepy.base.errors import ZstdError
-from purepy.base.reading import read_some
+from purepy.base.reading import no_data
 
 if TYPE_CHECKING:
     from purepy.base.types import Readable
@@ -33,7 +33,12 @@ def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
 
 def read_chunk(source: Readable, size: int) -> Bytes:
     """Return the next bytes of a file, b"" at its end; raises BlockingIOError if it has none at the moment."""
-    return view_of(read_some(source, size))
+    data = source.read(size)
+    if type(data) is bytes:
+        return data
+    if data is None:
+        raise no_data()
+    return view_of(data)
 
 
 def rename(exc: ZstdError, what: str) -> ZstdError:
@@ -66,7 +71,7 @@ def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> Non
 
 def require_positive(value: int, name: str) -> None:
     """Raise ValueError for a size of a buffer or chunk that is not positive."""
-    if as_size(value) < 1:
+    if (type(value) is not int or value < 1 or value >> 63) and as_size(value) < 1:
         raise ValueError(f"{name} must be positive")
 
 

@@ -6,14 +6,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cpkg.zstandard import compressor, decompressor
-from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
 from cpkg.zstandard.compressor import LEVEL_TOO_HIGH
 from cpkg.zstandard.constants import FRAME_HEADER, MAX_COMPRESSION_LEVEL
-from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
 from cpkg.zstandard.file_opening import make_open
-from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
 from cpkg.zstandard.training import make_train_dictionary
-from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
 from purepy.zstd.format.rules import LEVEL_MIN
 
 if TYPE_CHECKING:
@@ -31,23 +27,6 @@ def preset_types(codec: Named) -> tuple[type, type]:
         from cpkg._native.zstd import presets  # type: ignore[no-redef]
     types: tuple[type, type] = presets.preset_types(codec)
     return types
-
-
-def stream_types(codec: ZstdBackend) -> dict[str, type]:
-    """Return the types of objects that compressors and decompressors of a backend make, by their names."""
-    of_python = {
-        found.__name__: found
-        for found in (
-            ZstdCompressionChunker,
-            ZstdCompressionObj,
-            ZstdCompressionReader,
-            ZstdCompressionWriter,
-            ZstdDecompressionObj,
-            ZstdDecompressionReader,
-            ZstdDecompressionWriter,
-        )
-    }
-    return dict(codec._stream_types or of_python)
 
 
 def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, object]:
@@ -88,7 +67,6 @@ def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, 
         "ZstdDecompressor": decompressor_type,
         "ZSTD_VERSION": codec.zstd_version_info,
         "FRAME_HEADER": FRAME_HEADER,
-        **stream_types(codec),
     }
     functions = (compress, decompress, estimate_decompression_context_size)
     for function in (*functions, make_open(compressor_type, decompressor_type), make_train_dictionary(codec)):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     class Exporter:
         """Base of types with the buffer protocol; their memory is read-only."""
 
-        def __new__(cls, view: memoryview) -> Exporter: ...
+        def __new__(cls, data: Buffer) -> Exporter: ...
         @property
         def _memory(self) -> memoryview: ...
         def __len__(self) -> int: ...
@@ -50,9 +50,9 @@ else:
     class Exporter(_base):
         """Base of types with the buffer protocol; their memory is read-only."""
 
-        def __new__(cls, view):
+        def __new__(cls, data):
             exporter = super().__new__(cls)
-            exporter._memory = view.toreadonly()
+            exporter._memory = memoryview(data).toreadonly()
             return exporter
 
         def __buffer__(self, flags):
@@ -115,7 +115,7 @@ class BufferWithSegments(Exporter):
     @classmethod
     def _over(cls, data: Buffer, table: bytes) -> BufferWithSegments:
         """Return one of segments that are known to lie inside of the data."""
-        made = super().__new__(cls, memoryview(data))
+        made = super().__new__(cls, data)
         assert isinstance(made, BufferWithSegments)
         made._segments = table
         return made
@@ -143,7 +143,7 @@ class BufferWithSegments(Exporter):
 
     def segments(self) -> BufferSegments:
         """Return the offsets and lengths."""
-        return BufferSegments(memoryview(self._segments))
+        return BufferSegments(self._segments)
 
     def tobytes(self) -> bytes:
         """Return a copy of the buffer."""

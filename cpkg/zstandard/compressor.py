@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from cpkg.zstandard.arguments import check_copy, read_chunk, require_positive, threads_wanted
+from cpkg.zstandard.arguments import check_copy, require_positive, threads_wanted
 from cpkg.zstandard.compression_objects import ZstdCompressionChunker, ZstdCompressionObj
 from cpkg.zstandard.constants import (
     COMPRESSION_RECOMMENDED_INPUT_SIZE,
@@ -17,18 +17,17 @@ from cpkg.zstandard.constants import (
 from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
 from cpkg.zstandard.feeding import Feed, Progress
 from cpkg.zstandard.parameters import FORCE_MAX_WINDOW, ZstdCompressionParameters, level_pairs
-from cpkg.zstandard.readers import ZstdCompressionReader, size_of, source_chunks
+from cpkg.zstandard.readers import ZstdCompressionReader, chunks_of, size_of
 from cpkg.zstandard.writers import ZstdCompressionWriter, write_pieces
 from purepy.base.errors import ZstdError
 from purepy.zstd.format.parameters import CompressionParameter
-from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     from cpkg._backend_protocols import ZstdBackend
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
-    from purepy.base.types import Bytes, CompressionStream, Readable, Source, Writable
+    from purepy.base.types import CompressionStream, Readable, Source, Writable
 
 LEVEL_TOO_HIGH = f"level must be less than {MAX_COMPRESSION_LEVEL + 1}"
 
@@ -128,9 +127,6 @@ class ZstdCompressor:
 
     def compressobj(self, size: int = -1) -> ZstdCompressionObj:
         """Return an object that compresses one frame in pieces; `size` is its content's in bytes, if it is known."""
-        return self._compressobj(size)
-
-    def _compressobj(self, size: int) -> ZstdCompressionObj:
         return ZstdCompressionObj(self._new_feed(size))
 
     def chunker(self, size: int = -1, chunk_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE) -> ZstdCompressionChunker:
@@ -140,9 +136,6 @@ class ZstdCompressor:
         `size` is the content's in bytes, if it is known. Raises ValueError for a chunk size that is not positive.
         """
         require_positive(chunk_size, "chunk_size")
-        return self._chunker(size, chunk_size)
-
-    def _chunker(self, size: int, chunk_size: int) -> ZstdCompressionChunker:
         return ZstdCompressionChunker(self._new_feed(size), chunk_size)
 
     def stream_reader(
@@ -159,14 +152,11 @@ class ZstdCompressor:
         file at a time. Closing the reader closes the source unless `closefd` is false.
         """
         require_positive(read_size, "read_size")
-        return self._stream_reader(source, size_of(source, size), read_size, closefd)
-
-    def _stream_reader(self, source: Source, size: int, read_size: int, closefd: bool) -> ZstdCompressionReader:
-        return ZstdCompressionReader(self._new_feed(size), source, read_size, closefd)
+        return ZstdCompressionReader(self._new_feed(size_of(source, size)), source, read_size, closefd)
 
     def stream_writer(
         self,
-        writer: object,
+        writer: Any,
         size: int = -1,
         write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
         write_return_read: bool = True,
@@ -182,11 +172,6 @@ class ZstdCompressor:
         if not hasattr(writer, "write"):
             raise ValueError("must pass an object with a write() method")
         require_positive(write_size, "write_size")
-        return self._stream_writer(writer, size, write_size, write_return_read, closefd)
-
-    def _stream_writer(
-        self, writer: Writable, size: int, write_size: int, write_return_read: bool, closefd: bool
-    ) -> ZstdCompressionWriter:
         return ZstdCompressionWriter(self._new_feed(size), writer, write_size, write_return_read, closefd)
 
     def read_to_iter(
@@ -209,18 +194,11 @@ class ZstdCompressor:
             size = size_of(reader, size)
         except TypeError as exc:
             raise ValueError(str(exc)) from None
-        return self._read_to_iter(reader, size, read_size, write_size)
-
-    def _read_to_iter(self, reader: Source, size: int, read_size: int, write_size: int) -> Iterator[bytes]:
         return self._pieces(self._new_feed(size), reader, read_size, write_size)
 
     def _pieces(self, feed: Feed, reader: Source, read_size: int, write_size: int) -> Iterator[bytes]:
-        try:
-            for chunk in source_chunks(reader, read_size):
-                yield from split(feed.push(chunk, CONTINUE), write_size)
-            yield from split(feed.push(b"", FLUSH_FRAME), write_size)
-        finally:
-            feed.release()
+        for output in feed.outputs(chunks_of(reader, read_size)):
+            yield from split(output, write_size)
 
     def copy_stream(
         self,
@@ -237,24 +215,9 @@ class ZstdCompressor:
         at a time. Neither file is closed. If it fails, what was written has no end, so that a reader finds out.
         """
         check_copy(ifh, ofh, read_size, write_size)
-        return self._copy_stream(ifh, ofh, size, read_size, write_size)
-
-    def _copy_stream(self, ifh: Readable, ofh: Writable, size: int, read_size: int, write_size: int) -> tuple[int, int]:
         feed = self._new_feed(size)
-        written = 0
-        try:
-            while True:
-                chunk = read_chunk(ifh, read_size)
-                if not chunk:
-                    break
-                written += write_pieces(ofh, feed.push(chunk, CONTINUE), write_size)
-            written += write_pieces(ofh, feed.push(b"", FLUSH_FRAME), write_size)
-            return feed.progress.ingested, written
-        finally:
-            feed.release()
-
-    def _compress_many(self, data: list[Bytes], threads: int) -> list[tuple[bytes, bytes]] | None:
-        """Do it in C, which a preset may; None where that is left to Python."""
+        written = sum(write_pieces(ofh, output, write_size) for output in feed.outputs(chunks_of(ifh, read_size)))
+        return feed.progress.ingested, written
 
     def multi_compress_to_buffer(self, data: object, threads: int = 0) -> BufferWithSegmentsCollection:
         """
@@ -266,7 +229,7 @@ class ZstdCompressor:
         """
         from cpkg.zstandard.batches import compress_all
 
-        return compress_all(self.compress, self._compress_many, data, threads_wanted(threads))
+        return compress_all(self.compress, data, threads_wanted(threads))
 
 
 def split(data: bytes, size: int) -> Iterator[bytes]:

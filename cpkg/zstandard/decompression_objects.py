@@ -44,13 +44,17 @@ class ZstdDecompressionObj:
         view = view_of(data)
         if not view:
             return b""
-        stream = self._stream
+        stream, output = self._stream, None
+        is_inside = not stream._at_start
         try:
             output = stream.decompress(view)
             while self._read_across_frames and not stream.needs_input:  # an error in a later frame
                 output += stream.decompress(b"")
-        except ZstdError as exc:
-            self._failure = str(exc)
+        except BaseException as exc:
+            if isinstance(exc, ZstdError):
+                self._failure = str(exc)
+            elif output is not None or (is_inside and stream._at_start):  # a signal handler has raised
+                self._failure = f"content was lost because of {exc!r}"
             raise
         if not self._read_across_frames and stream.eof:
             self._unused = stream.unused_data

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import index
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from cpkg.zstandard.arguments import as_size, check_copy, read_chunk, rename, require_positive, threads_wanted
 from cpkg.zstandard.constants import (
@@ -19,8 +19,8 @@ from cpkg.zstandard.constants import (
 from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
 from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
 from cpkg.zstandard.frames import header_of
-from cpkg.zstandard.readers import ZstdDecompressionReader, size_of, source_chunks
-from cpkg.zstandard.writers import ZstdDecompressionWriter, write_pieces
+from cpkg.zstandard.readers import ZstdDecompressionReader, chunks_of, size_of
+from cpkg.zstandard.writers import ZstdDecompressionWriter, outputs, write_pieces
 from purepy.base.buffers import view_of
 from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import (
@@ -150,9 +150,6 @@ class ZstdDecompressor:
         """
         if write_size != DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE:
             require_positive(write_size, "write_size")
-        return self._decompressobj(read_across_frames)
-
-    def _decompressobj(self, read_across_frames: object) -> ZstdDecompressionObj:
         return ZstdDecompressionObj(self._new_stream(bool(read_across_frames)), bool(read_across_frames))
 
     def stream_reader(
@@ -169,18 +166,12 @@ class ZstdDecompressor:
         `read_across_frames` is true. Closing the reader closes the source unless `closefd` is false.
         """
         require_positive(read_size, "read_size")
-        size_of(source, 0)
-        return self._stream_reader(source, read_size, read_across_frames, closefd)
-
-    def _stream_reader(
-        self, source: Source, read_size: int, read_across_frames: bool, closefd: bool
-    ) -> ZstdDecompressionReader:
         stream = self._new_stream(True, not read_across_frames)
         return ZstdDecompressionReader(stream, source, read_size, read_across_frames, closefd)
 
     def stream_writer(
         self,
-        writer: object,
+        writer: Any,
         write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE,
         write_return_read: bool = True,
         closefd: bool = True,
@@ -194,11 +185,6 @@ class ZstdDecompressor:
         if not hasattr(writer, "write"):
             raise ValueError("must pass an object with a write() method")
         require_positive(write_size, "write_size")
-        return self._stream_writer(writer, write_size, write_return_read, closefd)
-
-    def _stream_writer(
-        self, writer: Writable, write_size: int, write_return_read: bool, closefd: bool
-    ) -> ZstdDecompressionWriter:
         return ZstdDecompressionWriter(self._new_stream(True), writer, write_size, write_return_read, closefd)
 
     def read_to_iter(
@@ -225,25 +211,20 @@ class ZstdDecompressor:
             raise ValueError(str(exc)) from None
         if skip_bytes > size:
             raise ValueError("skip_bytes larger than first input chunk")
-        return self._read_to_iter(reader, read_size, write_size, skip_bytes)
+        return self._pieces(reader, read_size, write_size, skip_bytes)
 
-    def _read_to_iter(self, reader: Source, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:
+    def _pieces(self, reader: Source, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:
         stream = self._new_stream()
         taken = 0
         try:
-            for chunk in source_chunks(reader, read_size, skip):
-                if not chunk:
-                    continue
+            next_chunk = chunks_of(reader, read_size, skip)
+            while chunk := next_chunk():
                 taken += len(chunk)
-                output = stream.decompress(chunk, write_size)
-                while True:
+                for output in outputs(stream, chunk, write_size):
                     if output:
                         yield output
-                    if stream.eof:
-                        return
-                    if stream.needs_input:
-                        break
-                    output = stream.decompress(b"", write_size)
+                if stream.eof:
+                    return
             if taken:
                 raise truncated_error(taken)
         finally:
@@ -264,20 +245,12 @@ class ZstdDecompressor:
         whole.
         """
         check_copy(ifh, ofh, read_size, write_size)
-        return self._copy_stream(ifh, ofh, read_size, write_size)
-
-    def _copy_stream(self, ifh: Readable, ofh: Writable, read_size: int, write_size: int) -> tuple[int, int]:
         stream = self._new_stream(True)
         taken = written = 0
         try:
-            while True:
-                chunk = read_chunk(ifh, read_size)
-                if not chunk:
-                    break
+            while chunk := read_chunk(ifh, read_size):
                 taken += len(chunk)
-                written += write_pieces(ofh, stream.decompress(chunk, write_size), write_size)
-                while not stream.needs_input:
-                    written += write_pieces(ofh, stream.decompress(b"", write_size), write_size)
+                written += sum(write_pieces(ofh, output, write_size) for output in outputs(stream, chunk, write_size))
             if not stream._at_start:
                 raise truncated_error(taken)
             return taken, written
@@ -321,11 +294,6 @@ class ZstdDecompressor:
             raise rename(truncated_error(len(frame)), f"chunk {number} {_NOT_WHOLE}")
         return content
 
-    def _decompress_many(
-        self, frames: list[Bytes], sizes: Bytes | None, threads: int
-    ) -> list[tuple[bytes, bytes]] | None:
-        """Do it in C, which a preset may; None where that is left to Python."""
-
     def multi_decompress_to_buffer(
         self, frames: object, decompressed_sizes: Buffer | None = None, threads: int = 0
     ) -> BufferWithSegmentsCollection:
@@ -339,9 +307,7 @@ class ZstdDecompressor:
         """
         from cpkg.zstandard.batches import decompress_all
 
-        return decompress_all(
-            self.decompress, self._decompress_many, frames, decompressed_sizes, threads_wanted(threads)
-        )
+        return decompress_all(self.decompress, frames, decompressed_sizes, threads_wanted(threads))
 
 
 _PREFIX_MIN = 8

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Callable
 
 from cpkg.zstandard.arguments import Bytes
 from cpkg.zstandard.constants import BLOCKSIZE_MAX
 from purepy.base.errors import ZstdError
 from purepy.zstd.format.locks import release
-from purepy.zstd.format.rules import CONTINUE
+from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 
 if TYPE_CHECKING:
     from purepy.base.types import CompressionStream
@@ -33,9 +34,9 @@ class Feed:
     """
     A frame being compressed, or several, one after the other, of a ZstdCompressor.
 
-    After an error the frame has lost data: whatever is asked for then fails with the same text. `size` is the size
-    of the first frame's content in bytes, -1 if it is not known. The compressor holds the `progress` alone, since
-    the stream holds the compressor.
+    After an exception that has lost data of the frame, whatever is asked for fails, and the text gives the reason.
+    `size` is the size of the first frame's content in bytes, -1 if it is not known. The compressor holds the
+    `progress` alone, since the stream holds the compressor.
     """
 
     __slots__ = ("_failure", "_stream", "progress")
@@ -53,10 +54,16 @@ class Feed:
             raise ZstdError(self._failure)
         if not data and mode == CONTINUE:
             return b""  # a frame without content is to be known as one when it begins
+        stream = self._stream
+        is_inside = stream.last_mode != FLUSH_FRAME
         try:
-            output = self._stream.compress(data, mode)
-        except ZstdError as exc:
-            self._failure = str(exc)
+            output = stream.compress(data, mode)
+        except BaseException as exc:
+            if isinstance(exc, ZstdError):
+                self._failure = str(exc)
+            elif not isinstance(exc, RuntimeError) or (is_inside and stream.last_mode == FLUSH_FRAME):
+                # a signal handler has raised, and the stream is reset; a RuntimeError may also refuse a call
+                self._failure = f"the frame was given up because of {exc!r}"
             raise
         progress = self.progress
         progress.ingested += len(data)
@@ -64,6 +71,15 @@ class Feed:
         if mode != CONTINUE:
             progress.flushed = progress.ingested
         return output
+
+    def outputs(self, next_chunk: Callable[[], Bytes]) -> Iterator[bytes]:
+        """Yield the frame in pieces, perhaps b"" in between; `next_chunk` returns its content, and b"" at the end."""
+        try:
+            while chunk := next_chunk():
+                yield self.push(chunk)
+            yield self.push(b"", FLUSH_FRAME)
+        finally:
+            self.release()
 
     def fail(self, why: str) -> None:
         """Let nothing more be compressed, as output was lost."""

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from purepy.base.types import Writable
 
 
+_AHEAD_SIZE = 8 << 10
+"""How much a small read asks for, in bytes; a later error keeps so much output from being read, and not more."""
+
+
 class StreamFile(Exclusive):
     """
     Base of the readers and writers. Methods may be called from several threads: one waits for the other.
@@ -25,12 +29,13 @@ class StreamFile(Exclusive):
     No io.IOBase, as it is none in python-zstandard: one that is given up is neither closed nor flushed.
     """
 
+    _entered = False
+    _closed = False
+
     def __init__(self, file: object, closefd: bool) -> None:
         self._lock = RLock()
         self._file: object = file
-        self._closefd = bool(closefd)
-        self._entered = False
-        self._closed = False
+        self._closefd = closefd
 
     def __iter__(self) -> NoReturn:
         raise io.UnsupportedOperation
@@ -70,13 +75,37 @@ class StreamFile(Exclusive):
                 close()
 
 
-class StreamReader(StreamFile):
-    """Base of the readers."""
+class Ahead(io.BytesIO):
+    """
+    Output that was read ahead: pieces of `step` bytes, and a `rest` that is shorter.
 
-    _position = 0
+    A read of `step` bytes needs no lock, as it takes a whole piece or nothing. Other reads take all pieces at once.
+    """
+
+    start = 0
+    """The position of the first piece."""
+    step = 0
+    rest = b""
+
+
+def _cut(content: bytes, start: int, step: int) -> Ahead:
+    whole = len(content) - len(content) % step
+    ahead = Ahead(content[:whole])
+    ahead.start, ahead.step, ahead.rest = start, step, content[whole:]
+    return ahead
+
+
+class StreamReader(StreamFile):
+    """
+    Base of the readers.
+
+    A small read takes a larger piece of output and leaves the rest for the next reads, each of which is one call then.
+    """
+
+    _ahead: Ahead
     _failure: ZstdError | None = None
     _next: Callable[[int], bytes]
-    """Return at least one byte of output and so many at most (-1: no limit), b"" at the end."""
+    """Return at least one byte of output and about so many at most (-1: no limit), b"" at the end."""
 
     def __enter__(self) -> Self:
         if self._entered:
@@ -111,7 +140,8 @@ class StreamReader(StreamFile):
 
     def tell(self) -> int:
         """Return how many bytes were read."""
-        return self._position
+        ahead = self._ahead
+        return ahead.start + ahead.tell()
 
     def close(self) -> None:
         """Close the reader, and its source unless `closefd` is false; again: nothing."""
@@ -119,6 +149,10 @@ class StreamReader(StreamFile):
             if self._closed:
                 return
             self._closed = True
+            ahead = self._ahead
+            place = ahead.tell()
+            if ahead.read() or ahead.rest:
+                self._ahead = _cut(b"", ahead.start + place, 1)
             self._drop()
             self._close_file()
 
@@ -129,58 +163,80 @@ class StreamReader(StreamFile):
         """Return whether a read may go on behind what `_next` returned last."""
         return True
 
-    def _more(self, limit: int) -> bytes:
-        """Call `_next`; after an error raise that error again."""
-        if self._failure is not None:
-            raise self._failure.with_traceback(None)
-        try:
-            return self._next(limit)
-        except ZstdError as exc:
-            self._failure = exc
-            raise
-
     def read(self, size: int = -1) -> bytes:
         """
         Return `size` bytes, fewer at the end, or with -1 all that is left.
 
         Raises ZstdError if there is an error in what comes next; what lies in front of it can be read before.
         """
-        with self._turn():
-            self._check_size(size)
-            if size == -1:
-                result = self._read_all()
-                return result
-            pieces: list[bytes] = []
-            wanted = size
-            while wanted:
-                try:
-                    piece = self._more(wanted)
-                except ZstdError:
-                    if not pieces:
-                        raise
-                    break
-                if not piece:
-                    break
-                pieces.append(piece)
-                wanted -= len(piece)
-                if not self._goes_on():
-                    break
-            result = self._given(pieces)
-            return result
+        ahead = self._ahead
+        if size == ahead.step:
+            data = ahead.read(size)
+            if data:
+                return data
+        return self._read(size)
 
     def readall(self) -> bytes:
         """Return all that is left."""
-        with self._turn():
-            self._check_open()
-            result = self._read_all()
-            return result
+        return self._read(-1)
 
     def read1(self, size: int = -1) -> bytes:
         """Return at most `size` bytes (-1: some), reading from the source only until there are any."""
+        ahead = self._ahead
+        if size == ahead.step:
+            data = ahead.read(size)
+            if data:
+                return data
+        return self._read(size, once=True)
+
+    def _read(self, size: int, once: bool = False) -> bytes:
         with self._turn():
-            self._check_size(size)
-            result = self._given([self._more(PIECE_SIZE if size == -1 else size)] if size else [])
+            if self._closed or size < -1:
+                self._check_open()
+                raise ValueError("cannot read negative amounts less than -1")
+            result = self._take(size, once)
             return result
+
+    def _take(self, size: int, once: bool = False) -> bytes:
+        """Return `size` bytes (-1: all), or with `once` some of them; after an exception they are still to be read."""
+        ahead = self._ahead
+        place, held, pieces = ahead.tell(), b"", []
+        try:
+            held = ahead.read()  # from here on other threads, and calls from inside of this one, find nothing
+            place = ahead.tell() - len(held)
+            held += ahead.rest
+            found = len(held)
+            while size < 0 or found < size:
+                if found and (once or (size >= 0 and not self._goes_on())):
+                    break
+                piece = b""
+                if self._failure is None:
+                    limit = max(size - found, _AHEAD_SIZE) if size >= 0 else PIECE_SIZE if once else -1
+                    try:
+                        piece = self._next(limit)
+                    except ZstdError as exc:
+                        self._failure = exc
+                if self._failure is not None and (size < 0 or not found):
+                    raise self._failure.with_traceback(None)
+                if not piece:
+                    break
+                pieces.append(piece)
+                found += len(piece)
+            content = pieces[0] if len(pieces) == 1 and not held else held + b"".join(pieces)
+        except BaseException:
+            if pieces:
+                self._ahead = _cut(held + b"".join(pieces), ahead.start + place, max(size, 1))
+            else:
+                ahead.seek(place)
+            raise
+        if 0 <= size < found:
+            self._ahead = _cut(content[size:], ahead.start + place + size, max(size, 1))
+            content = content[:size]
+        elif held:
+            self._ahead = _cut(b"", ahead.start + place + found, max(size, 1))
+        else:
+            ahead.start += found
+        return content
 
     def readinto(self, b: Buffer) -> int:
         """Fill `b`, a writable buffer, as far as there is output; return how many bytes it holds then."""
@@ -194,30 +250,11 @@ class StreamReader(StreamFile):
         with memoryview(buffer) as view:
             if view.readonly or not view.c_contiguous:
                 raise TypeError(f"a writable, contiguous bytes-like object is required, not {type(buffer).__name__!r}")
-            if not view.nbytes:
-                return 0
-            with view.cast("B") as target:
-                data = read(len(target))
-                target[: len(data)] = data
-                return len(data)
-
-    def _check_size(self, size: int) -> None:
-        self._check_open()
-        if size < -1:
-            raise ValueError("cannot read negative amounts less than -1")
-
-    def _read_all(self) -> bytes:
-        pieces: list[bytes] = []
-        while True:
-            piece = self._more(-1)
-            if not piece:
-                return self._given(pieces)
-            pieces.append(piece)
-
-    def _given(self, pieces: list[bytes]) -> bytes:
-        data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-        self._position += len(data)
-        return data
+            data = read(view.nbytes)
+            if data:
+                with view.cast("B") as target:
+                    target[: len(data)] = data
+            return len(data)
 
 
 class Writer(StreamFile):

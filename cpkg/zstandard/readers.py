@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from functools import partial
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
 from cpkg.zstandard.arguments import PIECE_SIZE, Bytes, pieces_of, read_chunk
 from cpkg.zstandard.constants import DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE
 from cpkg.zstandard.feeding import Feed
-from cpkg.zstandard.files import StreamReader
+from cpkg.zstandard.files import Ahead, StreamReader
 from purepy.base.buffers import view_of
+from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.locks import release
-from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
+from purepy.zstd.format.rules import FLUSH_FRAME
 
 if TYPE_CHECKING:
-    from purepy.base.types import DecompressionStream, Readable, Source
+    from purepy.base.types import DecompressionStream, Source
 
 NO_SOURCE = "must pass an object with a read() method or that conforms to the buffer protocol"
 
@@ -34,29 +35,21 @@ def size_of(source: Any, size: int) -> int:
         raise TypeError(NO_SOURCE) from None
 
 
-def source_chunks(source: Any, read_size: int, skip: int = 0) -> Iterator[Bytes]:
+def chunks_of(source: Any, read_size: int, skip: int = 0) -> Callable[[], Bytes]:
     """
-    Yield what a file gives in chunks of `read_size` bytes, or what a buffer has; `skip` are left out at the start.
+    Return a function that returns the next `read_size` bytes of a file, or a piece of a buffer, and b"" at the end.
 
-    Raises TypeError at once for an object that is neither.
+    `skip` bytes are left out at the start. Raises TypeError for an object that is neither a file nor a buffer.
     """
-    if not hasattr(source, "read"):
-        try:
-            data = view_of(source)
-        except TypeError:
-            raise TypeError(NO_SOURCE) from None
-        return pieces_of(memoryview(data)[skip:] if skip else data, max(read_size, PIECE_SIZE))
-    return _file_chunks(source, read_size, skip)
-
-
-def _file_chunks(source: Readable, read_size: int, skip: int) -> Iterator[Bytes]:
-    if skip:
-        source.read(skip)
-    while True:
-        chunk = read_chunk(source, read_size)
-        if not chunk:
-            return
-        yield chunk
+    if hasattr(source, "read"):
+        if skip:
+            source.read(skip)
+        return partial(read_chunk, source, read_size)
+    try:
+        data = view_of(source)
+    except TypeError:
+        raise TypeError(NO_SOURCE) from None
+    return partial(next, pieces_of(memoryview(data)[skip:] if skip else data, max(read_size, PIECE_SIZE)), b"")
 
 
 class ZstdCompressionReader(StreamReader):
@@ -66,31 +59,28 @@ class ZstdCompressionReader(StreamReader):
     Made by `ZstdCompressor.stream_reader`.
     """
 
+    _finished = False
+
     def __init__(self, feed: Feed, source: Source, read_size: int, closefd: bool) -> None:
         super().__init__(source, closefd)
         self._feed = feed
-        self._chunks = source_chunks(source, read_size)
-        self._held = memoryview(b"")
-        self._finished = False
+        self._next_chunk = chunks_of(source, read_size)
+        self._ahead = Ahead()
 
     def _next(self, limit: int) -> bytes:
-        while not self._held:
-            if self._finished:
-                return b""
-            chunk = next(self._chunks, None)
-            if chunk is None:
-                self._finished = True
-                self._held = memoryview(self._feed.push(b"", FLUSH_FRAME))
-                self._feed.release()
+        output = b""
+        while not output and not self._finished:
+            chunk = self._next_chunk()
+            if chunk:
+                output = self._feed.push(chunk)
             else:
-                self._held = memoryview(self._feed.push(chunk, CONTINUE))
-        found = self._held if limit < 0 else self._held[:limit]
-        self._held = self._held[len(found) :]
-        return bytes(found)
+                output = self._feed.push(b"", FLUSH_FRAME)
+                self._finished = True
+                self._feed.release()
+        return output
 
     def _drop(self) -> None:
         self._feed.release()
-        self._held = memoryview(b"")
 
 
 class ZstdDecompressionReader(StreamReader):
@@ -101,29 +91,35 @@ class ZstdDecompressionReader(StreamReader):
     `read_across_frames` is true. A source that ends inside a frame is a ZstdError.
     """
 
+    _taken = 0
+    _finished = False
+
     def __init__(
         self, stream: DecompressionStream, source: Source, read_size: int, read_across_frames: bool, closefd: bool
     ) -> None:
         super().__init__(source, closefd)
         self._stream = stream
-        self._read_across_frames = bool(read_across_frames)
-        self._chunks = source_chunks(source, read_size)
-        self._taken = 0
-        self._finished = False
+        self._read_across_frames = read_across_frames
+        self._next_chunk = chunks_of(source, read_size)
+        self._ahead = Ahead()
 
     def _next(self, limit: int) -> bytes:
         stream = self._stream
         while not self._finished:
             chunk: Bytes = b""
             if stream.needs_input:
-                chunk = next(self._chunks, b"")
+                chunk = self._next_chunk()
                 if not chunk:
                     if not stream._at_start:
                         raise truncated_error(self._taken)
                     self._finished = True
                     break
                 self._taken += len(chunk)
-            output = stream.decompress(chunk, limit)
+            try:
+                output = stream.decompress(chunk, limit)
+            except BaseException as exc:
+                self._failure = exc if isinstance(exc, ZstdError) else ZstdError(f"content was lost because of {exc!r}")
+                raise
             if output:
                 return output
         return b""
@@ -145,7 +141,7 @@ class ZstdDecompressionReader(StreamReader):
             if whence == os.SEEK_SET:
                 if pos < 0:
                     raise OSError("cannot seek to negative position with SEEK_SET")
-                left = pos - self._position
+                left = pos - self.tell()
             elif whence == os.SEEK_CUR:
                 left = pos
             elif whence == os.SEEK_END:
@@ -155,9 +151,9 @@ class ZstdDecompressionReader(StreamReader):
             if left < 0:
                 raise OSError("cannot seek zstd decompression stream backwards")
             while left:
-                piece = self._more(min(left, DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE))
+                piece = self._take(min(left, DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE))
                 if not piece:
                     break
                 left -= len(piece)
-                self._position += len(piece)
-            return self._position
+            position = self.tell()
+            return position

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from cpkg.zstandard.arguments import pieces_of
+from cpkg.zstandard.arguments import PIECE_SIZE, pieces_of
 from cpkg.zstandard.constants import FLUSH_BLOCK, FLUSH_FRAME
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Writer
@@ -29,6 +29,13 @@ def write_pieces(file: Writable, data: bytes, write_size: int) -> int:
         for piece in pieces_of(data, write_size):
             write_all(file, piece)
     return len(data)
+
+
+def outputs(stream: DecompressionStream, data: Bytes, size: int) -> Iterator[bytes]:
+    """Yield the content of compressed data, in pieces of at most `size` bytes; some may be empty."""
+    yield stream.decompress(data, size)
+    while not stream.needs_input and not stream.eof:
+        yield stream.decompress(b"", size)
 
 
 class ZstdCompressionWriter(Writer):
@@ -64,9 +71,10 @@ class ZstdCompressionWriter(Writer):
         with self._turn():
             self._check_open()
             view = view_of(data)
-            written = 0
-            for piece in pieces_of(view):
-                written += self._push(piece, CONTINUE)
+            if len(view) <= PIECE_SIZE:
+                written = self._push(view, CONTINUE)
+            else:
+                written = sum(self._push(piece, CONTINUE) for piece in pieces_of(view))
             result = len(view) if self._returns_read else written
             return result
 
@@ -114,6 +122,8 @@ class ZstdCompressionWriter(Writer):
 
     def _push(self, data: Bytes, mode: int) -> int:
         output = self._feed.push(data, mode)
+        if not output:
+            return 0
         try:
             written = write_pieces(self._file, output, self._write_size)
         except BaseException as exc:
@@ -162,15 +172,11 @@ class ZstdDecompressionWriter(Writer):
                 raise ZstdError(self._failure)
             view = view_of(data)
             written = 0
-            stream = self._stream
             try:
                 self._taken += len(view)
-                output = stream.decompress(view, self._write_size) if view else b""
-                while True:
-                    written += write_pieces(self._file, output, self._write_size)
-                    if stream.needs_input:
-                        break
-                    output = stream.decompress(b"", self._write_size)
+                if view:
+                    for output in outputs(self._stream, view, self._write_size):
+                        written += write_pieces(self._file, output, self._write_size)
             except BaseException as exc:
                 self._failure = str(exc) if isinstance(exc, ZstdError) else f"output was lost: {exc!r}"
                 raise

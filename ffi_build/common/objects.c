@@ -38,20 +38,19 @@ static inline void *object_new(void *type)
     return ((PyTypeObject *)type)->tp_alloc(type, 0);
 }
 
-/* A type to be created, for good, as the process has one module of its kind; NULL for no name, or no place. */
+/* A type to be created, for good, as the process has one module of its kind; `place` may be NULL. */
 typedef struct {
     const char *name;
     PyType_Spec *spec;
     PyTypeObject **place;
 } TypeToAdd;
 
-/* Create types, and put them into an object by `set` and into their places; return 0, or -1 with an exception set. */
-static inline int add_types(PyObject *target, int (*set)(PyObject *, const char *, PyObject *), const TypeToAdd *types,
-                            size_t count)
+/* Create types, and put them into a module and into their places; return 0, or -1 with an exception set. */
+static inline int add_types(PyObject *module, const TypeToAdd *types, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         PyObject *type = PyType_FromSpec(types[i].spec);
-        if (type == NULL || (types[i].name != NULL && set(target, types[i].name, type) < 0)) {
+        if (type == NULL || PyObject_SetAttrString(module, types[i].name, type) < 0) {
             Py_XDECREF(type);
             return -1;
         }
@@ -71,7 +70,7 @@ static void object_free(PyObject *self)
 }
 
 /* __new__() of a type whose objects are created elsewhere. */
-static PyObject *object_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
+static inline PyObject *object_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
 {
     return PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
 }

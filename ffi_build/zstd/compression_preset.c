@@ -11,13 +11,6 @@
 #include "presets.c"
 #include "short_calls.c"
 
-/* How many bytes the frames of a stream have consumed, consumed up to the last flush, and produced. */
-typedef struct {
-    uint64_t ingested;
-    uint64_t flushed;
-    uint64_t produced;
-} Progress;
-
 typedef struct {
     PyObject_HEAD
     void *context; /* a ZSTD_CCtx * */
@@ -25,8 +18,6 @@ typedef struct {
     int is_plain; /* neither a dictionary nor threads: contexts are made here, and shared with other calls */
     int count;
     Parameter parameters[PARAMETERS_MAX];
-    uint64_t streams; /* how many there were (streams/feed.c) */
-    Progress latest;  /* of the last one */
 } CompressionPreset;
 
 static PyTypeObject *compression_preset_type;
@@ -130,25 +121,13 @@ done:
     return result;
 }
 
-/* Return a context's address, for Python code that gives it back or frees it. */
-static PyObject *compression_take(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    Kept *kept = kept_here();
-    if (kept == NULL)
-        return PyErr_NoMemory();
-    ZSTD_CCtx *cctx = preset_take_cctx((CompressionPreset *)self, kept);
-    return cctx == NULL ? NULL : PyLong_FromVoidPtr(cctx);
-}
+static PyMethodDef compression_preset_methods[] = {
+    {"compress", AS_METHOD(preset_compress), FASTCALL,
+     "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressor_compress},
+    {"_set_up", compression_set_up, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
-/* Take back a context, given by its address. */
-static PyObject *compression_give(PyObject *self, PyObject *address)
-{
-    ZSTD_CCtx *cctx = PyLong_AsVoidPtr(address);
-    if (cctx == NULL)
-        return NULL;
-    if (ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only)))
-        ZSTD_freeCCtx(cctx);
-    else
-        preset_give_cctx((CompressionPreset *)self, cctx);
-    Py_RETURN_NONE;
-}
+DECLARE_TYPE(compression_preset, "cpkg._native.zstd.compiled._CompressionPreset", CompressionPreset,
+             Py_TPFLAGS_BASETYPE, {Py_tp_doc, "Settings for any number of frames; for the class in zstd/presets.py."},
+             {Py_tp_dealloc, compression_preset_dealloc}, {Py_tp_methods, compression_preset_methods})

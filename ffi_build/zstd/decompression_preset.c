@@ -160,20 +160,14 @@ static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size
     return preset_unpack(preset, data, frame, (size_t)frame->content);
 }
 
-static PyObject *decompression_take(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    void *dctx = place_take(&((DecompressionPreset *)self)->context);
-    return dctx == NULL ? new_ref(Py_None) : PyLong_FromVoidPtr(dctx);
-}
+static PyMethodDef decompression_preset_methods[] = {
+    {"decompress", AS_METHOD(preset_decompress), FASTCALL,
+     "decompress($self, /, data, max_output_size=0, read_across_frames=False, allow_extra_data=True)\n--\n\n" DROPIN_ZstdDecompressor_decompress},
+    {"_set_up", decompression_set_up, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
 
-static PyObject *decompression_give(PyObject *self, PyObject *address)
-{
-    ZSTD_DCtx *dctx = PyLong_AsVoidPtr(address);
-    if (dctx == NULL)
-        return NULL;
-    if (ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only)))
-        ZSTD_freeDCtx(dctx);
-    else
-        settle_dctx(&((DecompressionPreset *)self)->context, 0, dctx);
-    Py_RETURN_NONE;
-}
+DECLARE_TYPE(decompression_preset, "cpkg._native.zstd.compiled._DecompressionPreset", DecompressionPreset,
+             Py_TPFLAGS_BASETYPE,
+             {Py_tp_doc, "Limits and a dictionary for any number of frames; for the class in zstd/presets.py."},
+             {Py_tp_dealloc, decompression_preset_dealloc}, {Py_tp_methods, decompression_preset_methods})

@@ -7,7 +7,6 @@
 #include "compression_preset.c"
 #include "contexts.c"
 #include "decompression_preset.c"
-#include "dropin/methods.c"
 #include "oneshot.c"
 #include "streams/compressor.c"
 #include "streams/decompressor.c"
@@ -61,9 +60,7 @@ static int add_builtins(PyObject *module)
     served = true;
     int result = PyModule_AddFunctions(module, builtins);
     if (result == 0)
-        result = add_types(module, PyObject_SetAttrString, builtin_types, COUNT_OF(builtin_types));
-    if (result == 0)
-        result = add_stream_types(module);
+        result = add_types(module, builtin_types, COUNT_OF(builtin_types));
     if (result == 0) {
         PyObject *calls = PyCapsule_New((void *)&calls_for_job, ZSTD_CALLS_NAME, NULL);
         result = calls == NULL ? -1 : PyObject_SetAttrString(module, "_job_calls", calls);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Presets: settings for any number of frames, and a place for a context that has them (contexts.c). The Python half is
- * in cpkg/_native/zstd/presets.py, whose classes derive from these types: it sets them up, makes contexts with
- * dictionaries or worker threads, and gets every call that is out of the ordinary, as it came.
+ * in cpkg/_native/zstd/presets.py, whose classes derive from these types. Its docstring describes the calls between the
+ * two halves.
  */
 #pragma once
 
 #include "../common/compat.c"
 
-/* Have the Python half make a context; return it, or NULL with an exception set. */
+/* Have the Python half create a context, which is C's; return it, or NULL with an exception set. */
 static void *new_context(PyObject *preset)
 {
     PyObject *address = PyObject_CallMethod(preset, "_new_context", NULL);
@@ -18,23 +18,24 @@ static void *new_context(PyObject *preset)
 }
 
 /*
- * Ask a preset's Python half for a context: the object that owns it, and its address. Returns NULL with an exception
- * set if that fails.
+ * Borrow a context from the Python half, which keeps those that C must not: the object that owns it, its address, and
+ * the process that it works in alone (0: in any). Returns NULL with an exception set if that fails.
  */
-static void *preset_borrow(PyObject *preset, PyObject **lent)
+static void *preset_borrow(PyObject *preset, PyObject **lent, long *process)
 {
-    PyObject *pair = PyObject_CallMethod(preset, "_lend", NULL);
+    PyObject *loan = PyObject_CallMethod(preset, "_lend", NULL);
+    PyObject *owner, *address;
     void *context = NULL;
-    if (pair != NULL && PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2) {
-        context = PyLong_AsVoidPtr(PyTuple_GET_ITEM(pair, 1));
+    if (loan != NULL && PyArg_ParseTuple(loan, "OOl:_lend", &owner, &address, process)) {
+        context = PyLong_AsVoidPtr(address);
         if (context != NULL)
-            *lent = new_ref(PyTuple_GET_ITEM(pair, 0));
+            *lent = new_ref(owner);
     }
-    Py_XDECREF(pair);
+    Py_XDECREF(loan);
     return context;
 }
 
-/* Give a lent context back, and drop the owner; errors are written to standard error, as nobody waits for them. */
+/* Return a borrowed context, and drop its owner; errors are written to standard error, as nobody waits for them. */
 static void preset_return(PyObject *preset, PyObject **lent, int has_failed)
 {
     PyObject *type, *value, *traceback;

@@ -26,7 +26,7 @@ RELEASES_GIL = False
 HAS_ARCHIVES = False
 """Whether archives have a side in C there, on Linux."""
 LIBRARY_VERSION = None
-compressing_queue = decompressing_queue = _job_calls = _stream_types = None
+compressing_queue = decompressing_queue = _job_calls = None
 """What C has of a backend (`cpkg/_backend_protocols.py`)."""
 
 zstd_version_info = (1, 5, 7)

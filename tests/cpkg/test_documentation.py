@@ -121,25 +121,6 @@ def test_backends_of_zstd_have_one_text(zstd: ModuleType) -> None:
     same(zstd, ZSTD, importlib.import_module("purepy.zstd"))
 
 
-@pytest.mark.parametrize("name", ["compression_objects", "decompression_objects", "readers", "writers"])
-def test_types_of_the_drop_in_have_one_text(name: str) -> None:
-    module = importlib.import_module("cpkg.zstandard")
-    twins = [
-        twin for twin in vars(importlib.import_module(f"cpkg.zstandard.{name}")).values() if isinstance(twin, type)
-    ]
-    compared = 0
-    for twin in twins:
-        if twin.__module__ != f"cpkg.zstandard.{name}":
-            continue
-        ours = getattr(module, twin.__name__)
-        assert words(ours) == words(twin)
-        for key, member in members(ours):
-            if not REFUSED.match(inspect.getdoc(member) or ""):
-                assert words(member) == words(getattr(twin, key)), (twin.__name__, key)
-                compared += 1
-    assert compared
-
-
 @pytest.mark.parametrize(("name", "options"), [("packb", PACKING), ("unpackb", UNPACKING)])
 def test_options_have_their_declared_types(msgpack: ModuleType, name: str, options: Any) -> None:
     text = inspect.getdoc(getattr(msgpack, name)) or ""

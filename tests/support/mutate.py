@@ -40,7 +40,7 @@ SUBJECTS = {
     r"cpkg/(archive/|_native/archive)|purepy/tar/|ffi_build/archive/": (BOTH, "tests/archive"),
     r"cpkg/records/": (BOTH, "tests/records"),
     r"cpkg/typed/|ffi_build/msgpack/typed/": (BOTH, "tests/typed"),
-    r"cpkg/zstandard/|ffi_build/zstd/dropin/": (BOTH, "tests/zstandard"),
+    r"cpkg/zstandard/": (BOTH, "tests/zstandard"),
     r"cpkg/cli/(?!zstd/help)": ("tests/cli", "tests/archive/test_command.py", "tests/records/test_commands.py"),
     r"cpkg/integrations/blake2signer": ("tests/integrations",),
     r"(cpkg/_native|purepy|ffi_build)/msgpack/(?!.*\bpypy/.*c$)": (BOTH, "tests/msgpack", "tests/upstream/msgpack"),

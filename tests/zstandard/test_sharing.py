@@ -149,3 +149,20 @@ def test_iterators_of_a_chunker_are_used_up_first(zstandard: SimpleNamespace) ->
     for call in (lambda: chunker.compress(b"x"), chunker.flush, chunker.finish):
         with pytest.raises(zstandard.ZstdError, match="after compression finished"):
             call()
+
+
+def test_threads_read_whole_records(zstandard: SimpleNamespace) -> None:
+    """Threads that read records of different sizes from one reader get each in one piece."""
+    count = 300 if zstandard.codec.BACKEND == "pure" else 6000
+    content = b"".join(number.to_bytes(4, "big") for number in range(count))
+    reader = zstandard.ZstdDecompressor().stream_reader(zstandard.compress(content))
+    found: list[int] = []
+
+    def read(records: int) -> None:
+        while piece := reader.read(4 * records):
+            numbers = [int.from_bytes(piece[at : at + 4], "big") for at in range(0, len(piece), 4)]
+            assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+            found.extend(numbers)
+
+    assert run_threads(*[lambda records=records: read(records) for records in (1, 2, 3, 3)]) == []
+    assert sorted(found) == list(range(count))

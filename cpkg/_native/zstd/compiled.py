@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 BACKEND = "native"
 HAS_ARCHIVES = True
 _job_calls: Any = None
-_stream_types: Any = None
 _HAS_BUILTINS = sys.implementation.name == "cpython"
 if _HAS_BUILTINS:
     _module = imported("cpkg._native._zstd_ffi")

@@ -44,6 +44,6 @@ def _make_library() -> Library:
 
 BACKEND = "dlopen"
 HAS_ARCHIVES = False
-compressing_queue = decompressing_queue = _job_calls = _stream_types = None
+compressing_queue = decompressing_queue = _job_calls = None
 _lib = _open()
 __getattr__ = Names(__name__, ffi, _lib, _make_library).get

@@ -84,7 +84,7 @@ _std = _found()
 
 BACKEND = "stdlib"
 IS_WRAPPED, RELEASES_GIL, HAS_ARCHIVES = False, True, False
-compressing_queue = decompressing_queue = _job_calls = _stream_types = None
+compressing_queue = decompressing_queue = _job_calls = None
 zstd_version = _std.zstd_version
 zstd_version_info = tuple(map(int, zstd_version.split(".")))  # type: ignore[assignment]
 LIBRARY_VERSION = f"libzstd {zstd_version}"

@@ -53,27 +53,3 @@ static inline int take_only_argument(const char *function, const char *name, int
     }
     return take_arguments(function, &name, 1, is_required, args, nargs, kwnames, value);
 }
-
-/* Read an int that may be left out; return 0, or -1 with an exception set. */
-static int take_ssize(PyObject *argument, Py_ssize_t *value)
-{
-    if (argument != NULL) {
-        *value = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
-        return *value == -1 && PyErr_Occurred() ? -1 : 0;
-    }
-    return 0;
-}
-
-/* Read sizes, that begin at `args`, and truths, that follow them; return 0, or -1 with an exception set. */
-static int take_numbers(PyObject *const *args, Py_ssize_t *sizes, int n_sizes, int *truths, int n_truths)
-{
-    for (int i = 0; i < n_sizes; i++)
-        if (take_ssize(args[i], &sizes[i]) < 0)
-            return -1;
-    for (int i = 0; i < n_truths; i++) {
-        truths[i] = PyObject_IsTrue(args[n_sizes + i]);
-        if (truths[i] < 0)
-            return -1;
-    }
-    return 0;
-}

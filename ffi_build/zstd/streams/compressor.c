@@ -1,31 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZstdCompressor of cpkg.zstd: a Feed that goes from frame to frame, and after an error on to a new one.
- * cpkg/_native/zstd/compressor.py is the same in Python, for where there is no C.
+ * ZstdCompressor of cpkg.zstd, and the core of the streams that compress of cpkg.zstandard: frames, one after the other,
+ * with a context of a preset. After an error a new frame begins. cpkg/_native/zstd/compressor.py is the same in Python,
+ * for where there is no C.
  */
 #pragma once
 
+#include <unistd.h>
+
 #include <zstd.h>
 
+#include "../compression_preset.c"
 #include "calls.c"
-#include "feed.c"
-#include "object.c"
+#include "chunks.c"
+#include "raising.c"
 #include "turn.c"
 
 typedef struct {
     PyObject_HEAD
     Turn turn;
-    Feed feed;
-    int last_mode;
+    CompressionPreset *preset;
+    ZSTD_CCtx *cctx; /* NULL before it is needed, and once it was given back */
+    PyObject *lent;  /* the owner of a context that Python has lent */
+    long process;    /* the one that this context works in alone; 0: in any */
+    int last_mode;   /* ZSTD_e_end: no frame has begun */
+    int is_pledged;
+    unsigned long long left; /* of the pledged size */
 } Compressor;
 
-static int compressor_clear(PyObject *self)
+/* Take a context of the preset; return 0, or -1 with an exception set. */
+static int compressor_take(Compressor *compressor)
 {
-    feed_clear(&((Compressor *)self)->feed);
+    CompressionPreset *preset = compressor->preset;
+    compressor->process = 0;
+    if (preset->is_ready) {
+        Kept *kept = kept_here();
+        compressor->cctx = kept != NULL ? preset_take_cctx(preset, kept) : (void *)PyErr_NoMemory();
+    }
+    else {
+        compressor->cctx = preset_borrow((PyObject *)preset, &compressor->lent, &compressor->process);
+    }
+    return compressor->cctx == NULL ? -1 : 0;
+}
+
+/* Give the context back, if there is one; an exception that is set stays. */
+static void compressor_give_back(Compressor *compressor, int has_failed)
+{
+    ZSTD_CCtx *cctx = compressor->cctx;
+    compressor->cctx = NULL;
+    if (compressor->lent != NULL)
+        preset_return((PyObject *)compressor->preset, &compressor->lent, has_failed);
+    else if (cctx != NULL && (has_failed || ZSTD_isError(ZSTD_CCtx_reset(cctx, ZSTD_reset_session_only))))
+        ZSTD_freeCCtx(cctx);
+    else if (cctx != NULL)
+        preset_give_cctx(compressor->preset, cctx);
+}
+
+/* Begin with a preset; return 0, or -1 with an exception set. */
+static int compressor_open(Compressor *compressor, PyObject *preset)
+{
+    SET_SHOWN(compressor->last_mode, ZSTD_e_end);
+    compressor->preset = (CompressionPreset *)new_ref(preset);
+    return compressor_take(compressor);
+}
+
+static int compressor_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Compressor *compressor = (Compressor *)self;
+    VISIT_TYPE(self);
+    Py_VISIT(compressor->preset);
+    Py_VISIT(compressor->lent);
     return 0;
 }
 
-OBJECT_WITH_TURN(compressor, Compressor, feed)
+static int compressor_clear(PyObject *self)
+{
+    Compressor *compressor = (Compressor *)self;
+    if (compressor->lent != NULL) {
+        compressor->cctx = NULL; /* its owner frees it */
+        Py_CLEAR(compressor->lent);
+    }
+    compressor_give_back(compressor, 0);
+    Py_CLEAR(compressor->preset);
+    return 0;
+}
+
+COLLECTED_DEALLOC(compressor, turn_free(&((Compressor *)self)->turn))
 
 /* Return the settings of a level that needs nothing of Python, or NULL, without an exception for all others. */
 static PyObject *plain_settings(PyObject *level)
@@ -58,14 +118,13 @@ static int compressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     Compressor *compressor = (Compressor *)self;
     PyObject *level = Py_None, *options = Py_None, *dictionary = Py_None, *preset = NULL;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OOO:ZstdCompressor", names, &level, &options, &dictionary) ||
-        check_first_init(self, compressor->feed.preset) < 0)
+        check_first_init(self, compressor->preset) < 0)
         return -1;
     if (options == Py_None && dictionary == Py_None && (level == Py_None || PyLong_CheckExact(level)))
         preset = plain_settings(level);
     if (preset == NULL && !PyErr_Occurred())
         preset = call_presets("compression_of", "OOO", level, options, dictionary);
-    SET_SHOWN(compressor->last_mode, ZSTD_e_end);
-    int result = preset == NULL ? -1 : feed_open(&compressor->feed, (CompressionPreset *)preset, NULL);
+    int result = preset == NULL ? -1 : compressor_open(compressor, preset);
     Py_XDECREF(preset);
     return result;
 }
@@ -74,41 +133,70 @@ static int compressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
 static PyObject *compressor_over(PyObject *type, PyObject *preset)
 {
     Compressor *compressor = object_new((PyTypeObject *)type);
-    if (compressor == NULL)
-        return NULL;
-    SET_SHOWN(compressor->last_mode, ZSTD_e_end);
-    if (feed_open(&compressor->feed, (CompressionPreset *)preset, NULL) < 0)
+    if (compressor != NULL && compressor_open(compressor, preset) < 0)
         Py_CLEAR(compressor);
     return (PyObject *)compressor;
+}
+
+/* Refuse to go on in a forked child, which has none of the threads that compress; return 0, or -1 with an exception. */
+static int compressor_check_process(const Compressor *compressor)
+{
+    if (compressor->cctx == NULL || compressor->process == 0 || compressor->process == (long)getpid())
+        return 0;
+    PyErr_SetString(PyExc_RuntimeError,
+                    "a compressor with nb_workers cannot be used in a forked child: make a new one");
+    return -1;
 }
 
 /* Begin a turn, with a context; return 0, or -1 with an exception set. */
 static int compressor_enter(PyObject *self)
 {
     Compressor *compressor = (Compressor *)self;
-    Feed *feed = &compressor->feed;
     if (turn_enter(self, &compressor->turn) < 0)
         return -1;
-    if (feed->preset == NULL)
+    if (compressor->preset == NULL)
         PyErr_Format(PyExc_RuntimeError, "%s is not initialized", Py_TYPE(self)->tp_name);
-    else if (feed_check_process(feed) == 0 && (feed->cctx != NULL || feed_take(feed) == 0))
+    else if (compressor_check_process(compressor) == 0 &&
+             (compressor->cctx != NULL || compressor_take(compressor) == 0))
         return 0;
     turn_leave(self, &compressor->turn);
     return -1;
 }
 
+/* Look at the pledged size before data is taken; return 0, or -1 with an exception set. */
+static int compressor_check_pledge(Compressor *compressor, size_t size, int mode)
+{
+    unsigned long long left = compressor->left;
+    if (mode == ZSTD_e_end && compressor->last_mode == ZSTD_e_end)
+        return 0; /* a frame in one call has the size of its data */
+    if (size > left || (size < left && mode == ZSTD_e_end)) {
+        PyObject *difference = PyLong_FromUnsignedLongLong(size > left ? size - left : left - size);
+        PyObject *more = size > left ? Py_True : Py_False;
+        raise_made(difference == NULL ? NULL : call_presets("pledge_error", "NO", difference, more));
+        return -1;
+    }
+    compressor->left -= size;
+    return 0;
+}
+
+/* Compress an input in turn, as `mode` (a ZSTD_EndDirective) says; return bytes, or NULL with an exception set. */
 static PyObject *compressor_run(PyObject *self, const Input *data, int mode)
 {
     Compressor *compressor = (Compressor *)self;
-    Feed *feed = &compressor->feed;
     PyObject *output = NULL;
+    size_t result = 0;
     if (compressor_enter(self) < 0)
         return NULL;
-    if (!feed->is_pledged || feed_check_pledge(feed, data->size, mode) == 0) {
-        output = feed_convert(feed, data, mode);
-        SET_SHOWN(compressor->last_mode, output != NULL ? mode : ZSTD_e_end);
-        if (output == NULL)
-            feed_renew(feed);
+    if (!compressor->is_pledged || compressor_check_pledge(compressor, data->size, mode) == 0) {
+        output = compress_chunk(compressor->cctx, data, mode, &result);
+        if (output == NULL) {
+            if (ZSTD_isError(result))
+                raise_made(call_presets("compression_error", "(K)", (unsigned long long)result));
+            compressor_give_back(compressor, 1);
+            mode = ZSTD_e_end;
+        }
+        compressor->is_pledged &= mode != ZSTD_e_end;
+        SET_SHOWN(compressor->last_mode, mode);
     }
     turn_leave(self, &compressor->turn);
     return output;
@@ -159,32 +247,38 @@ static PyObject *compressor_flush(PyObject *self, PyObject *const *args, Py_ssiz
     return mode < 0 ? NULL : compressor_run(self, &nothing, mode);
 }
 
+/* Read a size that is promised; return 0, or -1 with an exception set. */
+static int take_pledge(PyObject *size, unsigned long long *left)
+{
+    PyObject *number = PyNumber_Index(size);
+    if (number == NULL)
+        return -1;
+    *left = PyLong_AsUnsignedLongLong(number); /* the largest number for an error, which no size is */
+    Py_DECREF(number);
+    if (*left < ZSTD_CONTENTSIZE_ERROR)
+        return 0;
+    PyErr_Format(PyExc_ValueError, "size argument should be a positive int less than %llu", ZSTD_CONTENTSIZE_ERROR);
+    return -1;
+}
+
 static PyObject *compressor_pledge(PyObject *self, PyObject *size)
 {
-    Feed pledge = {.is_pledged = 0};
-    if (size != Py_None) {
-        PyObject *number = PyNumber_Index(size);
-        int result = number == NULL ? -1 : feed_take_pledge(&pledge, number);
-        Py_XDECREF(number);
-        if (result < 0 || !pledge.is_pledged)
-            return result < 0 ? NULL : raise_pledge_range();
-    }
-    if (compressor_enter(self) < 0)
-        return NULL;
     Compressor *compressor = (Compressor *)self;
-    PyObject *done = Py_None;
+    unsigned long long left = ZSTD_CONTENTSIZE_UNKNOWN;
+    if ((size != Py_None && take_pledge(size, &left) < 0) || compressor_enter(self) < 0)
+        return NULL;
+    PyObject *done = NULL;
     if (compressor->last_mode != ZSTD_e_end) {
         PyErr_SetString(PyExc_ValueError,
                         "set_pledged_input_size() method must be called when last_mode == FLUSH_FRAME");
-        done = NULL;
     }
     else {
-        compressor->feed.is_pledged = pledge.is_pledged;
-        compressor->feed.left = pledge.left;
-        ZSTD_CCtx_setPledgedSrcSize(compressor->feed.cctx, pledge.is_pledged ? pledge.left : ZSTD_CONTENTSIZE_UNKNOWN);
+        compressor->is_pledged = size != Py_None;
+        compressor->left = left;
+        ZSTD_CCtx_setPledgedSrcSize(compressor->cctx, left);
+        done = new_ref(Py_None);
     }
     turn_leave(self, &compressor->turn);
-    Py_XINCREF(done);
     return done;
 }
 
@@ -192,7 +286,7 @@ static PyObject *compressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unus
 {
     if (compressor_enter(self) < 0)
         return NULL;
-    size_t size = ZSTD_sizeof_CCtx(((Compressor *)self)->feed.cctx);
+    size_t size = ZSTD_sizeof_CCtx(((Compressor *)self)->cctx);
     turn_leave(self, &((Compressor *)self)->turn);
     return PyLong_FromSize_t(size);
 }
@@ -204,7 +298,7 @@ static PyObject *compressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
     if (compressor->turn.owner != PyThread_get_thread_ident()) {
         if (turn_enter(self, &compressor->turn) < 0)
             return NULL;
-        feed_release(&compressor->feed);
+        compressor_give_back(compressor, 0);
         turn_leave(self, &compressor->turn);
     }
     Py_RETURN_NONE;

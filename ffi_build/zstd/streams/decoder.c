@@ -10,7 +10,6 @@
 
 #include "../decompression_preset.c"
 #include "chunks.c"
-#include "feed.c"
 #include "raising.c"
 #include "turn.c"
 
@@ -42,25 +41,24 @@ static int decoder_open(Decoder *decoder, DecompressionPreset *preset)
     SET_SHOWN(decoder->at_start, 1);
     decoder->is_drained = decoder->has_magic = 1;
     decoder->window_max = preset->window_max;
-    if (!preset->is_ready) {
-        PyObject *limits = PyObject_CallMethod((PyObject *)preset, "_frame_limits", NULL);
-        unsigned long long window_max = 0;
-        int is_read = limits != NULL && PyArg_ParseTuple(limits, "Kp:_frame_limits", &window_max, &decoder->has_magic);
-        Py_XDECREF(limits);
-        if (!is_read)
-            return -1;
-        decoder->window_max = window_max;
-    }
     decoder->preset = (DecompressionPreset *)new_ref((PyObject *)preset);
-    return 0;
+    if (preset->is_ready)
+        return 0;
+    PyObject *limits = PyObject_GetAttrString((PyObject *)preset, "frame_limits");
+    unsigned long long window_max = 0;
+    int is_read = limits != NULL && PyArg_ParseTuple(limits, "Kp:frame_limits", &window_max, &decoder->has_magic);
+    Py_XDECREF(limits);
+    decoder->window_max = window_max;
+    return is_read ? 0 : -1;
 }
 
 /* Take a context; return 0, or -1 with an exception set. */
 static int decoder_take(Decoder *decoder)
 {
     DecompressionPreset *preset = decoder->preset;
+    long process;
     if (!preset->is_ready) {
-        decoder->dctx = preset_borrow((PyObject *)preset, &decoder->lent);
+        decoder->dctx = preset_borrow((PyObject *)preset, &decoder->lent, &process);
     }
     else {
         decoder->dctx = place_take(&preset->context);
@@ -149,7 +147,8 @@ static void decoder_look(Decoder *decoder, const ZSTD_inBuffer *in)
 static int decoder_begin(Decoder *decoder, Step *step, const ZSTD_inBuffer *in)
 {
     if (decoder->has_failed) {
-        raise_zstd_error("an earlier call failed inside of a frame: begin again where that begins");
+        raise_from("purepy.base.errors", "ZstdError",
+                   PyUnicode_FromString("an earlier call failed inside of a frame: begin again where that begins"));
         return -1;
     }
     if (decoder->dctx == NULL && decoder_take(decoder) < 0)
@@ -181,15 +180,8 @@ static int decoder_end(Decoder *decoder, ZSTD_inBuffer *in, const Step *step, si
     }
     *in = step->in;
     SET_SHOWN(decoder->at_start, left == 0);
-    if (left == 0 && decoder->lent != NULL) {
-        PyObject *done =
-            PyObject_CallMethod((PyObject *)decoder->preset, "_after_frame", "O", decoder->lent); /* prefixes */
-        if (done == NULL) {
-            decoder->has_failed = 1;
-            return -1;
-        }
-        Py_DECREF(done);
-    }
+    if (left == 0 && decoder->lent != NULL)
+        decoder_release(decoder); /* a prefix serves one frame: the next one borrows again */
     return 0;
 }
 
@@ -241,18 +233,10 @@ static Py_ssize_t decoder_step_into(Decoder *decoder, ZSTD_inBuffer *in, char *m
     return decoder_end(decoder, in, &step, left, size, offset) < 0 ? -1 : (Py_ssize_t)size;
 }
 
-/* Raise the error of input that ends inside a frame, after so many bytes. Returns NULL. */
-static PyObject *raise_truncated(unsigned long long taken)
+/* Return the size of the context in bytes, or NULL with an exception set. */
+static PyObject *decoder_memory_size(Decoder *decoder)
 {
-    return raise_made(call_presets("truncated_error", "(K)", taken));
-}
-
-/* Return the size of the context in bytes; if there is none now, of the one that the preset has, or None. */
-static PyObject *decoder_memory_size(const Decoder *decoder)
-{
-    if (decoder->dctx != NULL)
-        return PyLong_FromSize_t(ZSTD_sizeof_DCtx(decoder->dctx));
-    if (!decoder->preset->is_ready)
-        Py_RETURN_NONE;
-    return PyObject_CallMethod((PyObject *)decoder->preset, "_memory_size", NULL);
+    if (decoder->dctx == NULL && decoder_take(decoder) < 0)
+        return NULL;
+    return PyLong_FromSize_t(ZSTD_sizeof_DCtx(decoder->dctx));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZstdDecompressor of cpkg.zstd: a Decoder, and the data that it was given and has not used.
+ * ZstdDecompressor of cpkg.zstd, and the core of the streams that decompress of cpkg.zstandard: a Decoder, and the data
+ * that it was given and has not used.
  * cpkg/_native/zstd/decompressor.py is the same in Python, for where there is no C.
  */
 #pragma once
@@ -10,7 +11,6 @@
 #include "calls.c"
 #include "compressor.c"
 #include "decoder.c"
-#include "object.c"
 #include "turn.c"
 
 typedef struct {
@@ -34,7 +34,13 @@ static int decompressor_clear(PyObject *self)
     return 0;
 }
 
-OBJECT_WITH_TURN(decompressor, Decompressor, decoder)
+static int decompressor_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    VISIT_TYPE(self);
+    return decoder_traverse(&((Decompressor *)self)->decoder, visit, arg);
+}
+
+COLLECTED_DEALLOC(decompressor, turn_free(&((Decompressor *)self)->turn))
 
 /* Forget all data. */
 static void decompressor_forget(Decompressor *decompressor)

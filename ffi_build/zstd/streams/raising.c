@@ -18,11 +18,6 @@ static PyObject *raise_from(const char *module, const char *type_name, PyObject 
     return NULL;
 }
 
-static PyObject *raise_zstd_error(const char *text)
-{
-    return raise_from("purepy.base.errors", "ZstdError", PyUnicode_FromString(text));
-}
-
 /* Raise an exception object and release it; if it could not be created, that error stays set. Returns NULL. */
 static PyObject *raise_made(PyObject *exception)
 {
@@ -63,33 +58,4 @@ static int is_zstd_error(void)
     Py_XDECREF(module);
     PyErr_Restore(type, value, traceback); /* in the place of what may have come meanwhile */
     return result;
-}
-
-/* Return the exception that is set, as an object, and leave it set; NULL if that fails. */
-static PyObject *current_exception(void)
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *result = value;
-    Py_XINCREF(result);
-    PyErr_Restore(type, value, traceback);
-    return result;
-}
-
-/* Return `format` filled in by `convert` (PyObject_Str or PyObject_Repr) of the exception that is set, which stays. */
-static PyObject *failure_text(const char *format, PyObject *(*convert)(PyObject *))
-{
-    PyObject *type, *value, *traceback;
-    PyErr_Fetch(&type, &value, &traceback);
-    PyErr_NormalizeException(&type, &value, &traceback);
-    PyObject *shown = value == NULL ? NULL : convert(value);
-    PyObject *text = shown == NULL ? NULL : PyUnicode_FromFormat(format, shown);
-    Py_XDECREF(shown);
-    if (text == NULL) {
-        PyErr_Clear();
-        text = PyUnicode_FromString("an earlier call failed");
-    }
-    PyErr_Restore(type, value, traceback);
-    return text;
 }

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After any exception an object of cpkg.zstandard continues exactly, or is broken and raises an error about it."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from purepy.zstd.format.rules import FLUSH_FRAME
+
+CONTENT = b"".join(b"line %d of some content\n" % number for number in range(2000))
+
+
+class Faltering(io.BytesIO):
+    """A file whose every second read() raises OSError, and reads nothing."""
+
+    falters = False
+
+    def read(self, size: Any = -1) -> bytes:
+        self.falters = not self.falters
+        if self.falters:
+            raise OSError("not now")
+        return super().read(size)
+
+
+class Interrupted:
+    """A stream of a backend in one of whose calls a signal handler raises, which resets the stream."""
+
+    def __init__(self, stream: Any, call: int = 2) -> None:
+        self._stream = stream
+        self._calls = -call
+        self._is_reset = False
+
+    def __getattr__(self, name: str) -> Any:
+        if self._is_reset and name in ("last_mode", "_at_start", "needs_input"):
+            return FLUSH_FRAME if name == "last_mode" else True
+        return getattr(self._stream, name)
+
+    def _call(self, function: Any, *args: Any) -> Any:
+        self._calls += 1
+        if self._calls == 0:
+            self._is_reset = True
+            raise KeyboardInterrupt
+        return function(*args)
+
+    def compress(self, *args: Any) -> Any:
+        return self._call(self._stream.compress, *args)
+
+    def decompress(self, *args: Any) -> Any:
+        return self._call(self._stream.decompress, *args)
+
+
+def read_on(reader: Any, size: int) -> bytes:
+    """Return all content, by reads of which some raise OSError."""
+    pieces = []
+    while True:
+        try:
+            piece = reader.read(size)
+        except OSError:
+            continue
+        if not piece:
+            return b"".join(pieces)
+        pieces.append(piece)
+
+
+@pytest.mark.parametrize("size", [7, 100, 9000, 10**6])
+def test_a_source_that_raises(zstandard: SimpleNamespace, size: int) -> None:
+    """What was read before is kept; nothing is taken for the end."""
+    frame = zstandard.compress(CONTENT)
+    reader = zstandard.ZstdDecompressor().stream_reader(Faltering(frame), read_size=50)
+    assert read_on(reader, size) == CONTENT
+    assert reader.tell() == len(CONTENT)
+    packer = zstandard.ZstdCompressor().stream_reader(Faltering(CONTENT), read_size=5000)
+    assert zstandard.ZstdDecompressor().decompressobj().decompress(read_on(packer, size)) == CONTENT
+
+
+def test_readall_keeps_what_it_has(zstandard: SimpleNamespace) -> None:
+    """A readall() that fails leaves what it has read for other reads."""
+    frame = zstandard.compress(CONTENT)
+    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(frame + b"this is no frame"))
+    for _ in range(2):
+        with pytest.raises(zstandard.ZstdError, match="Unknown frame descriptor"):
+            reader.readall()
+    assert reader.read(len(CONTENT)) == CONTENT
+    with pytest.raises(zstandard.ZstdError, match="Unknown frame descriptor"):
+        reader.read(1)
+
+
+def halves(zstandard: SimpleNamespace) -> tuple[bytes, bytes]:
+    """Return a frame that has the content twice, cut between the two."""
+    packer = zstandard.ZstdCompressor().compressobj()
+    first = packer.compress(CONTENT) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
+    return first, packer.compress(CONTENT) + packer.flush()
+
+
+def test_an_interrupted_reader(zstandard: SimpleNamespace) -> None:
+    """A reader whose stream was reset raises an error from then on, and gives what it had read ahead."""
+    first, second = halves(zstandard)
+    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(first + second), read_size=len(first))
+    reader._stream = Interrupted(reader._stream)
+    assert reader.read(10) == CONTENT[:10]
+    with pytest.raises(KeyboardInterrupt):
+        reader.read(2 * len(CONTENT))
+    assert reader.read(20) == CONTENT[10:30]
+    with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
+        reader.readall()
+
+
+def test_an_interrupted_decompressobj(zstandard: SimpleNamespace) -> None:
+    """A decompressobj whose stream was reset inside a frame takes nothing more."""
+    first, second = halves(zstandard)
+    unpacker = zstandard.ZstdDecompressor().decompressobj()
+    unpacker._stream = Interrupted(unpacker._stream)
+    assert unpacker.decompress(first) == CONTENT
+    with pytest.raises(KeyboardInterrupt):
+        unpacker.decompress(second)
+    with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
+        unpacker.decompress(second)
+
+
+def test_an_interrupted_compressor(zstandard: SimpleNamespace) -> None:
+    """A compressobj and a writer whose stream was reset inside a frame end no frame."""
+    packer = zstandard.ZstdCompressor().compressobj()
+    packer._feed._stream = Interrupted(packer._feed._stream)
+    packer.compress(CONTENT)
+    with pytest.raises(KeyboardInterrupt):
+        packer.compress(CONTENT)
+    with pytest.raises(zstandard.ZstdError, match="given up because of KeyboardInterrupt"):
+        packer.flush()
+    target = io.BytesIO()
+    writer = zstandard.ZstdCompressor().stream_writer(target, closefd=False)
+    writer._feed._stream = Interrupted(writer._feed._stream)
+    writer.write(CONTENT)
+    with pytest.raises(KeyboardInterrupt):
+        writer.write(CONTENT)
+    with pytest.raises(zstandard.ZstdError, match="given up because of KeyboardInterrupt"):
+        writer.write(CONTENT)
+    written = target.tell()
+    writer.close()
+    assert target.tell() == written
+
+
+def test_a_chunker_that_was_interrupted(zstandard: SimpleNamespace) -> None:
+    """A chunker whose iterator has raised refuses other calls."""
+    chunker = zstandard.ZstdCompressor().chunker(chunk_size=100)
+    chunker._feed._stream = Interrupted(chunker._feed._stream)
+    list(chunker.compress(CONTENT))
+    with pytest.raises(KeyboardInterrupt):
+        list(chunker.compress(CONTENT))
+    with pytest.raises(zstandard.ZstdError, match="before consuming output"):
+        chunker.finish()
+
+
+def test_a_compressing_reader_that_was_interrupted(zstandard: SimpleNamespace) -> None:
+    """A reader whose first chunk was lost gives no frame without it."""
+    reader = zstandard.ZstdCompressor().stream_reader(io.BytesIO(CONTENT), read_size=1000)
+    reader._feed._stream = Interrupted(reader._feed._stream, call=1)
+    with pytest.raises(KeyboardInterrupt):
+        reader.read(100)
+    with pytest.raises(zstandard.ZstdError, match="given up because of KeyboardInterrupt"):
+        reader.read(100)
