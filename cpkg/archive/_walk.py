@@ -18,6 +18,7 @@ from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings, chosen
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
+from purepy.base.uninterrupted import call_and_keep, pop_and_call
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import BLOCK_DEVICE, CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
 from purepy.tar.owners import owner_name
@@ -122,13 +123,12 @@ class Walker:
         directory = innermost.number if at == len(self._way) else self.directory()
         if self._opener[0] != directory:
             self._opener = directory, partial(system.open, flags=FILE_FLAGS, dir_fd=directory)
-        # no signal handler runs between opening a file and noting that, nor between forgetting and closing it
-        self._files.extend(map(self._opener[1], (base,)))
+        call_and_keep(self._files, self._opener[1], base)
         return self._files[-1]
 
     def close_file(self) -> None:
         """Close the file that was opened last."""
-        any(map(os.close, map(self._files.pop, (-1,))))
+        pop_and_call(self._files, os.close)
 
     def _go_back(self, depth: int) -> None:
         """Open the directory that is walked again: from the one below it that is open, or else from the root."""

@@ -51,9 +51,9 @@ def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
             d, steps, level = d or 8, 4, level or 3
         try:
             if not codec.IS_WRAPPED:
-                from purepy.zstd.encoder.training import train as train_pure
-
-                content, k, d = train_pure(samples, dict_size, k=k, d=d, dict_id=dict_id, level=level)
+                content = codec.codec._train(samples, dict_size)
+                if dict_id:
+                    content = content[:4] + dict_id.to_bytes(4, "little") + content[8:]
             else:
                 from cpkg._native.zstd.fast_cover import train as train_native
 

@@ -7,10 +7,10 @@ import errno
 import io
 import os
 import stat
-from collections import deque
 from contextlib import suppress
 
 from purepy.base import system
+from purepy.base.uninterrupted import call_and_keep, drop_finalizer, pop_and_call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
 
 
 class _Closed:
-    """A Descriptor that is closed: no finalizer runs for it, out of which an interrupt could not come."""
+    """A Descriptor that is closed, and has no finalizer."""
 
     __slots__ = ("_numbers",)
     _numbers: list[int]
@@ -70,16 +70,15 @@ class Descriptor(_Closed):
     """
     A descriptor that is closed by `close`, or with the last reference: `number`, which `by(*arguments)` returns.
 
-    Without `by` it is a duplicate, for jobs that may outlive the call that gave them. No signal handler runs between
-    opening it and noting that, nor between forgetting and closing it: `map` does both in C. (`iter(pop, None)` is a
-    generator on PyPy, in which a handler may run.)
+    Without `by` it is a duplicate, for jobs that may outlive the call that gave them. No signal handler comes between
+    opening and noting it, nor between forgetting and closing it.
     """
 
     __slots__ = ()
 
     def __init__(self, *arguments: object, by: Callable[..., int] = os.dup) -> None:
         self._numbers: list[int] = []
-        self._numbers.extend(map(by, *zip(arguments)))
+        call_and_keep(self._numbers, by, *arguments)
 
     @property
     def number(self) -> int:
@@ -87,13 +86,13 @@ class Descriptor(_Closed):
 
     def file(self, mode: str, buffering: int) -> File:
         """Return a file by it, which closes it from now on."""
-        return next(map(open, map(list.pop, [self._numbers]), (mode,), (buffering,)))
+        return pop_and_call(self._numbers, open, mode, buffering)
 
     def close(self) -> None:
         """Close it, at the end of its use."""
         with suppress(AttributeError, IndexError):  # it was never opened, or is closed
-            deque(map(os.close, map(list.pop, [self._numbers])), 0)
-        self.__class__ = _Closed  # type: ignore[assignment]
+            pop_and_call(self._numbers, os.close)
+        drop_finalizer(self, _Closed)
 
     def __del__(self) -> None:
         self.close()

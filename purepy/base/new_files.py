@@ -11,6 +11,7 @@ import stat
 
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
+from purepy.base.uninterrupted import drop_finalizer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ _OF_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
 class _Ended:
-    """A NewFile that has appeared or is discarded: it has no finalizer, whose interrupts would be lost."""
+    """A NewFile that has appeared or is discarded, and has no finalizer."""
 
     file: File = None
     _temporary = ""
@@ -75,7 +76,7 @@ class NewFile(_Ended):
         else:
             os.link(self._temporary, self._path)  # unlike rename, fails if the file has come into being
             os.unlink(self._temporary)
-        self.__class__ = _Ended  # type: ignore[assignment]
+        drop_finalizer(self, _Ended)
 
     def _is_removed(self) -> bool:
         """Remove the file; return whether that was possible."""
@@ -93,7 +94,7 @@ class NewFile(_Ended):
                 self.file.close()
         if is_left:  # Windows removes no open file
             self._is_removed()
-        self.__class__ = _Ended  # type: ignore[assignment]
+        drop_finalizer(self, _Ended)
         return True
 
     def __del__(self) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from purepy.base.buffers import as_bytes
 from purepy.base.lazy import Later
 from purepy.zstd.format.backend_methods import BackendMethods
+from purepy.zstd.format.error_codes import native_only
 from purepy.zstd.format.parameters import size_argument
 from purepy.zstd.format.rules import FLUSH_FRAME
 from purepy.zstd.format.zdict import ZstdDict, check_positive
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from purepy.zstd.decoder import frame as _frame
     from purepy.zstd.encoder import compressor as _compressor
     from purepy.zstd.encoder import options as _options
-    from purepy.zstd.encoder import training as _training
     from purepy.zstd.format.parameters import FrameInfo
     from purepy.zstd.format.zdict import DictArgument
     from purepy.zstd.threads.arguments import DecompressionPlan
@@ -30,7 +30,6 @@ else:
     _decompressor = Later("purepy.zstd.decoder.decompressor")
     _frame = Later("purepy.zstd.decoder.frame")
     _options = Later("purepy.zstd.encoder.options")
-    _training = Later("purepy.zstd.encoder.training")
 
 
 class Functions(BackendMethods):
@@ -229,7 +228,7 @@ class Functions(BackendMethods):
             dict_size (int): the most bytes of the dictionary, 256 at least.
 
         Raises TypeError and ValueError for wrong arguments and samples without data, ZstdError for too little to learn
-        from.
+        from, and on the backend pure, which does not train.
         """
         if not isinstance(dict_size, int):
             raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
@@ -240,7 +239,7 @@ class Functions(BackendMethods):
         return ZstdDict(self._train(pieces, dict_size))
 
     def _train(self, pieces: list[bytes], dict_size: int) -> bytes:
-        return _training.train_on(pieces, dict_size)
+        raise native_only("training of dictionaries")
 
     def finalize_dict(self, zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict:
         """
@@ -252,7 +251,8 @@ class Functions(BackendMethods):
             dict_size (int): the most bytes of the dictionary, 256 at least.
             level (int): the level that it is meant for.
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be made of them.
+        Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be built from them, and on
+        the backend pure, which does not train.
         """
         if not isinstance(zstd_dict, ZstdDict):
             raise TypeError("zstd_dict argument should be a ZstdDict object.")
@@ -267,7 +267,7 @@ class Functions(BackendMethods):
         return ZstdDict(self._finalize(zstd_dict.dict_content, pieces, dict_size, level))
 
     def _finalize(self, content: bytes, pieces: list[bytes], dict_size: int, level: int) -> bytes:
-        return _training.finalize(content, pieces, dict_size, level)
+        raise native_only("training of dictionaries")
 
 
 def _name_methods(kind: type[Functions]) -> None:

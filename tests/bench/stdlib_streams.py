@@ -72,34 +72,11 @@ class Owned(Handed, Exclusive):
             return result
 
 
-class Checked(Owned):
-    """Adds what an error and a frame that ends have to know: arguments, offset, content that is left."""
-
-    offset, left, pending = 0, sys.maxsize, b""
-
-    def call(self, data: bytes, max_length: int = -1) -> bytes:
-        if max_length == -1 and type(data) is bytes and data:
-            with self._turn():
-                if not self.pending:
-                    try:
-                        result: bytes = self.library(data)
-                        self.offset += len(data)
-                        self.left -= len(result)
-                        if self.left >= 0:
-                            return result
-                    except BaseException:
-                        self.left = 0
-                        raise
-        raise AssertionError
-
-
-DECODED = "arguments, offset, content left"
 PARTS: dict[str, Callable[[Any], Any]] = {
     "compression.zstd": lambda call: call,
     "a method of Python": lambda call: Handed(call).call,
     "a lock": lambda call: Locked(call).call,
     "our lock, and whose it is": lambda call: Owned(call).call,
-    DECODED: lambda call: Checked(call).call,
 }
 
 
@@ -129,8 +106,7 @@ def streams(direction: str, size: int) -> None:
         call(first)  # with the header
         return lambda: deque(map(call, pieces), 0)
 
-    parts = {name: part for name, part in PARTS.items() if direction == "decompress" or name != DECODED}
-    ways = {name: functools.partial(way, part, getattr(theirs, kind)) for name, part in parts.items()}
+    ways = {name: functools.partial(way, part, getattr(theirs, kind)) for name, part in PARTS.items()}
     ways["cpkg.zstd"] = functools.partial(way, lambda call: call, getattr(zstd, kind))
     show(f"{kind}, {size >> 10} KiB at a time", in_turns(ways), len(pieces))
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from processes import open_terminal
+from zstd_data import check_trains
 
 from cpkg import zstd
 from cpkg.cli.zstd import files
@@ -283,6 +284,7 @@ def test_attributes_are_kept(call: Any, tmp_path: Path) -> None:
 
 
 def test_training(call: Any, tmp_path: Path) -> None:
+    check_trains()
     samples = tmp_path / "samples"
     samples.mkdir()
     for number in range(200):
@@ -327,6 +329,19 @@ def test_a_damaged_dictionary(call: Any, tmp_path: Path, arguments: list[str]) -
         done = call(*arguments, "-D", "bad", name)
         assert (done.returncode, done.stdout) == (11, b"")
         assert done.stderr == b"zstd: error 11 : Dictionary is corrupted \n"
+
+
+def test_what_takes_libzstd(call: Any, environment: dict[str, str], tmp_path: Path) -> None:
+    """On the backend pure training and long matches end with an error that names the others; a patch needs neither."""
+    pure = {**environment, "CPKG_ZSTD_BACKEND": "pure"}
+    (tmp_path / "new").write_bytes(DATA + b"more")
+    for arguments in (["--train", "-B1K", "data", "-o", "made"], ["--long", "data"]):
+        done = call(*arguments, env=pure)
+        assert done.returncode != 0
+        assert b"use the backend native, dlopen or stdlib" in done.stderr
+    assert call("--patch-from=data", "new", "-o", "patch.zst", env=pure).returncode == 0
+    assert call("-d", "--patch-from=data", "patch.zst", "-o", "again", env=pure).returncode == 0
+    assert (tmp_path / "again").read_bytes() == DATA + b"more"
 
 
 def test_it_says_what_has_no_effect(call: Any) -> None:

@@ -29,6 +29,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(here / "support"), str(here), str(here.parent)]
 
 from zstd_data import SAMPLES
+from zstd_data import trained as trained_by
 
 from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.xxh64 import xxh64
@@ -350,7 +351,7 @@ def check_dictionary(rng: random.Random, backends: list[ModuleType], zstd_dict: 
 def run(backends: list[ModuleType], seed: int, *, rounds: int = 1 << 62, seconds: float = float("inf")) -> Counter[str]:
     """Fuzz for some rounds or seconds and count the results; raise Disagreement with the case in its text."""
     rng = random.Random(seed)
-    trained = backends[0].train_dict(SAMPLES, 2000)
+    trained = trained_by(backends[0], SAMPLES, 2000)
     results: Counter[str] = Counter()
     end = time.monotonic() + seconds
     for _ in range(rounds):

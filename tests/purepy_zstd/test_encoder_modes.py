@@ -6,9 +6,10 @@ from __future__ import annotations
 import random
 
 import pytest
+from zstd_data import DICTIONARY, SAMPLES
 from zstd_dissect import Block, dissect
 
-from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, decompress, finalize_dict
+from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, decompress
 
 _random = random.Random(5)
 BLOCK = 128 << 10
@@ -125,11 +126,10 @@ def test_repeated_tables() -> None:
 
 
 def test_tables_of_a_dictionary_are_repeated() -> None:
-    words = [noise(_random.randrange(4, 20)) for _ in range(200)]
-    samples = [b"".join(_random.choices(words, k=40)) for _ in range(50)]
-    zstd_dict = finalize_dict(ZstdDict(b"".join(words), is_raw=True), samples, 4000, 3)
-    frame = compress(samples[0], zstd_dict=zstd_dict)
-    assert decompress(frame, zstd_dict) == samples[0]
+    zstd_dict = ZstdDict(DICTIONARY)
+    data = b"".join(SAMPLES[100:104])
+    frame = compress(data, zstd_dict=zstd_dict)
+    assert decompress(frame, zstd_dict) == data
     taken_apart = dissect(frame)
     assert taken_apart.dict_id == zstd_dict.dict_id
     assert "repeat" in taken_apart.blocks[0].tables
@@ -188,9 +188,7 @@ def test_options_of_the_frame() -> None:
 
 
 def test_dict_id_flag() -> None:
-    words = [noise(10) for _ in range(100)]
-    samples = [b"".join(_random.choices(words, k=20)) for _ in range(50)]
-    zstd_dict = finalize_dict(ZstdDict(b"".join(words), is_raw=True), samples, 2000, 3)
-    frame = compress(samples[0], options={CompressionParameter.dict_id_flag: 0}, zstd_dict=zstd_dict)
+    zstd_dict = ZstdDict(DICTIONARY)
+    frame = compress(SAMPLES[50], options={CompressionParameter.dict_id_flag: 0}, zstd_dict=zstd_dict)
     assert dissect(frame).dict_id == 0
-    assert decompress(frame, zstd_dict) == samples[0]
+    assert decompress(frame, zstd_dict) == SAMPLES[50]

@@ -8,7 +8,6 @@ from math import log2
 
 import pytest
 
-from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, decompress
 from purepy.zstd.decoder.fse import read_distribution
 from purepy.zstd.encoder import fse, huffman
 from purepy.zstd.encoder.levels import MatchParameters, parameters_for
@@ -135,36 +134,6 @@ def test_match_finders_keep_their_limits(level: int, distance: int) -> None:
         assert all(1 <= offset <= distance for offset in sequences.offsets)
         _, repeats = offset_values(sequences, repeats)
         start = end
-
-
-@pytest.mark.once
-@pytest.mark.parametrize("strategy", [1, 2, 3, 5])
-def test_long_distance_matching_finds_what_small_tables_forget(strategy: int) -> None:
-    parts = [_random.randbytes(3000) for _ in range(40)]
-    data = b"".join(parts + [part[50:2900] + b"between" for part in _random.sample(parts, 20)])
-    parameter = CompressionParameter
-    options = {parameter.strategy: strategy, parameter.hash_log: 8, parameter.chain_log: 8}
-    short = compress(data, options=options)
-    options[parameter.enable_long_distance_matching] = 1
-    long = compress(data, options=options)
-    assert decompress(long) == data
-    assert len(long) < len(data) - 50_000 < len(short)
-    for more in ({parameter.ldm_hash_log: 6, parameter.ldm_bucket_size_log: 8}, {parameter.ldm_hash_rate_log: 25}):
-        assert decompress(compress(data, options={**options, **more})) == data
-    every = {parameter.ldm_min_match: 4, parameter.ldm_hash_rate_log: 1, parameter.ldm_bucket_size_log: 1}
-    assert decompress(compress(data, options={**options, **every})) == data
-    off = {**options, parameter.enable_long_distance_matching: 2}
-    assert compress(data, options=off) == short
-    compressor = ZstdCompressor(options=options)
-    assert int.from_bytes((compressor.compress(data) + compressor.flush())[5:6], "little") >> 3 == 27 - 10
-
-
-def test_long_distance_matching_reaches_into_a_dictionary() -> None:
-    zstd_dict = ZstdDict(_random.randbytes(5000), is_raw=True)
-    data = zstd_dict.dict_content[100:4000] * 2
-    frame = compress(data, options={CompressionParameter.enable_long_distance_matching: 1}, zstd_dict=zstd_dict)
-    assert decompress(frame, zstd_dict) == data
-    assert len(frame) < 50
 
 
 def test_repeat_offsets_are_those_of_the_decoder() -> None:

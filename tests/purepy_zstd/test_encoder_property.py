@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from zstd_contents import contents
+from zstd_data import DICTIONARY_HEADER
 
-from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, finalize_dict
+from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress
 
 PARAMETER = CompressionParameter
 MODES = (ZstdCompressor.CONTINUE, ZstdCompressor.FLUSH_BLOCK, ZstdCompressor.FLUSH_FRAME)
@@ -31,11 +32,6 @@ MATCHING = st.fixed_dictionaries(
         PARAMETER.min_match: st.integers(3, 7),
         PARAMETER.target_length: st.sampled_from((0, 1, 5, 100, 5000, 131072)),
         PARAMETER.strategy: st.integers(1, 9),
-        PARAMETER.enable_long_distance_matching: st.integers(0, 2),
-        PARAMETER.ldm_hash_log: st.integers(6, 12),
-        PARAMETER.ldm_min_match: st.sampled_from((4, 16, 64, 4096)),
-        PARAMETER.ldm_bucket_size_log: st.integers(1, 8),
-        PARAMETER.ldm_hash_rate_log: st.integers(0, 10),
         PARAMETER.checksum_flag: st.integers(0, 1),
         PARAMETER.content_size_flag: st.integers(0, 1),
         PARAMETER.dict_id_flag: st.integers(0, 1),
@@ -93,8 +89,7 @@ def test_dictionaries(
     content += b"at least eight"
     zstd_dict = ZstdDict(content, is_raw=True)
     if kind == "formatted":
-        samples = [data[at : at + 2000] for at in range(0, len(data), 2000)] or [content]
-        zstd_dict = finalize_dict(zstd_dict, [*samples, content[:1000]], len(content) + 1000, 3)
+        zstd_dict = ZstdDict(DICTIONARY_HEADER + content)
     argument = zstd_dict.as_prefix if kind == "prefix" else zstd_dict
     compressor = ZstdCompressor(options=options, zstd_dict=argument)
     # Data that resemble the dictionary, before and after those that may not.

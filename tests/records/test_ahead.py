@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from record_files import flip, flipped, forget_index, numbered, read_all, record, spans, write_all, written
+from zstd_data import check_trains
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead, writing_ahead
@@ -84,6 +85,7 @@ def test_options(path: Path, threads_of: str, options: dict[str, Any]) -> None:
 
 
 def test_a_dictionary(path: Path, threads_of: str) -> None:
+    check_trains()
     """Threads of C have copies of it, so that the object may go."""
     write_all(path, numbered(1500), threads=2, frame_size=300, dictionary=1000)
     assert records.inspect(path).has_dictionary

@@ -26,6 +26,7 @@ from record_files import (
     written,
 )
 from seeds import SEED, noise
+from zstd_data import check_trains
 
 from cpkg import records
 from cpkg.records import Split
@@ -308,6 +309,7 @@ def with_dictionary() -> bytes:
 @pytest.mark.parametrize("wrong", [0, 8, 100])
 def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None:
     """Nothing is repaired: the frames are as they were written, and a copy of the dictionary may be found."""
+    check_trains()
     path = tmp_path / "file.rec"
     path.write_bytes(with_dictionary())
     with records.open(path) as reader:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from record_files import event, forget_index, read_all, write_all
+from zstd_data import check_trains
 
 from cpkg import msgpack, records, zstd
 
@@ -16,6 +17,7 @@ from cpkg import msgpack, records, zstd
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_flush_before_it_is_trained(path: Path, threads: int, frame_size: int) -> None:
     """Those few records go without it, and the rest has one."""
+    check_trains()
     rows = [event(number) for number in range(8000)]
     with records.open(path, "wb", frame_size=frame_size, dictionary=1000, threads=threads) as writer:
         writer.extend(rows[:5])
@@ -32,6 +34,7 @@ def test_a_flush_before_it_is_trained(path: Path, threads: int, frame_size: int)
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_dictionary_trained_from_the_first_records(path: Path, threads: int) -> None:
+    check_trains()
     plain = path.with_name("plain")
     for target, dictionary in ((path, 1000), (plain, None)):
         write_all(
@@ -54,6 +57,7 @@ def test_a_dictionary_trained_from_the_first_records(path: Path, threads: int) -
 
 
 def test_a_dictionary_that_is_given(path: Path) -> None:
+    check_trains()
     samples = [msgpack.packb(event(number)) for number in range(1000)]
     dictionary = zstd.train_dict(samples, 1000)
     write_all(path, [event(1)], dictionary=dictionary)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from record_files import event, flipped, forget_index, layout_of, numbered, read_all, record, spans, write_all, written
 from seeds import SEED, noise
+from zstd_data import check_trains
 
 from cpkg import records, zstd
 from cpkg.records import format as fmt
@@ -76,6 +77,7 @@ def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
 
 def test_a_dictionary_behind_the_first_frames(path: Path) -> None:
     """Each split finds it by the headers of its own frames."""
+    check_trains()
     rows = [event(n) for n in range(2000)]
     with records.open(path, "wb", frame_size=500, dictionary=1000, threads=3) as writer:
         writer.append(rows[0])

@@ -4,6 +4,12 @@
 from __future__ import annotations
 
 import random
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from cpkg import _backend
 
 TEXT = "".join(f"{i}: a line of text, {i * 7919 % 104729} and so on\n" for i in range(4000)).encode()
 ZEROS = bytes(200_000)
@@ -35,3 +41,25 @@ def rle_bomb(blocks: int, *, declared: bool = True) -> bytes:
 SAMPLES = [
     f"colour={i % 7} size={i % 11} animal={['cat', 'dog', 'lion'][i % 3]} n={i}\n".encode() * 8 for i in range(300)
 ]
+
+
+DICTIONARY_HEADER = bytes.fromhex(
+    "37a430ec 79a7732d"
+    "2e1070bd7330cc30c30c33cc30c30c33cc30c30c33d451450400000000000000208494524a29d33300000000801001f30500"
+    "00002707127d2e0300040000802710638a00000000ecb200000000800200000018000000000000000000800118ec00000044"
+    "0eda050000000000000000000000000000"
+    "01000000 04000000 08000000"
+)
+"""What libzstd put before a content of 8 bytes or more for SAMPLES: magic, id, tables, repeat offsets."""
+DICTIONARY = DICTIONARY_HEADER + b"".join(SAMPLES[:8])
+
+
+def trained(zstd: ModuleType, samples: list[bytes], size: int) -> Any:
+    """Return a dictionary that a backend trains on samples; DICTIONARY for the backend pure, which does not train."""
+    return zstd.ZstdDict(DICTIONARY) if zstd.BACKEND == "pure" else zstd.train_dict(samples, size)
+
+
+def check_trains(zstd: ModuleType | None = None) -> None:
+    """Skip a test of training where the backend, by default that in use, is pure."""
+    if (zstd or _backend.zstd()).BACKEND == "pure":
+        pytest.skip("the backend pure does not train dictionaries")

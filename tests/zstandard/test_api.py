@@ -74,4 +74,8 @@ def test_subclasses(zstandard: SimpleNamespace) -> None:
 
 def test_examples(zstandard: SimpleNamespace) -> None:
     """Run the examples of docs/zstandard.md."""
-    check_examples("zstandard.md", 15, {"zstandard": zstandard}, without="import cpkg.zstandard as zstandard")
+    at_least, but = 15, ""
+    if zstandard.codec.BACKEND == "pure":  # which does not train
+        at_least, but = 10, "Dictionaries"
+    without = "import cpkg.zstandard as zstandard"
+    check_examples("zstandard.md", at_least, {"zstandard": zstandard}, without=without, but=but)

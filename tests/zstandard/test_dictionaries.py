@@ -5,21 +5,30 @@ from __future__ import annotations
 
 import pickle
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from backends import available
+from zstd_data import DICTIONARY, SAMPLES, check_trains
 
+from cpkg.zstandard import ZstdError
 from cpkg.zstandard.backend_names import names_over
 
-SAMPLES = [b'{"id": %d, "name": "user%d", "active": true, "tags": ["a", "b"]}' % (i, i * 7) for i in range(300)]
-RECORD = b'{"id": 77777, "name": "user12", "active": true, "tags": ["a", "b"]}'
+RECORD = b"colour=3 size=5 animal=dog n=77777\n"
+
+
+def trained_by(zstandard: SimpleNamespace) -> Any:
+    """Return a dictionary that the backend trains; the pure one is given DICTIONARY."""
+    if zstandard.codec.BACKEND == "pure":
+        return zstandard.ZstdCompressionDict(DICTIONARY)
+    return zstandard.train_dictionary(2000, SAMPLES)
 
 
 @pytest.mark.parametrize("prepared", ["not", "level", "parameters"])
 @pytest.mark.parametrize("kind", ["trained", "raw", "trained as raw"])
 def test_round_trips(zstandard: SimpleNamespace, kind: str, prepared: str) -> None:
     """Frames made with any kind of dictionary are smaller, and come back on every backend with the same."""
-    trained = zstandard.train_dictionary(2000, SAMPLES)
+    trained = trained_by(zstandard)
     data = b"".join(SAMPLES[:20]) if kind == "raw" else trained.as_bytes()
     dict_type = zstandard.DICT_TYPE_RAWCONTENT if kind == "trained as raw" else zstandard.DICT_TYPE_AUTO
     dictionary = zstandard.ZstdCompressionDict(data, dict_type)
@@ -46,6 +55,7 @@ def test_round_trips(zstandard: SimpleNamespace, kind: str, prepared: str) -> No
 
 def test_ids(zstandard: SimpleNamespace) -> None:
     """A frame names its dictionary unless told not to."""
+    check_trains(zstandard.codec)
     dictionary = zstandard.train_dictionary(1024, SAMPLES, dict_id=4711)
     assert dictionary.dict_id() == 4711
     named = zstandard.ZstdCompressor(dict_data=dictionary).compress(RECORD)
@@ -56,8 +66,15 @@ def test_ids(zstandard: SimpleNamespace) -> None:
         zstandard.decompress(named)
 
 
+def test_pure_does_not_train() -> None:
+    """The error names the other backends."""
+    with pytest.raises(ZstdError, match=r"cannot train dict: .*backend pure has no"):
+        names_over(available("zstd")["pure"])["train_dictionary"](1024, SAMPLES)
+
+
 def test_pickling(zstandard: SimpleNamespace) -> None:
     """A dictionary can go to another process."""
+    check_trains(zstandard.codec)
     dictionary = zstandard.train_dictionary(1024, SAMPLES, k=200, d=8)
     again = pickle.loads(pickle.dumps(dictionary))
     assert (again.as_bytes(), again.k, again.d, len(again)) == (dictionary.as_bytes(), 200, 8, len(dictionary))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from zstd_data import SAMPLES, SKIPPABLE
+from zstd_data import trained as trained_by
 
 TEXT = b"".join(SAMPLES[40:60])
 KINDS = ("none", "raw digested", "raw undigested", "trained digested", "trained undigested", "prefix", "trained prefix")
@@ -18,7 +19,7 @@ EMPTY_SKIPPABLE = SKIPPABLE[:4] + bytes(4)
 
 @functools.cache
 def trained(zstd: ModuleType) -> Any:
-    return zstd.train_dict(SAMPLES, 2000)
+    return trained_by(zstd, SAMPLES, 2000)
 
 
 @functools.cache

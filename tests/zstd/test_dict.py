@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 import array
+import io
 import re
 from types import ModuleType
 from typing import Any
 
 import pytest
 from processes import run_alone
-from zstd_data import SAMPLES, TEXT
+from zstd_data import DICTIONARY, SAMPLES, TEXT, check_trains
+from zstd_data import trained as trained_by
+
+from purepy import zstd as pure
 
 _trained: dict[str, Any] = {}
 
 
 @pytest.fixture
 def trained(zstd: ModuleType) -> Any:
-    """A dictionary trained by the backend under test, once."""
+    """A dictionary trained by the backend under test, once, if it trains."""
     if zstd.BACKEND not in _trained:
-        _trained[zstd.BACKEND] = zstd.train_dict(SAMPLES, 3000)
+        _trained[zstd.BACKEND] = trained_by(zstd, SAMPLES, 3000)
     return _trained[zstd.BACKEND]
 
 
@@ -100,6 +104,7 @@ def test_identity(zstd: ModuleType, trained: Any) -> None:
 
 def test_too_little_to_train_on(zstd: ModuleType) -> None:
     """libzstd crashes, in more than one way, if less than 8 bytes are in the first three quarters of the samples."""
+    check_trains(zstd)
     code = """
 def outcome(samples, size):
     try:
@@ -129,11 +134,13 @@ for samples in short:
 
 
 def test_samples_of_any_buffer(zstd: ModuleType) -> None:
+    check_trains(zstd)
     samples = (array.array("H", (i % 5, i % 7, 300) * 20) for i in range(300))
     assert zstd.train_dict(samples, 2000).dict_id != 0
 
 
 def test_finalize(zstd: ModuleType, trained: Any) -> None:
+    check_trains(zstd)
     basis = zstd.ZstdDict(b"".join(SAMPLES[:10]), is_raw=True)
     final = zstd.finalize_dict(basis, samples=SAMPLES, dict_size=4000, level=5)
     assert final.dict_id not in (0, trained.dict_id)
@@ -141,3 +148,22 @@ def test_finalize(zstd: ModuleType, trained: Any) -> None:
     assert zstd.decompress(zstd.compress(SAMPLES[3], 5, zstd_dict=final), final) == SAMPLES[3]
     with pytest.raises(zstd.ZstdError):
         zstd.decompress(zstd.compress(SAMPLES[3], zstd_dict=trained), final)
+
+
+def test_pure_refuses_what_takes_libzstd() -> None:
+    """The error names the other backends, and the arguments are checked first."""
+    content = pure.ZstdDict(DICTIONARY)
+    long = {pure.CompressionParameter.enable_long_distance_matching: 1}
+    for call in (
+        lambda: pure.train_dict(SAMPLES, 1000),
+        lambda: pure.finalize_dict(content, SAMPLES, 1000, 3),
+        lambda: pure.compress(b"data", options=long),
+        lambda: pure.ZstdCompressor(options=long),
+        lambda: pure.open(io.BytesIO(), "wb", options=long),
+    ):
+        with pytest.raises(pure.ZstdError, match=r"backend pure has no .*`cpkg backends`"):
+            call()
+    with pytest.raises(ValueError, match="no data"):
+        pure.train_dict([], 1000)
+    for off in (0, 2):
+        assert pure.compress(TEXT, options=dict.fromkeys(long, off)) == pure.compress(TEXT)

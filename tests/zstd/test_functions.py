@@ -46,12 +46,17 @@ def test_options_hold_for_one_call(zstd: ModuleType, data: bytes) -> None:
     """Return the bytes of a new compressor, whatever the calls before asked for."""
     data = data[: 20_000 if zstd.BACKEND == "pure" else None]
     parameter = zstd.CompressionParameter
+    long = zstd.BACKEND != "pure"  # which has no long-distance matching
     for options in (
         {},
         {parameter.compression_level: 1},
         {parameter.compression_level: 5, parameter.checksum_flag: True, parameter.content_size_flag: 0},
         {201: 1, 100: 1},
-        {parameter.strategy: zstd.Strategy.btopt, parameter.window_log: 15, parameter.enable_long_distance_matching: 1},
+        {
+            parameter.strategy: zstd.Strategy.btopt,
+            parameter.window_log: 15,
+            parameter.enable_long_distance_matching: long,
+        },
         {parameter.nb_workers: 0, parameter.compression_level: -5},
     ):
         fresh = zstd.ZstdCompressor(options=options)
@@ -124,4 +129,5 @@ def test_error_pickles(zstd: ModuleType) -> None:
 
 def test_examples(zstd: ModuleType) -> None:
     """Run the examples of docs/zstd.md."""
-    check_examples("zstd.md", 30, {"zstd": zstd}, without="from cpkg import zstd")
+    but = "Dictionaries" if zstd.BACKEND == "pure" else ""  # the first example trains one
+    check_examples("zstd.md", 30, {"zstd": zstd}, without="from cpkg import zstd", but=but)

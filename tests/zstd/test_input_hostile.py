@@ -100,3 +100,19 @@ def test_many_empty_blocks(zstd: ModuleType) -> None:
 def test_many_frames(zstd: ModuleType) -> None:
     for path in PATHS:
         assert path(zstd, FRAME_ABC * 3000) == b"abc" * 3000
+
+
+def test_short_raw_frames_create_no_decompressor(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Creating one takes longer than all else for such a frame, of which a few MB hold a million."""
+    if zstd.BACKEND != "stdlib":
+        pytest.skip("the other backends use one decompressor for all frames")
+    created = []
+    settings = type(zstd.ZstdDecompressor()._settings)
+    decompressor = settings.decompressor
+    monkeypatch.setattr(settings, "decompressor", lambda self: created.append(self) or decompressor(self))
+    frames = zstd.compress(b"") * 500 + FRAME_ABC * 500
+    for read in (zstd.decompress, zstd.ZstdDecompressor(multi_frame=True).decompress):
+        assert read(frames) == b"abc" * 500
+        assert not created
+    assert zstd.decompress(frames + zstd.compress(bytes(1000))) == b"abc" * 500 + bytes(1000)
+    assert len(created) == 1

@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 from odd_files import Counting, Trickling
+from zstd_data import trained
 
 DATA = b"".join(b"line %d\n" % number for number in range(13_000))
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\x00\x00\x00hello"
@@ -44,7 +45,7 @@ def test_types_of_blocks(zstd: ModuleType) -> None:
 
 
 def test_several_frames_of_bytes_and_files(zstd: ModuleType, tmp_path: Path) -> None:
-    dictionary = zstd.train_dict([DATA[start : start + 200] for start in range(0, 40_000, 100)], 1000)
+    dictionary = trained(zstd, [DATA[start : start + 200] for start in range(0, 40_000, 100)], 1000)
     parts = [zstd.compress(DATA), SKIPPABLE, zstd.compress(b""), zstd.compress(DATA[:300], zstd_dict=dictionary)]
     data = b"".join(parts)
     path = tmp_path / "file.zst"

@@ -18,7 +18,7 @@ from typing import Any, Callable
 import pytest
 from processes import run_alone
 from threads import beside, run_threads
-from zstd_data import FRAME_ABC, PAYLOADS, TEXT
+from zstd_data import FRAME_ABC, PAYLOADS, TEXT, trained
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
@@ -243,7 +243,7 @@ print(*sorted(seen))
 def test_finalizer_in_a_cycle_uses_what_it_holds(zstd: ModuleType) -> None:
     """The collector runs finalizers in any order; a context or a dictionary must not be freed by one of its own."""
     data = b"to be or not to be " * (300 if zstd.BACKEND == "pure" else 3000)
-    content = zstd.train_dict([data[start : start + 500] for start in range(0, len(data) - 500, 100)], 1000)
+    content = trained(zstd, [data[start : start + 500] for start in range(0, len(data) - 500, 100)], 1000)
     plain, frame = zstd.compress(data), zstd.compress(data, zstd_dict=content)
     found: list[bytes] = []
 

@@ -15,13 +15,11 @@ from purepy.zstd.format.zdict import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import Any
 
-    from cpkg._native.zstd.library import Decoded
+    from cpkg._native.zstd.library import Decoded, DecodedInto
     from purepy.base.types import Buffer, Parameters
     from purepy.zstd.format.zdict import DictArgument
-
-    Finished = TypeVar("Finished", bound="tuple[bytes | int, int, bool]")
 
 
 class Decompressor(DecompressorBase, ContextStream):
@@ -74,11 +72,6 @@ class Decompressor(DecompressorBase, ContextStream):
         self._head += source[position : position + HEADER_SIZE_MAX - len(self._head)]
         self._declared = self._library.declared_size(self._head, 0, self._settings.has_magic)
 
-    def _compared(self, result: Finished, size: int) -> Finished | int:
-        """Return a result of libzstd that has made so many bytes; its error if a frame has ended with too few."""
-        self._produced += size
-        return (result[2] and self._library.size_error(self._declared, self._produced)) or result
-
     @property
     def unused_data(self) -> bytes:
         """The bytes given behind the end of the frame; b"" before `eof`."""
@@ -113,13 +106,7 @@ class Decompressor(DecompressorBase, ContextStream):
                 return b"" if target is None else 0
         done = False
         try:
-            content: bytes | int
-            if target is None:
-                content, position, is_end = self._feed(source, start, limit)
-                size = len(content)
-            else:
-                size, position, is_end = self._fill(source, start, target)
-                content = size
+            content, size, position, is_end = self._feed(source, start, limit, target)
             done = True
         finally:
             if not done:
@@ -145,76 +132,58 @@ class Decompressor(DecompressorBase, ContextStream):
             self._give_back()
         return content
 
-    def _feed(self, source: Bytes, start: int, limit: int) -> tuple[bytes, int, bool]:
-        library = self._library
-        pieces = []
-        total = 0
-        is_end = self._at_start
-        position = start
+    def _feed(
+        self, source: Bytes, start: int, limit: int, target: memoryview | None
+    ) -> tuple[bytes | int, int, int, bool]:
+        """
+        Decompress frame after frame, as far as the input and the limit go.
+
+        Returns the content (with a target: how much of it was filled), its size, the place in the input behind what
+        was used, and whether a frame ends there.
+        """
+        library, settings = self._library, self._settings
+        pieces: list[bytes] = []
+        total, position, is_end = 0, start, self._at_start
         while True:
-            room = limit - total if limit >= 0 else -1
             if self._handle is None:
                 self._take()
-            expected = -1 if is_end and self._settings.is_default else 0
-            window_max = self._settings.window_max if is_end else 0
+            window_max, has_magic = settings.window_max if is_end else 0, settings.has_magic
             self._look(source, position, is_end)
-            result: Decoded = library.stream_decompress(
-                self._handle, source, position, room, expected, window_max, self._settings.has_magic
-            )
-            if not isinstance(result, int):
-                result = self._compared(result, len(result[0]))
-            if not isinstance(result, int):
-                content, position, is_end = result
-                if not self._goes_on:
-                    if is_end and self._multi_frame and self._settings.how == PREFIX:
-                        self._settings.apply_again(library, self._context)
-                    return content, position, is_end
-                pieces.append(content)
-                total += len(content)
-            elif total:
-                self._reset_session()  # the frame that failed begins at `position`, and will fail in the next call
-                return b"".join(pieces), position, True
-            else:
-                raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
-            if is_end and self._settings.how == PREFIX:
-                self._settings.apply_again(library, self._context)
-            if not is_end or position == len(source) or total == limit:
-                return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), position, is_end
-
-    def _fill(self, source: Bytes, start: int, target: memoryview) -> tuple[int, int, bool]:
-        library = self._library
-        filled, position = 0, start
-        is_end = self._at_start
-        result: Any
-        if self._handle is None:
-            self._take()
-        while True:
-            window_max, has_magic = self._settings.window_max if is_end else 0, self._settings.has_magic
-            self._look(source, position, is_end)
-            if not filled:
+            result: Decoded | DecodedInto
+            if target is not None and not total:
                 result = library.stream_decompress_into(self._handle, source, position, target, window_max, has_magic)
             else:
                 # a frame that fails may leave nothing behind what those in front of it have filled
-                room = len(target) - filled
-                result = library.stream_decompress(self._handle, source, position, room, 0, window_max, has_magic)
+                room = limit - total if limit >= 0 else -1
+                expected = -1 if is_end and settings.is_default else 0
+                result = library.stream_decompress(
+                    self._handle, source, position, room, expected, window_max, has_magic
+                )
             if not isinstance(result, int):
-                result = self._compared(result, len(result[0]) if filled else result[0])
-            if not isinstance(result, int):
-                content, position, is_end = result
-                if filled:
-                    target[filled : filled + len(content)] = content
-                    filled += len(content)
+                content, after, is_end = result
+                size = content if isinstance(content, int) else len(content)
+                self._produced += size
+                result = (is_end and library.size_error(self._declared, self._produced)) or result
+            if isinstance(result, int):
+                if not total:
+                    raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
+                self._reset_session()  # the frame that failed begins at `position`, and will fail in the next call
+                is_end = True
+                break
+            position = after
+            if isinstance(content, bytes):
+                if target is None:
+                    pieces.append(content)
                 else:
-                    filled = content
-            elif filled:
-                self._reset_session()  # as in _feed()
-                return filled, position, True
-            else:
-                raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
-            if is_end and self._settings.how == PREFIX:
-                self._settings.apply_again(library, self._context)
-            if not is_end or not self._goes_on or position == len(source) or filled == len(target):
-                return filled, position, is_end
+                    target[total : total + size] = content
+            total += size
+            if is_end and settings.how == PREFIX:
+                settings.apply_again(library, self._context)
+            if not is_end or not self._goes_on or position == len(source) or total == limit:
+                break
+        if target is not None:
+            return total, total, position, is_end
+        return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), total, position, is_end
 
     def _memory_size(self) -> int | None:
         """Return the size of the context in bytes, None once it was given back."""

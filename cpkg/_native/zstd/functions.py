@@ -45,8 +45,10 @@ from purepy.zstd.functions import Functions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import Any
 
     from cpkg._native.cffi_types import CData
+    from cpkg._native.zstd.library import Decoded, DecodedInto
     from purepy.base.types import Buffer, Parameters
     from purepy.zstd.format.zdict import DictArgument
     from purepy.zstd.threads.arguments import DecompressionPlan
@@ -135,35 +137,12 @@ class Codec(Functions):
         dctx = settings.take(library)
         try:
             with buffers.OutputBuffer(library, target, owned=True) as memory:
-                memory.written = self._fill(dctx, source, memory.view, settings)
+                memory.written = self._frames(dctx, source, settings, None, 0, memory.view)
         except BaseException:
             library.drop(dctx)
             raise
         settings.give(library, dctx)
         return memory.written
-
-    def _fill(self, dctx: CData, source: Bytes, target: memoryview, settings: DecompressionSettings) -> int:
-        library = self.library
-        position = filled = 0
-        while position < len(source) or position == 0:
-            result = library.stream_decompress_into(
-                library.handle(dctx), source, position, target[filled:], settings.window_max, settings.has_magic
-            )
-            frame = position
-            if not isinstance(result, int):
-                written, position, is_end = result
-                filled += written
-                if is_end:  # so that all of the frame's content was written by this call
-                    result = library.size_error(library.declared_size(source, frame, settings.has_magic), written)
-            if isinstance(result, int) and result:
-                raise self._located(result, dctx, source, frame, settings)
-            if not is_end:
-                if filled < len(target):
-                    raise truncated_error(len(source))
-                self._check_complete(dctx, source, position, len(target))
-            if settings.how == PREFIX and position < len(source):
-                settings.apply_again(library, dctx)
-        return filled
 
     def _check_complete(self, dctx: CData, source: Bytes, position: int, room: int) -> None:
         """Tell content that fills the buffer exactly from content that is larger, or truncated."""
@@ -207,36 +186,54 @@ class Codec(Functions):
         return total if is_trusted(total, end) else None
 
     def _frames(
-        self, dctx: CData, source: Bytes, settings: DecompressionSettings, limit: int | None, hint: int
-    ) -> bytes:
-        """Return the content of all frames, one after the other, holding the limit and giving the documented errors."""
+        self,
+        dctx: CData,
+        source: Bytes,
+        settings: DecompressionSettings,
+        limit: int | None,
+        hint: int,
+        target: memoryview | None = None,
+    ) -> Any:
+        """
+        Return the content of all frames, one after the other, holding the limit and giving the documented errors.
+
+        With a target it goes there, and its size is returned.
+        """
         library = self.library
         if limit is not None and limit >= sys.maxsize:
             limit = None  # there is no memory for more
         hint = trusted_hint(hint, len(source))
         position = total = 0
-        pieces = []
+        pieces: list[Any] = []
         while position < len(source) or position == 0:
             frame = position
-            room = -1 if limit is None else limit - total + 1
-            result = library.stream_decompress(
-                library.handle(dctx), source, position, room, hint, settings.window_max, settings.has_magic
-            )
-            hint = 0
+            at = library.handle(dctx), source, position
+            result: Decoded | DecodedInto
+            if target is not None:
+                result = library.stream_decompress_into(*at, target[total:], settings.window_max, settings.has_magic)
+            else:
+                room = -1 if limit is None else limit - total + 1
+                result = library.stream_decompress(*at, room, hint, settings.window_max, settings.has_magic)
+                hint = 0
             if not isinstance(result, int):
                 content, position, is_end = result
-                if is_end:
-                    result = library.size_error(library.declared_size(source, frame, settings.has_magic), len(content))
+                size = content if isinstance(content, int) else len(content)
+                if is_end:  # so that all of the frame's content came from this call
+                    result = library.size_error(library.declared_size(source, frame, settings.has_magic), size)
             if isinstance(result, int) and result:
                 raise self._located(result, dctx, source, frame, settings)
-            total += len(content)
+            total += size
             if limit is not None and total > limit:
                 raise output_limit_error(limit, frame)
             if not is_end:
-                raise truncated_error(len(source))
+                if target is None or total < len(target):
+                    raise truncated_error(len(source))
+                self._check_complete(dctx, source, position, total)
             pieces.append(content)
             if settings.how == PREFIX and position < len(source):
                 settings.apply_again(library, dctx)
+        if target is not None:
+            return total
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _located(

@@ -25,13 +25,14 @@ from cpkg.archive._settings import ExtractSettings
 from cpkg.archive._walk import DIRECTORY_FLAGS, opened
 from purepy.base import system
 from purepy.base.descriptors import Descriptor, write_next
+from purepy.base.uninterrupted import call_and_keep, pop_and_call
 from purepy.tar import names
 from purepy.tar.encode import encoded
 from purepy.tar.entry import CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
 from purepy.tar.owners import owner_number
 
 Data = Iterable[Union[bytes, memoryview]]
-_CREATE_FLAGS = (os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.O_NOFOLLOW | system.OPEN_FLAGS,)
+_CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.O_NOFOLLOW | system.OPEN_FLAGS
 _REPLACED = "another file has taken the place of the one that was created"
 _PATH_FLAGS = system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | system.OPEN_FLAGS  # PyPy has no O_PATH
 
@@ -122,7 +123,7 @@ class Tree:
             self._held.pop()
 
     def _close_created(self) -> None:
-        any(map(os.close, map(list.pop, (self._created,))))
+        pop_and_call(self._created, os.close)
 
     def _shorten(self, depth: int) -> None:
         del self._names[max(depth, 0) :]
@@ -227,7 +228,7 @@ class Tree:
         gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
         create = partial(system.open, dir_fd=parent)
         try:  # from here on: an interrupt may come when the file is there and `extend` has not returned
-            self._created.extend(map(create, (temporary,), _CREATE_FLAGS, (mode if gets_mode else 0o600,)))
+            call_and_keep(self._created, create, temporary, _CREATE_FLAGS, mode if gets_mode else 0o600)
             fd = self._created[0]
             self._write(fd, entry, data)
             self._set_attributes(fd, entry, gets_mode)

@@ -14,6 +14,8 @@ from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Callable
+
     from purepy.base.types import Buffer, Parameters
     from purepy.zstd.format.zdict import DictArgument
 
@@ -31,7 +33,7 @@ class ZstdDecompressor(DecompressorBase):
     )
 
     _settings: Settings
-    _settings_type = Settings
+    _settings_type: Callable[[DictArgument, Parameters], Settings] = Settings
     _frame_decoder = FrameDecoder
     _readable = staticmethod(as_bytes)
 
@@ -112,7 +114,9 @@ class ZstdDecompressor(DecompressorBase):
             if output:
                 room = self._give(pieces, output, 0, room)
             if hold and (output is None or decoder.done):
-                pieces.append(decoder.rest())
+                rest = decoder.rest()
+                if rest:
+                    pieces.append(rest)
             if output is None:
                 break
             if decoder.done:
@@ -162,7 +166,9 @@ def decode_all(
                 raise limit_error(f"{limit_name} ({limit} bytes)", source.offset + source.at)
             if output:
                 pieces.append(output)
-        pieces.append(decoder.rest())
+        rest = decoder.rest()
+        if rest:
+            pieces.append(rest)
         size += decoder.produced
         if not source.available:
             return pieces

@@ -9,7 +9,14 @@ from purepy.zstd.encoder.frame_encoder import FrameEncoder
 from purepy.zstd.encoder.matchfinders import make_match_finder
 from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd.format.compressor_base import CompressorBase
-from purepy.zstd.format.error_codes import CANNOT_COMPRESS, DST_SIZE_TOO_SMALL, NAMES, SRC_SIZE_WRONG, coded_error
+from purepy.zstd.format.error_codes import (
+    CANNOT_COMPRESS,
+    DST_SIZE_TOO_SMALL,
+    NAMES,
+    SRC_SIZE_WRONG,
+    coded_error,
+    native_only,
+)
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 from purepy.zstd.format.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
 
@@ -44,6 +51,8 @@ class ZstdCompressor(CompressorBase):
     def _prepare(self, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
         """Check the arguments, and keep what frames are made with."""
         self._options = EncoderOptions(level, options)
+        if self._options.long_distance:
+            raise native_only("long-distance matching")
         self._dictionary: EncodingDictionary | None = None
         self._prefix: ZstdDict | None = None
         if zstd_dict is not None:

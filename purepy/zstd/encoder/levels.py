@@ -33,22 +33,11 @@ MIN_HASH_LOG = 6
 MAX_HISTORY = 1 << 30
 
 
-LongDistanceParameters = namedtuple(
-    "LongDistanceParameters", ("hash_log", "min_match", "bucket_size_log", "hash_rate_log")
-)
-"""The parameters that `CompressionParameter` has as `ldm_*`."""
-
-
 MatchParameters = namedtuple(
     "MatchParameters",
-    ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy", "long"),
-    defaults=(None,),
+    ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy"),
 )
-"""
-The seven parameters of a match finder, as `CompressionParameter` names them.
-
-`long` has those of long distance matching, None if it is off.
-"""
+"""The seven parameters of a match finder, as `CompressionParameter` names them."""
 
 
 _LEVELS = (
@@ -76,13 +65,6 @@ _LEVELS = (
     MatchParameters(26, 26, 24, 9, 4, 512, BTULTRA2),
     MatchParameters(27, 27, 25, 9, 4, 999, BTULTRA2),
 )
-
-# The window that long distance matching is for, unless another one is asked for.
-LONG_WINDOW_LOG = 27
-# Its table has so many positions less than the window, and its buckets so many of them.
-_LONG_HASH_RATE_LOG = 7
-_LONG_BUCKET_SIZE_LOG = 3
-_LONG_MIN_MATCH = 64
 
 # Sizes up to which shorter matches are worth looking for: literals cost more where there are few to learn from.
 _SMALL_INPUT = 16 << 10
@@ -116,21 +98,4 @@ def fit(parameters: MatchParameters, size: int | None, prefix_size: int = 0) -> 
         window_log=window_log,
         hash_log=min(parameters.hash_log, reach + 1),
         chain_log=min(parameters.chain_log, reach if parameters.strategy != DFAST else reach + 1),
-    )
-
-
-def long_distance(parameters: MatchParameters, asked: dict[str, int]) -> MatchParameters:
-    """Turn on long distance matching; what is not `asked` for follows the window (as in ZSTD_ldm_adjustParameters)."""
-    rate_log = asked.get("hash_rate_log")
-    hash_log = asked.get("hash_log") or max(
-        MIN_HASH_LOG, parameters.window_log - (_LONG_HASH_RATE_LOG if rate_log is None else rate_log)
-    )
-    min_match = _LONG_MIN_MATCH // 2 if parameters.strategy >= BTULTRA else _LONG_MIN_MATCH
-    return parameters._replace(
-        long=LongDistanceParameters(
-            hash_log,
-            asked.get("min_match") or min_match,
-            asked.get("bucket_size_log") or _LONG_BUCKET_SIZE_LOG,
-            max(0, parameters.window_log - hash_log) if rate_log is None else rate_log,
-        )
     )

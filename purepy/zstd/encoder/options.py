@@ -3,14 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.zstd.encoder.levels import (
-    LONG_WINDOW_LOG,
-    LongDistanceParameters,
-    MatchParameters,
-    fit,
-    long_distance,
-    parameters_for,
-)
+from purepy.zstd.encoder.levels import MatchParameters, fit, parameters_for
 from purepy.zstd.format.parameters import (
     COMPRESSION_FORMAT,
     COMPRESSION_LEVEL_DEFAULT,
@@ -30,8 +23,8 @@ LEVEL_BOUNDS = (LEVEL_MIN, LEVEL_MAX)
 
 # One thread compresses, as in a libzstd built without threads.
 _THREADS = (CompressionParameter.nb_workers, CompressionParameter.job_size, CompressionParameter.overlap_log)
-_MATCHING = [(CompressionParameter[name], name) for name in MatchParameters._fields if name != "long"]
-_LONG_DISTANCE = [(CompressionParameter[f"ldm_{name}"], name) for name in LongDistanceParameters._fields]
+_MATCHING = [(CompressionParameter[name], name) for name in MatchParameters._fields]
+_LONG_WINDOW_LOG = 27
 # Of enable_long_distance_matching: 0 leaves it to the level, which means off here, and 2 is off.
 _ON = 1
 
@@ -57,7 +50,7 @@ class EncoderOptions:
         self.dict_id = True
         self.magicless = False
         self.overrides: dict[str, object] = {}
-        self.long_distance: dict[str, int] | None = None
+        self.long_distance = False
         self.pairs: list[tuple[int, int]] = []
         """The parameters as given, for another encoder."""
         if level is not None:
@@ -74,15 +67,13 @@ class EncoderOptions:
         self.dict_id = bool(values.get(CompressionParameter.dict_id_flag, True))
         self.magicless = bool(values.get(COMPRESSION_FORMAT, 0))
         self.overrides = {name: values[key] for key, name in _MATCHING if values.get(key)}
-        if values.get(CompressionParameter.enable_long_distance_matching) == _ON:
-            self.overrides.setdefault("window_log", LONG_WINDOW_LOG)
-            self.long_distance = {name: values[key] for key, name in _LONG_DISTANCE if values.get(key)}
+        self.long_distance = values.get(CompressionParameter.enable_long_distance_matching) == _ON
+        if self.long_distance:
+            self.overrides.setdefault("window_log", _LONG_WINDOW_LOG)
 
     def match_parameters(self, size: int | None, prefix_size: int = 0) -> MatchParameters:
         """Return the match finder's parameters for an input of `size` bytes after a prefix (None: unknown)."""
         parameters = parameters_for(self.level, size, prefix_size)
         if self.overrides:
             parameters = fit(parameters._replace(**self.overrides), size, prefix_size)
-        if self.long_distance is not None:
-            parameters = long_distance(parameters, self.long_distance)
         return parameters

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 
 from purepy.base.writing import check_text_arguments
-from purepy.zstd.files.zstd_file import TEXT_CHUNK_SIZE, WRITE, ZstdFile
+from purepy.zstd.files.zstd_file import TEXT_CHUNK_SIZE, ZstdFile
 from purepy.zstd.format.backend_methods import BackendMethods
 
 TYPE_CHECKING = False
@@ -99,7 +99,6 @@ class Opening(BackendMethods):
             return binary_file
         text_file: File = text_type(binary_file, encoding, errors, newline)
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
-        if binary_file._mode == WRITE:
-            binary_file._keeps_all = True
-            binary_file._buffer.raw.leave_to(text_file)
+        if binary_file._is_writing:
+            binary_file._write_for(text_file)
         return text_file

@@ -10,6 +10,7 @@ from contextlib import suppress
 from purepy.base.errors import ZstdError
 from purepy.base.locks import RLock
 from purepy.base.reading import no_data
+from purepy.base.uninterrupted import call_and_keep
 from purepy.zstd.format.error_codes import truncated_file_error
 from purepy.zstd.format.locks import release
 
@@ -180,7 +181,7 @@ class DecompressReader(StreamReader):
         if not self._decompressor.needs_input:
             return b""
         if not self._read:
-            self._read.extend(map(self._fp.read, (size,)))  # in C: no signal handler runs in between
+            call_and_keep(self._read, self._fp.read, size)
         data: bytes | None = self._read[0]
         if data:
             return data

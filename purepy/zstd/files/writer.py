@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from purepy.base.errors import ZstdError
 from purepy.base.locks import RLock
+from purepy.base.uninterrupted import call_and_keep
 from purepy.base.writing import taken_by
 from purepy.zstd.format.locks import Exclusive, release
 from purepy.zstd.format.rules import FLUSH_FRAME, MAGIC
@@ -162,7 +163,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 self._output = memoryview(output)[taken:] if taken < len(output) else b"", []
                 continue
             try:
-                returned.extend(map(self._fp.write, (output,)))  # in C: no signal handler runs in between
+                call_and_keep(returned, self._fp.write, output)
             except BlockingIOError as exc:
                 if getattr(exc, "characters_written", 0) <= 0:  # not there unless it was set
                     exc.characters_written = 0
@@ -194,6 +195,16 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 self._check_usable()
                 self._end(mode)
 
+    def finish(self) -> None:
+        """End the last frame, and with it the content; what a file does not take is tried again by the next call."""
+        with self._turn():
+            if not self.drops:
+                self._check_usable()
+                self._finish()
+
+    def _finish(self) -> None:
+        self._end(FLUSH_FRAME)
+
     def _end(self, mode: int) -> None:
         self._put()
         if self.compressor.last_mode != mode:
@@ -224,7 +235,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
         with self._turn():
             try:
                 if not self.closed and self._fp is not None and not self._refused and not self.is_broken:
-                    self._end(FLUSH_FRAME)
+                    self._finish()
                 elif not self.closed and self.is_broken and self._ends_frame:
                     with suppress(Exception):
                         self._fp.write(MAGIC)  # what was whole frames reads as cut, too

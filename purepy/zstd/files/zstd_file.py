@@ -16,17 +16,18 @@ import sys
 
 from purepy.base.pypy import JIT
 from purepy.zstd.files.buffering import BuilderWriter, PlainWriter, is_closed_from_above
+from purepy.zstd.files.read_half import READ_METHODS, ReadHalf
 from purepy.zstd.files.readers import ContentReader, DecompressReader
+from purepy.zstd.files.write_half import PUTS_METHODS_ON_OBJECTS, Backlog, WriteHalf
 from purepy.zstd.files.writer import CompressWriter, WriteFile
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import FLUSH_BLOCK, FLUSH_FRAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any, BinaryIO, Callable, ClassVar
 
-    from purepy.base.types import Buffer, Bytes, Compressor, Decompressor, File, Parameters
+    from purepy.base.types import Compressor, Decompressor, File, Parameters
     from purepy.zstd.format.zdict import DictArgument
 
 BUFFER_SIZE = 128 << 10
@@ -35,11 +36,7 @@ BUFFER_SIZE = 128 << 10
 TEXT_CHUNK_SIZE = 32 << 10
 """How much io.TextIOWrapper decodes at a time: with its own 8 KiB reading lines takes half as long again."""
 
-_CLOSED, _READ, WRITE = 0, 1, 2
-_READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
-_PUT_METHODS = frozenset((*_READ_METHODS, "write"))
-# PyPy's JIT looks through Python methods by itself; and its finalizers could close a file under such a method.
-_PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
+_PUT_METHODS = frozenset((*READ_METHODS, "write"))
 
 
 def text_types(
@@ -49,7 +46,7 @@ def text_types(
     return io.TextIOWrapper, io.BufferedReader
 
 
-class ZstdFile(io.BufferedIOBase):
+class ZstdFile(ReadHalf, WriteHalf):
     """
     A Zstandard file, open in binary mode for reading or for writing (replaces `compression.zstd.ZstdFile`).
 
@@ -88,6 +85,13 @@ class ZstdFile(io.BufferedIOBase):
     _text_types = staticmethod(text_types)
     _writer_type: ClassVar[type[BuilderWriter | PlainWriter]] = BuilderWriter if JIT else PlainWriter
 
+    _put: ClassVar[tuple[str, ...]] = READ_METHODS if PUTS_METHODS_ON_OBJECTS else ()
+    """The methods that a file has from its buffer."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        cls._put = tuple(name for name in ZstdFile._put if getattr(cls, name) is getattr(ZstdFile, name))
+
     def __init__(
         self,
         file: object,
@@ -106,10 +110,8 @@ class ZstdFile(io.BufferedIOBase):
         self._buffer: File = None  # before the file: newer collectors finalize in this order
         self._fp: File = None
         self._close_fp = False
-        self._mode = _CLOSED
-        self._keeps_all = False
-        self._kept = b"", 0  # what a text file below has yet to write, and the position where it begins
-        self._has_ended = False  # whether close() has ended the frame
+        self._is_reading = self._is_writing = self._has_ended = False
+        self._backlog: Backlog | None = None
         if not isinstance(mode, str):
             raise ValueError("mode must be a str")
         if options is not None and not isinstance(options, dict):
@@ -121,8 +123,8 @@ class ZstdFile(io.BufferedIOBase):
         elif kind in ("w", "a", "x"):
             if level is not None and not isinstance(level, int):
                 raise TypeError("level must be int or None")
-            writer = self._new_writer(level, options, zstd_dict, threads, frame_size)
-            buffer = self._writer_type(writer, BUFFER_SIZE)  # nothing is left to fail once the file is open
+            raw = self._new_writer(level, options, zstd_dict, threads, frame_size)
+            buffer = self._writer_type(raw, BUFFER_SIZE)  # nothing is left to fail once the file is open
         else:
             raise ValueError(f"Invalid mode: {mode!r}")
 
@@ -136,17 +138,14 @@ class ZstdFile(io.BufferedIOBase):
         else:
             raise TypeError("file must be a file-like object or a str, bytes, or PathLike object")
         if make_reader is not None:
-            raw = make_reader(self._fp, self._close_fp)
-            self._buffer = self._reader_type(raw, BUFFER_SIZE)
-            self._mode = _READ
-            if _PUTS_METHODS_ON_OBJECTS:
-                for name in _READ_METHODS:
-                    if getattr(type(self), name) is getattr(ZstdFile, name):  # a subclass keeps its own
-                        setattr(self, name, getattr(self._buffer, name))
+            self._buffer = self._reader_type(make_reader(self._fp, self._close_fp), BUFFER_SIZE)
+            self._is_reading = True
+            for name in self._put:
+                setattr(self, name, getattr(self._buffer, name))
         else:
-            writer.attach(self._fp, self._close_fp)
+            raw.attach(self._fp, self._close_fp)
             self._buffer = buffer
-            self._mode = WRITE
+            self._is_writing = True
         self.closed = False  # type: ignore[misc]
 
     def _new_writer(
@@ -196,27 +195,14 @@ class ZstdFile(io.BufferedIOBase):
         buffer = self._buffer
         if self._fp is None:
             return
-        if self._mode == WRITE and not buffer.raw.closed:
-            try:
-                if buffer.raw.give_up():
-                    self._has_ended = True
-                else:
-                    if self._kept[0]:
-                        self._write_or_keep(b"")
-                    buffer.flush()
-                    self._end(buffer.raw)
-                    self._has_ended = True
-            except ValueError:
-                if not (buffer.raw.closed or self._has_ended):  # by another thread, or half closed by an interrupt
-                    raise
+        if self._is_writing:
+            self._finish()
         try:
-            # PyPy's io.BufferedReader crashes if it is closed while another thread reads from it
-            if buffer is not None and (self._mode == WRITE or _PUTS_METHODS_ON_OBJECTS):
-                try:
-                    buffer.close()
-                except ValueError:
-                    if not self._has_ended:  # else this goes on with what an interrupt has left half closed
-                        raise
+            if self._is_writing:
+                self._close_buffer()
+            elif buffer is not None and PUTS_METHODS_ON_OBJECTS:
+                # PyPy's io.BufferedReader crashes if it is closed while another thread reads from it
+                buffer.close()
             if buffer is not None:
                 buffer.raw.close()
         except Exception:
@@ -224,18 +210,14 @@ class ZstdFile(io.BufferedIOBase):
             raise
         self._end_of_use()
 
-    def _end(self, raw: CompressWriter) -> None:
-        """End the last frame."""
-        raw.end(self.FLUSH_FRAME)
-
     def _end_of_use(self) -> None:
         self.closed = True  # type: ignore[misc]
-        self._mode = _CLOSED
+        self._is_reading = self._is_writing = False
         self._fp = None
 
     def __del__(self) -> None:
         # Where methods are on the objects, a file that nobody closed is closed with the last of them in use.
-        if _PUTS_METHODS_ON_OBJECTS or getattr(self, "_mode", _CLOSED) != WRITE:
+        if PUTS_METHODS_ON_OBJECTS or not getattr(self, "_is_writing", False):
             return
         if not is_closed_from_above(self._buffer.raw):
             try:
@@ -243,142 +225,16 @@ class ZstdFile(io.BufferedIOBase):
             except Exception:
                 self._buffer.__del__()  # tries once more and lets go of the file
 
-    def _check_can_read(self) -> None:
-        if self._mode != _READ:
-            self._check_not_closed()
-            raise io.UnsupportedOperation("File not open for reading")
-
     def _check_not_closed(self) -> None:
-        if self._mode == _CLOSED:
+        if not (self._is_reading or self._is_writing):
             raise ValueError("I/O operation on closed file")
 
     def _file_below(self) -> File:
         file = self._fp  # which another thread's close() may take away
-        if file is None or self._mode == _CLOSED:
+        if file is None:
             raise ValueError("I/O operation on closed file")
-        return file
-
-    # writing
-
-    def write(self, data: Any, /) -> int:
-        """
-        Write the bytes of `data`, a buffer, and return how many they are; the class says when they get there.
-        """
-        if self._mode != WRITE:
-            self._check_not_closed()
-            raise io.UnsupportedOperation("File not open for writing")
-        if self._keeps_all:
-            return len(data) if self._buffer.raw.drops else self._write_or_keep(data)
-        size: int = self._buffer.write(data)
-        self._buffer.raw.begin()
-        if _PUTS_METHODS_ON_OBJECTS and type(self).write is ZstdFile.write:
-            self.write = self._buffer.write  # type: ignore[method-assign]
-        return size
-
-    def _write_or_keep(self, data: Bytes) -> int:
-        """Write for an io.TextIOWrapper, which forgets what a write() that failed got: keep that for the next call."""
-        buffer = self._buffer
-        kept, start = self._kept
-        position = buffer.tell()
-        # without what was taken before an interrupt came
-        kept = b"".join((kept[position - start :], data)) if kept else bytes(data)
-        self._kept = kept, position
-        try:
-            buffer.write(kept)
-        except BlockingIOError as exc:
-            self._kept = kept[exc.characters_written :], position + exc.characters_written
-            raise
-        self._kept = b"", 0
-        buffer.raw.begin()
-        return len(data)
-
-    def flush(self, mode: int = FLUSH_BLOCK) -> None:
-        """
-        Compress and write what was held back; does nothing while reading.
-
-        FLUSH_BLOCK lets a reader have all data written so far, FLUSH_FRAME ends the frame besides; both cost
-        compression. Any other mode is a ValueError. os.fsync() is for the caller to do.
-        """
-        if self._mode == _READ:
-            return
         self._check_not_closed()
-        if mode not in (self.FLUSH_BLOCK, self.FLUSH_FRAME):
-            raise ValueError("Invalid mode argument, expected either ZstdFile.FLUSH_FRAME or ZstdFile.FLUSH_BLOCK")
-        if self._buffer.raw.drops:
-            return
-        self.__dict__.pop("write", None)  # the next write looks again whether it begins a frame
-        if self._kept[0]:
-            self._write_or_keep(b"")
-        try:
-            self._buffer.flush()
-        except ValueError:
-            if self._has_ended:  # and an interrupt has half closed the buffer, which holds nothing
-                return
-            raise
-        self._buffer.raw.end(int(mode))
-
-    # reading: on CPython the object itself has the methods of its BufferedReader
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Read up to `size` bytes of content, or all that is left; b"" at the end."""
-        self._check_can_read()
-        content: bytes = self._buffer.read(-1 if size is None else size)
-        return content
-
-    def read1(self, size: int = -1, /) -> bytes:
-        """Read up to `size` bytes (128 KiB by default) with as few reads of the file as possible; b"" at the end."""
-        self._check_can_read()
-        content: bytes = self._buffer.read1(size)
-        return content
-
-    def readinto(self, buffer: Buffer, /) -> int:
-        """Fill a writable buffer and return how many bytes it has got; 0 at the end."""
-        self._check_can_read()
-        size: int = self._buffer.readinto(buffer)
-        return size
-
-    def readinto1(self, buffer: Buffer, /) -> int:
-        """Fill a writable buffer as far as one read of the file goes; return the number of bytes, 0 at the end."""
-        self._check_can_read()
-        size: int = self._buffer.readinto1(buffer)
-        return size
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """Read one line, at most `size` bytes of it; b"" at the end."""
-        self._check_can_read()
-        line: bytes = self._buffer.readline(-1 if size is None else size)
-        return line
-
-    def peek(self, size: int = 0, /) -> bytes:
-        """Return some of the bytes ahead, at least one unless at the end, without moving on; `size` changes nothing."""
-        self._check_can_read()
-        content: bytes = self._buffer.peek(size)
-        return content
-
-    def __iter__(self) -> Iterator[bytes]:
-        self._check_can_read()
-        return self._lines()
-
-    def _lines(self) -> Iterator[bytes]:
-        # A generator keeps the file open for a loop that holds nothing else of it; `yield from` would close the
-        # reader when a loop is left early.
-        for line in self._buffer:  # noqa: UP028
-            yield line
-
-    def __next__(self) -> bytes:
-        line = self.readline()
-        if line:
-            return line
-        raise StopIteration
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """
-        Move by `offset` from `whence` (as for any file) in the content and return the position; only while reading.
-
-        Backwards, or from the end, it decompresses from the start of the file.
-        """
-        self._check_can_read()
-        return int(self._buffer.seek(offset, whence))
+        return file
 
     def tell(self) -> int:
         """Return the position in the content."""
@@ -392,7 +248,7 @@ class ZstdFile(io.BufferedIOBase):
     @property
     def _compressor(self) -> object:
         """The compressor of a file that is written: subclasses of `compression.zstd.ZstdFile` pledge its size."""
-        if self._mode != WRITE:
+        if not self._is_writing:
             raise AttributeError("a file that is not open for writing has no compressor")
         return self._buffer.raw.compressor
 
@@ -404,7 +260,7 @@ class ZstdFile(io.BufferedIOBase):
     @property
     def mode(self) -> str:
         """What the file is open for: "wb" or "rb"."""
-        return "wb" if self._mode == WRITE else "rb"
+        return "wb" if self._is_writing else "rb"
 
     def seekable(self) -> bool:
         """Return whether seek() works: the file is open for reading and can seek itself."""
@@ -413,9 +269,9 @@ class ZstdFile(io.BufferedIOBase):
     def readable(self) -> bool:
         """Return whether the file is open for reading."""
         self._check_not_closed()
-        return self._mode == _READ
+        return self._is_reading
 
     def writable(self) -> bool:
         """Return whether the file is open for writing."""
         self._check_not_closed()
-        return self._mode == WRITE
+        return self._is_writing

@@ -111,6 +111,14 @@ def output_limit_error(limit: int, offset: int | None) -> ZstdLimitError:
     return limit_error(f"max_output_size ({limit} bytes)", offset)
 
 
+def native_only(what: str) -> ZstdError:
+    """Return the error of a call for a feature of libzstd that the pure codec does not have."""
+    return ZstdError(
+        f"the backend pure has no {what}, which takes libzstd: use the backend native, dlopen or stdlib; "
+        "`cpkg backends` prints which of them load here, and what the others need"
+    )
+
+
 def pledge_error(difference: int, is_more: bool) -> ZstdError:
     """Make the error of a frame with so many bytes more, or less, than were pledged."""
     what = "more" if is_more else "less"

@@ -15,7 +15,7 @@ from purepy.zstd.format.rules import DICTIONARY_MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Sequence
     from typing import Any, Callable, NoReturn
 
     from typing_extensions import TypeAlias
@@ -121,7 +121,7 @@ def _unpickle(content: bytes) -> ZstdDict:
     return ZstdDict(content, is_raw=True)
 
 
-def can_train(sizes: list[int]) -> bool:
+def can_train(sizes: Sequence[int]) -> bool:
     """
     Say whether samples of these sizes are enough to train on: 7 of them, and 8 bytes in the first three quarters.
 

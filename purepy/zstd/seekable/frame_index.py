@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
-from purepy.base.errors import SeekableFormatError
+from purepy.base.errors import SeekableFormatError, ZstdError
 from purepy.base.reading import read_some
+from purepy.zstd.format.chunks import decompressed
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.scanner import Frame, scan_frames
 from purepy.zstd.seekable.table import SIZE_MAX, SeekTable
@@ -35,7 +37,7 @@ def index_frames(
     for frame in scan_frames(file, with_blocks=False):
         content = frame.content_size
         if content is None:
-            content = _counted(module.ZstdDecompressor(zstd_dict, options), file, frame)
+            content = _counted(module.ZstdDecompressor(zstd_dict, options, multi_frame=True), file, frame)
         if frame.size > SIZE_MAX or content > SIZE_MAX:
             raise SeekableFormatError(f"the frame at byte {frame.offset} is too large for a seek table")
         table.append(frame.size, content)
@@ -44,16 +46,17 @@ def index_frames(
 
 def _counted(decompressor: Decompressor, file: BinaryIO, frame: Frame) -> int:
     """Return the size of a frame's content by decompressing it."""
-    position = file.seek(frame.offset)
-    end = frame.offset + frame.size
-    total = 0
-    while not decompressor.eof:
-        data = read_some(file, min(_READ_SIZE, end - position)) if decompressor.needs_input else b""
-        if decompressor.needs_input and not data:  # the file has been cut since its frames were found
-            raise truncated_error(position)
-        position += len(data)
-        total += len(decompressor.decompress(data, _PIECE))
-    return total
+
+    def chunks() -> Iterator[bytes]:
+        position, end = file.seek(frame.offset), frame.offset + frame.size
+        while position < end and (data := read_some(file, min(_READ_SIZE, end - position))):  # else it has been cut
+            position += len(data)
+            yield data
+
+    def truncated(given: int) -> ZstdError:
+        return truncated_error(frame.offset + given)
+
+    return sum(map(len, decompressed(decompressor, chunks(), _PIECE, truncated=truncated)))
 
 
 def index_name(index: Name | bool | None, filename: object) -> str | bytes | None:

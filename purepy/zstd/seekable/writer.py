@@ -85,13 +85,7 @@ class TableWriter(CompressWriter):
             raise ValueError("the file has its table already: close() was called, and may be tried again")
         return super().write(data)
 
-    def end_with_table(self) -> None:
-        """End the frame and write the table, once; what a file does not take is tried again by the next call."""
-        with self._turn():
-            self._check_usable()
-            self._end_with_table()
-
-    def _end_with_table(self) -> None:
+    def _finish(self) -> None:
         self._end(FLUSH_FRAME)
         if not self._has_table:
             self.is_broken = True
@@ -99,11 +93,3 @@ class TableWriter(CompressWriter):
             self._has_table = True
             self.is_broken = False
         self._put()
-
-    def close(self) -> None:
-        try:
-            with self._turn():
-                if not self.closed and self._fp is not None and not self._refused and not self.is_broken:
-                    self._end_with_table()
-        finally:
-            super().close()

@@ -196,10 +196,6 @@ class SeekableZstdFile(ZstdFile):
         super().close()
         self._table = None
 
-    def _end(self, raw: CompressWriter) -> None:
-        assert isinstance(raw, TableWriter)
-        raw.end_with_table()
-
     @property
     def seek_table_info(self) -> tuple[int, int, int] | None:
         """

@@ -353,16 +353,6 @@ class ParallelDecompressor:
                 return piece
         return None
 
-    def pieces(self, chunks: Iterator[Buffer]) -> Generator[Bytes, None, None]:
-        """Yield the content of a stream that comes in chunks: bytes, or views that hold until the next is asked for."""
-        parts = content_of(chunks, _PIECE)
-
-        try:
-            while (piece := self.next_piece(lambda: next(parts, None))) is not None:
-                yield piece
-        finally:
-            self.close()
-
 
 def decompressed_views(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, before: int = 0
@@ -372,16 +362,17 @@ def decompressed_views(
 
     `limit` is for it and the `before` bytes of content in front of it.
     """
-    pieces = ParallelDecompressor(plan).pieces(chunks)
+    parallel = ParallelDecompressor(plan)
+    parts = content_of(chunks, _PIECE)
     total = before
     try:
-        for piece in pieces:
+        while (piece := parallel.next_piece(lambda: next(parts, None))) is not None:
             total += len(piece)
             if limit is not None and total > limit:
                 raise output_limit_error(limit, None)
             yield piece
     finally:
-        pieces.close()
+        parallel.close()
 
 
 def decompressed_pieces(

@@ -12,8 +12,12 @@ import sys
 import hypothesis
 
 import cpkg.zstandard
+from cpkg import _backend
+from cpkg.zstandard.backend_names import names_over
 
 sys.modules["zstandard"] = cpkg.zstandard
+if _backend.zstd().BACKEND == "pure":  # which does not train
+    cpkg.zstandard.train_dictionary = names_over(_backend.load("zstd", "native"))["train_dictionary"]
 
 hypothesis.settings.register_profile(
     "cpkg",

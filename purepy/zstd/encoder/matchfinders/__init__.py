@@ -8,20 +8,14 @@ from purepy.zstd.encoder.matchfinders.base import MatchFinder
 from purepy.zstd.encoder.matchfinders.chain import ChainMatchFinder
 from purepy.zstd.encoder.matchfinders.dfast import DoubleFastMatchFinder
 from purepy.zstd.encoder.matchfinders.fast import FastMatchFinder
-from purepy.zstd.encoder.matchfinders.long_distance import LongDistanceMatchFinder
 
 __all__ = ["MatchFinder", "make_match_finder"]
 
 
 def make_match_finder(parameters: MatchParameters) -> MatchFinder:
     """Return a new match finder of the parameters' strategy."""
-    finder: MatchFinder
     if parameters.strategy == FAST:
-        finder = FastMatchFinder(parameters)
-    elif parameters.strategy == DFAST:
-        finder = DoubleFastMatchFinder(parameters)
-    else:
-        finder = ChainMatchFinder(parameters)
-    if parameters.long is not None:
-        finder = LongDistanceMatchFinder(finder, parameters.long)
-    return finder
+        return FastMatchFinder(parameters)
+    if parameters.strategy == DFAST:
+        return DoubleFastMatchFinder(parameters)
+    return ChainMatchFinder(parameters)

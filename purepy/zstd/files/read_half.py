@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The half of ZstdFile that reads: an io.BufferedReader, or what replaces it, over a raw stream that decompresses."""
+
+from __future__ import annotations
+
+import io
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from purepy.base.types import Buffer, File
+
+READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
+"""Those that a file on CPython has from its buffer, on the object itself."""
+
+
+class ReadHalf(io.BufferedIOBase):
+    """The methods of a file that is read; `_is_reading` says whether this one is."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _buffer: File
+        _is_reading: bool
+
+        def _check_not_closed(self) -> None: ...
+
+    def _check_can_read(self) -> None:
+        if not self._is_reading:
+            self._check_not_closed()
+            raise io.UnsupportedOperation("File not open for reading")
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read up to `size` bytes of content, or all that is left; b"" at the end."""
+        self._check_can_read()
+        content: bytes = self._buffer.read(-1 if size is None else size)
+        return content
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Read up to `size` bytes (128 KiB by default) with as few reads of the file as possible; b"" at the end."""
+        self._check_can_read()
+        content: bytes = self._buffer.read1(size)
+        return content
+
+    def readinto(self, buffer: Buffer, /) -> int:
+        """Fill a writable buffer and return how many bytes it has got; 0 at the end."""
+        self._check_can_read()
+        size: int = self._buffer.readinto(buffer)
+        return size
+
+    def readinto1(self, buffer: Buffer, /) -> int:
+        """Fill a writable buffer as far as one read of the file goes; return the number of bytes, 0 at the end."""
+        self._check_can_read()
+        size: int = self._buffer.readinto1(buffer)
+        return size
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Read one line, at most `size` bytes of it; b"" at the end."""
+        self._check_can_read()
+        line: bytes = self._buffer.readline(-1 if size is None else size)
+        return line
+
+    def peek(self, size: int = 0, /) -> bytes:
+        """Return some of the bytes ahead, at least one unless at the end, without moving on; `size` changes nothing."""
+        self._check_can_read()
+        content: bytes = self._buffer.peek(size)
+        return content
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._check_can_read()
+        return self._lines()
+
+    def _lines(self) -> Iterator[bytes]:
+        # A generator keeps the file open for a loop that holds nothing else of it; `yield from` would close the
+        # reader when a loop is left early.
+        for line in self._buffer:  # noqa: UP028
+            yield line
+
+    def __next__(self) -> bytes:
+        line = self.readline()
+        if line:
+            return line
+        raise StopIteration
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """
+        Move by `offset` from `whence` (as for any file) in the content and return the position; only while reading.
+
+        Backwards, or from the end, it decompresses from the start of the file.
+        """
+        self._check_can_read()
+        return int(self._buffer.seek(offset, whence))
