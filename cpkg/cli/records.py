@@ -187,8 +187,7 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
     """
     Write the records of several record files into one.
 
-    Frames are copied as they are. A FILE may itself be made of joined files (cat a.rec b.rec). OUT appears when it is
-    complete, and may be one of the FILEs with --force.
+    Frames are copied as they are. OUT appears when it is complete, and may be one of the FILEs with --force.
     """
     try:
         total = records.join(files, output, overwrite=force)

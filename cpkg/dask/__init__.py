@@ -322,7 +322,7 @@ def to_dataframe(
             sample += batch
             if len(sample) >= _SAMPLE:
                 break
-        meta = _columns.guessed(sample[:_SAMPLE], splits[0].first or 0 if splits else 0)
+        meta = _columns.guessed(sample[:_SAMPLE], splits[0].first if splits else 0)
     elif isinstance(meta, dict):
         meta = _columns.empty(meta)
     if columns is not None:

@@ -58,18 +58,18 @@ _ANY_LENGTH: Final = 2**32 - 1
 
 class Codecs:
     """
-    The functions that do the job: of the backends that are chosen, or of those that the demo compares.
+    The functions of the backends that are chosen.
 
     `dumps` and `loads` are those of this module, or what the compiled module has in their place.
     """
 
     __slots__ = ("_msgpack", "_zstd", "dumps", "loads", "packb", "plain_packb", "plain_unpackb", "unpackb")
 
-    def __init__(self, msgpack: MsgpackBackend, zstd: ZstdBackend | None = None) -> None:
+    def __init__(self, msgpack: MsgpackBackend) -> None:
         self.packb = msgpack.packb
         self.unpackb = msgpack.unpackb
         self._msgpack = msgpack
-        self._zstd = zstd
+        self._zstd: ZstdBackend | None = None
         self.dumps: Function = dumps
         self.loads: Function = loads
         if msgpack.job_functions is not None:
@@ -98,11 +98,6 @@ class Codecs:
             max_map_len=_ANY_LENGTH,
             max_ext_len=_ANY_LENGTH,
         )
-
-    def take_over(self) -> None:
-        """Have the compiled functions ask again which Zstandard module was chosen, and what the constants here are."""
-        if self.dumps is not dumps:
-            _compiled_functions(self._msgpack)
 
     @property
     def find_excess(self) -> Function:
@@ -164,29 +159,6 @@ def chosen_codecs() -> Codecs:
     if _chosen is None:
         _chosen = Codecs(_backend.msgpack())
     return _chosen
-
-
-def encode(codecs: Codecs, obj: object, **options: object) -> bytes:
-    """Do what `dumps` does, with the given codecs; not while another thread packs or unpacks."""
-    packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
-    return packed
-
-
-def decode(codecs: Codecs, data: Buffer, **options: object) -> Any:
-    """Do what `loads` does, with the given codecs; not while another thread packs or unpacks."""
-    return _call_with(codecs, codecs.loads, data, options)
-
-
-def _call_with(codecs: Codecs, function: Function, value: object, options: dict[str, object]) -> Any:
-    """Call a function with these codecs in the place of those that are chosen."""
-    global _chosen
-    before, _chosen = _chosen, codecs
-    codecs.take_over()
-    try:
-        return function(value, **options)
-    finally:
-        _chosen = before
-        codecs.take_over()
 
 
 def dumps(

@@ -15,7 +15,7 @@ from cpkg.records import format as fmt
 from cpkg.records.decoding import Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
-from cpkg.records.loading import load, parts
+from cpkg.records.loading import load
 from cpkg.records.packing import LEVEL, FrameCompressor
 from cpkg.records.positions import Source
 from cpkg.records.sources import open_source, open_target
@@ -154,7 +154,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
 
     def examined(number: int) -> tuple[int, Frame, fmt.DataHeader | None, DamagedError | None]:
         frame = layout.frame(number)
-        size = layout.header_size
+        size = fmt.DATA_HEADER_SIZE
         data = source.read_at(frame.offset - size, size + frame.compressed)
         error = None
         try:
@@ -192,7 +192,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
 
 def _is_marked(source: Source, layout: Layout, gap: Gap) -> bool:
     """Return whether all records that the index has in a gap are declared lost by headers."""
-    walk = Walk(source, gap.start, gap.end, gap.first, layout.token)
+    walk = Walk(source, gap.start, gap.first, layout.token, gap.end)
     found = [piece for piece in walk if isinstance(piece, Gap)]
     return all(piece.known for piece in found) and sum(piece.records for piece in found) == gap.records
 
@@ -206,32 +206,22 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     Cuts a torn tail off and writes the index, in place. If more is wrong, the frames that are sound go to a new file
     that takes the old one's place when it is complete: nothing is compressed again, records keep their numbers, and
     those that are lost are marked as such. What a damaged frame still holds is dropped: copy the file before if
-    somebody is to look at it. Files that were joined become one, as `join` makes it. A file without fault stays as it
-    is.
+    somebody is to look at it. A file without fault stays as it is.
 
-    Raises RecordsError if it is no record file or its dictionary is damaged, LockedError if a writer has it, OSError
-    if it cannot be written; it is unchanged then.
+    Raises RecordsError if it is not a record file, several that were joined, or one with a damaged dictionary;
+    LockedError if a writer has it, OSError if it cannot be written. The file is unchanged then.
     """
     target = open_target(path, "rb")
     try:
         source = open_source(path)
         try:
-            checked = [(part, _check(part, layout, threads, progress)) for part, layout in parts(source)]
-            report = _together([found.report for _, found in checked], source)
+            report, layout, bad, is_misled = _check(source, load(source), threads, progress)
             if any("the dictionary at byte" in problem for problem in report.problems):  # no record can be read
                 raise RecordsError(report.problems[-1])
-            _, layout, bad, is_misled = checked[0][1]
-            if (
-                len(checked) > 1
-                or bad
-                or is_misled
-                or any(not gap.known for gap in layout.gaps)
-                or not _is_begun(source)
-            ):
+            if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):
                 with replacing(path, held=(source, target)) as file:
-                    copy = _Copy(file, [(part, found.layout) for part, found in checked])
-                    for part, found in checked:
-                        copy.add(part, found.layout, found.bad)
+                    copy = _Copy(file, [(source, layout)])
+                    copy.add(source, layout, bad)
                     copy.finish()
             elif not layout.indexed or layout.torn or layout.problems:
                 target.cut(layout.end)
@@ -252,11 +242,11 @@ def join(
     places: Iterable[Place], path: str | os.PathLike[str], *, overwrite: bool = False, progress: Progress | None = None
 ) -> int:
     """
-    Write the records of several record files into one, in order, and return how many numbers it has.
+    Write the records of the files at `places` into one, in order, and return how many numbers it has.
 
     Frames are copied as they are; those of a file with another dictionary than the first one that has any are
-    compressed again. Each of `places` may itself be of files that were joined by other means (`cat`). The new file
-    appears whole or not at all, so that it may be one of the old ones. `progress` is that of `verify`.
+    compressed again. The new file appears whole or not at all, so that it may be one of the old ones. `progress` is
+    that of `verify`.
 
     Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError where a file is damaged: repair it
     first; RecordsError for what is no record file, OSError if a file cannot be read or written.
@@ -265,7 +255,7 @@ def join(
     try:
         for place in places:
             sources.append(open_source(place))  # noqa: PERF401 (those that are open get closed)
-        found = [part for source in sources for part in parts(source)]
+        found = [(source, load(source)) for source in sources]
         for _, layout in found:
             for gap in layout.gaps:
                 if not gap.known:
@@ -281,20 +271,6 @@ def join(
     finally:
         for source in sources:
             source.close()
-
-
-def _together(reports: list[Report], source: Source) -> Report:
-    """Return one report of all parts of a file."""
-    whole = reports[0]
-    for report in reports[1:]:
-        for name, value in vars(report).items():
-            if name not in ("name", "size", "indexed", "has_dictionary"):
-                setattr(whole, name, getattr(whole, name) + value)
-        whole.indexed = False
-    if len(reports) > 1:
-        whole.size = source.size()
-        whole.problems.insert(0, f"it is made of {len(reports)} joined files")
-    return whole
 
 
 def _is_begun(source: Source) -> bool:
@@ -330,12 +306,12 @@ class _Copy:
             if isinstance(piece, Gap):
                 header = fmt.DataHeader(piece.records, 0, first, new.end, 0, 0, new.token, new.dictionary_at, True)
                 self._file.write(fmt.data_header(header))
-                new.go_on(new.end + header.size, first + piece.records)
+                new.go_on(new.end + fmt.DATA_HEADER_SIZE, first + piece.records)
                 continue
             data = source.read_at(piece.offset, piece.compressed)
             if again:
                 data = self._encoder.encode(decoder.content(piece, data))
-            frame = piece._replace(offset=new.end + new.header_size, compressed=len(data), first=first)
+            frame = piece._replace(offset=new.end + fmt.DATA_HEADER_SIZE, compressed=len(data), first=first)
             self._file.write(fmt.data_header(new.header(frame)))
             self._file.write(data)
             new.add(frame)

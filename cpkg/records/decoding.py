@@ -321,10 +321,6 @@ class Decoder(Generic[Record]):
                 raise
         return msgpack.unpackb(data, **self._options, **more, tuple_keys=True)
 
-    def decode(self, frame: Frame, data: bytes) -> list[Record]:
-        """Return the records of a frame."""
-        return self.records(frame, self.content(frame, data))
-
     def starts(self, frame: Frame, content: Content) -> Sequence[int] | None:
         """Return where each record begins in a frame's content, and where the last one ends; None if that is slow."""
         found = self.message_starts(content, frame.records) if frame.records <= _STARTS_MAX else None

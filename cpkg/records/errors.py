@@ -38,6 +38,14 @@ class LockedError(RecordsError):
     """Another writer, in this process or another one, has the file open."""
 
 
+def joined(name: str, offset: int) -> RecordsError:
+    """Return the error about record files that were joined by other means than `join`."""
+    return RecordsError(
+        f"{name}: expected one record file, found joined files: another one begins at byte {offset}. Join the original "
+        "files with `cpkg records join a.rec b.rec -o OUT`, or divide this file at that byte first"
+    )
+
+
 def numbers(first: int | None, count: int | None) -> str:
     """Say which records a stretch holds."""
     if first is None or count is None:

@@ -10,15 +10,12 @@ these letters and of the bytes behind the CRC. Numbers are little-endian.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Container
 from struct import Struct
 from typing import Final, NamedTuple
 
 SKIPPABLE_MAGIC: Final = 0x184D2A5D
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 1
 TOKEN_SIZE: Final = 8
-NO_TOKEN: Final = b""
-"""The token of a file of version 1, which has none."""
 
 FILE: Final = b"RecF"
 DICTIONARY: Final = b"RecZ"
@@ -28,20 +25,16 @@ INDEX: Final = b"RecI"
 
 PREFIX: Final = Struct("<II4sI")  # magic number, size of what follows these two, kind, CRC-32
 _SIZE_FIELDS_END: Final = 8
-# of version 1, and of version 2; the latter end with the token, and the offset of the dictionary
-_FILE_BODIES: Final = (Struct("<BBH"), Struct("<BBH8s"))  # version, then three bytes of 0
-_DATA_BODIES: Final = (Struct("<IIQQII"), Struct("<IIQQII8sQ"))  # DataHeader
-_INDEX_BODIES: Final = (Struct("<QQII"), Struct("<QQII8s"))  # Index
+_FILE_BODY: Final = Struct("<B3x8s")  # version, token
+_DATA_BODY: Final = Struct("<IIQQII8sQ")  # DataHeader
+_INDEX_BODY: Final = Struct("<QQII8s")  # Index
 INDEX_ENTRY_SIZE: Final = 8
 
-FILE_HEADER_SIZES: Final = tuple(PREFIX.size + body.size for body in _FILE_BODIES)
-DATA_HEADER_SIZES: Final = tuple(PREFIX.size + body.size for body in _DATA_BODIES)
-FILE_HEADER_SIZE: Final = FILE_HEADER_SIZES[1]
-DATA_HEADER_SIZE: Final = DATA_HEADER_SIZES[1]
+FILE_HEADER_SIZE: Final = PREFIX.size + _FILE_BODY.size
+DATA_HEADER_SIZE: Final = PREFIX.size + _DATA_BODY.size
 
 CONTENT_MAX: Final = 1 << 30
 """The most bytes of records in a frame, as in the seekable format's own library."""
-COMPRESSED_MAX: Final = 2**32 - 1
 DICTIONARY_MAX: Final = 128 << 20
 LOST_MAX: Final = 2**32 - 1
 """The most records that can be lost between two frames."""
@@ -68,24 +61,9 @@ class DataHeader(NamedTuple):
     offset: int
     decompressed: int
     checksum: int
-    token: bytes = NO_TOKEN
-    dictionary: int = 0
+    token: bytes
+    dictionary: int
     lost: bool = False
-
-    @property
-    def size(self) -> int:
-        """The size of the header itself."""
-        return data_header_size(self.token)
-
-
-def data_header_size(token: bytes) -> int:
-    """Return the size of the headers in front of frames, in a file with that token."""
-    return DATA_HEADER_SIZES[bool(token)]
-
-
-def file_header_size(token: bytes) -> int:
-    """Return the size of the header of a file with that token."""
-    return FILE_HEADER_SIZES[bool(token)]
 
 
 def _frame(kind: bytes, body: bytes) -> bytes:
@@ -94,8 +72,8 @@ def _frame(kind: bytes, body: bytes) -> bytes:
 
 
 def file_header(token: bytes) -> bytes:
-    """Return the first bytes of a record file; of one of version 1 without a token."""
-    return _frame(FILE, _FILE_BODIES[1].pack(2, 0, 0, token) if token else _FILE_BODIES[0].pack(1, 0, 0))
+    """Return the first bytes of a record file."""
+    return _frame(FILE, _FILE_BODY.pack(FORMAT_VERSION, token))
 
 
 def dictionary_frame(content: bytes) -> bytes:
@@ -104,9 +82,8 @@ def dictionary_frame(content: bytes) -> bytes:
 
 
 def data_header(header: DataHeader) -> bytes:
-    """Return the bytes in front of a frame of records, or in the place of one that is lost."""
-    fields = header[:8] if header.token else header[:6]
-    return _frame(LOST if header.lost else DATA, _DATA_BODIES[bool(header.token)].pack(*fields))
+    """Return the bytes in front of a frame of records, or instead of a frame that is lost."""
+    return _frame(LOST if header.lost else DATA, _DATA_BODY.pack(*header[:-1]))
 
 
 class Index(NamedTuple):
@@ -122,69 +99,62 @@ class Index(NamedTuple):
     dictionary: int
     entries: bytes
     table_crc: int
-    token: bytes = NO_TOKEN
+    token: bytes
 
 
 def index_frame(index: Index) -> bytes:
     """Return the frame that holds an index."""
-    fields = (index.total, index.dictionary, len(index.entries) // INDEX_ENTRY_SIZE, index.table_crc)
-    body = _INDEX_BODIES[1].pack(*fields, index.token) if index.token else _INDEX_BODIES[0].pack(*fields)
+    count = len(index.entries) // INDEX_ENTRY_SIZE
+    body = _INDEX_BODY.pack(index.total, index.dictionary, count, index.table_crc, index.token)
     return _frame(INDEX, body + index.entries)
 
 
-def index_size(frames: int, token: bytes) -> int:
+def index_size(frames: int) -> int:
     """Return the size of the index of so many frames."""
-    return PREFIX.size + _INDEX_BODIES[bool(token)].size + frames * INDEX_ENTRY_SIZE
+    return PREFIX.size + _INDEX_BODY.size + frames * INDEX_ENTRY_SIZE
 
 
-def _body(kind: bytes, data: bytes, at: int = 0, sizes: Container[int] | None = None) -> bytes | None:
-    """Return the body of a sound frame of that kind at data[at:], or None; where `sizes` are given, of those alone."""
+def _body(kind: bytes, data: bytes, at: int = 0, needed: int = 0) -> bytes | None:
+    """Return the body of a sound frame of that kind at data[at:], or None; with `needed`, of a frame of that size."""
     if len(data) - at < PREFIX.size:
         return None
     magic, size, found, crc = PREFIX.unpack_from(data, at)
     size += _SIZE_FIELDS_END
-    is_of_kind = magic == SKIPPABLE_MAGIC and found == kind and (sizes is None or size in sizes)
+    is_of_kind = magic == SKIPPABLE_MAGIC and found == kind and needed in (0, size)
     if not is_of_kind or not PREFIX.size <= size <= len(data) - at:
         return None
     body = data[at + PREFIX.size : at + size]
     return body if zlib.crc32(body, zlib.crc32(kind)) == crc else None
 
 
-def parse_data_header(data: bytes, token: bytes | None, at: int = 0) -> DataHeader | None:
+def parse_data_header(data: bytes, token: bytes = b"", at: int = 0) -> DataHeader | None:
     """
     Return the valid header at data[at:], of records or of a loss, or None.
 
-    `token` is that of the file, whose headers alone count; None takes those of any file.
+    `token` is that of the file, whose headers alone count; b"" takes those of any file.
     """
     for kind in (DATA, LOST):
-        body = _body(kind, data, at, DATA_HEADER_SIZES)
+        body = _body(kind, data, at, DATA_HEADER_SIZE)
         if body is not None:
-            fields = _DATA_BODIES[len(body) == _DATA_BODIES[1].size].unpack(body)
-            header = DataHeader(*fields)._replace(lost=kind == LOST)
+            header = DataHeader(*_DATA_BODY.unpack(body))._replace(lost=kind == LOST)
             # the shortest record has one byte
             possible = not header.compressed if header.lost else 0 < header.records <= header.decompressed
-            return header if possible and token in (None, header.token) else None
+            return header if possible and token in (b"", header.token) else None
     return None
 
 
 def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
     """Return the version and token that a file's first bytes give, or None if they are no header of a record file."""
     body = _body(FILE, data, at)
-    if not body:
+    if not body or (body[0] == FORMAT_VERSION and len(body) != _FILE_BODY.size):
         return None
-    version = body[0]
-    if version in (1, 2) and len(body) != _FILE_BODIES[version - 1].size:
-        return None
-    return version, body[4:] if version == 2 else NO_TOKEN
+    return body[0], body[4:]
 
 
 def is_begun_file_header(data: bytes) -> bool:
     """Return whether a file is so short that its writer was killed before the header was written."""
-    for size in FILE_HEADER_SIZES:
-        head = PREFIX.pack(SKIPPABLE_MAGIC, size - _SIZE_FIELDS_END, FILE, 0)[:-4]
-        if len(data) < size and data[: len(head)] == head[: len(data)]:
-            return True
-    return False
+    head = PREFIX.pack(SKIPPABLE_MAGIC, FILE_HEADER_SIZE - _SIZE_FIELDS_END, FILE, 0)[:-4]
+    return len(data) < FILE_HEADER_SIZE and data[: len(head)] == head[: len(data)]
 
 
 def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
@@ -198,15 +168,14 @@ def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
 
 def parse_dictionary_frame(data: bytes) -> bytes | None:
     """Return the dictionary in a whole frame, or None if it is damaged."""
-    return _body(DICTIONARY, data, sizes=(len(data),))
+    return _body(DICTIONARY, data, needed=len(data))
 
 
 def parse_index_frame(data: bytes) -> Index | None:
-    """Return what a whole index frame holds, of either version, or None if it is damaged."""
-    body = _body(INDEX, data, sizes=(len(data),)) or b""
-    for layout in _INDEX_BODIES:
-        if len(body) >= layout.size:
-            total, dictionary, frames, table_crc, *token = layout.unpack_from(body)
-            if len(body) - layout.size == frames * INDEX_ENTRY_SIZE:
-                return Index(total, dictionary, body[layout.size :], table_crc, *token)
-    return None
+    """Return the content of a whole index frame, or None if it is damaged."""
+    body = _body(INDEX, data, needed=len(data)) or b""
+    if len(body) < _INDEX_BODY.size:
+        return None
+    total, dictionary, frames, table_crc, token = _INDEX_BODY.unpack_from(body)
+    entries = body[_INDEX_BODY.size :]
+    return Index(total, dictionary, entries, table_crc, token) if len(entries) == frames * INDEX_ENTRY_SIZE else None

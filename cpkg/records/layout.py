@@ -51,7 +51,7 @@ class Gap(NamedTuple):
 
 
 class Layout:
-    """The frames of a file in order, in arrays: 32 bytes of memory each. `token` is the file's, b"" in version 1."""
+    """The frames of a file in order, in arrays: 32 bytes of memory each. `token` is the file's, b"" if unknown."""
 
     def __init__(self, token: bytes) -> None:
         self.token = token
@@ -81,28 +81,27 @@ class Layout:
         """The offset of the dictionary's frame; 0 if there is none."""
         return self.dictionary[0] if self.dictionary is not None else 0
 
-    @property
-    def header_size(self) -> int:
-        """The size of the headers in front of frames."""
-        return fmt.data_header_size(self.token)
-
     def header(self, frame: Frame) -> fmt.DataHeader:
         """Return the header that belongs in front of a frame."""
-        at = frame.offset - self.header_size
-        dictionary = self.dictionary_at if self.token and self.dictionary_at < at else 0
+        at = frame.offset - fmt.DATA_HEADER_SIZE
+        dictionary = self.dictionary_at if self.dictionary_at < at else 0
         fields = (frame.records, frame.compressed, frame.first, at, frame.decompressed, frame.checksum)
         return fmt.DataHeader(*fields, self.token, dictionary)
 
     def part(self, start: int, stop: int) -> Layout:
-        """Return frames number `start` to `stop` (not included) as a layout of their own, with the gaps among them."""
+        """Return the frames from number `start` to `stop` (not included) and the gaps among them as a layout."""
         part = Layout(self.token)
         for name in ("offsets", "firsts", "_compressed", "_decompressed", "_records", "_checksums"):
             setattr(part, name, getattr(self, name)[start:stop])
         low = self.offsets[start] if start else 0
-        high = self.offsets[stop] if stop < len(self) else self.end + 1
-        part.gaps = [gap for gap in self.gaps if low <= gap.start < high]
         part.dictionary = self.dictionary
-        part.go_on(self.end, self.total)
+        if stop < len(self):
+            high = self.offsets[stop]
+            part.go_on(high - fmt.DATA_HEADER_SIZE, self.firsts[stop])
+        else:
+            high = self.end + 1
+            part.go_on(self.end, self.total)
+        part.gaps = [gap for gap in self.gaps if low <= gap.start < high]
         return part
 
     def add(self, frame: Frame) -> None:
@@ -194,7 +193,7 @@ class Layout:
         at = 0
         start, size = self.dictionary or (0, 0)
         known = (bound for gap in self.gaps for bound in (gap.start, gap.end))
-        borders = iter(sorted({fmt.file_header_size(self.token), start, start + size, *known}))
+        borders = iter(sorted({fmt.FILE_HEADER_SIZE, start, start + size, *known}))
         border = next(borders, None)
 
         def empty_until(offset: int) -> None:
@@ -211,7 +210,7 @@ class Layout:
         following = 0
         for number in range(len(self)):
             frame = self.frame(number)
-            empty_until(frame.offset - self.header_size)
+            empty_until(frame.offset - fmt.DATA_HEADER_SIZE)
             empty_until(frame.offset)
             table.append(frame.compressed, frame.decompressed, frame.checksum)
             at += frame.compressed
@@ -219,7 +218,7 @@ class Layout:
             entries.append(min(frame.first - following, 2**32 - 1))
             following = frame.first + frame.records
         empty_until(self.end)
-        table.append(fmt.index_size(len(self), self.token), 0, fmt.EMPTY_CHECKSUM)
+        table.append(fmt.index_size(len(self)), 0, fmt.EMPTY_CHECKSUM)
         seek_table = table.to_bytes()
         if sys.byteorder == "big":
             entries.byteswap()

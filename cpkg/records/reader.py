@@ -14,7 +14,7 @@ from cpkg._urls import is_url
 from cpkg.records.decoding import Content, Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
-from cpkg.records.loading import extend, joined, load
+from cpkg.records.loading import extend, load
 from cpkg.records.positions import Source
 from cpkg.records.reading_ahead import Decoding, OneFrame
 from cpkg.records.sources import WINDOW, Window, open_source
@@ -48,20 +48,30 @@ class Reader(Generic[Record]):
     lost is passed over, and a DamagedError where it is asked for by number. May be used by several threads.
     """
 
-    def __init__(self, source: Source, *, threads: int | None, errors: str, options: dict[str, object]) -> None:
+    def __init__(
+        self,
+        source: Source,
+        *,
+        threads: int | None,
+        errors: str,
+        options: dict[str, object],
+        layout: Layout | None = None,
+    ) -> None:
         check_errors(errors)
         self._arguments = threads, errors, options
         self._decoder: Decoder[Record] = Decoder(options)
         # where threads of Python's run in parallel, these unpack, too
-        self._ahead_by_c = not python_runs_in_parallel() and has_threads_of_c()
+        self._unpacks_ahead = python_runs_in_parallel()
+        self._ahead_by_c = not self._unpacks_ahead and has_threads_of_c()
         if self._ahead_by_c:
             self._threads = thread_count(threads, most=_MOST_BESIDE + 1)
         else:
-            self._threads = thread_count(threads, alone=not python_runs_in_parallel())
+            self._threads = thread_count(threads, alone=not self._unpacks_ahead)
         self._source = source
         self._skip = errors == "skip"
         self._lock = Lock()
-        self._layout = load(source)
+        self._is_part = layout is not None
+        self._layout = load(source) if layout is None else layout
         self._decoder.dictionary = read_dictionary(source, self._layout.dictionary_at)
         self._idle: list[_Last] = []  # taken by `pop` while one is used: no lock, and none to stay taken
         self._counted: set[int] = set()
@@ -130,31 +140,26 @@ class Reader(Generic[Record]):
     def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, Any], None, None]:
         """Yield frames with their contents or, where threads unpack, with their records."""
         source = self._source
-        if not source.is_local:
+        if self._is_part or not source.is_local:
             source = Window(source, self._layout.end, WINDOW)
         pieces = self._pieces(start, stop)
         frames = self._layout.find(stop - 1) - self._layout.find(start) if self._threads > 1 else 0
-        if not self._ahead_by_c:
-            prepare = self._by_python(pieces, source, self._threads)
-        elif frames >= _WORTH_THREADS:
+        if self._ahead_by_c and frames >= _WORTH_THREADS:
             prepare = self._in_advance(pieces, source)
+        elif self._ahead_by_c or self._threads == 1:
+            prepare = (self._prepared((piece, source)) for piece in pieces)
         else:
-            prepare = self._by_python(pieces, source, 1)
+            # a window is read from front to back, and not by several threads
+            calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
+            prepare = mapped(self._prepared, calls, self._threads, AHEAD * self._threads)
         with contextlib.closing(prepare) as prepared:
             for piece, result in prepared:
-                if isinstance(result, DamagedError):
-                    self._note(result)
-                elif isinstance(result, Exception):
-                    raise result
-                else:
+                if not isinstance(result, Exception):
                     yield piece, result
-
-    def _by_python(
-        self, pieces: Iterator[Frame | Gap], source: Source, threads: int
-    ) -> Generator[Prepared, None, None]:
-        # a window is read from front to back, and not by several threads
-        calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
-        return mapped(self._prepared, calls, threads, AHEAD * threads)
+                elif isinstance(result, DamagedError):
+                    self._note(result)
+                else:
+                    raise result
 
     def _in_advance(
         self, pieces: Iterator[Frame | Gap] | Iterator[Bunch], source: Source
@@ -164,10 +169,7 @@ class Reader(Generic[Record]):
                 while frames.is_full:
                     yield frames.first()
                     frames.drop()
-                if isinstance(piece, Bunch):
-                    frames.put_bunch(piece)
-                else:
-                    frames.put(piece)
+                frames.put(piece)
             while len(frames):
                 yield frames.first()
                 frames.drop()
@@ -180,9 +182,10 @@ class Reader(Generic[Record]):
 
     def _pieces(self, start: int, stop: int) -> Iterator[Frame | Gap]:
         layout = self._layout
-        number = max(layout.find(start), 0)
-        for piece in layout.pieces(number):
-            if start >= stop or piece.first > stop or piece.first == stop < layout.total:
+        if start >= stop:
+            return
+        for piece in layout.pieces(max(layout.find(start), 0)):
+            if piece.first >= stop and (piece.first > stop or stop < layout.total):
                 return
             # damage that hides no record counts, too: what follows it may be no frame of this file
             if piece.first + max(piece.records, 1) <= start or (isinstance(piece, Gap) and piece.known):
@@ -195,9 +198,9 @@ class Reader(Generic[Record]):
         if isinstance(piece, Gap):
             return piece, lost(piece)
         try:
-            data = found if isinstance(found, bytes) else _read(found, piece)
+            data = found if isinstance(found, bytes) else found.read_at(piece.offset, piece.compressed)
             content = self._decoder.content(piece, data)
-            if python_runs_in_parallel():
+            if self._unpacks_ahead:
                 # the caller unpacks a damaged frame once more, and returns its sound records
                 with contextlib.suppress(DamagedError):
                     return piece, self._decoder.records(piece, content)
@@ -279,7 +282,7 @@ class Reader(Generic[Record]):
         last.forget()
         one = self._one_of(last)
         for bunch in work:
-            yield bunch, one.contents(bunch) if one is not None else None
+            yield bunch, one.content(bunch) if one is not None else None
         self._give_back(last)
 
     def _found_at(self, number: int) -> tuple[Frame, int]:
@@ -376,9 +379,7 @@ class Reader(Generic[Record]):
             before = len(self)
             layout = self._layout
             known = layout.dictionary
-            other = extend(layout, self._source, layout.token if layout.end else None)
-            if other is not None:
-                raise joined(self.name, other)
+            extend(layout, self._source, layout.token if layout.end else b"")
             if known is None and layout.dictionary is not None:
                 self._decoder.dictionary = read_dictionary(self._source, layout.dictionary_at)
                 self._drop_idle()  # they have none

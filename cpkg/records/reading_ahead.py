@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     from cpkg._native.cffi_types import CBuffer
-    from cpkg._native.zstd.frame_queue import FrameJob
+    from cpkg._native.zstd.frame_queue import FrameJob, FrameQueue
 
     Prepared: TypeAlias = "tuple[Any, Any]"
     """A frame, a gap or a bunch with its content, its records, or the error that takes their place."""
@@ -43,17 +43,14 @@ class OneFrame:
         """Whether this is the process that has the memory; in a forked child all fails."""
         return self._process == os.getpid()
 
-    def content(self, frame: Frame) -> CBuffer | None:
-        """Return a frame's content, a buffer that is valid until the next call; None if that fails."""
-        if not _is_served(frame):
-            return None
-        size = _fill(self._job, frame, self._source)
-        self._frames.expect(self._job, frame.decompressed)
-        return self._frames.do(self._job, size)
+    def content(self, piece: Frame | Bunch) -> CBuffer | None:
+        """
+        Return the content of a frame, or of several, one after the other; None if that fails.
 
-    def contents(self, bunch: Bunch) -> CBuffer | None:
-        """Do what `content` does for several frames; their contents follow each other."""
-        return self._frames.do(self._job, 0) if _fill_with(self._job, bunch, self._source) else None
+        It is a buffer that is valid until the next call.
+        """
+        size = _fill(self._frames, self._job, piece, self._source)
+        return None if size is None else self._frames.do(self._job, size)
 
     def close(self) -> None:
         """Free the memory."""
@@ -83,39 +80,35 @@ class Decoding:
         """Whether something should be taken before the next frame."""
         return len(self._queue) >= self._most
 
-    def put(self, piece: Frame | Gap) -> None:
-        """Have a frame read and decompressed; errors, gaps among them, wait for their turn."""
+    def put(self, piece: Frame | Gap | Bunch) -> None:
+        """Have a frame or several read and decompressed; errors about a frame, gaps among them, wait for their turn."""
         try:
-            data: object = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
+            work: object = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
         except Exception as exc:
-            data = exc
-        self._queue.append((piece, data))
+            if isinstance(piece, Bunch):
+                raise
+            work = exc
+        self._queue.append((piece, work))
 
-    def put_bunch(self, bunch: Bunch) -> None:
-        """Have several frames read and decompressed; `first` gives what `OneFrame.contents` does."""
-        job = self._ahead.job()
-        if not (self._ahead.begin() and _fill_with(job, bunch, self._source)):
-            self._queue.append((bunch, None))
-            return
-        self._ahead.submit(job, 0)
-        self._queue.append((bunch, job))
-
-    def _submitted(self, piece: Frame) -> FrameJob | bytes:
-        """Have a frame decompressed; return the job, or its bytes if the threads are not to do it."""
-        if not _is_served(piece) or not self._ahead.begin():
-            return self._read(piece)
-        job = self._ahead.job()
-        size = _fill(job, piece, self._source)
-        self._ahead.expect(job, piece.decompressed)
-        job.made = self._decoder.rows_of(job, piece)
-        self._ahead.submit(job, size)
-        return job
+    def _submitted(self, piece: Frame | Bunch) -> FrameJob | bytes | None:
+        """Have threads work; return the job or, where they are not to do it, a frame's bytes, or None for a Bunch."""
+        if self._ahead.begin():
+            job = self._ahead.job()
+            size = _fill(self._ahead, job, piece, self._source)
+            if size is not None:
+                if isinstance(piece, Frame):
+                    job.made = self._decoder.rows_of(job, piece)
+                self._ahead.submit(job, size)
+                return job
+            self._ahead.back(job)
+        return None if isinstance(piece, Bunch) else self._read(piece)
 
     def first(self) -> Prepared:
         """
-        Wait for the first frame; return it with its content, or the error that takes its place.
+        Wait for the first frame; return it with its content, or with the error about it.
 
-        The content is bytes or a LaidOut, whose memory is another frame's after `drop`.
+        The content is bytes or a LaidOut, whose memory is another frame's after `drop`; that of a Bunch is a buffer,
+        or None.
         """
         piece, work = self._queue[0]
         if isinstance(piece, Bunch):
@@ -147,34 +140,30 @@ class Decoding:
         return self._source.read_at(frame.offset, frame.compressed)
 
 
-def _fill(job: FrameJob, frame: Frame, source: Source) -> int:
-    """Give a job its input, or the file that C reads it from; return its size."""
+def _fill(queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source) -> int | None:
+    """
+    Give a job its input, or the file that C reads it from; return the size of what it was given.
+
+    Returns None for what is large, for frames that cannot have as many records as they are said to (each has a byte at
+    least), and for several frames that are not in a file of the system's.
+    """
+    if isinstance(piece, Bunch):
+        (records, content), numbers = piece.before[-1], piece.numbers
+    else:
+        records, content, numbers = piece.records, piece.decompressed, [*piece[:3]]
+    if not records <= content <= _READ_MAX:
+        return None
     descriptor = source.descriptor()
     if descriptor is not None:
         try:
-            job.read(descriptor, frame.offset, frame.compressed)
+            job.read_frames(descriptor, numbers)
         except MemoryError:  # or there are too many open files for another duplicate
             pass
         else:
-            return frame.compressed
-    data = source.read_at(frame.offset, frame.compressed)
+            return 0
+    if isinstance(piece, Bunch):
+        return None
+    data = source.read_at(piece.offset, piece.compressed)
     job.put(0, data)
+    queue.expect(job, piece.decompressed)
     return len(data)
-
-
-def _fill_with(job: FrameJob, bunch: Bunch, source: Source) -> bool:
-    """Have a job read several frames from the file; false if they are too large, or not in a file of the system's."""
-    descriptor = source.descriptor()
-    records, content = bunch.before[-1]
-    if descriptor is None or not records <= content <= _READ_MAX:
-        return False
-    try:
-        job.read_frames(descriptor, bunch.numbers)
-    except MemoryError:
-        return False
-    return True
-
-
-def _is_served(frame: Frame) -> bool:
-    """Return whether a frame is small, and may have as many records as it is said to: each has a byte at least."""
-    return frame.records <= frame.decompressed <= _READ_MAX

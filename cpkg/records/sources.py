@@ -83,31 +83,14 @@ class Window(Source):
         return self._data[:size]
 
 
-class Stretch(Source):
-    """A part of another source, as if it were a file of its own."""
-
-    def __init__(self, source: Source, start: int, end: int) -> None:
-        self.name = source.name
-        self.is_local = source.is_local
-        self._source = source
-        self._start = start
-        self._size = end - start
-
-    def size(self) -> int:
-        return self._size
-
-    def read_at(self, offset: int, size: int) -> bytes:
-        return self._source.read_at(self._start + offset, max(min(size, self._size - offset), 0))
-
-
 class Tail:
-    """A source with a place to read at, whose end is read at once: what `read_seek_table` wants of a file."""
+    """A source with a place to read at, whose end is read at once: the file that `read_seek_table` needs."""
 
     def __init__(self, source: Source) -> None:
-        self._source = source
         self._size = source.size()
-        self._start = max(self._size - _TAIL_SIZE, 0)
-        self._tail = source.read_at(self._start, self._size - self._start)
+        self._window = Window(source, self._size, 0)
+        start = max(self._size - _TAIL_SIZE, 0)
+        self._window.read_at(start, self._size - start)
         self._at = 0
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
@@ -115,11 +98,7 @@ class Tail:
         return self._at
 
     def read(self, size: int) -> bytes:
-        end = min(self._at + size, self._size)
-        data = b""
-        if self._at < self._start:
-            data = self._source.read_at(self._at, min(end, self._start) - self._at)
-        data += self._tail[max(self._at + len(data) - self._start, 0) : max(end - self._start, 0)]
+        data = self._window.read_at(self._at, max(min(size, self._size - self._at), 0))
         self._at += len(data)
         return data
 

@@ -15,7 +15,7 @@ from cpkg.records.layout import Frame, Layout
 from cpkg.records.packing import BatchPacker, FrameCompressor, batches
 from cpkg.records.positions import Target
 from cpkg.records.settings import WriterSettings
-from cpkg.records.writing_ahead import encoding
+from cpkg.records.writing_ahead import Encoding
 from purepy.base.errors import LimitError, ZstdError
 from purepy.base.locks import RLock
 
@@ -50,7 +50,7 @@ class Writer:
         self._fsync = settings.fsync
         self._lock = RLock()
         encoder = FrameCompressor(settings.level, settings.dictionary)
-        self._frames = encoding(encoder, settings.threads, settings.frame_size)
+        self._frames = Encoding(encoder, settings.threads, settings.frame_size)
         self._mean = _MEAN_SIZE  # of a record in the last frame
         self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
         self._dictionary_size = settings.dictionary_size
@@ -226,7 +226,7 @@ class Writer:
         records, size, data = self._frames.first()
         layout = self._layout
         checksum = int.from_bytes(data[-4:], "little")
-        frame = Frame(layout.end + layout.header_size, len(data), size, records, layout.total, checksum)
+        frame = Frame(layout.end + fmt.DATA_HEADER_SIZE, len(data), size, records, layout.total, checksum)
         self._put(fmt.data_header(layout.header(frame)) + data)
         layout.add(frame)
         self._has_rest = False

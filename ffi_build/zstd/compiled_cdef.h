@@ -18,7 +18,6 @@ size_t cpkg_job_size(const cpkg_job *job);
 const char *cpkg_job_input(const cpkg_job *job);
 const char *cpkg_job_output(const cpkg_job *job);
 int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start, size_t size);
-int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t size);
 int cpkg_job_expect(cpkg_job *job, size_t size);
 int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *numbers, size_t count);
 void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_made)(void *),

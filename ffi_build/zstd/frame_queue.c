@@ -46,9 +46,8 @@ typedef struct cpkg_job_s {
     cpkg_frames *frames;
     JobMemory input, output;
     size_t input_size;
-    int descriptor; /* of the file that the input is read from; -1 if it is there */
-    int64_t offset;
-    JobMemory places; /* FramePlaces of several frames */
+    int descriptor;   /* of the file that the input is read from; -1 if it is there */
+    JobMemory places; /* FramePlaces of the frames that are read from it */
     size_t frames_count;
     size_t size; /* of the output; of frames to decompress it is known before */
     /* What is made of the content of a frame that was decompressed: `then` is called with it, and with `count`. */
@@ -156,8 +155,6 @@ static bool job_fill(cpkg_job *job)
     const FramePlace *places = (const FramePlace *)(void *)job->places.data;
     if (job->descriptor < 0)
         return true;
-    if (job->frames_count == 0 && !job_read(job, 0, job->input_size, job->offset))
-        return false;
     for (size_t first = 0, behind; first < job->frames_count; first = behind) {
         /* frames near each other are as far from each other in the input as in the file */
         for (behind = first + 1; behind < job->frames_count; behind++)
@@ -185,7 +182,7 @@ static size_t frame_compress(cpkg_job *job, void *context)
 /* Decompress a job, and call its `then` with the content; return libzstd's result. */
 static size_t frame_decompress(cpkg_job *job, void *context)
 {
-    const FramePlace one = {job->offset, 0, job->input_size, job->size}, *places = &one;
+    const FramePlace one = {0, 0, job->input_size, job->size}, *places = &one;
     const size_t count = job->frames_count > 0 ? job->frames_count : 1;
     size_t written = 0, done = 0;
     if (!job_fill(job))
@@ -376,24 +373,7 @@ static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start
     return 1;
 }
 
-/*
- * Have an idle job read its input, of so many bytes, from a duplicate of a descriptor; return 1, 0 if there is no
- * memory or no descriptor left, or -1 if the job is not idle.
- */
-static int cpkg_job_read(cpkg_job *job, int descriptor, int64_t offset, size_t size)
-{
-    if (!job_is_idle(job))
-        return -1;
-    job_close_file(job);
-    job->frames_count = 0;
-    if (!job_reserve(&job->input, size))
-        return 0;
-    job->descriptor = system_duplicate(descriptor);
-    job->offset = offset;
-    return job->descriptor >= 0;
-}
-
-/* Say how many bytes an idle job's frame holds; return what cpkg_job_put() does. */
+/* Set the size of the content of the frame in an idle job; return what cpkg_job_put() does. */
 static int cpkg_job_expect(cpkg_job *job, size_t size)
 {
     if (!job_is_idle(job))
@@ -404,9 +384,9 @@ static int cpkg_job_expect(cpkg_job *job, size_t size)
 }
 
 /*
- * Have an idle job read `count` frames, which stand in the order of the file, and decompress them one behind the other;
- * `numbers` are three for each: its offset in the file, its size and that of its content. Return what cpkg_job_read()
- * does.
+ * Have an idle job read `count` frames from a duplicate of a descriptor, and decompress them one after the other.
+ * `numbers` are three for each frame, in the order of the file: its offset, its size and the size of its content.
+ * Return 1, 0 if there is no memory or no descriptor left, or -1 if the job is not idle.
  */
 static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *numbers, size_t count)
 {
@@ -428,12 +408,16 @@ static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *nu
         output += content;
         end = offset + size;
     }
-    int result = cpkg_job_read(job, descriptor, 0, (size_t)input);
-    if (result > 0) {
-        job->frames_count = count;
-        job->size = (size_t)output;
-    }
-    return result;
+    job_close_file(job);
+    job->frames_count = 0;
+    if (!job_reserve(&job->input, (size_t)input))
+        return 0;
+    job->descriptor = system_duplicate(descriptor);
+    if (job->descriptor < 0)
+        return 0;
+    job->frames_count = count;
+    job->size = (size_t)output;
+    return 1;
 }
 
 /*

@@ -14,8 +14,8 @@ import signal
 import struct
 import sys
 import uuid
-from functools import partial
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, NoReturn
 
 import click
@@ -475,44 +475,64 @@ def test_demo_warms_up_until_little_changes(monkeypatch: pytest.MonkeyPatch, jit
     times = [1.0, 0.5, 0.45, 0.45]
     monkeypatch.setattr(compare, "JIT", jit)
     monkeypatch.setattr(compare, "best_time", lambda call, seconds: times.pop(0))
-    compare._warm_up(lambda: None, 100)
+    compare.warm_up(lambda: None, 100)
     assert len(times) == 4 - rounds
 
 
 def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without this the demo's last line could not be believed."""
-    module = _backend.load("msgpack", "pure")
-    original = module.packb
-
-    def wrong(obj: Any, **options: Any) -> Any:
-        return original([obj], **options)
-
     # both ways to it: the second is for calls without options
-    monkeypatch.setattr(module, "packb", wrong)
-    monkeypatch.setattr(module, "prepare_packb", lambda **options: partial(wrong, **options))
+    serve_wrongly(
+        monkeypatch,
+        "purepy.msgpack",
+        """
+        def wrong(obj, *, original=module.packb, **options):
+            return original([obj], **options)
+
+        module.packb = wrong
+        module.prepare_packb = lambda **options: functools.partial(wrong, **options)
+        """,
+    )
     result = run("demo", "--seconds", "0", "-", stdin=b'{"a": [1]}')
     assert result.exit_code == 1
     assert "what comes back is not what was packed" in result.stderr
+    assert "pack to different bytes" in result.stderr
+
+
+def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> None:
+    """Have the processes of the demo change a module before they begin."""
+    program = f"import functools\nimport {module} as module\n{dedent(code)}\n{compare.SERVE}"
+    monkeypatch.setattr(compare, "SERVE", f"exec({program!r})")
 
 
 def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = _backend.load("zstd", "pure")
-    original = module.decompress
+    serve_wrongly(
+        monkeypatch,
+        "purepy.zstd",
+        """
+        def wrong(data, *, original=module.decompress, **options):
+            content = original(data, **options)
+            return content[:-1] + bytes([content[-1] ^ 1])
 
-    def wrong(data: bytes, **options: Any) -> bytes:
-        content = original(data, **options)
-        return content[:-1] + bytes([content[-1] ^ 1])
-
-    monkeypatch.setattr(module, "decompress", wrong)
+        module.decompress = wrong
+        """,
+    )
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
     assert result.exit_code == 1
     assert "zstd pure: what comes back is not what was packed" in result.stderr
     assert "zstd pure does not read what msgpack " in result.stderr
     assert "combinations agree" not in result.stdout
-    monkeypatch.setattr(module, "decompress", lambda data, **options: b"")
+    serve_wrongly(monkeypatch, "purepy.zstd", "module.decompress = lambda data, **options: b''")
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
     assert result.exit_code == 1
     assert "with zstd pure: " in result.stderr
+
+
+def test_demo_notices_a_backend_that_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    serve_wrongly(monkeypatch, "purepy.zstd", "import os; module.compress = lambda *_, **options: os._exit(7)")
+    result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
+    assert result.exit_code == 1
+    assert "with zstd pure: its process has ended" in result.stderr
 
 
 def test_demo_tells_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,10 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from any_codecs import codecs_of, decode, encode
 from bombs import ITEMS, array, heaviest_below
 
 import cpkg
-from cpkg import _backend
 from cpkg.objects import dumps_loads
 from purepy.base.errors import LimitError
 
@@ -25,7 +25,7 @@ PURE = all(chosen.backend == "pure" for chosen in cpkg.backend_info().values())
 @pytest.fixture
 def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
     """Every MessagePack backend that loads."""
-    return dumps_loads.Codecs(msgpack, _backend.zstd())
+    return codecs_of(msgpack)
 
 
 @pytest.mark.parametrize("kind", ITEMS)
@@ -34,47 +34,47 @@ def test_the_weight_of_objects_is_bounded(codecs: dumps_loads.Codecs, kind: str)
     item, limit = ITEMS[kind], MIB
     count = heaviest_below(item, limit)
     for compressed in (bytes, cpkg.zstd.compress):
-        allowed = dumps_loads.decode(codecs, compressed(array(item, count)), max_memory=limit)
+        allowed = decode(codecs, compressed(array(item, count)), max_memory=limit)
         assert len(allowed) == count
         for times in (count * 101 // 100 + 1, 3 * count):
             with pytest.raises(LimitError, match=f"max_memory={limit}"):
-                dumps_loads.decode(codecs, compressed(array(item, times)), max_memory=limit)
+                decode(codecs, compressed(array(item, times)), max_memory=limit)
 
 
 def test_the_error_names_the_argument(codecs: dumps_loads.Codecs) -> None:
-    bomb = dumps_loads.encode(codecs, [[]] * 1_000_000, compress=True)
+    bomb = encode(codecs, [[]] * 1_000_000, compress=True)
     assert len(bomb) < 500
     with pytest.raises(LimitError, match="max_memory=67108864") as caught:
-        dumps_loads.decode(codecs, bomb)
+        decode(codecs, bomb)
     assert caught.value.offset == 5 + (LIMIT - 64 - 8 * 1_000_000) // 64
-    assert len(dumps_loads.decode(codecs, bomb, max_memory=2 * LIMIT)) == 1_000_000
-    assert len(dumps_loads.decode(codecs, bomb, max_memory=-1)) == 1_000_000
+    assert len(decode(codecs, bomb, max_memory=2 * LIMIT)) == 1_000_000
+    assert len(decode(codecs, bomb, max_memory=-1)) == 1_000_000
 
 
 def test_max_memory_is_exact(codecs: dumps_loads.Codecs) -> None:
     value = [["ab"], {"a": 1000}, 1.5]
     weight = 64 + 24 + 64 + 8 + 58 + 152 + 40 + 32 + 32
     for compress in (True, False):
-        data = dumps_loads.encode(codecs, value, compress=compress)
+        data = encode(codecs, value, compress=compress)
         for enough in (weight, weight + 1, 2**70, -1, None):
-            assert dumps_loads.decode(codecs, data, max_memory=enough) == value
+            assert decode(codecs, data, max_memory=enough) == value
         for less in (weight - 1, 1, 0):
             with pytest.raises(LimitError, match=f"max_memory={less}"):
-                dumps_loads.decode(codecs, data, max_memory=less)
+                decode(codecs, data, max_memory=less)
 
 
 def test_the_default_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
     """As it was given: compressed, if it was, so that what is not compressed is never too heavy."""
     monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 1000)
     heavy = b"\x81\xc0" * 1000 + b"\xc0"
-    assert dumps_loads.decode(codecs, heavy)
+    assert decode(codecs, heavy)
     bomb = cpkg.zstd.compress(heavy)
     assert len(bomb) * 100 < 192 * 1000
     with pytest.raises(LimitError, match=f"max_memory={100 * len(bomb)} allows"):
-        dumps_loads.decode(codecs, bomb)
-    assert dumps_loads.decode(codecs, cpkg.zstd.compress(heavy[-9:]))
+        decode(codecs, bomb)
+    assert decode(codecs, cpkg.zstd.compress(heavy[-9:]))
     skippable = b"\x50\x2a\x4d\x18" + (2000).to_bytes(4, "little") + bytes(2000)
-    assert dumps_loads.decode(codecs, skippable + bomb)  # any input counts
+    assert decode(codecs, skippable + bomb)  # any input counts
 
 
 def test_max_output_size_allows_objects_of_that_size(
@@ -83,17 +83,17 @@ def test_max_output_size_allows_objects_of_that_size(
     monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 1000)
     monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 1000)
     value = [b"x" * 1000] * 1000
-    data = dumps_loads.encode(codecs, value, compress=True)
-    size = len(dumps_loads.encode(codecs, value, compress=False))
+    data = encode(codecs, value, compress=True)
+    size = len(encode(codecs, value, compress=False))
     with pytest.raises(LimitError):
-        dumps_loads.decode(codecs, data)
-    assert dumps_loads.decode(codecs, data, max_output_size=size) == value
-    bomb = dumps_loads.encode(codecs, [[]] * 10_000, compress=True)
+        decode(codecs, data)
+    assert decode(codecs, data, max_output_size=size) == value
+    bomb = encode(codecs, [[]] * 10_000, compress=True)
     with pytest.raises(LimitError, match="max_memory=40010 "):
-        dumps_loads.decode(codecs, bomb, max_output_size=20_005)
-    assert dumps_loads.decode(codecs, bomb, max_output_size=-1) == [[]] * 10_000
+        decode(codecs, bomb, max_output_size=20_005)
+    assert decode(codecs, bomb, max_output_size=-1) == [[]] * 10_000
     with pytest.raises(LimitError, match="max_memory=5000 "):
-        dumps_loads.decode(codecs, bomb, max_output_size=-1, max_memory=5000)
+        decode(codecs, bomb, max_output_size=-1, max_memory=5000)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_what_compresses_well_still_loads(make: Callable[[], Any]) -> None:
 def test_a_damaged_message_is_refused_for_what_comes_first(codecs: dumps_loads.Codecs) -> None:
     """Its weight, or its damage where that is in front of what is too much."""
     with pytest.raises(LimitError):
-        dumps_loads.decode(codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
+        decode(codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
     with pytest.raises(dumps_loads.FormatError) as caught:
-        dumps_loads.decode(codecs, b"\xdd\x00\x0f\x42\x40\xc1" + b"\x90" * 1_000_000, max_memory=16_000_000)
+        decode(codecs, b"\xdd\x00\x0f\x42\x40\xc1" + b"\x90" * 1_000_000, max_memory=16_000_000)
     assert caught.value.offset == 5
 
 
@@ -140,4 +140,4 @@ def test_long_decimals(codecs: dumps_loads.Codecs) -> None:
         ):  # fmt: skip
             data = b"\xc8" + len(text).to_bytes(2, "big") + b"N" + text.encode()
             expected = decimal.Decimal(text, context)
-            assert dumps_loads.decode(codecs, data).as_tuple() == expected.as_tuple(), text
+            assert decode(codecs, data).as_tuple() == expected.as_tuple(), text

@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 import pytest
+from any_codecs import encode, lend_anew
 from backends import available
 from hypothesis import given
 from hypothesis import strategies as st
@@ -142,7 +143,7 @@ def test_what_python_lends_is_taken_anew(monkeypatch: pytest.MonkeyPatch) -> Non
     """Tests lower the limits: what they then call must hold the lowered ones."""
     codecs = dumps_loads.chosen_codecs()
     monkeypatch.setattr(dumps_loads, "MIN_SIZE", 10)
-    assert dumps_loads.encode(codecs, [0] * 100) == cpkg.dumps([0] * 100, compress=True)
+    assert encode(codecs, [0] * 100) == cpkg.dumps([0] * 100, compress=True)
     monkeypatch.undo()
-    codecs.take_over()
+    lend_anew(codecs)
     assert cpkg.dumps([0] * 100) == cpkg.dumps([0] * 100, compress=False)

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
+from any_codecs import codecs_of, decode, encode
 from seeds import noise
 
 import cpkg
@@ -73,12 +74,12 @@ class Station:
 @pytest.fixture
 def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
     """Every combination of the backends that load."""
-    return dumps_loads.Codecs(msgpack, zstd)
+    return codecs_of(msgpack, zstd)
 
 
 def back_of(codecs: dumps_loads.Codecs, value: Any, **options: Any) -> Any:
     """Return what loads makes of a value that dumps packed under these options."""
-    return dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, **options))
+    return decode(codecs, encode(codecs, value, **options))
 
 
 def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> bytes:
@@ -112,14 +113,14 @@ def test_decimals_keep_their_text(codecs: dumps_loads.Codecs, text: str) -> None
 
 def test_an_aware_datetime_comes_back_in_utc(codecs: dumps_loads.Codecs) -> None:
     east = dt.datetime(2024, 6, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
-    data = dumps_loads.encode(codecs, east)
-    back = dumps_loads.decode(codecs, data)
+    data = encode(codecs, east)
+    back = decode(codecs, data)
     assert back == east
     assert back.isoformat() == "2024-06-01T10:00:00+00:00"
     assert data == b"\xd6\xff" + struct.pack(">I", 1717236000)
-    assert dumps_loads.decode(codecs, data, timestamp=0) == Timestamp(1717236000)
-    assert dumps_loads.decode(codecs, data, timestamp=1) == 1717236000.0
-    assert dumps_loads.decode(codecs, data, timestamp=2) == 1717236000 * 10**9
+    assert decode(codecs, data, timestamp=0) == Timestamp(1717236000)
+    assert decode(codecs, data, timestamp=1) == 1717236000.0
+    assert decode(codecs, data, timestamp=2) == 1717236000 * 10**9
 
 
 def test_a_subclass_of_datetime_packs_as_one(codecs: dumps_loads.Codecs) -> None:
@@ -145,23 +146,23 @@ def test_numpy_scalars_and_arrays(codecs: dumps_loads.Codecs) -> None:
 
 
 def test_the_extension_codes_are_what_files_hold(codecs: dumps_loads.Codecs) -> None:
-    assert dumps_loads.encode(codecs, decimal.Decimal("1.50")) == b"\xd6N1.50"
-    assert dumps_loads.encode(codecs, uuid.UUID(int=1)) == b"\xd8U" + bytes(15) + b"\x01"
-    assert dumps_loads.encode(codecs, dt.date(2024, 2, 29)) == b"\xc7\x0aD2024-02-29"
-    assert dumps_loads.encode(codecs, dt.time(1, 2, 3)) == b"\xd7T01:02:03"
-    assert dumps_loads.encode(codecs, dt.datetime(2024, 2, 29)) == b"\xc7\x13L2024-02-29T00:00:00"
-    assert dumps_loads.encode(codecs, dt.timedelta(seconds=1)) == b"\xc7\x0cP" + struct.pack(">iii", 0, 1, 0)
+    assert encode(codecs, decimal.Decimal("1.50")) == b"\xd6N1.50"
+    assert encode(codecs, uuid.UUID(int=1)) == b"\xd8U" + bytes(15) + b"\x01"
+    assert encode(codecs, dt.date(2024, 2, 29)) == b"\xc7\x0aD2024-02-29"
+    assert encode(codecs, dt.time(1, 2, 3)) == b"\xd7T01:02:03"
+    assert encode(codecs, dt.datetime(2024, 2, 29)) == b"\xc7\x13L2024-02-29T00:00:00"
+    assert encode(codecs, dt.timedelta(seconds=1)) == b"\xc7\x0cP" + struct.pack(">iii", 0, 1, 0)
 
 
 def test_use_list_and_object_hook(codecs: dumps_loads.Codecs) -> None:
-    data = dumps_loads.encode(codecs, {"a": [1, [2]]})
-    assert dumps_loads.decode(codecs, data, use_list=False) == {"a": (1, (2,))}
-    assert dumps_loads.decode(codecs, data, object_hook=lambda pairs: sorted(pairs)) == ["a"]
+    data = encode(codecs, {"a": [1, [2]]})
+    assert decode(codecs, data, use_list=False) == {"a": (1, (2,))}
+    assert decode(codecs, data, object_hook=lambda pairs: sorted(pairs)) == ["a"]
 
 
 def test_sort_keys_makes_equal_objects_equal_bytes(codecs: dumps_loads.Codecs) -> None:
-    one = dumps_loads.encode(codecs, {"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True)
-    other = dumps_loads.encode(codecs, {"a": {"c": 2, "d": 1}, "b": 1}, sort_keys=True)
+    one = encode(codecs, {"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True)
+    other = encode(codecs, {"a": {"c": 2, "d": 1}, "b": 1}, sort_keys=True)
     assert one == other
 
 
@@ -186,16 +187,16 @@ def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error:
         raise error("mine")
 
     with pytest.raises(error, match="mine"):
-        dumps_loads.encode(codecs, 1j, default=fail)
+        encode(codecs, 1j, default=fail)
     with pytest.raises(error, match="mine"):
-        dumps_loads.decode(codecs, b"\x80", object_hook=fail)
+        decode(codecs, b"\x80", object_hook=fail)
     with pytest.raises(error, match="mine"):
-        dumps_loads.decode(codecs, b"\xd4\x05a", ext_hook=fail)
+        decode(codecs, b"\xd4\x05a", ext_hook=fail)
 
 
 def test_ext_hook_gets_the_codes_that_are_free(codecs: dumps_loads.Codecs) -> None:
-    data = dumps_loads.encode(codecs, [ExtType(5, b"x"), dt.date(2024, 1, 1)])
-    assert dumps_loads.decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [
+    data = encode(codecs, [ExtType(5, b"x"), dt.date(2024, 1, 1)])
+    assert decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [
         (5, b"x"),
         dt.date(2024, 1, 1),
     ]
@@ -203,17 +204,17 @@ def test_ext_hook_gets_the_codes_that_are_free(codecs: dumps_loads.Codecs) -> No
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(TypeError, match=r"type 'complex': pass default=.*\Z"):
-        dumps_loads.encode(codecs, [1j])
+        encode(codecs, [1j])
     with pytest.raises(OverflowError, match="65 bits"):
-        dumps_loads.encode(codecs, {"a": 2**64})
+        encode(codecs, {"a": 2**64})
     with pytest.raises(OverflowError, match="64 bits"):
-        dumps_loads.encode(codecs, -(2**63) - 1)
+        encode(codecs, -(2**63) - 1)
     with pytest.raises(ValueError, match="4097 characters"):
-        dumps_loads.encode(codecs, decimal.Decimal("9" * 4097))
+        encode(codecs, decimal.Decimal("9" * 4097))
     with pytest.raises(ValueError, match="more than 17 digits"):
-        dumps_loads.encode(codecs, decimal.Decimal("1e-100000000000000000"))
+        encode(codecs, decimal.Decimal("1e-100000000000000000"))
     with pytest.raises(UnicodeEncodeError):
-        dumps_loads.encode(codecs, "\ud800")
+        encode(codecs, "\ud800")
 
 
 def test_a_datetime_without_a_time_is_refused(codecs: dumps_loads.Codecs) -> None:
@@ -225,7 +226,7 @@ def test_a_datetime_without_a_time_is_refused(codecs: dumps_loads.Codecs) -> Non
             return "NaT"
 
     with pytest.raises(TypeError, match="without a date"):
-        dumps_loads.encode(codecs, NotATime(2024, 1, 1))
+        encode(codecs, NotATime(2024, 1, 1))
 
 
 def test_depth_is_the_same_both_ways(codecs: dumps_loads.Codecs) -> None:
@@ -233,58 +234,58 @@ def test_depth_is_the_same_both_ways(codecs: dumps_loads.Codecs) -> None:
     for _ in range(1023):
         value = [value]
     message = b"\x91" * 1023 + b"\x90"
-    assert dumps_loads.encode(codecs, value, compress=False) == message
-    back = dumps_loads.decode(codecs, message)
+    assert encode(codecs, value, compress=False) == message
+    back = decode(codecs, message)
     depth = 1
     while back:  # == would recurse
         back = back[0]
         depth += 1
     assert depth == 1024
     with pytest.raises(ValueError, match="recursion limit"):
-        dumps_loads.encode(codecs, [value])
+        encode(codecs, [value])
     with pytest.raises(StackError):
-        dumps_loads.decode(codecs, b"\x91" + message)
-    assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, [[1]], max_depth=2), max_depth=2) == [[1]]
+        decode(codecs, b"\x91" + message)
+    assert decode(codecs, encode(codecs, [[1]], max_depth=2), max_depth=2) == [[1]]
     with pytest.raises(StackError):
-        dumps_loads.decode(codecs, b"\x91\x91\x01", max_depth=1)
+        decode(codecs, b"\x91\x91\x01", max_depth=1)
 
 
 # which form is written
 
 
 def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs) -> None:
-    small = dumps_loads.encode(codecs, {"a": 1})
+    small = encode(codecs, {"a": 1})
     assert small == b"\x81\xa1a\x01"
-    large = dumps_loads.encode(codecs, ["the same text"] * 1000)
+    large = encode(codecs, ["the same text"] * 1000)
     assert large.startswith(MAGIC)
     assert len(large) < 200
     incompressible = noise(3000)
-    assert dumps_loads.encode(codecs, incompressible) == b"\xc5\x0b\xb8" + incompressible
+    assert encode(codecs, incompressible) == b"\xc5\x0b\xb8" + incompressible
 
 
 def test_compress_can_be_forced_either_way(codecs: dumps_loads.Codecs) -> None:
     value = ["the same text"] * 1000
-    assert dumps_loads.encode(codecs, value, compress=False)[:1] == b"\xdc"
-    forced = dumps_loads.encode(codecs, 1, compress=True)
+    assert encode(codecs, value, compress=False)[:1] == b"\xdc"
+    forced = encode(codecs, 1, compress=True)
     assert forced.startswith(MAGIC)
-    assert dumps_loads.decode(codecs, forced) == 1
+    assert decode(codecs, forced) == 1
 
 
 def test_min_size_bounds_what_auto_tries(codecs: dumps_loads.Codecs) -> None:
     value = "a" * 125  # with its header a message of 127 bytes
-    assert dumps_loads.encode(codecs, value)[:1] == b"\xd9"
-    assert dumps_loads.encode(codecs, value + "a").startswith(MAGIC)
-    assert dumps_loads.encode(codecs, value, min_size=127).startswith(MAGIC)
-    assert dumps_loads.encode(codecs, value * 2, min_size=10**6)[:1] == b"\xd9"
-    assert dumps_loads.encode(codecs, "a", compress=True, min_size=10**6).startswith(MAGIC)
+    assert encode(codecs, value)[:1] == b"\xd9"
+    assert encode(codecs, value + "a").startswith(MAGIC)
+    assert encode(codecs, value, min_size=127).startswith(MAGIC)
+    assert encode(codecs, value * 2, min_size=10**6)[:1] == b"\xd9"
+    assert encode(codecs, "a", compress=True, min_size=10**6).startswith(MAGIC)
 
 
 def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs) -> None:
     value = [f"row {i * i % 977} of {i % 13}" for i in range(3000)]
-    fast = dumps_loads.encode(codecs, value, level=-50)
-    small = dumps_loads.encode(codecs, value, level=12)
+    fast = encode(codecs, value, level=-50)
+    small = encode(codecs, value, level=12)
     assert len(small) < len(fast)
-    assert dumps_loads.decode(codecs, fast) == dumps_loads.decode(codecs, small) == value
+    assert decode(codecs, fast) == decode(codecs, small) == value
 
 
 @pytest.mark.parametrize("compress", ["never", None, "AUTO", 2])
@@ -295,11 +296,11 @@ def test_compress_takes_three_values(compress: Any) -> None:
 
 def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs) -> None:
     value = ["the same text"] * 1000
-    with_checksum, without = dumps_loads.encode(codecs, value), dumps_loads.encode(codecs, value, checksum=False)
+    with_checksum, without = encode(codecs, value), encode(codecs, value, checksum=False)
     assert len(with_checksum) == len(without) + 4
     assert with_checksum[4] & 4
     assert not without[4] & 4
-    assert dumps_loads.decode(codecs, without) == value
+    assert decode(codecs, without) == value
 
 
 def test_no_object_of_two_bytes_begins_like_a_frame(msgpack: ModuleType) -> None:
@@ -312,11 +313,11 @@ def test_no_object_of_two_bytes_begins_like_a_frame(msgpack: ModuleType) -> None
 
 
 def test_skippable_and_several_frames(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
-    message = dumps_loads.encode(codecs, list(range(1000)), compress=False)
+    message = encode(codecs, list(range(1000)), compress=False)
     skippable = b"\x5f\x2a\x4d\x18" + struct.pack("<I", 3) + b"xyz"
     halves = zstd.compress(message[:500]) + zstd.compress(message[500:])
     for data in (skippable + halves, halves + skippable, halves):
-        assert dumps_loads.decode(codecs, data) == list(range(1000))
+        assert decode(codecs, data) == list(range(1000))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +330,7 @@ def test_skippable_and_several_frames(codecs: dumps_loads.Codecs, zstd: ModuleTy
 )
 def test_loads_takes_any_buffer(codecs: dumps_loads.Codecs, make: Any) -> None:
     for compress in (True, False):
-        assert dumps_loads.decode(codecs, make(dumps_loads.encode(codecs, {"a": 1}, compress=compress))) == {"a": 1}
+        assert decode(codecs, make(encode(codecs, {"a": 1}, compress=compress))) == {"a": 1}
 
 
 # damage
@@ -337,24 +338,24 @@ def test_loads_takes_any_buffer(codecs: dumps_loads.Codecs, make: Any) -> None:
 
 def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs) -> None:
     value = {"name": "Thigpen", "position": [31.95376, -89.2345], "when": dt.date(2024, 1, 1), "list": ["ab"] * 40}
-    message = dumps_loads.encode(codecs, value, compress=False)
+    message = encode(codecs, value, compress=False)
     for end in range(len(message)):
         with pytest.raises(TruncatedError) as cut:
-            dumps_loads.decode(codecs, message[:end])
+            decode(codecs, message[:end])
         assert cut.value.offset is not None
         assert 0 <= cut.value.offset <= end
-    frame = dumps_loads.encode(codecs, value, compress=True)
+    frame = encode(codecs, value, compress=True)
     for end in range(len(frame)):
         if end == 1:
-            assert dumps_loads.decode(codecs, frame[:1]) == 40  # a whole object, as documented
+            assert decode(codecs, frame[:1]) == 40  # a whole object, as documented
             continue
         with pytest.raises(CodecError):
-            dumps_loads.decode(codecs, frame[:end])
+            decode(codecs, frame[:end])
 
 
 def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None:
     value = [{"id": i, "text": "abc" * (i % 4)} for i in range(30)]
-    frame = dumps_loads.encode(codecs, value)
+    frame = encode(codecs, value)
     assert frame.startswith(MAGIC)
     caught = 0
     for position in range(4, len(frame)):
@@ -362,7 +363,7 @@ def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None
             damaged = bytearray(frame)
             damaged[position] ^= 1 << bit
             try:
-                assert dumps_loads.decode(codecs, damaged) == value  # a bit that says nothing, such as the unused one
+                assert decode(codecs, damaged) == value  # a bit that says nothing, such as the unused one
             except CodecError:
                 caught += 1
     assert caught > 2 * (len(frame) - 4)
@@ -389,33 +390,33 @@ def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None
 )
 def test_errors_tell_the_offset(codecs: dumps_loads.Codecs, data: bytes, error: type[CodecError], offset: int) -> None:
     with pytest.raises(error) as caught:
-        dumps_loads.decode(codecs, data)
+        decode(codecs, data)
     assert isinstance(caught.value, CodecError)
     assert caught.value.offset == offset
     if len(data) > 3:
         # the same message inside of a frame: the offset still counts in the message
         with pytest.raises(error) as caught:
-            dumps_loads.decode(codecs, raw_frame(data, declared=len(data)))
+            decode(codecs, raw_frame(data, declared=len(data)))
         assert caught.value.offset == offset
 
 
 def test_a_key_of_the_wrong_type_is_a_format_error(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(FormatError) as caught:
-        dumps_loads.decode(codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
+        decode(codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
     assert caught.value.offset == 4
 
 
 @pytest.mark.parametrize("data", BAD_EXTENSIONS.values(), ids=BAD_EXTENSIONS)
 def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data: bytes) -> None:
     with pytest.raises(FormatError) as caught:
-        dumps_loads.decode(codecs, data)
+        decode(codecs, data)
     assert caught.value.offset == 0
     value = {"a": [1, 2.5, "text", b"b" * 300, None, 300], "when": dt.date(2024, 1, 1)}
-    before = dumps_loads.encode(codecs, value, compress=False)
+    before = encode(codecs, value, compress=False)
     message = b"\x93" + before + b"\xd6\xff" + bytes(4) + data
     for compressed in (message, raw_frame(message, declared=None)):
         with pytest.raises(FormatError) as caught:
-            dumps_loads.decode(codecs, compressed)
+            decode(codecs, compressed)
         assert caught.value.offset == len(message) - len(data)
 
 
@@ -423,16 +424,16 @@ def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs, m
     monkeypatch.setattr(types_read, "_SEARCHED", 4000)
     data = b"\xdd" + struct.pack(">I", 5000) + bytes(4999) + b"\xd4Nx"
     with pytest.raises(FormatError, match="Decimal") as caught:
-        dumps_loads.decode(codecs, data)
+        decode(codecs, data)
     assert caught.value.offset is None
 
 
 def test_a_time_that_datetime_cannot_hold(codecs: dumps_loads.Codecs) -> None:
     data = b"\xc7\x0c\xff" + struct.pack(">Iq", 0, 2**62)
     with pytest.raises(FormatError) as caught:
-        dumps_loads.decode(codecs, data)
+        decode(codecs, data)
     assert caught.value.offset == 0
-    assert dumps_loads.decode(codecs, data, timestamp=0) == Timestamp(2**62)
+    assert decode(codecs, data, timestamp=0) == Timestamp(2**62)
 
 
 @pytest.mark.parametrize("clock", ["24:00:00", "24:00:00.000000", "25:00:00", "10:60:00", "10:00:60", "9:00:00"])
@@ -440,14 +441,14 @@ def test_no_time_of_day(codecs: dumps_loads.Codecs, clock: str) -> None:
     """Python 3.14 reads 24:00:00 as midnight, of a datetime that of the next day; others refuse it."""
     for code, text in (("T", clock), ("T", clock + "+01:00"), ("L", "2024-01-01T" + clock)):
         with pytest.raises(FormatError):
-            dumps_loads.decode(codecs, codecs.packb(ExtType(ord(code), text.encode())))
+            decode(codecs, codecs.packb(ExtType(ord(code), text.encode())))
 
 
 @pytest.mark.parametrize("offset", ["+24:00", "-24:00", "+10:60", "+10:99", "+10:00:60", "+23:59:60", "+1:00"])
 def test_no_offset(codecs: dumps_loads.Codecs, offset: str) -> None:
     """An offset of more than 59 minutes or seconds would come back as another."""
     with pytest.raises(FormatError):
-        dumps_loads.decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
+        decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
 
 
 @pytest.mark.parametrize(
@@ -480,7 +481,7 @@ def test_loads_refuses_str() -> None:
 
 
 def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
-    message = dumps_loads.encode(codecs, bytes(10_000), compress=False)
+    message = encode(codecs, bytes(10_000), compress=False)
     size = len(message)
     streamed = zstd.ZstdCompressor()
     unknown = streamed.compress(message) + streamed.flush()
@@ -491,23 +492,23 @@ def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) 
         "plain": message,
     }
     for name, data in frames.items():
-        assert dumps_loads.decode(codecs, data, max_output_size=size) == bytes(10_000), name
-        assert dumps_loads.decode(codecs, data, max_output_size=-1) == bytes(10_000), name
+        assert decode(codecs, data, max_output_size=size) == bytes(10_000), name
+        assert decode(codecs, data, max_output_size=-1) == bytes(10_000), name
         with pytest.raises(LimitError) as caught:
-            dumps_loads.decode(codecs, data, max_output_size=size - 1)
+            decode(codecs, data, max_output_size=size - 1)
         assert isinstance(caught.value, CodecError), name
         assert str(size - 1) in str(caught.value), name
 
 
 def test_the_default_limit_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 20_000)
-    bomb = dumps_loads.encode(codecs, bytes(100_000), compress=True)
+    bomb = encode(codecs, bytes(100_000), compress=True)
     assert len(bomb) < 200
     with pytest.raises(ZstdLimitError):
-        dumps_loads.decode(codecs, bomb)
-    assert dumps_loads.decode(codecs, bomb, max_output_size=200_000) == bytes(100_000)
-    below = dumps_loads.encode(codecs, bytes(19_000), compress=True)
-    assert dumps_loads.decode(codecs, below) == bytes(19_000)
+        decode(codecs, bomb)
+    assert decode(codecs, bomb, max_output_size=200_000) == bytes(100_000)
+    below = encode(codecs, bytes(19_000), compress=True)
+    assert decode(codecs, below) == bytes(19_000)
 
 
 @pytest.mark.once
@@ -524,10 +525,10 @@ def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, log:
     """An error names the option of `loads`, not the one of Zstandard."""
     frame = raw_frame(b"\x01", declared=None, window=(log - 10) << 3)
     for limit in (2**log, -1):
-        assert dumps_loads.decode(codecs, frame, max_output_size=limit) == 1
+        assert decode(codecs, frame, max_output_size=limit) == 1
     for limit in (None, 0, 2**27, 2**log - 1):
         with pytest.raises(ZstdError, match=r"too much memory.*max_output_size") as caught:
-            dumps_loads.decode(codecs, frame, max_output_size=limit)
+            decode(codecs, frame, max_output_size=limit)
         assert "options" not in str(caught.value)
 
 
@@ -537,18 +538,18 @@ def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, declared: i
     data = raw_frame(message, declared=declared)
     for limit in (None, 100, -1):
         with pytest.raises(ZstdError):
-            dumps_loads.decode(codecs, data, max_output_size=limit)
-    assert dumps_loads.decode(codecs, raw_frame(message, declared=10), max_output_size=10) == [0] * 9
-    assert dumps_loads.decode(codecs, raw_frame(message, declared=None), max_output_size=10) == [0] * 9
+            decode(codecs, data, max_output_size=limit)
+    assert decode(codecs, raw_frame(message, declared=10), max_output_size=10) == [0] * 9
+    assert decode(codecs, raw_frame(message, declared=None), max_output_size=10) == [0] * 9
 
 
 def test_items_are_counted_if_asked(codecs: dumps_loads.Codecs) -> None:
     for compress in (True, False):
-        data = dumps_loads.encode(codecs, [[]] * 5000, compress=compress)
+        data = encode(codecs, [[]] * 5000, compress=compress)
         for limit in (None, -1, 5001):
-            assert len(dumps_loads.decode(codecs, data, max_total_items=limit)) == 5000
+            assert len(decode(codecs, data, max_total_items=limit)) == 5000
         with pytest.raises(LimitError):
-            dumps_loads.decode(codecs, data, max_total_items=5000)
+            decode(codecs, data, max_total_items=5000)
 
 
 # functions

@@ -12,8 +12,8 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from any_codecs import codecs_of, decode, encode
 
-from cpkg import _backend
 from cpkg.objects import dumps_loads
 from purepy.base.errors import CodecError, FormatError
 
@@ -23,7 +23,7 @@ UTC = dt.timezone.utc
 @pytest.fixture
 def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
     """Every MessagePack backend that loads."""
-    return dumps_loads.Codecs(msgpack, _backend.zstd())
+    return codecs_of(msgpack)
 
 
 # keys that have no hash
@@ -42,13 +42,13 @@ def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
 )
 def test_a_key_without_a_hash_is_a_format_error(codecs: dumps_loads.Codecs, data: bytes, offset: int) -> None:
     with pytest.raises(FormatError) as caught:
-        dumps_loads.decode(codecs, data)
+        decode(codecs, data)
     assert caught.value.offset == offset
 
 
 def test_a_hook_that_makes_such_a_key(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(FormatError, match="unhashable"):
-        dumps_loads.decode(codecs, b"\x81\xd4\x05a\x01", ext_hook=lambda code, data: [code])
+        decode(codecs, b"\x81\xd4\x05a\x01", ext_hook=lambda code, data: [code])
 
 
 def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Codecs, msgpack: ModuleType) -> None:
@@ -62,7 +62,7 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Code
         None: 0,
         2.5: {},
     }
-    message = bytearray(dumps_loads.encode(codecs, value, compress=False))
+    message = bytearray(encode(codecs, value, compress=False))
     outcomes = {"object": 0, "error": 0}
     original = bytes(message)
     is_slow = sys.implementation.name == "pypy" or msgpack.BACKEND == "pure"
@@ -72,7 +72,7 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Code
         for changed in (*range(0x7F, 0xE1), *range(0, 256, 37), byte ^ 1, byte ^ 2):
             message[position] = changed
             try:
-                dumps_loads.decode(codecs, message)
+                decode(codecs, message)
                 outcomes["object"] += 1
             except CodecError:
                 outcomes["error"] += 1
@@ -82,9 +82,9 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Code
 
 def test_default_that_returns_what_nothing_packs(codecs: dumps_loads.Codecs) -> None:
     with pytest.raises(TypeError, match="can not serialize 'complex'"):
-        dumps_loads.encode(codecs, 1j, default=lambda obj: obj)
+        encode(codecs, 1j, default=lambda obj: obj)
     with pytest.raises(OverflowError, match="71 bits"):
-        dumps_loads.encode(codecs, 1j, default=lambda obj: 2**70)
+        encode(codecs, 1j, default=lambda obj: 2**70)
 
 
 # arguments
@@ -96,12 +96,12 @@ def test_a_wrong_level_is_noticed(codecs: dumps_loads.Codecs, compress: Any, val
     """Whether or not anything is compressed."""
     for level in (23, 99, -(2**17) - 1, 2**40):
         with pytest.raises(ValueError, match=f"level must be -131072 to 22, not {level}"):
-            dumps_loads.encode(codecs, value, compress=compress, level=level)
+            encode(codecs, value, compress=compress, level=level)
     for wrong in ("3", 3.0, None):
         with pytest.raises(TypeError):
-            dumps_loads.encode(codecs, value, compress=compress, level=wrong)
+            encode(codecs, value, compress=compress, level=wrong)
     for level in (22 if value is None else 9, 1, 0, -(2**17)):
-        assert dumps_loads.decode(codecs, dumps_loads.encode(codecs, value, compress=compress, level=level)) == value
+        assert decode(codecs, encode(codecs, value, compress=compress, level=level)) == value
 
 
 # the collector
@@ -114,22 +114,22 @@ def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleTy
     if msgpack.BACKEND != "native":
         pytest.skip("the pure backend has no say in it")
     records = [{"id": i, "tags": ["a", "b"], "day": dt.date(2024, 1, 1)} for i in range(5000)]
-    data = dumps_loads.encode(codecs, [records, [[{}]] * 5000], compress=False)
+    data = encode(codecs, [records, [[{}]] * 5000], compress=False)
     runs: list[str] = []
     gc.callbacks.append(watch := lambda phase, info: runs.append(phase))
     try:
         gc.collect()
         runs.clear()
-        dumps_loads.decode(codecs, data)
+        decode(codecs, data)
         ours = len(runs)
-        dumps_loads.decode(codecs, data, ext_hook=lambda code, payload: None)
+        decode(codecs, data, ext_hook=lambda code, payload: None)
         theirs = len(runs) - ours
         assert gc.isenabled()
     finally:
         gc.callbacks.remove(watch)
     assert ours <= 4 < theirs  # the objects around it may start one or the other, start and stop
     with pytest.raises(CodecError):
-        dumps_loads.decode(codecs, data[:-1] + b"\xc1")
+        decode(codecs, data[:-1] + b"\xc1")
     with pytest.raises(CodecError):
-        dumps_loads.decode(codecs, b"\x92" + data + b"\xd4Dx")
+        decode(codecs, b"\x92" + data + b"\xd4Dx")
     assert gc.isenabled()

@@ -13,16 +13,16 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from any_codecs import codecs_of, encode
 from processes import run_python
 
-from cpkg import _backend
 from cpkg.objects import dumps_loads
 
 
 @pytest.fixture
 def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
     """Every combination of the backends that load."""
-    return dumps_loads.Codecs(msgpack, zstd)
+    return codecs_of(msgpack, zstd)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,14 +53,14 @@ SETS: dict[str, list[Any]] = {
 @pytest.mark.parametrize("kind", [set, frozenset])
 def test_equal_sets_give_equal_bytes(codecs: dumps_loads.Codecs, members: list[Any], kind: type) -> None:
     """The order in which the members came in is not to be seen."""
-    expected = dumps_loads.encode(codecs, kind(members))
+    expected = encode(codecs, kind(members))
     for turn in range(len(members)):
         turned = members[turn:] + members[:turn]
-        assert dumps_loads.encode(codecs, kind(turned)) == expected
-        assert dumps_loads.encode(codecs, kind(reversed(turned))) == expected
+        assert encode(codecs, kind(turned)) == expected
+        assert encode(codecs, kind(reversed(turned))) == expected
         # a set that was larger has its members in other places
         grown = set(turned) | {f"{i}" for i in range(1000)}
-        assert dumps_loads.encode(codecs, kind(grown & set(members))) == expected
+        assert encode(codecs, kind(grown & set(members))) == expected
 
 
 def test_members_that_have_an_order_are_sorted(codecs: dumps_loads.Codecs) -> None:
@@ -73,7 +73,7 @@ def test_members_that_have_an_order_are_sorted(codecs: dumps_loads.Codecs) -> No
         [(1.0, 2), (0.5, 3)],
         [b"b", b"a"],
     ):
-        assert dumps_loads.encode(codecs, set(members)) == dumps_loads.encode(codecs, sorted(members))
+        assert encode(codecs, set(members)) == encode(codecs, sorted(members))
 
 
 def test_the_same_bytes_in_every_process() -> None:
@@ -96,10 +96,10 @@ print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).
 
 def test_sets_in_sets_very_deep(msgpack: ModuleType) -> None:
     """However deep they are, they pack up to the limit of depth."""
-    codecs = dumps_loads.Codecs(msgpack, _backend.zstd())
+    codecs = codecs_of(msgpack)
     deep: Any = 0
     for level in range(600):  # two calls for each would exceed Python's limit of recursion
         deep = frozenset({deep, level})
-    assert dumps_loads.encode(codecs, deep)
+    assert encode(codecs, deep)
     with pytest.raises(ValueError, match="recursion limit"):
-        dumps_loads.encode(codecs, deep, max_depth=100)
+        encode(codecs, deep, max_depth=100)

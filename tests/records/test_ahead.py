@@ -17,7 +17,7 @@ from record_files import flip, flipped, forget_index, numbered, read_all, record
 from zstd_data import check_trains
 
 from cpkg import _backend, msgpack, records, zstd
-from cpkg.records import opening, packing, reading_ahead, writing_ahead
+from cpkg.records import opening, packing, reading_ahead
 from cpkg.records import reader as reader_module
 from cpkg.records.sources import open_source
 from purepy.base import system
@@ -307,7 +307,7 @@ def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatc
     """A frame that threads of C could not make is made by the caller, which says what is wrong."""
     with records.open(path, "wb", threads=2, frame_size=500) as writer:
         frames = writer._frames
-        assert isinstance(frames, writing_ahead.EncodingByC)
+        assert frames.is_by_c
         writer.extend(ALL[:30])
         wait = type(frames._ahead).wait
         monkeypatch.setattr(type(frames._ahead), "wait", lambda self, job: wait(self, job) and None)

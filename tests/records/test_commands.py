@@ -163,7 +163,7 @@ def test_csv_with_fields_of_every_kind(tmp_path: Path) -> None:
         ("a.jsonl", '{"a":}\n', "a.jsonl"),
         ("a.json", "[1][2]", "extra data"),
         ("a.msgpack", "\x81", "within an object"),
-        ("a.rec", "something else", "no record file"),
+        ("a.rec", "something else", "not a record file"),
         ("a.parquet", "PAR1", "arquet"),
     ],
 )

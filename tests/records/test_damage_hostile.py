@@ -260,7 +260,7 @@ def test_a_record_file_within_a_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [0, 5, 8, 20, 63])
 @pytest.mark.parametrize("is_own", [False, True])
 def test_a_record_file_within_a_record_behind_a_damaged_header(tmp_path: Path, wrong: int, is_own: bool) -> None:
-    """It is not joined to the file, and `repair` takes no record from it; a file that is joined is still found."""
+    """It is not joined to the file, and `repair` takes no record from it; a file that is joined is still refused."""
     path, inner = tmp_path / "outer.rec", tmp_path / "inner.rec"
     written(inner, 5, per_frame=5)
     write_with_files(path, 3, path.read_bytes if is_own else inner.read_bytes)
@@ -272,8 +272,9 @@ def test_a_record_file_within_a_record_behind_a_damaged_header(tmp_path: Path, w
         found = list(range(len(frames) - 1))
         assert read(path) == found == sorted(plainly(path))
         report = records.verify(path)
-        assert report.records == len(found)
-        assert report.torn in (frames[-1].end - frames[-1].start, frames[-1].end - frames[-1].start - 64)
+        assert (report.records, report.torn) == (len(found), 0)
+        assert [(damage.first, damage.records) for damage in report.damage] == [(len(found), 0)]
+        assert "the header of another file" in report.damage[0].reason
         (tmp_path / "joined.rec").write_bytes(path.read_bytes() + inner.read_bytes())
         with pytest.raises(records.RecordsError, match="joined files"):
             read(tmp_path / "joined.rec")
@@ -332,7 +333,7 @@ def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
     written(path, 5)
     span = spans(path)[0]
     data = path.read_bytes()
-    header = fmt.parse_data_header(data, None, span.start)
+    header = fmt.parse_data_header(data, b"", span.start)
     assert header is not None
     frame = data[span.start + fmt.DATA_HEADER_SIZE : span.end]
     for wrong in (
@@ -420,7 +421,7 @@ def test_garbage_is_searched_in_bounded_time(tmp_path: Path) -> None:
     path = tmp_path / "file.rec"
     written(path, 5, close=False)
     data = path.read_bytes()
-    header = fmt.parse_data_header(data, None, fmt.FILE_HEADER_SIZE)
+    header = fmt.parse_data_header(data, b"", fmt.FILE_HEADER_SIZE)
     assert header is not None
     liars = b"".join(
         fmt.data_header(header._replace(offset=number * 1000, compressed=5, first=number)) + b"x" * 13

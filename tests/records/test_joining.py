@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that were joined: refused, until `join` or `repair` has made one file of them."""
+"""Joining files by `join`; files that were joined by other means are refused."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import event, flip, flipped, forget_index, read_all, record, spans, write_all, written
+from record_files import event, flip, flipped, forget_index, numbered, read_all, record, spans, write_all, written
 from seeds import SEED
 
 from cpkg import records
@@ -32,29 +33,54 @@ def read(path: Path) -> list[Any]:
 
 
 @pytest.mark.parametrize("which", ["", "a", "b", "ab"])
-def test_joined_files_are_refused_until_they_are_repaired(two: tuple[Path, Path], path: Path, which: str) -> None:
-    """Whichever of them has no index."""
+def test_files_joined_by_other_means_are_refused(two: tuple[Path, Path], path: Path, which: str) -> None:
+    """Whichever of them has no index; the error's two ways out work."""
     for file in two:
         if file.stem in which:
             forget_index(file)
-    path.write_bytes(two[0].read_bytes() + two[1].read_bytes())
+    first, second = (file.read_bytes() for file in two)
+    path.write_bytes(first + second)
+    way_on = f"another one begins at byte {len(first)}. .*`cpkg records join a.rec b.rec -o OUT`"
     for use in (
         lambda: records.open(path),
         lambda: records.open(path, "ab"),
         lambda: records.splits(path, 3),
         lambda: records.verify(path),
         lambda: records.inspect(path),
+        lambda: records.repair(path),
+        lambda: records.join([path], path, overwrite=True),
     ):
-        with pytest.raises(records.RecordsError, match=r"these are joined files.*cpkg records join"):
+        with pytest.raises(records.RecordsError, match=way_on):
             use()
-    assert records.join([path], path, overwrite=True) == 70
+    assert path.read_bytes() == first + second
+    assert records.join(two, path, overwrite=True) == 70
     assert read(path) == BOTH
     assert records.verify(path).ok
-    path.write_bytes(two[0].read_bytes() + two[1].read_bytes())
-    report = records.repair(path)
-    assert (report.records, report.lost) == (70, 0)
-    assert read(path) == BOTH
-    assert records.verify(path).ok
+
+
+def test_a_joined_file_is_divided_where_the_error_says(two: tuple[Path, Path], path: Path) -> None:
+    """With three files: the last one is named first."""
+    sizes = [file.stat().st_size for file in two]
+    data = two[0].read_bytes() + two[1].read_bytes() + two[0].read_bytes()
+    for size, rows in ((sum(sizes), numbered(30)), (sizes[0], numbered(40)), (0, numbered(30))):
+        path.write_bytes(data)
+        if size:
+            with pytest.raises(records.RecordsError) as caught:
+                records.open(path)
+            assert re.findall(r"at byte (\d+)", str(caught.value)) == [str(size)]
+        path.write_bytes(data[size:])
+        assert read(path) == rows
+        data = data[:size]
+
+
+def test_a_file_that_is_read_meets_another_one(two: tuple[Path, Path]) -> None:
+    forget_index(two[0])
+    with records.open(two[0]) as reader, open(two[0], "ab") as file:
+        file.write(two[1].read_bytes())
+        file.flush()
+        with pytest.raises(records.RecordsError, match="joined files: another one begins"):
+            reader.refresh()
+        assert list(reader) == numbered(30)
 
 
 def test_join_leaves_its_sources_and_refuses_what_is_there(two: tuple[Path, Path], path: Path) -> None:
@@ -66,16 +92,19 @@ def test_join_leaves_its_sources_and_refuses_what_is_there(two: tuple[Path, Path
         records.join(two, path)
 
 
-def test_one_flip_hides_its_frame_alone(two: tuple[Path, Path], path: Path) -> None:
-    """Also one in the last header of the first file, behind which the second one begins."""
+def test_a_header_of_another_file_behind_damage_is_damage(two: tuple[Path, Path], path: Path) -> None:
+    """A damaged frame stands between two files without an index: the records of the first file are read."""
+    for file in two:
+        forget_index(file)
     frames, data = spans(two[0]), two[0].read_bytes()
-    for at in (frames[-1].start + 9, frames[-1].start + 30, frames[-1].end - 9, frames[2].start + 17):
-        path.write_bytes(flipped(data, at, 1 << SEED % 8)[: frames[-1].end] + two[1].read_bytes())
-        report = records.repair(path)
-        (hidden,) = (span for span in frames if span.start <= at < span.end)
-        sound = [row for number, row in enumerate(BOTH) if not hidden.first <= number < hidden.stop]
-        assert read(path) == sound, at
-        assert not report.ok
+    for at in (frames[-1].start + 9, frames[-1].start + 30):
+        path.write_bytes(flipped(data, at, 1 << SEED % 8) + two[1].read_bytes())
+        assert read_all(path, errors="skip") == numbered(25)
+        report = records.verify(path)
+        assert (report.records, report.lost, report.torn) == (25, 0, 0)
+        assert f"at byte {len(data)}" in report.damage[0].reason
+        assert records.repair(path).damage == report.damage
+        assert read(path) == numbered(25)
 
 
 def test_dictionaries(tmp_path: Path, path: Path) -> None:
@@ -97,9 +126,8 @@ def test_damaged_files_are_not_joined(two: tuple[Path, Path], path: Path) -> Non
     assert not path.exists()
 
 
-@pytest.mark.parametrize("way", ["join", "cat and join", "cat and repair"])
-def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path, way: str) -> None:
-    """Wherever its writer was killed, its whole frames and all of the other file are kept, and nothing else."""
+def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path) -> None:
+    """Wherever its writer was killed, its whole frames and all of the other file are kept; `cat` of them is refused."""
     first, second = two
     data, frames = first.read_bytes(), spans(first)
     with records.open(first) as reader:
@@ -108,16 +136,11 @@ def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path,
     behind = read_all(second)
     for cut in {28, len(data), *(frame.end + more for frame in frames for more in (-30, -1, 0, 1, 40, 70))}:
         whole = sum(frame.end <= cut for frame in frames)
-        first.write_bytes(data[:cut] if way == "join" else data[:cut] + second.read_bytes())
-        if way == "join":
-            records.join([first, second], path, overwrite=True)
-        else:
-            with pytest.raises(records.RecordsError, match="joined files"):
-                records.open(first)
-            if way == "cat and join":
-                records.join([first], path, overwrite=True)
-            else:
-                assert records.repair(first).lost == 0
-        with records.open(first if way == "cat and repair" else path) as reader:
+        first.write_bytes(data[:cut])
+        records.join([first, second], path, overwrite=True)
+        with records.open(path) as reader:
             assert list(reader) == rows[: counts[whole]] + behind
             assert len(reader) == counts[whole] + len(behind)
+        first.write_bytes(data[:cut] + second.read_bytes())
+        with pytest.raises(records.RecordsError, match=f"begins at byte {cut}"):
+            records.open(first)

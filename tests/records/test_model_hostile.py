@@ -100,7 +100,6 @@ class Model:
     def damage(self) -> None:
         """Flip a bit, which hides the records of one frame at most, and perhaps repair the file."""
         frames, data = spans(self.path), bytearray(self.path.read_bytes())
-        is_indexed = records.inspect(self.path).indexed
         at = self.chance.randrange(len(data))
         data[at] ^= 1 << self.chance.randrange(8)
         self.path.write_bytes(data)
@@ -108,10 +107,7 @@ class Model:
         try:
             found = self._found()
         except records.RecordsError as exc:
-            # the dictionary, the header of a file without frames, or a last frame with a record file in it, which may
-            # as well be a torn one that the file was appended to
-            is_doubtful = "may be joined" in str(exc) and not is_indexed and bool(frames) and at >= frames[-1].start
-            if frames and "dictionary" not in str(exc) and not is_doubtful:
+            if frames and "dictionary" not in str(exc):  # else the header of a file without frames
                 raise
             raise Hopeless from None
         assert set(self.safe) - hidden <= set(found)
@@ -124,10 +120,13 @@ class Model:
         assert records.verify(self.path).ok
 
     def join(self) -> None:
-        """Put the file behind itself, which is refused until it is joined rightly."""
-        data = self.path.read_bytes()
+        """Put the file behind itself, which is refused unless something is torn in between, and join it rightly."""
+        data, report = self.path.read_bytes(), records.inspect(self.path)
         self.path.write_bytes(data + data)
-        if len(data) > fmt.FILE_HEADER_SIZE:
+        if report.torn:
+            assert records.inspect(self.path).damage
+            assert self._found() == self.safe
+        elif len(data) > fmt.FILE_HEADER_SIZE:
             with pytest.raises(records.RecordsError, match="joined files"):
                 records.open(self.path)
             with pytest.raises(JoinedFilesError):

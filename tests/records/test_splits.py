@@ -42,37 +42,21 @@ def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> 
     assert len(splits) == min(count, len(spans(path)))
     assert [number for split in splits for number in numbers(split)] == list(range(200))
     for split in splits:
-        assert split.first is not None
-        assert split.stop is not None
         assert numbers(pickle.loads(pickle.dumps(split))) == list(range(split.first, split.stop))
     sizes = [split.end - split.start for split in splits]
     if count <= 7:
         assert max(sizes) < 2.5 * sum(sizes) / len(sizes)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_a_file_divided_by_size_alone(path: Path, count: int) -> None:
-    """Borders anywhere: each frame belongs to the split in which its header begins."""
-    for shift in range(0, 40, 3):
-        assert [number for split in by_size(path, count, shift) for number in numbers(split)] == list(range(200))
-
-
-def by_size(path: Path, count: int, shift: int = 0) -> list[records.Split]:
-    """Return splits like those of a remote file without an index."""
-    size, token = path.stat().st_size, layout_of(path).token
-    bounds = sorted({0, size, *((size * number // count + shift) % size for number in range(1, count))})
-    return [records.Split(str(path), start, end, token=token) for start, end in zip(bounds, bounds[1:])]
-
-
 @pytest.mark.parametrize("count", [2, 3, 17, 100])
 def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
-    """A search from a border on comes upon the headers of files that records hold, and takes none of them."""
+    """Records that hold other files are read as they are."""
     nested = path.with_name("nested.rec")
     written(nested, 6, per_frame=2)
     values = [noise(500 + n) + nested.read_bytes() + noise(500) for n in range(30)]
     write_all(path, values, frame_size=4000)
     forget_index(path)
-    assert [value for split in by_size(path, count) for value in split.read()] == values
+    assert [value for split in records.splits(path, count) for value in split.read()] == values
 
 
 def test_a_dictionary_behind_the_first_frames(path: Path) -> None:
@@ -87,7 +71,6 @@ def test_a_dictionary_behind_the_first_frames(path: Path) -> None:
     assert layout.dictionary_at > layout.offsets[0]
     forget_index(path)
     for count in COUNTS:
-        assert [row for split in by_size(path, count) for row in split.read()] == rows
         assert [row for split in records.splits(path, count) for row in split.read()] == rows
     last = layout.frame(len(layout) - 1)
     assert zstd.get_frame_info(data[last.offset : last.offset + last.compressed]).dictionary_id  # and it is used
@@ -176,7 +159,7 @@ def test_through_fsspec(path: Path) -> None:
     assert [number for split in records.splits(url, 3) for number in numbers(split)] == list(range(200))
     fsspec.filesystem("memory").pipe_file("folder/file.rec", path.read_bytes()[: spans(path)[-1].end])
     splits = records.splits(url, 3)
-    assert splits[0].first is None
+    assert splits[0].first == 0
     assert [number for split in splits for number in numbers(split)] == list(range(200))
     for mode in ("ab", "xb"):
         with pytest.raises(ValueError, match="URL"):
@@ -208,7 +191,7 @@ def test_only_the_bytes_that_are_needed(path: Path, monkeypatch: pytest.MonkeyPa
     assert asked == [(0, fmt.FILE_HEADER_SIZE), (size - 5000, size)]
     for split in splits:
         asked.clear()
-        assert numbers(split) == list(range(split.first or 0, split.stop or 0))
+        assert numbers(split) == list(range(split.first, split.stop))
         ((start, end),) = asked
         assert split.start < start < end == split.end
     with records.open(url) as reader:
@@ -222,7 +205,7 @@ def test_only_the_bytes_that_are_needed(path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
-    """Through a URL, without an index: headers in a record are not where they say, so that no split begins there."""
+    """Through a URL, without an index: headers in a record have other offsets, so that no split begins there."""
     fsspec = pytest.importorskip("fsspec")
     data = noise(20_000)
     values: list[bytes] = [data[at : at + 100] for at in range(0, 20_000, 100)]
@@ -238,13 +221,13 @@ def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
     fsspec.filesystem("memory").pipe_file("folder/own.rec", data)
     for count in (1, 2, 3, 4, 7, 12, 20, 39):
         splits = records.splits("memory://folder/own.rec", count)
-        assert splits[0].first is None
+        assert splits[0].first == 0
         for errors in ("raise", "skip"):
             assert [row for split in splits for row in split.read(errors=errors)] == expected
 
 
 def test_splits_behind_a_lost_byte(path: Path) -> None:
-    """Headers tell other places there, and no frame goes on beyond them: they are the file's."""
+    """Headers have moved there, and are the file's."""
     fsspec = pytest.importorskip("fsspec")
     data = path.read_bytes()[: spans(path)[-1].end]
     fsspec.filesystem("memory").pipe_file("folder/moved.rec", data[:300] + data[301:])

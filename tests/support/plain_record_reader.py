@@ -7,9 +7,9 @@ import struct
 import zlib
 from typing import Any, Callable, NamedTuple
 
-ZSTD = b"\x28\xb5\x2f\xfd"
 MAGIC = b"\x5d\x2a\x4d\x18"
-EMPTY = 0x51D8E999
+SIZE = 64
+"""The size of a header of a frame."""
 LOST_MAX = 2**32 - 1
 
 
@@ -19,7 +19,6 @@ class JoinedFilesError(Exception):
 
 class Header(NamedTuple):
     kind: bytes
-    size: int
     records: int
     compressed: int
     first: int
@@ -55,11 +54,11 @@ def sound(data: bytes, at: int, kind: bytes) -> bytes:
 
 
 def file_header(data: bytes, at: int) -> bytes | None:
-    """Return the token of the file that begins at a position, b"" in version 1."""
+    """Return the token of the file that begins at a position."""
     frame = sound(data, at, b"RecF")
     if not frame:
         return None
-    if frame[16] > 2:
+    if frame[16] > 1:
         raise ValueError("a newer version")
     return frame[20:28]
 
@@ -67,12 +66,12 @@ def file_header(data: bytes, at: int) -> bytes | None:
 def frame_header(data: bytes, at: int, token: bytes | None) -> Header | None:
     for kind in (b"RecD", b"RecX"):
         frame = sound(data, at, kind)
-        if len(frame) not in (48, 64) or (token is not None and frame[48:56] != token):
+        if len(frame) != 64 or (token is not None and frame[48:56] != token):
             continue
         records, compressed, first, offset, content, checksum = struct.unpack_from("<IIQQII", frame, 16)
         dictionary = int.from_bytes(frame[56:64], "little")
         if (kind == b"RecX" and not compressed) or (kind == b"RecD" and 0 < records <= content):
-            return Header(kind, len(frame), records, compressed, first, offset, content, checksum, dictionary)
+            return Header(kind, records, compressed, first, offset, content, checksum, dictionary)
     return None
 
 
@@ -89,19 +88,16 @@ def by_index(data: bytes, token: bytes | None) -> Found | None:
         return None
     entries = list(struct.iter_unpack("<III", data[start + 8 : -9]))
     before = start - sum(entry[0] for entry in entries)
+    if before > 0 and file_header(data, before) is not None:
+        raise JoinedFilesError
     index = sound(data, start - entries[-1][0], b"RecI")
-    if not index:
+    if before or not index:
         return None
     total, dictionary, frames, crc = struct.unpack_from("<QQII", index, 16)
-    own = index[40 : len(index) - 8 * frames]
-    if zlib.crc32(data[start:]) != crc or len(own) not in (0, 8):
+    if zlib.crc32(data[start:]) != crc or token not in (None, index[40:48]):
         return None
-    if before > 0 and (file_header(data, before) is not None or token not in (None, own)):
-        raise JoinedFilesError
-    if before or token not in (None, own):
-        return None
-    numbers = list(struct.iter_unpack("<II", index[40 + len(own) :]))
-    if len(numbers) != sum(entry[1] > 0 for entry in entries):
+    numbers = list(struct.iter_unpack("<II", index[48:]))
+    if len(numbers) != frames or frames != sum(entry[1] > 0 for entry in entries):
         return None
     found, at, following = [], 0, 0
     for size, content, _ in entries:
@@ -115,27 +111,22 @@ def by_index(data: bytes, token: bytes | None) -> Found | None:
 
 def by_headers(data: bytes, token: bytes | None) -> Found:
     frames: list[tuple[int, int, int, int, int]] = []
-    at = following = dictionary = moved = 0
-    behind, last = 0, None
+    at = following = dictionary = moved = behind = 0
+    last = None
     while at < len(data):
         header = frame_header(data, at, token)
         if header and header.offset + moved == at and 0 <= header.first - following <= LOST_MAX:
-            if at + header.size + header.compressed > len(data):
-                content = at + header.size
-                found = search(data, at + 1, token, (header.first + header.records, 0), moved, range(0), range(0))
+            end = at + SIZE + header.compressed
+            if end > len(data):
+                found = search(data, at + 1, token, (header.first + header.records, 0), moved)
                 if found is None:
                     break
-                at, shift = found
-                if shift is None:
-                    if at < content + 9 or blocks(data, content)[0] < len(data):
-                        raise JoinedFilesError
-                    break
-                moved = shift
+                at, moved = found
                 continue
             if header.kind == b"RecD":
-                frames.append((header.first, at + header.size, header.compressed, header.records, header.content))
+                frames.append((header.first, at + SIZE, header.compressed, header.records, header.content))
             following, dictionary, last = header.first + header.records, header.dictionary or dictionary, (at, header)
-            at = behind = at + header.size + header.compressed
+            at = behind = end
             continue
         size, ours = skippable(data, at), data[at : at + 4] == MAGIC
         kind = data[at + 8 : at + 12]
@@ -146,87 +137,33 @@ def by_headers(data: bytes, token: bytes | None) -> Found:
             at += size
             behind = at if kind in (b"RecF", b"RecZ") else behind
             continue
-        if last and data[last[0] + last[1].size + last[1].compressed - 4 :][:4] != struct.pack("<I", last[1].checksum):
-            behind = last[0] + last[1].size
-        whole, partial = hidden(data, at, token)
-        found = search(data, behind, token, (following, LOST_MAX), moved, whole, partial)
+        if last and data[last[0] + SIZE + last[1].compressed - 4 :][:4] != struct.pack("<I", last[1].checksum):
+            behind = last[0] + SIZE
+        found = search(data, behind, token, (following, LOST_MAX), moved)
         if found is None:
             break
-        at, shift = found
-        if shift is None:
-            raise JoinedFilesError
-        moved = shift
+        at, moved = found
     return Found(frames, following, dictionary_at(data, dictionary))
 
 
-def hidden(data: bytes, at: int, token: bytes | None) -> tuple[range, range]:
-    """Return where whole frames are whose headers are damaged, and how far the blocks go of one that is not whole."""
-    starts = [at] if at else [20, 28]
-    sizes = [0, 48, 64] if token is None else [0, 64 if token else 48]
-    whole = range(0)
-    while True:
-        begin = next((start + size for start in starts for size in sizes if data[start + size :][:4] == ZSTD), None)
-        if begin is None:
-            return whole, range(0)
-        end, is_whole = blocks(data, begin)
-        if not is_whole:
-            return whole, range(begin, end)
-        whole = range(whole.start or begin, end)
-        if frame_header(data, end, token):
-            return whole, range(0)
-        starts = [end]
-
-
-def blocks(data: bytes, at: int) -> tuple[int, bool]:
-    """Return how far the blocks of a Zstandard frame go, and whether the frame is whole."""
-    head = data[at : at + 18]
-    if head[:4] != ZSTD or len(head) < 18:
-        return (len(data) if len(head) < 18 else at), False
-    flags = head[4]
-    single = flags >> 5 & 1
-    field = 5 + (not single) + (0, 1, 2, 4)[flags & 3]
-    size = (single, 2, 4, 8)[flags >> 6]
-    content = int.from_bytes(head[field : field + size], "little") + 256 * (size == 2)
-    base = 1 << 10 + (head[5] >> 3)
-    window = content if single else base + (base >> 3) * (head[5] & 7)
-    at += field + size
-    while True:
-        if len(data) - at < 3:
-            return len(data), False
-        block = int.from_bytes(data[at : at + 3], "little")
-        kind, length = block >> 1 & 3, block >> 3
-        if kind == 3 or length > min(window, 1 << 17):
-            return at, False
-        at += 3 + (1 if kind == 1 else length)
-        if block & 1:
-            at += 4 * (flags >> 2 & 1)
-            return at, at == len(data) or (data[at + 1 : at + 4] == MAGIC[1:] and data[at] >> 4 == 5)
-
-
 def search(
-    data: bytes, start: int, token: bytes | None, following: tuple[int, int], moved: int, whole: range, partial: range
-) -> tuple[int, int | None] | None:
+    data: bytes, start: int, token: bytes | None, following: tuple[int, int], moved: int
+) -> tuple[int, int] | None:
     """
-    Return where the next sound header is, and how far it has moved: None for the header of a file.
+    Return where the next header is, and how far it has moved.
 
     `following` are the number that it has, and by how much it may be above that.
     """
-    other: tuple[int, int | None] | None = None
+    other: tuple[int, int] | None = None
     at = data.find(MAGIC, start)
     while at >= 0:
         header = frame_header(data, at, token)
-        in_place = header is not None and header.offset + moved == at
-        if at in whole and not (token is not None and in_place):
-            pass
-        elif header is not None:
-            possible = 0 <= header.first - following[0] <= following[1]
-            if possible and at + header.size + header.compressed <= len(data):
-                if in_place:
-                    return at, moved
-                if token is not None and at not in partial:
-                    other = other or (at, at - header.offset)
-        elif at and file_header(data, at) is not None:
-            other = other or (at, None)
+        is_next = header is not None and 0 <= header.first - following[0] <= following[1]
+        if header is not None and is_next and at + SIZE + header.compressed <= len(data):
+            if header.offset + moved == at:
+                return at, moved
+            if token is not None:
+                other = other or (at, at - header.offset)
         at = data.find(MAGIC, at + 1)
     return other
 

@@ -86,7 +86,7 @@ def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
     layout.go_on(len(data), 0)
     for number, (content, count) in enumerate(frames):
         frame = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
-        at, checksum = layout.end + layout.header_size, int.from_bytes(frame[-4:], "little")
+        at, checksum = layout.end + DATA_HEADER_SIZE, int.from_bytes(frame[-4:], "little")
         layout.add(Frame(at, len(frame), len(content), count, layout.total, checksum))
         data += fmt.data_header(layout.header(layout.frame(number))) + frame
     return bytes(data) + (layout.tail() if close else b"")

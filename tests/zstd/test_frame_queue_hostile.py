@@ -78,7 +78,7 @@ def test_a_job_is_not_changed_at_work(backend: Any) -> None:
     job = queue.job()
     job.put(0, b"content")
     queue.submit(job, 7)  # no thread has begun: it waits
-    for call in (lambda: job.put(0, b"other"), lambda: job.read(0, 0, 5), lambda: queue.expect(job, 5)):
+    for call in (lambda: job.put(0, b"other"), lambda: job.read_frames(0, [0, 5, 5]), lambda: queue.expect(job, 5)):
         with pytest.raises(RuntimeError, match="working"):
             call()
     assert not job.make(1, 1, 1, 1)
@@ -95,11 +95,10 @@ def test_a_descriptor_is_the_jobs_own(backend: Any, tmp_path: Any) -> None:
     queue = backend.decompressing_queue(None, 0)
     job = queue.job()
     descriptor = os.open(tmp_path / "a", os.O_RDONLY)
-    job.read(descriptor, 0, len(frame))
+    job.read_frames(descriptor, [0, len(frame), len(CONTENTS[0])])
     os.close(descriptor)
     other = os.open(tmp_path / "b", os.O_RDONLY)
-    queue.expect(job, len(CONTENTS[0]))
-    queue.submit(job, len(frame))
+    queue.submit(job, 0)
     os.close(other)
     assert bytes(queue.wait(job)) == CONTENTS[0]
     queue.close()

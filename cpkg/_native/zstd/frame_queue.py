@@ -14,6 +14,8 @@ from cpkg._native.zstd.settings import CompressionSettings, DecompressionSetting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cpkg._native.cffi_types import CBuffer, CData
     from purepy.base.types import Parameters
     from purepy.zstd.format.zdict import ZstdDict
@@ -45,15 +47,12 @@ class FrameJob:
         # bytes as they are: for the address of some, PyPy moves them out of the nursery
         self._check(self._queue.lib.cpkg_job_put(self.handle, at, piece, start, len(piece) - start))
 
-    def read(self, descriptor: int, offset: int, size: int) -> None:
-        """Have the thread read a stretch of a file, from a duplicate of the descriptor; a short one fails."""
-        self._check(self._queue.lib.cpkg_job_read(self.handle, descriptor, offset, size))
-
-    def read_frames(self, descriptor: int, numbers: list[int]) -> None:
+    def read_frames(self, descriptor: int, numbers: Sequence[int]) -> None:
         """
-        Have the thread read several frames and decompress them, one behind the other; takes the place of `expect`.
+        Have the thread read frames from a duplicate of a descriptor and decompress them, one after the other.
 
         `numbers` are three for each, of one or more in the order of the file: offset, size and size of the content.
+        `submit` and `do` then have a size of 0, and `expect` is not called. A file that is too short is a failure.
         """
         places = self._queue.ffi.new("int64_t[]", numbers)
         self._check(self._queue.lib.cpkg_job_read_frames(self.handle, descriptor, places, len(numbers) // 3))

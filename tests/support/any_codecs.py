@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`dumps` and `loads` of any two backends, side by side in one process; not while another thread packs or unpacks."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any, Callable
+
+from cpkg import _backend
+from cpkg.objects import dumps_loads
+from cpkg.objects.dumps_loads import Codecs
+
+
+def codecs_of(msgpack: ModuleType, zstd: ModuleType | None = None) -> Codecs:
+    """Return the functions of two backends; without `zstd`, of the chosen one."""
+    codecs = Codecs(msgpack)
+    codecs._zstd = _backend.zstd() if zstd is None else zstd
+    return codecs
+
+
+def encode(codecs: Codecs, obj: object, **options: Any) -> bytes:
+    """Do what `dumps` does."""
+    packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
+    return packed
+
+
+def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
+    """Do what `loads` does."""
+    return _call_with(codecs, codecs.loads, data, options)
+
+
+def _call_with(codecs: Codecs, function: Callable[..., Any], value: object, options: dict[str, Any]) -> Any:
+    before, dumps_loads._chosen = dumps_loads._chosen, codecs
+    lend_anew(codecs)
+    try:
+        return function(value, **options)
+    finally:
+        dumps_loads._chosen = before
+        lend_anew(codecs)
+
+
+def lend_anew(codecs: Codecs) -> None:
+    """Have compiled functions ask again which Zstandard module was chosen, and for the constants of `dumps_loads`."""
+    if codecs.dumps is not dumps_loads.dumps:
+        dumps_loads._compiled_functions(codecs._msgpack)
