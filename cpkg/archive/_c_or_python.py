@@ -9,20 +9,16 @@ Python.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING
 
 from cpkg import _backend
-from cpkg.archive._descriptors import divided
+from cpkg.archive._codec import PureCodec
 from cpkg.archive._frames import Frames
 from cpkg.archive._inflate import Codec
-from cpkg.archive._result import Problems
-from cpkg.archive._settings import CreateSettings, ExtractSettings
-from cpkg.archive.in_python.codec import PureCodec
-from cpkg.archive.in_python.extract import Extract, PureExtract
+from cpkg.archive._settings import CreateSettings
 
-_BATCHES_PER_THREAD: Final = 2
-"""Batches that wait to be written, or are."""
+if TYPE_CHECKING:
+    from cpkg.archive._write_run import RunFinder
 
 
 def _is_native() -> bool:
@@ -55,26 +51,16 @@ def frames_for(settings: CreateSettings, own: list[tuple[int, int]], has_entries
 
 
 def for_reading(window_log_max: int) -> Codec:
-    """Return the decompressor for Python: libzstd with reused memory, where C is available."""
+    """Return the codec that decompresses: libzstd with reused memory, where C is available."""
     if _is_native():
-        codec: Codec = importlib.import_module("cpkg.archive.in_c.codec").NativeCodec(window_log_max)
+        codec: Codec = importlib.import_module("cpkg.archive._native_codec").NativeCodec(window_log_max)
         return codec
     return PureCodec(window_log_max=window_log_max)
 
 
-def for_extract(
-    settings: ExtractSettings,
-    problems: Problems,
-    directory: str,
-    progress: Callable[[int, int], object] | None,
-    window_log_max: int,
-    threads: int,
-) -> tuple[Extract, Codec]:
-    """Return the engine of `extract`, and what decompresses for it."""
+def run_finder() -> type[RunFinder] | None:
+    """Return the class that finds files which C can write, None where C is not available."""
     if _is_native():
-        native = importlib.import_module("cpkg.archive.in_c.extract")
-        if native.can_do(settings):
-            codec = native.NativeCodec(window_log_max)
-            given = settings, problems, directory, progress, divided(_BATCHES_PER_THREAD * threads)
-            return native.NativeExtract(*given, codec=codec, threads=threads), codec
-    return PureExtract(settings, problems, directory, progress, divided(1)), for_reading(window_log_max)
+        finder: type[RunFinder] = importlib.import_module("cpkg.archive._write_run").RunFinder
+        return finder
+    return None

@@ -6,34 +6,26 @@ from __future__ import annotations
 import os
 from typing import Final, NamedTuple
 
-_PER_BATCH: Final = 64
 _DEPTH: Final = 256
+_RUNS_PER_THREAD: Final = 8
 
 
 class Descriptors(NamedTuple):
     """
     The descriptors that the parts of an extraction may have.
 
-    `tree_max` directories, one below the other, for Python and `depth_max` for C; `batches_max` batches that wait to be
-    written or are, each with the files that it writes, and in each `held_max` directories.
+    `tree_max` directories, one below the other, and `runs_max` runs that wait to be written or are, each with its
+    directory and a file.
     """
 
     tree_max: int
-    depth_max: int
-    batches_max: int
-    held_max: int
+    runs_max: int
 
 
-def divided(batches: int) -> Descriptors:
-    """Divide the free descriptors among the parts of an extraction, each of which wants so many batches."""
+def divided(threads: int) -> Descriptors:
+    """Divide the free descriptors among the parts of an extraction by so many threads."""
     part = max(spare_descriptors() // 8, 2)
-    batches_max = min(batches, part)  # each has a file to write, and perhaps one that goes on in the next
-    return Descriptors(
-        tree_max=min(max(part // 2, 2), _DEPTH),
-        depth_max=min(part, _DEPTH),
-        batches_max=batches_max,
-        held_max=min(max(3 * part // (batches_max + 1), 1), _PER_BATCH),
-    )
+    return Descriptors(tree_max=min(max(part // 2, 2), _DEPTH), runs_max=min(_RUNS_PER_THREAD * threads, part))
 
 
 def spare_descriptors() -> int:

@@ -13,6 +13,7 @@ from cpkg._places import Place, reading
 from cpkg._urls import is_url
 from cpkg.archive import _c_or_python
 from cpkg.archive._descriptors import frames_ahead
+from cpkg.archive._extraction import Extraction
 from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames
 from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
@@ -129,14 +130,13 @@ def extract(
     )
     problems = Problems(on_problem)
     workers = threads_of(threads)
-    engine, codec = _c_or_python.for_extract(
-        settings, problems, os.fsdecode(directory), progress, window_log_max, workers
-    )
+    codec = _c_or_python.for_reading(window_log_max)
+    extraction = Extraction(settings, problems, os.fsdecode(directory), progress, workers)
     by_table = recover or bool(settings.include) or not is_url(source)
     opened = opened_archive(
         source, workers, max_size, window_log_max, codec, by_table=by_table, include=settings.include, recover=recover
     )
     with opened as (archive, crew):
-        engine.run(archive, crew)
+        extraction.run(archive, crew, _c_or_python.run_finder())
     settings.report_unmatched(problems)
-    return Summary(engine.entries, archive.size, archive.consumed, problems.found)
+    return Summary(extraction.entries, archive.size, archive.consumed, problems.found)

@@ -44,6 +44,9 @@ class Inflater:
         self._source = source
         self._frames: Iterator[WholeFrame | Pieces | IndexedFrame] = iter(source)
         self._codec = codec
+        self.view = codec.view
+        """Returns the bytes of a chunk."""
+        self.give_back = codec.give_back
         self._crew = crew
         self._ahead = ahead
         self._limit = limit
@@ -68,8 +71,8 @@ class Inflater:
     def views(self) -> Iterator[Any]:
         """Yield the bytes of the next chunks; each is valid until the next one is asked for."""
         for chunk in self:
-            yield self._codec.view(chunk)
-            self._codec.give_back(chunk)
+            yield self.view(chunk)
+            self.give_back(chunk)
 
     def content(self, views: Iterable[Any] | None = None) -> Content:
         """Return the content in the chunks that follow, or in views of them."""
@@ -135,7 +138,7 @@ class Inflater:
         for call in [call for call in self._passed if call.is_done]:
             self._passed.remove(call)
             if call.failure is None:
-                self._codec.give_back(call.result())
+                self.give_back(call.result())
         source = self._source
         if isinstance(frame, IndexedFrame):
             assert isinstance(source, IndexedFrames)

@@ -233,7 +233,6 @@ class Walker:
                     at = run.index
                     if at == len(names):
                         break
-                    run.skip()
                 base = names[at]
                 found = self._member(directory, base, self._name(base))
             except OSError as exc:
@@ -241,6 +240,8 @@ class Walker:
                 is_gone = isinstance(exc, FileNotFoundError) and depth
                 found = Problem(name, GONE) if is_gone else failed(name, CANNOT_READ, exc)
             at += 1
+            if run is not None:
+                run.skip()
             if found is not None:
                 yield found
 

@@ -15,18 +15,8 @@
 #include <unistd.h>
 
 #include "../common/clock.c"
+#include "header.h"
 #include "read_run.h"
-
-enum {
-    BLOCK = 512,
-    NAME_SIZE = 100,
-    PREFIX_SIZE = 155,
-    SIZE_AT = 124,
-    TIME_AT = 136,
-    SUM_AT = 148,
-    PREFIX_AT = 345,
-    OCTAL_DIGITS = 11
-};
 
 #define OCTAL_11_MAX 077777777777
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)

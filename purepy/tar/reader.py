@@ -111,6 +111,16 @@ class Content:
         entry, self._at = found
         return entry
 
+    def take(self, some: Callable[[Any, int, int, int], int]) -> bool:
+        """
+        Have a function take some of the current chunk; return whether it did.
+
+        `some` is given the chunk, where its unread bytes begin and end, and where it begins in the content. It returns
+        where the bytes begin that are left.
+        """
+        at, self._at = self._at, some(self._chunk, self._at, self._end, self._start)
+        return self._at != at
+
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
         """Take the next `size` bytes and what fills up their block, if they lie in one chunk and are few; else None."""
         at = self._at
@@ -203,16 +213,27 @@ class TarReader:
                 exc.offset = start
             raise
 
-    def batch(self) -> list[tuple[Entry, Iterable[bytes | memoryview]]]:
+    def take(self, some: Callable[[Any, int, int, int], int]) -> bool:
+        """Have a function take whole entries, as `Content.take` does; return whether it did."""
+        if self._global or self._ended:
+            return False
+        self.finish()
+        self.content.begin()
+        if not self.content.take(some):
+            return False
+        self._seen = True
+        return True
+
+    def batch(self, most: int = _BATCH) -> list[tuple[Entry, Iterable[bytes | memoryview]]]:
         """
-        Return some entries that follow, with their data in pieces; none at the end.
+        Return up to `most` entries that follow, with their data in pieces; none at the end.
 
         The data of the last one has to be read before the next call, which skips the rest of it.
         """
         found: list[tuple[Entry, Iterable[bytes | memoryview]]] = []
         self.finish()
         content = self.content
-        while not (self._global or self._ended) and len(found) < _BATCH:
+        while not (self._global or self._ended) and len(found) < most:
             start = content.position if found else content.begin()
             entry = content.ordinary()
             if entry is None:

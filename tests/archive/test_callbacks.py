@@ -9,15 +9,12 @@ import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from archives import ENGINES, contents, created, extracted, make_files, member, packed
+from archives import contents, created, extracted, make_files, member, packed
 from web import serving
 
 from cpkg import archive
-from cpkg.archive import _extract
-from purepy.base.crew import Crew
 from purepy.base.errors import ArchiveError
 
 
@@ -81,42 +78,6 @@ def test_what_fails_is_not_told(engine: str, tree: Path, tmp_path: Path) -> None
     with pytest.raises(ArchiveError, match="cut"):
         archive.extract(io.BytesIO(first), tmp_path / "cut", on_entry=lambda entry: told.append(entry.name))
     assert told == ["a", "b"]
-
-
-class Backwards(Crew):
-    """Writes the batches that wait when the result of one of them is asked for, the last one first."""
-
-    def submit(self, function: Any, *arguments: Any) -> Any:
-        if getattr(function, "__name__", "") != "write":
-            return super().submit(function, *arguments)
-        self.waiting = [*getattr(self, "waiting", ()), functools.partial(function, *arguments)]
-        return self
-
-    def result(self) -> None:
-        while self.waiting:
-            self.waiting.pop()()
-
-
-@pytest.mark.skipif("native" not in ENGINES, reason="only C writes pieces")
-@pytest.mark.parametrize("is_in_the_way", [False, True])
-def test_the_last_piece_of_a_file_may_be_written_first(tmp_path: Path, is_in_the_way: bool) -> None:
-    """The thread that writes the last missing piece creates the file; another batch reports the file."""
-    out, tree = tmp_path / "out", make_files(tmp_path / "tree", {"noise": 150_000})
-    made = created(base=tree, frame_size=64 << 10)
-    if is_in_the_way:
-        (out / "noise" / "in the way").mkdir(parents=True)
-    told: list[str] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CPKG_ARCHIVE_BACKEND", "native")
-        patch.setattr(_extract, "Crew", Backwards)
-        problems = extracted(made, out, on_entry=lambda entry: told.append(entry.name), threads=3)
-    if is_in_the_way:
-        assert told == ["."]
-        assert [problem.name.replace("./", "") for problem in problems] == ["noise"]
-    else:
-        assert told == [".", "./noise"]
-        assert not problems
-        assert contents(out) == contents(tree)
 
 
 def test_a_callback_that_raises(engine: str, tree: Path, tmp_path: Path) -> None:

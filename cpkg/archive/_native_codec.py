@@ -22,22 +22,21 @@ _KEPT_MAX: Final = 16
 
 
 class Chunk:
-    """Content in memory of C; `users` counts those who still need it, in the calling thread."""
+    """Content in memory of C."""
 
-    __slots__ = ("capacity", "memory", "size", "users")
+    __slots__ = ("capacity", "memory", "size")
 
     def __init__(self, memory: CData, capacity: int) -> None:
         self.memory = memory
         self.capacity = capacity
         self.size = 0
-        self.users = 1
 
     def __len__(self) -> int:
         return self.size
 
 
 class NativeCodec:
-    """Decompresses to chunks; `give_back` ends one use of a chunk."""
+    """Decompresses to chunks."""
 
     def __init__(self, window_log_max: int) -> None:
         self._window_log_max = window_log_max
@@ -57,7 +56,6 @@ class NativeCodec:
             pass
         else:
             if chunk.capacity >= capacity:
-                chunk.users = 1
                 return chunk
         return Chunk(self._new("char[]", capacity), capacity)
 
@@ -66,9 +64,8 @@ class NativeCodec:
         return ffi.buffer(chunk.memory, chunk.size)
 
     def give_back(self, chunk: Chunk) -> None:
-        """Keep the memory of a chunk for another, when its last user gives it back."""
-        chunk.users -= 1
-        if not chunk.users and len(self._chunks) < _KEPT_MAX:
+        """Keep the memory of a chunk for another one."""
+        if len(self._chunks) < _KEPT_MAX:
             self._chunks.append(chunk)
 
     def _context(self) -> CData:

@@ -224,8 +224,8 @@ class Tree:
     def _make_file(self, entry: Entry, parts: list[str], data: Data) -> None:
         parent = self.directory(parts[:-1])
         temporary = self._temporary
-        mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
-        gets_mode = not self._settings.owns and not mode & (self.umask | ~0o777) and not self._has_list(parent)
+        mode, gets_mode = self.file_mode(entry)
+        gets_mode = gets_mode and not self.has_list(parent)
         create = partial(system.open, dir_fd=parent)
         try:  # from here on: an interrupt may come when the file is there and `extend` has not returned
             call_and_keep(self._created, create, temporary, _CREATE_FLAGS, mode if gets_mode else 0o600)
@@ -252,7 +252,13 @@ class Tree:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
             system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
 
-    def _has_list(self, parent: int) -> bool:
+    def file_mode(self, entry: Entry) -> tuple[int, bool]:
+        """Return the mode of a file, and whether the file gets it when it is created where it gets no list."""
+        mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
+        return mode, not self._settings.owns and not mode & (self.umask | ~0o777)
+
+    def has_list(self, parent: int) -> bool:
+        """Say whether new files get an access control list of an open directory."""
         found = self._with_list.get(parent)
         if found is None:
             try:
@@ -283,7 +289,7 @@ class Tree:
         """Set owner, mode, extended attributes and times, in the order in which none undoes another."""
         settings = self._settings
         if settings.owns:
-            os.fchown(fd, *self._owner(entry))
+            os.fchown(fd, *self.owner(entry))
         if not has_mode:
             system.fchmod(fd, names.target_mode(entry.mode, entry.type, settings.filter))
         if entry.xattrs:
@@ -292,7 +298,7 @@ class Tree:
                     os.setxattr(fd, name, value)
         system.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
 
-    def _owner(self, entry: Entry) -> tuple[int, int]:
+    def owner(self, entry: Entry) -> tuple[int, int]:
         """Return the numbers that the names of an entry's owners have here, or those stored if a name is unknown."""
         is_numeric = self._settings.numeric_owner
         uid = None if is_numeric or not entry.uname else owner_number(entry.uname, True)
@@ -337,7 +343,7 @@ class Tree:
         if is_owned and self._has_proc:
             fd = self._opened(base, parent, kind)
             if settings.owns:
-                os.chown(_path(fd), *self._owner(entry))
+                os.chown(_path(fd), *self.owner(entry))
             if entry.type != SYMLINK and stat.S_IMODE(os.fstat(fd).st_mode) != mode:
                 os.chmod(_path(fd), mode)
         system.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
@@ -355,7 +361,7 @@ class Tree:
             try:
                 make(temporary, dir_fd=private)
                 if self._settings.owns:
-                    os.chown(temporary, *self._owner(entry), dir_fd=private, follow_symlinks=False)
+                    os.chown(temporary, *self.owner(entry), dir_fd=private, follow_symlinks=False)
                 if entry.type != SYMLINK:
                     os.chmod(temporary, mode, dir_fd=private)
                 self._replace(parent, name, private)

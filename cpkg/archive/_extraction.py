@@ -1,0 +1,391 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Extract an archive's entries: every decision about them, with or without C that writes ordinary files."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from cpkg.archive._descriptors import divided
+from cpkg.archive._disk import Data, Tree
+from cpkg.archive._inflate import Inflater
+from cpkg.archive._result import Problem, Problems
+from cpkg.archive._settings import ExtractSettings, chosen
+from purepy.base import system
+from purepy.base.crew import Crew
+from purepy.base.errors import ArchiveError, CodecError, LimitError, UnsafeEntryError, ZstdError
+from purepy.tar import names
+from purepy.tar.decode import NUL_BLOCK, is_checksum_right, text
+from purepy.tar.encode import encoded
+from purepy.tar.entry import BLOCK, DIRECTORY, HARDLINK, Entry
+from purepy.tar.reader import Content, TarReader
+
+if TYPE_CHECKING:
+    from cpkg.archive._write_run import Run, RunFinder
+
+_HELD_DATA: Final = 8 << 20
+_HELD_ENTRIES: Final = 10_000
+_LARGE: Final = 1 << 20
+"""Entries of more data end a batch for `select`, and so do those that make it hold more than that."""
+_MISSED_MAX: Final = 8
+"""After so many entries without a run, several entries are read before the next search for one."""
+
+
+class Extraction:
+    """
+    Extract entries one by one, hard links whose files come later at the end, then the attributes of directories.
+
+    A hard link is created at once if its file was extracted before. Else it waits for the end, since its file may come
+    later: then it links to the file that has the name at the end.
+
+    `runs` finds ordinary files that follow each other, which the crew writes meanwhile: runs of files. An entry waits
+    for the runs under way if its path depends on theirs, and everything is reported in the order of the archive.
+    """
+
+    def __init__(
+        self,
+        settings: ExtractSettings,
+        problems: Problems,
+        directory: str,
+        progress: Callable[[int, int], object] | None,
+        threads: int,
+    ) -> None:
+        self._settings = settings
+        self._problems = problems
+        self._progress = progress
+        descriptors = divided(threads)
+        self._runs_max = descriptors.runs_max
+        self._tree = Tree(directory, settings, descriptors.tree_max)
+        self._links: dict[tuple[str, ...], tuple[Entry, Entry]] = {}
+        """Hard links that wait for the end, by their paths: as stored, and as they will be created."""
+        self._lost: set[tuple[str, ...]] = set()
+        """Paths of entries that could not be extracted: no link is created to older files of those names."""
+        self._made: set[tuple[str, ...]] | None = None
+        """Paths of what was extracted, where there was something before that could be taken for it."""
+        self._last = ""
+        """The name of the last entry."""
+        self._finder: RunFinder | None = None
+        self._crew: Crew
+        self._waiting: deque[Run] = deque()
+        """Runs that are written, or will be."""
+        self._pending: dict[tuple[str, ...], set[bytes]] = {}
+        """The names of their files, by directories."""
+        self._run_count = 0
+        self.entries = 0
+        """How many entries were extracted."""
+
+    def run(self, archive: Inflater, crew: Crew, finder: Callable[[Tree, ExtractSettings], RunFinder] | None) -> None:
+        """Extract an archive; `finder` returns the finder of runs, where C can write them."""
+        self._crew = crew
+        settings = self._settings
+        try:
+            self._tree.open()
+            if system.listdir(self._tree.root):
+                self._made = set()
+            if finder is not None and settings.select is None and settings.spellings is None:
+                self._finder = finder(self._tree, settings)
+            content: Content | None = self._content(archive, archive)
+            while content is not None:
+                content = self._extract_all(archive, content)
+            self._make_links()
+            self._tree.finish(self._report)
+        except BaseException as exc:
+            with contextlib.suppress(Exception):  # the error that led here is what the caller has to see
+                self._end(is_wanted=isinstance(exc, Exception))
+            raise
+        finally:
+            self._tree.close()
+
+    def _end(self, is_wanted: bool) -> None:
+        """End after an error; what came before it `is_wanted`, or not if the caller was interrupted."""
+        if not is_wanted:
+            self._crew.stop()
+        try:
+            while self._waiting:
+                run = self._waiting.popleft()
+                if is_wanted:
+                    run.wait()
+                run.close()
+            if is_wanted:
+                self._make_links()
+        finally:
+            self._tree.finish(lambda path, exc: None)
+
+    def _content(self, archive: Inflater, chunks: Iterator[Any]) -> Content:
+        """Return the content in chunks, each of which stays until the runs in it are written."""
+
+        def views() -> Iterator[Any]:
+            for chunk in chunks:
+                yield archive.view(chunk)
+                self._drain()
+                archive.give_back(chunk)
+
+        return archive.content(views())
+
+    def _report(self, name: str, exc: Exception) -> None:
+        """Report that an entry cannot be extracted; raises `exc` if the caller does not want to be called."""
+        self._drain()
+        message = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        self._problems.add(Problem(name.rstrip("/") or name[:1], f"cannot be extracted: {message}", exc))
+
+    def _extract(self, stored: Entry, entry: Entry, data: Data) -> None:
+        """Extract an entry or queue it: `stored` is the archive's entry, `entry` what to create."""
+        settings = self._settings
+        try:
+            parts = names.target_path(entry, settings.strip)
+        except UnsafeEntryError as exc:
+            self._report(stored.name, exc)
+            return
+        if parts is None:
+            return
+        # a directory whose path is no file's under way does not wait, unless the caller is to be called in order
+        if self._pending and (entry.type != DIRECTORY or settings.on_entry is not None or self._depends(parts)):
+            self._drain()
+        try:
+            names.check_type(entry, settings.filter)
+            if settings.spellings is not None:
+                settings.spellings.check(entry, parts, settings.filter, settings.strip)
+            target = tuple(names.link_target(entry, settings.strip)) if entry.type == HARDLINK else None
+            if self._links:
+                self._links.pop(tuple(parts), None)
+            if target is not None and (target in self._links or not self._has_made(target)):
+                with contextlib.suppress(FileNotFoundError):  # OSError if no file can have the path of its target
+                    self._tree.directory(list(target[:-1]), make=False)
+                self._links[tuple(parts)] = stored, entry
+                return
+            self._tree.make(entry, parts, data)
+        except LimitError:
+            raise
+        except (OSError, UnsafeEntryError, ValueError) as exc:
+            self._lost.add(tuple(parts))
+            self._report(stored.name, exc)
+        else:
+            self._extracted(entry, parts)
+
+    def _has_made(self, target: tuple[str, ...]) -> bool:
+        if target in self._lost:
+            return False
+        return self._tree.has(target) if self._made is None else target in self._made
+
+    def _extracted(self, entry: Entry, parts: list[str]) -> None:
+        """Count an entry that was extracted, and call the caller with it; with what it lacks, too."""
+        self.entries += 1
+        if self._made is not None:
+            self._made.add(tuple(parts))
+        if self._lost:
+            self._lost.discard(tuple(parts))
+        if entry.unreadable:
+            for name, why in entry.unreadable.items():
+                if self._settings.sets_attribute(name):
+                    error = ArchiveError(f"its attribute {name} cannot be read: {why}")
+                    self._problems.add(Problem(entry.name, str(error), error))
+        if self._settings.on_entry is not None:
+            self._settings.on_entry(entry)
+
+    def _make_link(self, stored: Entry, entry: Entry) -> None:
+        """Make a hard link that has waited."""
+        parts = names.target_path(entry, self._settings.strip) or []
+        try:
+            target = tuple(names.link_target(entry, self._settings.strip))
+            if target in self._lost:
+                raise FileNotFoundError(errno.ENOENT, "its file could not be extracted")
+            self._tree.make(entry, parts, ())
+        except (OSError, UnsafeEntryError, ValueError) as exc:
+            self._lost.add(tuple(parts))
+            self._report(stored.name, exc)
+        else:
+            self._extracted(entry, parts)
+
+    def _make_links(self) -> None:
+        """Make the hard links that wait, each behind the one that it is a link to."""
+        while self._links:
+            chain: dict[tuple[str, ...], None] = {}
+            path = next(iter(self._links))
+            while path in self._links and path not in chain:
+                chain[path] = None
+                path = tuple(names.link_target(self._links[path][1], self._settings.strip))
+            for path in reversed(chain):
+                self._make_link(*self._links.pop(path))
+
+    # runs
+
+    def _take_runs(self, chunk: Any, at: int, end: int, start: int) -> int:
+        """Have the crew write the runs at `at` of a chunk; return where the entries begin that are left."""
+        assert self._finder is not None
+        while True:
+            run, behind = self._finder.find(chunk, at, end, start)
+            if run is None or not self._begin(run):
+                return at
+            at = behind
+
+    def _begin(self, run: Run) -> bool:
+        """Have the crew write a run; return whether that is possible, or its files are to be extracted one by one."""
+        settings = self._settings
+        path, last = text(run.path()), text(run.names[-1])
+        try:
+            parts = names.target_path(Entry(path + last), settings.strip)
+        except UnsafeEntryError:
+            return False
+        if parts is not None:
+            run.directory = directory = parts[:-1]
+            if settings.include or settings.exclude:
+                run.keep([at for at, name in enumerate(run.names) if settings.is_wanted(path + text(name))])
+            if run.names:
+                found = self._pending.get(tuple(directory), set())
+                if self._depends(directory) or not found.isdisjoint(run.names):
+                    self._drain()
+                try:
+                    run.open(self._tree, f"{self._tree.token}-{self._run_count:x}.tmp")
+                except OSError:
+                    return False
+                self._run_count += 1
+                self._pending.setdefault(tuple(directory), set()).update(run.names)
+                run.begin(self._crew)
+                self._waiting.append(run)
+        self._last = path + last
+        self._drain(leave=self._runs_max)
+        return True
+
+    def _depends(self, parts: list[str]) -> bool:
+        """Say whether a path is that of a file under way, or leads through one."""
+        for depth, part in enumerate(parts):
+            found = self._pending.get(tuple(parts[:depth]))
+            if found is not None and encoded(part) in found:
+                return True
+        return False
+
+    def _drain(self, leave: int = 0) -> None:
+        """Wait for all runs but the last ones, and take account of their files."""
+        waiting, self._waiting = self._waiting, deque()
+        try:
+            while len(waiting) > leave:
+                run = waiting.popleft()
+                run.wait()
+                if run.error:  # the next attempt comes when nothing else is under way
+                    for other in waiting:
+                        other.wait()
+                self._complete(run)
+        finally:
+            self._waiting = waiting
+        if not waiting:
+            self._pending.clear()
+
+    def _complete(self, run: Run) -> None:
+        """Take account of a run's files; those that C could not write are extracted as any other entry."""
+        begin = 0
+        try:
+            while True:
+                self._account(run, begin, run.done)
+                begin = run.done
+                if not run.error:
+                    break
+                entry, data = run.entry(begin), run.data(begin)
+                run.pass_over()
+                self._extract(entry, entry, data)
+                begin += 1
+                run.write(self._crew)
+        finally:
+            run.close()
+
+    def _account(self, run: Run, begin: int, end: int) -> None:
+        if self._made is None and not (self._lost or self._links or self._settings.on_entry):
+            self.entries += end - begin
+            return
+        for at in range(begin, end):
+            parts = [*run.directory, text(run.names[at])]
+            self._links.pop(tuple(parts), None)
+            self._extracted(run.entry(at), parts)
+
+    def _extract_all(self, archive: Inflater, content: Content) -> Content | None:
+        """Extract what follows; return None, or behind damage the content from the next entry on that is whole."""
+        batches = self._batches(TarReader(content), archive)
+        try:
+            try:
+                if self._settings.select is None:
+                    for entry, data in itertools.chain.from_iterable(batches):
+                        self._last = entry.name
+                        if self._settings.is_wanted(entry.name):
+                            self._extract(entry, entry, data)
+                else:
+                    self._select(batches)
+                self._drain()
+                for _ in archive.views():  # content behind the end has checksums, too
+                    pass
+            except CodecError:
+                self._drain()  # what came before is reported first
+                raise
+        except (ArchiveError, ZstdError) as exc:
+            if not self._settings.recover or isinstance(exc, LimitError):
+                raise
+            where = "within or behind it" if self._last else "at its beginning"
+            self._problems.add(Problem(self._last, f"the archive is damaged {where}: {exc}", exc))
+            chunks = _next_whole(archive)
+            return None if chunks is None else self._content(archive, chunks)
+        return None
+
+    def _batches(self, reader: TarReader, archive: Inflater) -> Iterator[list[tuple[Entry, Data]]]:
+        progress = self._progress
+        size = missed = 0
+        while True:
+            if self._finder is not None:
+                missed = 0 if reader.take(self._take_runs) else missed + 1
+            batch = reader.batch() if self._finder is None or missed > _MISSED_MAX else reader.batch(1)
+            if progress is not None and (archive.size != size or not batch):
+                size = archive.size
+                progress(size, archive.consumed)
+            if not batch:
+                return
+            yield batch
+
+    def _select(self, batches: Iterable[list[tuple[Entry, Data]]]) -> None:
+        """Have the caller choose among entries that follow each other in one directory, and extract those."""
+        held: list[tuple[Entry, Data]] = []
+        total = 0
+        above = None
+        try:
+            for entry, data in itertools.chain.from_iterable(batches):
+                self._last = entry.name
+                if not self._settings.is_wanted(entry.name):
+                    continue
+                directory = entry.name.rpartition("/")[0]
+                size = entry.stored_size
+                if held and (directory != above or total + size > _HELD_DATA or len(held) == _HELD_ENTRIES):
+                    total = 0
+                    self._choose(held)
+                above = directory
+                if size <= _LARGE:
+                    total += size
+                    held.append((entry, [bytes(piece) for piece in data]))  # for longer than chunks last
+                else:
+                    held.append((entry, data))
+                    self._choose(held)
+                    total = 0
+        finally:
+            self._choose(held)
+
+    def _choose(self, batch: list[tuple[Entry, Data]]) -> None:
+        found = batch[:]
+        batch.clear()
+        assert self._settings.select is not None
+        if found:
+            for index, entry in chosen(self._settings.select, [entry for entry, _ in found]):
+                self._extract(found[index][0], entry, found[index][1])
+
+
+def _next_whole(archive: Inflater) -> Iterator[Any] | None:
+    """Return the chunks from the next one on that begins with an entry, or None if there is none."""
+    while True:
+        try:
+            for chunk in archive:
+                block = bytes(archive.view(chunk)[:BLOCK])
+                if not archive.is_continued and (block == NUL_BLOCK or is_checksum_right(block)):
+                    return itertools.chain([chunk], archive)
+                archive.give_back(chunk)
+            return None
+        except ZstdError as exc:
+            if isinstance(exc, LimitError):
+                raise

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Have C write runs of ordinary files into their directories.
+
+C recognizes a file by headers of its kind (mode, owner and form) that Python has read before, and repeats for it what
+was decided then. Everything else ends the run.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from cpkg._native.archive import ffi, lib
+from cpkg.archive._disk import Tree
+from cpkg.archive._settings import ExtractSettings
+from purepy.base import system
+from purepy.base.crew import Call, Crew, Stopped
+from purepy.base.descriptors import Descriptor
+from purepy.tar.encode import encoded
+from purepy.tar.entry import BLOCK, FILE, TYPEFLAGS, Entry
+from purepy.tar.ordinary import ordinary
+
+if TYPE_CHECKING:
+    from cpkg._native.cffi_types import CData
+
+_MODE_AT, _SIZE_AT, _FLAG_AT = 100, 124, 156
+_PAX: Final = b"x"
+_KNOWN_MAX: Final = 16
+_new_run: Final = ffi.new_allocator(should_clear_after_alloc=False)
+
+
+class Run:
+    """
+    Files of one directory that follow each other in a chunk, whose bytes have to stay until `call` is done.
+
+    `directory` are the components of the directory's path, `names` those of the files. `done` files are written, and
+    `error` is the errno of the next one, if that was not possible.
+    """
+
+    __slots__ = ("_call", "_chunk", "_descriptor", "_known", "_memory", "_run", "_start", "directory", "error", "names")
+
+    def __init__(self, run: CData, chunk: Any, memory: CData, known: CData, start: int) -> None:
+        self._run, self._chunk, self._memory, self._known, self._start = run, chunk, memory, known, start
+        self._descriptor: Descriptor | None = None
+        self._call: Call | None = None
+        self.names: list[bytes] = ffi.buffer(run.names, run.names_size)[:].split(b"\0")[:-1]
+        self.directory: list[str] = []
+        self.error = 0
+
+    def entry(self, index: int) -> Entry:
+        """Return the entry of a file."""
+        at = self._run.files[index].entry_at
+        found = ordinary(self._chunk, at, len(self._chunk))
+        assert found is not None
+        found[0].position = self._start + at
+        return found[0]
+
+    def data(self, index: int) -> tuple[bytes]:
+        """Return the data of a file."""
+        file = self._run.files[index]
+        return (bytes(self._chunk[file.data_at : file.data_at + file.size]),)
+
+    def path(self) -> bytes:
+        """Return what comes before the names in the archive: nothing, or a path and a slash."""
+        at = self._run.files[0].data_at - BLOCK
+        return bytes(self._chunk[at : at + self._run.path_size])
+
+    def keep(self, indexes: list[int]) -> None:
+        """Leave out all other files."""
+        files = self._run.files
+        for place, index in enumerate(indexes):
+            files[place] = files[index]
+        self._run.count = len(indexes)
+        self.names = [self.names[index] for index in indexes]
+
+    @property
+    def done(self) -> int:
+        """How many files are written."""
+        return int(self._run.done)
+
+    def pass_over(self) -> None:
+        """Pass over the file that could not be written."""
+        self._run.done += 1
+
+    def open(self, tree: Tree, temporary: str) -> None:
+        """Open the directory; raises OSError."""
+        descriptor = tree.directory(self.directory)
+        self._descriptor = Descriptor(descriptor, by=system.dup)
+        run = self._run
+        run.directory, run.has_default_list = self._descriptor.number, tree.has_list(descriptor)
+        run.temporary, run.is_named = encoded(temporary), False
+
+    def begin(self, crew: Crew) -> None:
+        """Have the crew write the files."""
+        self._call = crew.submit(self.write, crew)
+
+    def write(self, crew: Crew) -> None:
+        """Write the files that are left, up to one that cannot be written."""
+        run = self._run
+        self.error = 0
+        while not self.error and run.done < run.count:
+            if crew.is_stopped:
+                raise Stopped
+            self.error = lib.cpkg_write_run_next(run)
+
+    def wait(self) -> None:
+        """Wait until all is written that can be."""
+        assert self._call is not None
+        self._call.result()
+
+    def close(self) -> None:
+        """Close the directory."""
+        if self._descriptor is not None:
+            self._descriptor.close()
+
+
+class RunFinder:
+    """Finds the runs in an archive's content, and learns which files are ordinary."""
+
+    def __init__(self, tree: Tree, settings: ExtractSettings) -> None:
+        self._tree = tree
+        self._settings = settings
+        self._known = ffi.new("cpkg_write_known *")
+        self._seen: set[bytes] = set()
+        self._spare: CData | None = None  # of a search that has found nothing
+
+    def find(self, chunk: Any, at: int, end: int, start: int) -> tuple[Run | None, int]:
+        """
+        Return the run at `at` of a chunk, and where the run ends; None and `at` if there is none.
+
+        The chunk is at `start` of the content.
+        """
+        memory = ffi.from_buffer(chunk)
+        run = self._spare or _new_run("cpkg_write_run *")
+        while True:
+            run.known, run.content = self._known, memory
+            behind = lib.cpkg_write_run_find(run, at, end)
+            if behind != at:
+                self._spare = None
+                return Run(run, chunk, memory, self._known, start), behind
+            if not self._learn(chunk, at, end):
+                self._spare = run
+                return None, at
+
+    def _learn(self, chunk: Any, at: int, end: int) -> bool:
+        """Have C know files like the one at `at`; return whether such files are ordinary, and new to C."""
+        flag = at + _FLAG_AT
+        if chunk[flag : flag + 1] == _PAX:
+            flag += 2 * BLOCK
+        found = ordinary(chunk, at, end) if chunk[flag : flag + 1] == TYPEFLAGS[FILE] else None
+        if found is None:
+            return False
+        entry, behind = found
+        header = bytes(chunk[behind - BLOCK : behind])
+        fields, rest = header[_MODE_AT:_SIZE_AT], header[_FLAG_AT:]
+        pax = bytes(chunk[at : at + BLOCK]) if behind - at > BLOCK else b""
+        missing = {key for key in (fields + rest, pax) if key and key not in self._seen}
+        if not missing:
+            return False
+        if max(self._known.kind_count, self._known.pax_count) == _KNOWN_MAX:  # runs under way still need those
+            self._known = ffi.new("cpkg_write_known *")
+            self._seen.clear()
+        known = self._known
+        if fields + rest not in self._seen:
+            kind = known.kinds[known.kind_count]
+            ffi.memmove(kind.fields, fields, len(fields))
+            ffi.memmove(kind.rest, rest, len(rest))
+            kind.rest_sum = sum(rest)
+            kind.mode, kind.is_created_with_mode = self._tree.file_mode(entry)
+            kind.has_owner = self._settings.owns
+            if self._settings.owns:
+                kind.uid, kind.gid = self._tree.owner(entry)
+            known.kind_count += 1
+        if pax and pax not in self._seen:
+            ffi.memmove(known.pax[known.pax_count].block, pax, BLOCK)
+            known.pax_count += 1
+        self._seen.update((fields + rest, pax))
+        return True

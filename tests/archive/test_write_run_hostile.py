@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of files that C writes: everything is as without C, whatever the archive holds and wherever it is extracted."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import random
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from archives import ENGINES, contents, fixed, header_of, make_files, member
+from fuzz_archives import beyond, raw_frame, without_times
+from seeds import SEED
+
+from cpkg import archive
+from cpkg.archive import _extract
+from purepy.base import system
+from purepy.base.crew import Crew
+from purepy.base.errors import CodecError
+from purepy.tar.encode import encode
+
+pytestmark = pytest.mark.skipif("native" not in ENGINES, reason="needs the C side")
+
+Prepare = Callable[[Path], object]
+NAMES = [b"a", b"d/a", b"d/b", b"./d/a", b"d//b", b"d/../a", b"/d/c", b"d/.", b"d/..", b"..", b"d/", b"\xff/a"]
+
+
+def files(*names: str, size: int = 3, **values: Any) -> bytes:
+    """Return files that hold their own names, again and again."""
+    return b"".join(header_of(member(name, **values), (os.fsencode(name) * size)[:size]) for name in names)
+
+
+def link(name: str, target: str, type: bytes = tarfile.SYMTYPE) -> bytes:
+    """Return a link."""
+    return header_of(member(name, type, linkname=target))
+
+
+def directory(name: str, **values: Any) -> bytes:
+    """Return a directory."""
+    return header_of(member(name, tarfile.DIRTYPE, **values))
+
+
+def ended(engine: str, data: bytes, out: Path, prepare: Prepare | None, options: dict[str, Any]) -> list[Any]:
+    """Extract an archive; return all that can be seen of that, in order."""
+    out.mkdir(parents=True)
+    if prepare is not None:
+        prepare(out)
+    seen: list[Any] = []
+    functions: dict[str, Any] = {"on_entry": lambda entry: seen.append((repr(entry), entry.mtime_ns, entry.position))}
+    if options.get("on_problem", True):
+        functions["on_problem"] = lambda problem: seen.append(str(problem).replace(str(out), "OUT"))
+    if not options.get("on_entry", True):
+        del functions["on_entry"]
+    given = {key: value for key, value in options.items() if key not in functions and not key.startswith("on_")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CPKG_ARCHIVE_BACKEND", engine)
+        try:
+            summary = archive.extract(io.BytesIO(data), out, **given, **functions)
+            seen.append(summary[:3])
+        except (CodecError, OSError) as exc:
+            seen.append((type(exc), str(exc).replace(str(out), "OUT")))
+    tree = without_times(contents(out))
+    assert not [name for name in tree if name.endswith(".tmp")]
+    return [seen, tree]
+
+
+def same(data: bytes, folder: Path, prepare: Prepare | None = None, **options: Any) -> list[Any]:
+    """Extract an archive with and without C; return how it ended, which must be the same."""
+    one, other = (ended(engine, data, folder / engine, prepare, options) for engine in ("native", "pure"))
+    assert one[0] == other[0]
+    assert one[1] == other[1], f"{beyond(one[1], other[1])}\n{beyond(other[1], one[1])}"
+    return one
+
+
+def many(folder: str, count: int, **values: Any) -> bytes:
+    """Return a directory and many files in it."""
+    return directory(folder) + files(*(f"{folder}/{number}" for number in range(count)), **values)
+
+
+def replace_with_links(out: Path) -> None:
+    """Put links and directories where an archive has files and directories."""
+    make_files(out, {"outside/kept": b"kept", "d/2/in the way": b"", "d/5": b"older", "f": b"a file"})
+    os.symlink("../outside/kept", out / "d" / "1")
+    os.symlink("outside", out / "e")
+    (out / "d" / "3").mkdir()
+    for path in out.rglob("*"):
+        os.utime(path, ns=(0, 0), follow_symlinks=False)
+
+
+ARCHIVES = {
+    "many": many("d", 600) + many("e", 40) + many("d", 10),
+    "of one name": many("d", 5) + files("d/1", "d/1", "./d/2", "d//3", "d/1", size=9),
+    "where a directory belongs": files("x/d") + many("x/d", 3) + files("x/d/1/deeper", "x/d") + directory("x/d/2"),
+    "under a link": many("d", 3) + link("l", "d") + files("l/1", "l/new") + many("l", 2),
+    "links to them": many("d", 3) + link("hard", "d/1", tarfile.LNKTYPE) + files("d/1", size=9) + link("s", "d/2"),
+    "links before them": link("hard", "d/1", tarfile.LNKTYPE) + many("d", 3) + files("hard") + files("d/1", size=9),
+    "names that are refused": many("d", 3) + files("d/../a", "../a", "d/..", "/d/1", "d/./2", "d/.", ".", "d/x/."),
+    "modes": b"".join(files(f"d/{mode:o}", f"d/{mode:o}x", mode=mode) for mode in range(0, 0o10000, 0o37)),
+    "owners": b"".join(files(f"d/{uid}", f"d/{uid}x", uid=uid, gid=uid, uname=f"u{uid}") for uid in range(40)),
+    "times": b"".join(
+        encode(archive.Entry(f"d/{number}", mtime_ns=time)) + encode(archive.Entry(f"d/{number}x", mtime_ns=time))
+        for number, time in enumerate([0, 1, 10**9, 5 * 10**8, 8**11 * 10**9, -1, *(10**18 + 10**n for n in range(9))])
+    ),
+    "long names": files(*(f"d/{'x' * length}" for length in (97, 98, 99, 100, 155, 200)), "d/last"),
+    "sizes": b"".join(files(f"d/{size}", f"d/{size}x", size=size) for size in (0, 1, 511, 512, 513, 70_000)),
+    "a wrong sum": many("d", 3) + files("d/wrong").replace(b"d/wrong\0", b"d/wrony\0") + many("e", 3),
+    "a time for all": many("d", 3) + header_of(member("g", tarfile.XGLTYPE), b"11 mtime=5\n") + many("e", 3),
+}
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("prepare", [None, replace_with_links])
+def test_everything_is_as_without_c(kind: str, prepare: Prepare | None, tmp_path: Path) -> None:
+    data = ARCHIVES[kind] + bytes(1024)
+    frames = raw_frame(data[:5000]) + raw_frame(data[5000:])
+    choices: list[dict[str, Any]] = [
+        {},
+        {"threads": 1},
+        {"on_entry": False, "threads": 3},
+        {"on_entry": False, "on_problem": False, "threads": 1},
+        {"strip_components": 1, "filter": "tar"},
+        {"include": ["d", "x"], "exclude": ["*[1-4]"], "on_entry": False},
+        {"filter": "fully_trusted", "numeric_owner": True},
+        {"recover": True},
+        {"max_size": 9000},
+    ]
+    for number, options in enumerate(choices):
+        seen, _ = same(frames, tmp_path / str(number), prepare, **options)
+        assert seen
+
+
+def mutated(choose: random.Random) -> bytes:
+    """Return an archive of files and a few others, with changed headers."""
+    parts = []
+    for _ in range(choose.randint(1, 40)):
+        name = os.fsdecode(choose.choice(NAMES)) + choose.choice(("", "", "1", "2"))
+        what = choose.randrange(12)
+        if what == 0:
+            part = directory(name, mode=choose.choice((0o755, 0o500)))
+        elif what == 1:
+            part = link(name, os.fsdecode(choose.choice(NAMES)), choose.choice((tarfile.SYMTYPE, tarfile.LNKTYPE)))
+        elif what < 6:
+            part = encode(archive.Entry(name, mode=0o644, mtime_ns=choose.choice((5, 10**18, 10**18 + 7))))
+        else:
+            part = files(name, size=choose.choice((0, 5, 600)), mode=choose.choice((0o644, 0o755)))
+        if choose.random() < 0.1:
+            block = bytearray(part[-512:] if what < 6 else part[:512])
+            block[choose.choice((0, 1, 99, 101, 107, 124, 135, 137, 147, 156, 157, 257, 263, 345, 511, 9, 28))] = (
+                choose.choice(b"\0 /.0179x5\xff")
+            )
+            part = fixed(bytes(block)) + part[512:] if what >= 6 else part[:-512] + fixed(bytes(block))
+        parts.append(part)
+    data = b"".join(parts) + bytes(1024 * (choose.random() < 0.8))
+    cut = choose.randrange(len(data) + 1)
+    return raw_frame(data[:cut]) + raw_frame(data[cut:])
+
+
+@pytest.mark.parametrize("number", range(60))
+def test_random_archives_are_extracted_as_without_c(number: int, tmp_path: Path) -> None:
+    choose = random.Random(f"{SEED} {number}")
+    data = mutated(choose)
+    options = {"on_entry": choose.random() < 0.5, "threads": choose.choice((1, 2)), "recover": choose.random() < 0.3}
+    prepare = choose.choice((None, None, replace_with_links))
+    same(data, tmp_path, prepare, strip_components=choose.choice((0, 0, 1)), **options)
+
+
+class Late(Crew):
+    """Writes the runs that wait when the result of one of them is asked for, the last one first."""
+
+    def submit(self, function: Any, *arguments: Any) -> Any:
+        if getattr(function, "__name__", "") != "write":
+            return super().submit(function, *arguments)
+        self.waiting = [*getattr(self, "waiting", ()), functools.partial(function, *arguments)]
+        return self
+
+    def result(self) -> None:
+        while self.waiting:
+            self.waiting.pop()()
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_runs_may_be_written_in_any_order(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_extract, "Crew", Late)
+    same(raw_frame(ARCHIVES[kind] + bytes(1024)), tmp_path, replace_with_links, on_entry=False, threads=4)
+
+
+def test_files_written_by_c_come_with_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        same(raw_frame(ARCHIVES["modes"] + bytes(1024)), tmp_path, filter="fully_trusted")
+    finally:
+        os.umask(before)
+
+
+def test_a_descriptor_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose directory cannot be opened is extracted one by one."""
+
+    def refuse(number: int) -> int:
+        raise OSError(24, "Too many open files")
+
+    data = raw_frame(many("d", 600) + bytes(1024))
+    monkeypatch.setattr(system, "dup", refuse)
+    _, tree = same(data, tmp_path)
+    assert len(tree) == 601
