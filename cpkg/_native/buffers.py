@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 
-from purepy.base.buffers import as_bytes, view_of
+from purepy.base.buffers import as_bytes, memory_of, view_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def readable(data: Buffer) -> Bytes:
         return data
     if DIRECT:
         return view_of(data)
-    with memoryview(data) as view:
+    with memory_of(data) as view:
         is_readonly = view.readonly
     return view_of(data) if is_readonly else as_bytes(data)
 
@@ -51,7 +51,7 @@ def writable(buffer: Buffer) -> memoryview:
 
     Raises TypeError for an object that is not a buffer or is read-only and BufferError for one that is not contiguous.
     """
-    view = memoryview(buffer)
+    view = memory_of(buffer)
     if view.readonly:
         raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")
     if not view.c_contiguous:

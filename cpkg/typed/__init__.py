@@ -4,9 +4,9 @@
 MessagePack straight into dataclasses and their kin, checked on the way, and back.
 
 `typed.decode(data, list[User])` gives Users, or a ValidationError that says where the message is not of that type;
-`typed.encode(users)` packs them. `Decoder` and `Encoder` are for many messages, `Unpacker` and `unpack_async` for
-streams, `convert` and `to_builtins` for objects in the place of messages, `options`, `Name` and `Pattern` for what
-classes say about themselves, `schema` and `inspect` for tools. docs/typed.md shows all of it.
+`typed.encode(users)` packs them. `Decoder` and `Encoder` are for many messages; `cpkg.msgpack.Unpacker` and
+`unpack_async` take a Decoder as `type=`. `convert` and `to_builtins` are for objects instead of messages, `options`,
+`Name` and `Pattern` for what classes say about themselves, `schema` and `inspect` for tools. docs/typed.md shows all.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from cpkg.typed.codecs import Decoder, Encoder, convert, decode, encode, to_builtins
     from cpkg.typed.errors import ValidationError
     from cpkg.typed.schemas import inspect, schema
-    from cpkg.typed.streams import Unpacker, unpack_async
 
 _SOURCES = {
     **dict.fromkeys(("Decoder", "Encoder", "convert", "decode", "encode", "to_builtins"), "cpkg.typed.codecs"),
     **dict.fromkeys(("Name", "Pattern", "options"), "cpkg.typed.class_options"),
     **dict.fromkeys(("inspect", "schema"), "cpkg.typed.schemas"),
-    **dict.fromkeys(("Unpacker", "unpack_async"), "cpkg.typed.streams"),
     "ValidationError": "cpkg.typed.errors",
 }
 """The modules of the public names, which are loaded at their first use."""

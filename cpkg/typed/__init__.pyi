@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypedDict, TypeVar, overload
 
 from typing_extensions import Buffer, TypeAlias, Unpack
@@ -7,15 +7,12 @@ from typing_extensions import Buffer, TypeAlias, Unpack
 from cpkg.typed.class_options import Name, Pattern, options
 from cpkg.typed.errors import ValidationError
 from cpkg.typed.schemas import inspect, schema
-from purepy.msgpack.async_reading import AsyncReadable
-from purepy.msgpack.oneshot import Readable
 
 __all__ = [
     "Decoder",
     "Encoder",
     "Name",
     "Pattern",
-    "Unpacker",
     "ValidationError",
     "convert",
     "decode",
@@ -24,7 +21,6 @@ __all__ = [
     "options",
     "schema",
     "to_builtins",
-    "unpack_async",
 ]
 
 _T = TypeVar("_T")
@@ -44,10 +40,6 @@ class _Options(TypedDict, total=False):
     max_ext_len: int
     max_total_items: int
     max_total_bytes: int
-
-class _StreamOptions(_Options, total=False):
-    read_size: int
-    max_buffer_size: int
 
 class Decoder(Generic[_T]):
     @overload
@@ -74,26 +66,3 @@ def convert(obj: object, type: type[_T], *, from_attributes: bool = False, **opt
 def convert(obj: object, type: object, *, from_attributes: bool = False, **options: Unpack[_Options]) -> Any: ...
 def encode(obj: object, *, enc_hook: _EncodingHook | None = None, max_depth: int = 1024) -> bytes: ...
 def to_builtins(obj: object, *, builtin_types: Iterable[type] = (), enc_hook: _EncodingHook | None = None) -> Any: ...
-
-class Unpacker(Generic[_T]):
-    @overload
-    def __init__(
-        self, file_like: Readable | None = None, *, type: type[_T] | Decoder[_T], **options: Unpack[_StreamOptions]
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Unpacker[Any], file_like: Readable | None = None, *, type: object, **options: Unpack[_StreamOptions]
-    ) -> None: ...
-    def feed(self, data: Buffer) -> None: ...
-    def unpack(self) -> _T: ...
-    def skip(self) -> None: ...
-    def tell(self) -> int: ...
-    def __iter__(self) -> Unpacker[_T]: ...
-    def __next__(self) -> _T: ...
-
-@overload
-def unpack_async(
-    reader: AsyncReadable, *, type: type[_T] | Decoder[_T], **options: Unpack[_StreamOptions]
-) -> AsyncIterator[_T]: ...
-@overload
-def unpack_async(reader: AsyncReadable, *, type: object, **options: Unpack[_StreamOptions]) -> AsyncIterator[Any]: ...

@@ -121,6 +121,8 @@ class Model:
             return self._variable(tp, env)
         if hasattr(tp, "__supertype__"):  # NewType
             return self._node(tp.__supertype__, env)
+        if tp in (tuple, typing.Tuple):  # noqa: UP006 - of anything; `tuple[()]` is the empty one
+            return self._array(tuple, typing.Any, env)
         origin, args = typing.get_origin(tp), typing.get_args(tp)
         if hasattr(tp, "__value__") and type(tp).__name__ == "TypeAliasType":
             return self._alias(tp, tp, (), env)
@@ -278,8 +280,6 @@ class Model:
         return node
 
     def _tuple(self, args: tuple[object, ...], env: Scope) -> Node:
-        if not args and env.get("no parameters") is None:
-            args = (typing.Any, ...)
         if len(args) == 2 and args[1] is ...:
             return self._array(tuple, args[0], env)
         node = Node("tuple", "tuple", tuple)

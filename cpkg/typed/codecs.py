@@ -14,6 +14,7 @@ from cpkg.typed.inputs import Message, Objects
 from cpkg.typed.nodes import Node, is_default
 from cpkg.typed.readers import PADDING, Mismatch
 from cpkg.typed.walker import Walker
+from purepy.base.buffers import memory_of
 from purepy.base.errors import ExtraData, LimitError
 from purepy.base.lazy import imported
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
@@ -188,10 +189,7 @@ class Decoder:
         one that is damaged or exceeds a limit.
         """
         if type(data) is not bytes:
-            try:
-                data = bytes(memoryview(data))
-            except TypeError:
-                raise TypeError(f"a bytes-like object is required, not {type(data).__name__!r}") from None
+            data = memory_of(data).tobytes()
         limits = self.limits
         limits.check(data)
         if not self.strict:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What serves `type=` in the functions of `cpkg.msgpack`; streams of messages with the options of a Decoder."""
+"""The functions that serve `type=` in `cpkg.msgpack`."""
 
 from __future__ import annotations
 
@@ -9,15 +9,11 @@ from purepy.msgpack.options import UNPACKING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from typing import Any
+    from collections.abc import Callable
 
-    from purepy.base.types import Buffer, Keywords
-    from purepy.msgpack.async_reading import AsyncReadable
+    from purepy.base.types import Buffer
     from purepy.msgpack.ext import Raw
     from purepy.msgpack.oneshot import Readable
-
-_OF_STREAMS = ("read_size", "max_buffer_size")
 
 
 def _decoder(type: object, options: dict[str, object]) -> Decoder:
@@ -66,63 +62,3 @@ def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
     """Return what makes an Unpacker's objects of a type, from their messages and the offsets where these end."""
     decoder = _decoder(type, options)
     return lambda raw, end: _decoded(decoder, raw, end)
-
-
-def _parts(type: object, options: Keywords) -> dict[str, object]:
-    """Return the options of a stream; what concerns its messages is in a Decoder, in the place of the type."""
-    parts = {name: options.pop(name) for name in _OF_STREAMS if name in options}
-    return {"type": type if isinstance(type, Decoder) and not options else Decoder(type, **options), **parts}
-
-
-class Unpacker:
-    """
-    Iterates over the messages of a stream, each an object of a type.
-
-    `file_like` has `read`, or is None and `feed` gives the bytes. `type` is the type. `read_size` and `max_buffer_size`
-    are those of `cpkg.msgpack.Unpacker`, other options those of `Decoder`. A message that is not of the type raises
-    ValidationError, its offset from the start of the stream, and the next call goes on behind it. Other errors are
-    those of `cpkg.msgpack.Unpacker`: OutOfData where there is no whole message, FormatError for one that is damaged.
-    """
-
-    __slots__ = ("_stream",)
-
-    def __init__(self, file_like: Readable | None = None, *, type: object, **options: object) -> None:
-        self._stream = msgpack_module().Unpacker(file_like, **_parts(type, options))
-
-    def __class_getitem__(cls, item: object) -> type[Unpacker]:
-        """Return the class: `Unpacker[User]` is for type checkers."""
-        return cls
-
-    def feed(self, data: Buffer) -> None:
-        """Add the bytes of `data` to the stream; BufferFull if more than `max_buffer_size` would wait."""
-        self._stream.feed(data)
-
-    def __iter__(self) -> Unpacker:
-        return self
-
-    def __next__(self) -> Any:
-        return next(self._stream)
-
-    def unpack(self) -> object:
-        """Return the next message's object; OutOfData if it is not there yet."""
-        return self._stream.unpack()
-
-    def skip(self) -> None:
-        """Pass over the next message."""
-        self._stream.skip()
-
-    def tell(self) -> int:
-        """Return how many bytes of the stream have been read."""
-        position: int = self._stream.tell()
-        return position
-
-
-def unpack_async(reader: AsyncReadable, *, type: object, **options: object) -> AsyncIterator[Any]:
-    """
-    Iterate over the messages of an asynchronous stream, each an object of a type.
-
-    `reader` has an asynchronous `read(size)`, as `asyncio.StreamReader`. `options` and errors are those of `Unpacker`;
-    a stream that ends within a message raises TruncatedError.
-    """
-    found: AsyncIterator[object] = msgpack_module().unpack_async(reader, **_parts(type, options))
-    return found

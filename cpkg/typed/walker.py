@@ -201,9 +201,9 @@ class Walker:
             raise self.fail(expected, _found(family, value), (*path, key), keys[key]) from None
 
     def _one_of(self, node: Node, family: str, value: object, at: Place, path: Path) -> object:
+        if not self.source.has_offsets and node.kind == "enum" and isinstance(at, node.cls):
+            return at
         if family not in (ARRAY, MAP, EXT):
-            if not self.source.has_offsets and node.kind == "enum" and isinstance(at, node.cls):
-                return at
             found = node.table.get((type(value), value), MISSING)
             if found is MISSING and not self.strict and family == STR:
                 found = node.table.get((int, _lax("int", STR, value)), MISSING)
@@ -214,8 +214,6 @@ class Walker:
                     pass
             if found is not MISSING:
                 return found
-        if not self.source.has_offsets and node.kind == "enum" and isinstance(at, node.cls):
-            return at
         expected = " or ".join([repr(key[1]) for key in list(node.table)[:20]]) or node.name
         raise self.fail(expected, _shown(value) if family in node.families else _found(family, value), path, at)
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         get_frame_size,
         index_frames,
         iter_frames,
+        open,
         train_dict,
         verify,
     )  # fmt: skip

@@ -326,32 +326,7 @@ def open(
     errors: None = None,
     newline: None = None,
     threads: int | None = None,
-) -> ZstdFile:
-    """
-    Open a Zstandard file in binary or text mode (replaces `compression.zstd.open`).
-
-    Args:
-        file (str | bytes | PathLike | file object): a name, which is opened, or an object with read() or
-            write(), which close() leaves open.
-        mode (str): "r", "w", "x" or "a", with or without "b"; or with "t", for an io.TextIOWrapper in place
-            of a ZstdFile.
-        level (int | None): for writing, -131072 to 22; None and 0 stand for 3.
-        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`; for
-            reading, of DecompressionParameter.
-        zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        encoding (str | None): of text; None as for the builtin `open`. ValueError in binary mode, as for
-            the next two.
-        errors (str | None): what to do with text that does not fit the encoding.
-        newline (str | None): the ends of lines.
-        threads (int | None): how many frames to work on at a time, 0 for one per core. Given this or
-            `frame_size`, a file is written in several frames, and flush() ends one.
-        frame_size (int | None): bytes of content in each frame that is written; None for 16 to 64 MiB, by
-            the level.
-
-    Raises ValueError for another mode, TypeError for other wrong arguments; reading raises EOFError for a file that
-    is empty or ends inside a frame and ZstdError for one that is no Zstandard file.
-    """
-
+) -> ZstdFile: ...
 @overload
 def open(
     file: _File,

@@ -9,10 +9,6 @@ const char *cpkg_msgpack_version(void);
 int cpkg_msgpack_install(void *module);
 const char *cpkg_msgpack_error(void);
 
-/* The signatures of the two types as text, "(file_like=None, *, ...)". */
-const char *cpkg_msgpack_packer_signature(void);
-const char *cpkg_msgpack_unpacker_signature(void);
-
 /* Both: where the objects of a message begin to take more memory than `limit` (unpack/weigh.c). */
 int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth);
 

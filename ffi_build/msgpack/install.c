@@ -23,6 +23,10 @@ static PyMethodDef functions[] = {
     {"pack", AS_METHOD(pack), FASTCALL, "pack(o, stream, *" PACK_SIGNATURE ")\n--\n\n" DOCUMENTED_pack},
     {"pack_into", AS_METHOD(pack_into), FASTCALL,
      "pack_into(o, buffer, offset=0, *" PACK_SIGNATURE ")\n--\n\n" DOCUMENTED_pack_into},
+    {"unpackb", AS_METHOD(unpackb), FASTCALL, "unpackb(packed, *" UNPACK_SIGNATURE ")\n--\n\n" DOCUMENTED_unpackb},
+    {"unpackb_from", AS_METHOD(unpackb_from), FASTCALL,
+     "unpackb_from(buffer, offset=0, *" UNPACK_SIGNATURE ")\n--\n\n" DOCUMENTED_unpackb_from},
+    {"unpack", AS_METHOD(unpack), FASTCALL, "unpack(stream, *" UNPACK_SIGNATURE ")\n--\n\n" DOCUMENTED_unpack},
     {"typed_packb", AS_METHOD(typed_packb), METH_FASTCALL, NULL},
     {"job_functions", job_functions, METH_O, NULL},
     {NULL, NULL, 0, NULL},
@@ -94,8 +98,6 @@ static const struct {
 
 static int setup_shared(PyObject *ns)
 {
-    if (take(ns, "__name__", &S.module_name) < 0 || take(ns, "signature_of", &S.signature_of) < 0)
-        return -1;
     for (size_t i = 0; i < COUNT_OF(shared); i++)
         if (take(ns, shared[i].name, shared[i].to) < 0)
             return -1;
@@ -156,15 +158,6 @@ static int install(PyObject *module)
     PyObject *type = PyType_FromSpec(&typed_table_spec);
     int failed = !type || PyDict_SetItemString(ns, "TypedTable", type) < 0;
     Py_XDECREF(type);
-    type = failed ? NULL : PyType_FromSpec(&unpack_function_spec);
-    if (!type)
-        return -1;
-    for (size_t i = 0; i < COUNT_OF(unpack_functions) && !failed; i++) {
-        PyObject *function = unpack_function_new(type, i);
-        failed = !function || PyDict_SetItemString(ns, unpack_functions[i].name, function) < 0;
-        Py_XDECREF(function);
-    }
-    Py_DECREF(type);
     return failed ? -1 : 0;
 }
 

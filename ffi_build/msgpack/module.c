@@ -32,16 +32,6 @@ static const char *cpkg_msgpack_error(void)
 {
     return "the object packer and unpacker need CPython's C API";
 }
-
-static const char *cpkg_msgpack_packer_signature(void)
-{
-    return "()";
-}
-
-static const char *cpkg_msgpack_unpacker_signature(void)
-{
-    return "()";
-}
 #endif
 
 #if defined(PYPY_VERSION) || defined(CPKG_ALL_PARTS)

@@ -4,9 +4,9 @@ Build what a release consists of: `python -m ffi_build.wheels [NAME...]`.
 
 NAMEs choose: interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
 and `pure` and `sdist` for what is built once. Without any of a kind, all of it is built that can be: an interpreter
-that is not here is left out, and said so; one that is named and missing is an error, but without the GIL (3.14t) the
-headers of the same version with it serve. `windows` and `macos` build the wheels for those instead, for each CPython
-that Maven has or those that are named (needs mvn). `--pristine` leaves libzstd as it was released.
+that is not here is left out, with a line that reports it; one that is named and missing is an error. `windows` and
+`macos` build the wheels for those instead, for each CPython that Maven has or those that are named (needs mvn).
+`--pristine` leaves libzstd as it was released.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ffi_build.wheels import archives, checks, interpreters, macos, maven, release, sources, windows
+from ffi_build.wheels import archives, checks, interpreters, maven, release, sources
 from ffi_build.wheels.targets import TARGETS, Target, gcc_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,11 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     roots = [root.resolve() for root in options.root]
     found, missing = interpreters.find([] if wanted.system else wanted.interpreters, roots)
     if wanted.named and missing:
-        for name, one in interpreters.lend(missing, roots).items():
-            print(f"{name:9} with the headers of {one.program}, and never run: {missing.pop(name)}")
-            found[name] = one
-        if missing:
-            raise SystemExit("; ".join(missing.values()))
+        raise SystemExit("; ".join(missing.values()))
     for name, reason in missing.items():
         print(f"{name:9} left out: {reason}")
 
@@ -148,12 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 results.append(path)
                 say(f"{number} of {len(pairs)}: {path.name}")
     say(f"checking {len(results)} files")
-    checks.check(results, {one.name: one for one in found.values()})
-    for path, (one, target) in zip(results[-len(pairs) :], pairs):
-        if wanted.system == "windows":
-            windows.check(path, one)
-        elif wanted.system == "macos":
-            macos.check(path, one, target)
+    checks.check(results, [(path, *pair) for path, pair in zip(results[-len(pairs) :], pairs)])
 
     print(f"{'bytes':>9}  {'SHA-256':16}  file")
     for path in results:

@@ -2,54 +2,62 @@
 """
 Check wheels: with common tools, and by rules of this package.
 
-Ours is what abi3audit does for one stable ABI, for each interpreter: the functions of Python that a module calls are
-looked up among those that this interpreter exports. Besides, a module shows nothing but the function that the
-interpreter calls, and needs no library but the C library's own, in no newer version than the tag says.
+The rules do what abi3audit does for one stable ABI, for each interpreter: each function of Python that a module calls
+has to be among those that the interpreter exports. Besides, a module shows nothing but the function that the
+interpreter calls, and needs no library but the system's own, in no newer version than the tag promises. LIEF reads the
+tables of ELF, Mach-O and PE files.
 """
 
 from __future__ import annotations
 
-import io
 import re
+import struct
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from elftools.elf.dynamic import DynamicSection
-from elftools.elf.elffile import ELFFile
-from elftools.elf.gnuversions import GNUVerNeedSection
-from elftools.elf.sections import SymbolTableSection
+import lief
 
 from ffi_build.wheels.interpreters import Interpreter
-from ffi_build.wheels.targets import TARGETS, Target
+from ffi_build.wheels.targets import Target
+
+lief.disable_leak_warning()  # at exit, where modules still hold its types
+lief.logging.disable()
 
 _SYSTEM = {
     "glibc": r"(libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1|ld-linux-[\w-]+\.so\.\d)",
     "musl": r"libc\.musl-\w+\.so\.1",
+    "macos": r"/usr/lib/libSystem\.B\.dylib",
+    "windows": r"(?i)(kernel32|advapi32|ntdll|ucrtbase|msvcrt|vcruntime\d+|api-ms-win-[\w-]+)\.dll",
 }
+_ARCHITECTURES = {"x86_64": "X86_64", "aarch64": "ARM64", "arm64": "ARM64"}
+# the interpreter's functions, and what every dynamic library for macOS shows
+_SHOWN = r"PyInit_|_cffi_pypyinit_|(_mh_dylib_header|__dso_handle)$"
 _GLIBC = (2, 17)
 # what gcc may call for atomic operations, for asking the processor, and for arithmetic
 _RUNTIME = r"__(aarch64_|cpu_|gcov_|asan_|tsan_|(u?div|u?mod|mul|popcount|clz|ctz|ffs|parity|bswap)[sdtc]i\d?$)"
 
 
-def check(paths: Sequence[Path], interpreters: Mapping[str, Interpreter]) -> None:
-    """Check files of a release; raises SystemExit with all that is wrong."""
+def check(paths: Sequence[Path], built: Iterable[tuple[Path, Interpreter, Target]]) -> None:
+    """
+    Check files of a release; raise SystemExit with all faults.
+
+    `built` has the wheels with native modules, each with the interpreter and the system that it is for.
+    """
     wheels = [path for path in paths if path.suffix == ".whl"]
     _run("twine", "check", "--strict", *paths)
     if wheels:
         # W002: two native modules have the same stub
         _run("check_wheel_contents", "--toplevel", "cpkg,purepy", "--ignore", "W002", "--no-config", *wheels)
-    exported = {one.tags: exported_names(one) for one in interpreters.values()}
     faults = []
-    for path in wheels:
-        _, python, abi, platform = path.stem.rsplit("-", 3)
-        target = next((target for target in TARGETS if target.platforms[0] in platform.split(".")), None)
-        if target is not None:
-            faults += [f"{path.name}: {fault}" for fault in _faults(path, target, exported[python, abi])]
-            if platform_by_auditwheel(path) not in target.platforms:
-                faults.append(f"{path.name}: auditwheel gives it {platform_by_auditwheel(path)}")
+    for path, interpreter, target in built:
+        faults += [f"{path.name}: {fault}" for fault in wheel_faults(path, interpreter, target)]
+        if target.is_linux and platform_by_auditwheel(path) not in target.platforms:
+            faults.append(f"{path.name}: auditwheel gives it {platform_by_auditwheel(path)}")
     if faults:
         raise SystemExit("\n".join(faults))
 
@@ -69,74 +77,104 @@ def platform_by_auditwheel(wheel: Path) -> str:
     return found.group(1) if found else "none"
 
 
-def exported_names(interpreter: Interpreter) -> set[str]:
-    """
-    Return the names that an interpreter gives to extension modules: its own, or those of its shared library.
+class _Image:
+    """The tables of a program or library: the names that it shows and calls, and the libraries that it needs."""
 
-    Of one that is not here these are all the names in its headers, since another one lends them.
-    """
-    if interpreter.is_lent:
-        texts = (path.read_text(encoding="utf-8") for path in interpreter.headers.rglob("*.h"))
-        return set(re.findall(r"\b_?Py\w+", " ".join(texts)))
-    files = [interpreter.program.resolve()]
-    with files[0].open("rb") as file:
-        section = ELFFile(file).get_section_by_name(".dynamic")
-        assert isinstance(section, DynamicSection)
-        needed = [tag.needed for tag in section.iter_tags("DT_NEEDED")]
-    for name in needed:
-        if re.match(r"lib(python|pypy)", name):
-            folders = [
-                files[0].parent,
-                files[0].parent.parent / "lib",
-                *(interpreter.root / "usr" / "lib").glob("*-linux-gnu"),
-            ]
-            files += [path for folder in folders if (path := folder / name).exists()]
-    names = set()
-    for path in files:
-        with path.open("rb") as file:
-            table = ELFFile(file).get_section_by_name(".dynsym")
-            assert isinstance(table, SymbolTableSection)
-            names |= {symbol.name for symbol in table.iter_symbols() if symbol["st_shndx"] != "SHN_UNDEF"}
-    return names
+    def __init__(self, data: bytes) -> None:
+        binary: Any = lief.parse(data)
+        if binary is None:
+            raise SystemExit("expected an ELF, Mach-O or PE file")
+        self.binary = binary
+        self.architecture = binary.abstract.header.architecture.name
+        self.shows: set[str]
+        if binary.format == lief.Binary.FORMATS.PE:
+            export = binary.get_export()
+            self.shows = {entry.name for entry in export.entries} if export else set()
+            self.calls = {entry.name for library in binary.imports for entry in library.entries}
+            self.needs = [library.name for library in binary.imports]
+        elif binary.format == lief.Binary.FORMATS.MACHO:
+            symbols = [symbol for symbol in binary.symbols if symbol.raw_type & 0x01]  # N_EXT
+            self.shows = {symbol.name[1:] for symbol in symbols if symbol.raw_type & 0x0E}  # N_TYPE
+            self.calls = {symbol.name[1:] for symbol in symbols if not symbol.raw_type & 0x0E}
+            own = lief.MachO.LoadCommand.TYPE.ID_DYLIB
+            self.needs = [library.name for library in binary.libraries if library.command != own]
+        else:
+            symbols = [symbol for symbol in binary.dynamic_symbols if symbol.name]
+            self.shows = {symbol.name for symbol in symbols if symbol.shndx}
+            self.calls = {symbol.name for symbol in symbols if not symbol.shndx}
+            self.needs = list(binary.libraries)
 
 
-def _faults(wheel: Path, target: Target, exported: set[str]) -> list[str]:
-    faults = []
+@cache
+def exported_names(interpreter: Interpreter) -> frozenset[str]:
+    """Return the names that an interpreter gives to extension modules: its own, or those of its shared library."""
+    program = interpreter.program.resolve()
+    image = _Image(program.read_bytes())
+    names = set(image.shows)
+    libraries = (interpreter.root / "usr" / "lib").glob("*-linux-gnu")
+    folders = [program.parent, program.parent.parent / "lib", *libraries]
+    for path in (folder / name for name in image.needs if re.match(r"lib(python|pypy)", name) for folder in folders):
+        if path.exists():
+            names |= _Image(path.read_bytes()).shows
+    return frozenset(names)
+
+
+def wheel_faults(wheel: Path, interpreter: Interpreter, target: Target) -> Iterator[str]:
+    """Yield what is wrong with the native modules of a wheel."""
+    suffix = interpreter.suffix_for(target)
     with zipfile.ZipFile(wheel) as archive:
-        modules = [name for name in archive.namelist() if name.endswith(".so")]
+        modules = [name for name in archive.namelist() if name.endswith(suffix)]
         if len(modules) != 2:
-            faults.append(f"expected two native modules, found {modules}")
+            yield f"expected two native modules that end in {suffix}, found {modules}"
         for name in modules:
-            if target.triplet not in name:
-                faults.append(f"{name} is not named for {target.triplet}")
-            elf = ELFFile(io.BytesIO(archive.read(name)))
-            faults += [f"{name}: {fault}" for fault in _module_faults(elf, target, exported)]
-    return faults
+            for fault in _module_faults(_Image(archive.read(name)), interpreter, target):
+                yield f"{name} {fault}"
 
 
-def _module_faults(elf: ELFFile, target: Target, exported: set[str]) -> list[str]:
-    faults = []
-    machine = {"x86_64": "EM_X86_64", "aarch64": "EM_AARCH64"}[target.architecture]
-    if elf["e_machine"] != machine:
-        faults.append(f"expected machine code of {machine}, found {elf['e_machine']}")
-    dynamic, symbols = elf.get_section_by_name(".dynamic"), elf.get_section_by_name(".dynsym")
-    assert isinstance(dynamic, DynamicSection)
-    assert isinstance(symbols, SymbolTableSection)
-    needed = [tag.needed for tag in dynamic.iter_tags("DT_NEEDED")]
-    faults += [f"needs {name}" for name in needed if not re.fullmatch(_SYSTEM[target.libc], name)]
-    own = [symbol.name for symbol in symbols.iter_symbols() if symbol.name and symbol["st_shndx"] != "SHN_UNDEF"]
-    faults += [f"shows {name}" for name in own if not re.match(r"PyInit_|_cffi_pypyinit_", name)]
-    asked = [symbol.name for symbol in symbols.iter_symbols() if symbol["st_shndx"] == "SHN_UNDEF"]
-    for name in asked:
+def _module_faults(image: _Image, interpreter: Interpreter, target: Target) -> Iterator[str]:
+    binary = image.binary
+    if image.architecture != _ARCHITECTURES[target.architecture]:
+        yield f"is for {image.architecture}, expected {target.architecture}"
+    for name in image.needs:
+        if name.lower() != interpreter.program.name and not re.fullmatch(_SYSTEM[target.libc], name):
+            yield f"needs {name}"
+    yield from (f"shows {name}" for name in sorted(image.shows) if not re.match(_SHOWN, name))
+    exported = exported_names(interpreter)
+    for name in sorted(image.calls):
         if re.match("_?Py", name) and name not in exported:
-            faults.append(f"calls {name}, which is not there")
-        elif re.match(_RUNTIME, name):
-            faults.append(f"calls {name} of gcc's own library, which is not inside")
-    versions = elf.get_section_by_name(".gnu.version_r")
-    if isinstance(versions, GNUVerNeedSection):
-        for _, entries in versions.iter_versions():
-            for entry in entries:
-                found = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", entry.name)
+            yield f"calls {name}, which is not there"
+        elif target.is_linux and re.match(_RUNTIME, name):
+            yield f"calls {name} of gcc's own library, which is not inside"
+    if target.libc == "windows" and _calls_of_nothing(binary):
+        yield "calls a function that the linker did not find"
+    elif target.libc == "macos":
+        yield from _macos_faults(binary, target)
+    elif target.libc == "glibc":
+        for requirement in binary.symbols_version_requirement:
+            for version in requirement.get_auxiliary_symbols():
+                found = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", version.name)
                 if found and (int(found.group(1)), int(found.group(2))) > _GLIBC:
-                    faults.append(f"needs {entry.name}")
-    return faults
+                    yield f"needs {version.name}"
+
+
+def _calls_of_nothing(binary: Any) -> bool:
+    """Return whether code calls address 0, where a linker leaves weak names that it has not looked for."""
+    nowhere = -binary.imagebase % 2**32
+    for section in binary.sections:
+        for call in re.finditer(rb"\xe8(?=(.{4}))", bytes(section.content), re.DOTALL):
+            if (section.virtual_address + call.end() + 4 + struct.unpack("<I", call[1])[0]) % 2**32 == nowhere:
+                return True
+    return False
+
+
+def _macos_faults(binary: Any, target: Target) -> Iterator[str]:
+    promised = [int(part) for part in target.platforms[0].split("_")[1:3]]
+    built_for = binary.build_version
+    if built_for is None or built_for.platform != lief.MachO.BuildVersion.PLATFORMS.MACOS:
+        yield "does not name the macOS that it is for"
+    elif built_for.minos[:2] > promised:
+        yield f"runs on macOS {built_for.minos[:2]} or newer, its name promises {promised}"
+    if target.architecture == "arm64" and not binary.has_code_signature:
+        yield "is not signed, which arm64 requires"
+    own = [library.name for library in binary.libraries if library.command == lief.MachO.LoadCommand.TYPE.ID_DYLIB]
+    yield from (f"has the path {path}" for path in [*(each.path for each in binary.rpaths), *own] if "/" in path)

@@ -8,8 +8,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ffi_build.wheels.targets import Target
@@ -45,8 +45,6 @@ class Interpreter:
     """The end of an extension module's name, `.cpython-311-x86_64-linux-gnu.so`."""
     root: Path = SYSTEM
     """The folder of the system that it belongs to; `program` and `headers` lead into it."""
-    is_lent: bool = False
-    """Whether it is not here: `program` and `headers` are those of its version with the GIL."""
 
     @property
     def implementation(self) -> str:
@@ -88,9 +86,6 @@ class Interpreter:
         if found is not None:
             settings.unlink()  # a link into /etc in some releases
             shutil.copyfile(self.root / "usr" / "include" / found.group(1), settings)
-        if self.is_lent:
-            with settings.open("a", encoding="utf-8") as file:
-                file.write("#define Py_GIL_DISABLED 1\n")
         return copy
 
 
@@ -116,15 +111,6 @@ def find(names: list[str], roots: Sequence[Path] = ()) -> tuple[dict[str, Interp
             del missing[name]
             break
     return found, missing
-
-
-def lend(names: Iterable[str], roots: Sequence[Path] = ()) -> dict[str, Interpreter]:
-    """Return those interpreters without the GIL that are not here, by the headers of their versions that have it."""
-    found, _ = find([name[:-1] for name in names if name.endswith("t")], roots)
-    return {
-        f"{name}t": replace(one, name=f"{name}t", suffix=re.sub(r"(-\d+)", r"\1t", one.suffix, count=1), is_lent=True)
-        for name, one in found.items()
-    }
 
 
 def _program(name: str) -> str:

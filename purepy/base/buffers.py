@@ -12,9 +12,19 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
+def memory_of(data: Buffer) -> memoryview:
+    """Return a view of a buffer; the TypeError for another object has the text that C's builtins give it."""
+    try:
+        return memoryview(data)
+    except TypeError:
+        if hasattr(type(data), "__buffer__"):
+            raise  # from there
+        raise TypeError(f"a bytes-like object is required, not {type(data).__name__!r}") from None
+
+
 def contiguous(data: Buffer) -> memoryview:
     """Return a view of a C-contiguous buffer, of items as the buffer has them."""
-    view = memoryview(data)
+    view = memory_of(data)
     if not view.c_contiguous:
         raise BufferError("memoryview: underlying buffer is not C-contiguous")
     return view

@@ -7,16 +7,14 @@ Its signatures and documentation are those of every backend; `cpkg.msgpack` give
 
 from __future__ import annotations
 
-from purepy.base.lazy import Later, lazy_names
-from purepy.msgpack import ext, interface
+from purepy.base.lazy import lazy_names
+from purepy.msgpack import interface
 from purepy.msgpack.interface import *  # noqa: F403
 
 BACKEND = "pure"
 LIBRARY_VERSION = None
 job_functions = typed_packb = TypedTable = TypedClass = Rows = read_rows = message_starts = None
 """What C has of a backend (`cpkg/_backend_protocols.py`)."""
-
-ext.oneshot = Later("purepy.msgpack.oneshot")
 
 __getattr__ = lazy_names(
     __name__,

@@ -15,19 +15,14 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterable
     from types import ModuleType
-    from typing import Any, ClassVar, NamedTuple
+    from typing import ClassVar, NamedTuple
 
     from typing_extensions import Self
-
-    from purepy.base.types import Named
 
 try:
     from _collections import _tuplegetter  # the descriptor in C that a namedtuple has
 except ImportError:
     _tuplegetter = None
-
-oneshot: Named = None
-"""The module that unpacks, for `Raw.unpack`. The package sets it, because that module imports this one."""
 
 _TIMESTAMP32 = struct.Struct(">I")
 _TIMESTAMP64 = struct.Struct(">Q")
@@ -276,7 +271,3 @@ class Raw:
 
     def __reduce__(self) -> tuple[type[Raw], tuple[bytes]]:
         return Raw, (self.data,)
-
-    def unpack(self, **options: Any) -> Any:
-        """Unpack the value; `options` and errors are those of `unpackb`."""
-        return oneshot.unpackb(self.data, **options)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from purepy.base.errors import ExtraData, TruncatedError
+from purepy.base.lazy import imported
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.decoder_base import UNLIMITED, at
 from purepy.msgpack.interface import typed_functions
@@ -30,7 +31,11 @@ def contiguous(buffer: Buffer, viewed: bool = False) -> tuple[bytes, memoryview 
     No view stays open that nobody asked for: on PyPy 8, a bytearray that has one cannot be resized before the
     collector has come by.
     """
-    with memoryview(buffer) as view:
+    try:
+        opened = memoryview(buffer)
+    except TypeError:
+        opened = imported("purepy.base.buffers").memory_of(buffer)  # which raises
+    with opened as view:
         if view.itemsize != 1:
             raise BufferError("cannot unpack from multi-byte object")
         data = view.tobytes()

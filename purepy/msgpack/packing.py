@@ -40,7 +40,7 @@ def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues
     """Do what `pack_into` does."""
     check_buf_size(options.buf_size)
     # Views are released at once: on PyPy 8 the buffer could not be resized before the next collection.
-    with memoryview(buffer) as view:
+    with imported("purepy.base.buffers").memory_of(buffer) as view:
         if view.readonly:
             raise TypeError("pack_into needs a writable buffer")
         if not view.c_contiguous:

@@ -19,7 +19,6 @@ TAR: Final = "tar"
 TRUSTED: Final = "fully_trusted"
 FILTERS: Final = (DATA, TAR, TRUSTED)
 
-COMPONENT_MAX: Final = 255
 _ORDINARY: Final = (FILE, HARDLINK, SYMLINK, DIRECTORY)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.base.buffers import as_bytes
+from purepy.base.buffers import as_bytes, memory_of
 from purepy.base.lazy import Later
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import native_only
@@ -108,7 +108,7 @@ class Functions(BackendMethods):
 
         Raises TypeError and ValueError for wrong arguments, ZstdError, with nothing written, if the frame does not fit.
         """
-        with memoryview(buffer) as view, view.cast("B") as target:
+        with memory_of(buffer) as view, view.cast("B") as target:
             if target.readonly:
                 raise TypeError("compress_into() needs a writable buffer")
             frame = self._compress(data, level, options, zstd_dict)

@@ -10,6 +10,8 @@ from types import ModuleType
 import pytest
 from backends import available
 
+from purepy.msgpack.ext import ExtType
+
 PAIRS = [
     pytest.param(codec, backend, id=f"{codec}-{backend}")
     for codec in ("msgpack", "zstd")
@@ -34,7 +36,12 @@ def parameters(function: object) -> list[tuple[str, object, object]]:
         if sys.version_info >= (3, 10):  # before, types of C show none
             raise
         pytest.skip(f"Python {sys.version_info[0]}.{sys.version_info[1]} shows no signature of {function!r}")
-    return [(p.name, p.kind, p.default) for p in signature.parameters.values() if p.name != "self"]
+    # the signature of a builtin cannot have a class in it: `...` is the default of ext_hook
+    return [
+        (p.name, p.kind, ExtType if p.default is ... else p.default)
+        for p in signature.parameters.values()
+        if p.name != "self"
+    ]
 
 
 @pytest.mark.parametrize(("codec", "backend"), PAIRS)

@@ -95,9 +95,6 @@ STREAMS: dict[str, Callable[[Any, Source], Any]] = {
     "Unpacker": lambda msgpack, source: fed(msgpack.Unpacker(type=Parts), source),
     "Unpacker of a file": lambda msgpack, source: msgpack.Unpacker(source, type=Parts, read_size=source.size),
     "unpack_async": lambda msgpack, source: msgpack.unpack_async(source, type=Parts, read_size=source.size),
-    "typed.Unpacker": lambda _, source: fed(typed.Unpacker(type=Parts), source),
-    "typed.Unpacker of a file": lambda _, source: typed.Unpacker(source, type=Parts, read_size=source.size),
-    "typed.unpack_async": lambda _, source: typed.unpack_async(source, type=Parts, read_size=source.size),
 }
 
 

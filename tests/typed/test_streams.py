@@ -30,25 +30,19 @@ MESSAGES = [typed.encode(User(1)), typed.encode(User(2, ["a"] * 40)), typed.enco
 USERS = [User(1), User(2, ["a"] * 40), User(3, next=User(4))]
 
 
-@pytest.fixture(params=["typed", "msgpack"])
-def unpacking(request, msgpack):
-    """Return the module whose Unpacker and unpack_async are tested."""
-    return typed if request.param == "typed" else msgpack
-
-
-def test_messages_that_come_in_pieces(unpacking):
+def test_messages_that_come_in_pieces(msgpack):
     data = b"".join(MESSAGES)
     for size in (1, 3, 7, 1000):
-        unpacker = unpacking.Unpacker(type=User)
+        unpacker = msgpack.Unpacker(type=User)
         assert fed(unpacker, data, size) == USERS
         assert unpacker.tell() == len(data)
     with pytest.raises(OutOfData):
         unpacker.unpack()
-    assert list(unpacking.Unpacker(io.BytesIO(data), type=User, read_size=16)) == USERS
+    assert list(msgpack.Unpacker(io.BytesIO(data), type=User, read_size=16)) == USERS
 
 
-def test_a_message_of_another_type_is_passed_over(unpacking):
-    unpacker = unpacking.Unpacker(type=User)
+def test_a_message_of_another_type_is_passed_over(msgpack):
+    unpacker = msgpack.Unpacker(type=User)
     unpacker.feed(MESSAGES[0] + b"\x91\x01" + MESSAGES[1])
     assert next(unpacker) == USERS[0]
     with pytest.raises(typed.ValidationError) as info:
@@ -57,12 +51,12 @@ def test_a_message_of_another_type_is_passed_over(unpacking):
     assert unpacker.unpack() == USERS[1]
 
 
-def test_asynchronous_streams(unpacking):
+def test_asynchronous_streams(msgpack):
     async def read(data: bytes) -> list:
         reader = asyncio.StreamReader()
         reader.feed_data(data)
         reader.feed_eof()
-        return [user async for user in unpacking.unpack_async(reader, type=User, read_size=5)]
+        return [user async for user in msgpack.unpack_async(reader, type=User, read_size=5)]
 
     assert asyncio.run(read(b"".join(MESSAGES))) == USERS
     with pytest.raises(TruncatedError):

@@ -228,6 +228,12 @@ def test_objects_without_a_tag_are_told_apart_by_required_fields_in_any_order():
     assert decoder.decode(cpkg.packb({"size": 3, "url": "p"})) == ByUrl("p", 3)
 
 
+@pytest.mark.parametrize("empty", [Tuple[()], tuple[()]])
+def test_the_empty_tuple_holds_nothing(empty):
+    with pytest.raises(typed.ValidationError, match="expected array of length 0, found array of length 1"):
+        typed.decode(cpkg.packb([1]), empty)
+
+
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 695")
 def test_type_statements_and_new_generics():
     names: dict[str, Any] = {"dataclass": dataclass}

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import shutil
-import struct
 import sys
 import tarfile
 import zipfile
@@ -20,7 +19,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from ffi_build import build_info
-from ffi_build.wheels import archives, interpreters, macos, maven, sbom, sources, windows
+from ffi_build.wheels import archives, interpreters, sbom, sources
 from ffi_build.wheels.targets import TARGETS
 
 INFO = "thing-1.0.dist-info"
@@ -88,24 +87,6 @@ def test_an_interpreter_of_another_system(tmp_path: Path, monkeypatch: pytest.Mo
     assert found["3.99"].headers == headers
     assert asked[-1] == (tmp_path, tmp_path / "usr/local/bin/python3.99")
     assert (found["3.99"].copy_headers(tmp_path / "copy") / "pyconfig.h").read_text() == "settings"
-
-
-def test_headers_serve_without_the_gil(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where an interpreter without the GIL is not here, its version with the GIL lends them."""
-    headers = tmp_path / "headers"
-    headers.mkdir()
-    (headers / "Python.h").write_text("")
-    (headers / "pyconfig.h").write_text("/* #undef Py_GIL_DISABLED */\n")
-    monkeypatch.setattr(interpreters, "_candidates", lambda name, roots: [(interpreters.SYSTEM, Path("python3.99"))])
-    answer = {"name": "3.99", "suffix": ".cpython-399-x86_64-linux-gnu.so", "headers": str(headers)}
-    monkeypatch.setattr(interpreters, "_ask", lambda root, program: answer)
-    assert interpreters.find(["3.99t"])[1] == {"3.99t": "no python3.99t here"}
-    lent = interpreters.lend(["3.99t", "3.98"])
-    assert [(name, one.suffix, one.tags) for name, one in lent.items()] == [
-        ("3.99t", ".cpython-399t-x86_64-linux-gnu.so", ("cp399", "cp399t"))
-    ]
-    settings = (lent["3.99t"].copy_headers(tmp_path / "copy") / "pyconfig.h").read_text()
-    assert settings.splitlines()[-1] == "#define Py_GIL_DISABLED 1"
 
 
 def test_a_wheel_has_the_same_bytes_each_time(tmp_path: Path) -> None:
@@ -244,65 +225,3 @@ def test_build_info_is_a_module() -> None:
             "patches": ["1-a"],
         }
     }
-
-
-def mach_o(oldest: tuple[int, int], library: str, name: str, shown: str, called: str) -> bytes:
-    """Return a dynamic library for arm64 that is all load commands and symbols."""
-
-    def text(kind: int, value: str) -> bytes:
-        stored = value.encode().ljust(len(value) // 8 * 8 + 8, b"\0")
-        return struct.pack("<6I", kind, 24 + len(stored), 24, 0, 0, 0) + stored
-
-    strings = b"\0_" + shown.encode() + b"\0_" + called.encode() + b"\0"
-    symbols = struct.pack("<IBBHQ", 1, 0x0F, 1, 0, 0) + struct.pack("<IBBHQ", 3 + len(shown), 0x01, 0, 0, 0)
-    fixed = (
-        text(0xC, library) + text(0xD, name) + struct.pack("<6I", 0x32, 24, 1, oldest[0] << 16 | oldest[1] << 8, 0, 0)
-    )
-    end = 32 + len(fixed) + 24
-    commands = fixed + struct.pack("<6I", 0x2, 24, end, 2, end + len(symbols), len(strings))
-    header = struct.pack("<8I", 0xFEEDFACF, 0x0100000C, 0, 6, 4, len(commands), 0, 0)
-    return header + commands + symbols + strings
-
-
-def test_modules_for_macos_are_checked(tmp_path: Path) -> None:
-    target = maven.SYSTEMS["macos"][1]
-    (tmp_path / "libpython3.14.dylib").write_bytes(
-        mach_o((11, 0), "/usr/lib/libSystem.B.dylib", "p", "PyLong_Type", "x")
-    )
-    python = interpreters.Interpreter("3.14", tmp_path / "libpython3.14.dylib", tmp_path, ".cpython-314-darwin.so")
-    wheel = tmp_path / "a.whl"
-    bad = mach_o((12, 3), "/opt/lib/libzstd.dylib", "/home/me/a.so", "ZSTD_compress", "Py_None")
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("a.cpython-314-darwin.so", bad)
-    with pytest.raises(SystemExit) as caught:
-        macos.check(wheel, python, target)
-    for fault in (
-        "expected two native modules",
-        "runs on macOS (12, 3) or newer",
-        "is not signed",
-        "needs /opt/lib/libzstd.dylib",
-        "has the path /home/me/a.so",
-        "shows ZSTD_compress",
-        "calls Py_None, which is not there",
-    ):
-        assert fault in str(caught.value)
-
-
-def pe(distance: int) -> bytes:
-    """Return a DLL that needs and shows nothing, whose one call, of five bytes, is of what lies so far behind it."""
-    optional = struct.pack("<24xQ", 0x180000000).ljust(128, b"\0")
-    header = struct.pack("<60xI4sHH12xHH", 64, b"PE", 0x8664, 1, len(optional), 0) + optional
-    section = struct.pack("<8s4I16x", b".text", 5, 0x1000, 5, len(header) + 40)
-    return header + section + b"\xe8" + struct.pack("<I", distance)
-
-
-@pytest.mark.parametrize(("distance", "is_found"), [(0x80000000 - 0x1005, True), (0, False)])
-def test_a_call_of_what_was_not_linked(tmp_path: Path, distance: int, is_found: bool) -> None:
-    (tmp_path / "python314.dll").write_bytes(pe(0))
-    python = interpreters.Interpreter("3.14", tmp_path / "python314.dll", tmp_path, ".cp314-win_amd64.pyd")
-    wheel = tmp_path / "a.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr("a.cp314-win_amd64.pyd", pe(distance))
-    with pytest.raises(SystemExit) as caught:
-        windows.check(wheel, python)
-    assert ("a function that the linker did not find" in str(caught.value)) == is_found

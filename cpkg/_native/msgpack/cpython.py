@@ -17,12 +17,10 @@ if sys.implementation.name == "pypy":
 from cpkg._native import _msgpack_ffi
 from purepy.base.lazy import imported
 from purepy.msgpack import interface
-from purepy.msgpack.ext import ExtType
 from purepy.msgpack.interface import *  # noqa: F403
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import inspect
     from typing import Callable
 
     from cpkg._native.msgpack.starts import message_starts as message_starts
@@ -49,39 +47,11 @@ if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__`
 BACKEND = "native"
 prepare_packb = prepare_unpackb = Rows = read_rows = None
 
-
-def signature_of(text: str) -> inspect.Signature:
-    """Return the signature that `text` spells: the builtins keep theirs as text, with ExtType as a default."""
-    import inspect  # slow to import, and seldom asked for
-
-    namespace: dict[str, Named] = {"ExtType": ExtType}
-    exec(f"def function{text}: ...", namespace)
-    return inspect.signature(namespace["function"])
-
-
-class _SignatureOfClass:
-    """The `__signature__` of one class, made when it is asked for; a subclass has its own."""
-
-    def __init__(self, owner: type, text: str) -> None:
-        self._owner = owner
-        self._text = text
-
-    def __get__(self, instance: object, owner: type) -> inspect.Signature:
-        if owner is not self._owner:
-            raise AttributeError("__signature__")
-        return signature_of(self._text)
-
-
 _ffi, _lib = _msgpack_ffi.ffi, _msgpack_ffi.lib
 LIBRARY_VERSION: str | None = "msgpack-c " + _ffi.string(_lib.cpkg_msgpack_version()).decode()
 
 if _lib.cpkg_msgpack_install(_ffi.cast("void *", id(sys.modules[__name__]))) != 0:
     raise ImportError(_ffi.string(_lib.cpkg_msgpack_error()).decode(errors="replace"))
-
-for _name in ("Packer", "Unpacker"):
-    _class = globals()[_name]
-    _text = getattr(_lib, f"cpkg_msgpack_{_name.lower()}_signature")()
-    _class.__signature__ = _SignatureOfClass(_class, _ffi.string(_text).decode())
 
 dump = pack
 dumps = packb

@@ -41,7 +41,8 @@
     X(BOOL,      strict_map_key,    strict_map_key,    True,      KEPT) \
     X(STR,       unicode_errors,    unicode_errors,    None,      TEXT) \
     X(CALLABLE,  object_pairs_hook, object_pairs_hook, None,      LOOP) \
-    X(CALLABLE,  ext_hook,          ext_hook,          ExtType,   KEPT) /* import puts it into the defaults */ \
+    X(CALLABLE,  ext_hook,          ext_hook,          ...,       KEPT) /* ExtType, which import puts into the defaults: \
+                                                                           a text signature cannot spell it */ \
     X(SIZE,      max_str_len,       max_str_len,       -1,        LENGTH) \
     X(SIZE,      max_bin_len,       max_bin_len,       -1,        KEPT) \
     X(SIZE,      max_array_len,     max_array_len,     -1,        KEPT) \

@@ -12,8 +12,6 @@
 
 static struct {
     bool ready;
-    PyObject *module_name;  /* __module__ of the installed names */
-    PyObject *signature_of; /* Python: text to inspect.Signature */
 
     /* purepy.base.errors */
     PyObject *LimitError, *BufferFull, *OutOfData, *FormatError, *StackError, *TruncatedError, *ExtraData;

@@ -260,11 +260,6 @@ static PyObject *packer_getbuffer(PyObject *object, PyObject *Py_UNUSED(unused))
     return PyMemoryView_FromObject(object);
 }
 
-static const char *cpkg_msgpack_packer_signature(void)
-{
-    return "(*" PACKER_TYPE_SIGNATURE ")";
-}
-
 static PyMethodDef packer_methods[] = {
     {"pack", packer_pack, METH_O, "pack($self, obj, /)\n--\n\n" DOCUMENTED_Packer_pack},
     {"pack_map_pairs", packer_pack_map_pairs, METH_O,
@@ -283,6 +278,6 @@ static PyMethodDef packer_methods[] = {
 };
 
 DECLARE_TYPE(packer, "cpkg._native.msgpack.cpython.Packer", Packer, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-             {Py_tp_doc, DOCUMENTED_Packer}, {Py_tp_new, packer_new}, {Py_tp_init, packer_init},
-             COLLECTED_SLOTS(packer), {Py_tp_methods, packer_methods}, {Py_bf_getbuffer, packer_export},
-             {Py_bf_releasebuffer, packer_release_buffer})
+             {Py_tp_doc, "Packer(*" PACKER_TYPE_SIGNATURE ")\n--\n\n" DOCUMENTED_Packer}, {Py_tp_new, packer_new},
+             {Py_tp_init, packer_init}, COLLECTED_SLOTS(packer), {Py_tp_methods, packer_methods},
+             {Py_bf_getbuffer, packer_export}, {Py_bf_releasebuffer, packer_release_buffer})

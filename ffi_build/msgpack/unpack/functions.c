@@ -96,52 +96,35 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
     return o;
 }
 
-/*
- * These three have a default that a text signature cannot spell (ext_hook=ExtType), and a builtin function has no
- * other. So they are objects of a type of their own, called by vectorcall as builtins are, whose __signature__ is
- * created from its text at the first access.
- */
-typedef struct {
-    PyObject_HEAD
-    vectorcallfunc vectorcall;
-    size_t which; /* of unpack_functions: valid in any object, even in one of object.__new__ */
-} UnpackFunction;
-
-typedef struct {
-    vectorcallfunc vectorcall;
-    const char *name, *signature, *doc;
-} UnpackFunctionSpec;
-
 /* The same call of the function by this name that serves the option `type`. */
-static NEVER_INLINE PyObject *typed_call(const char *name, PyObject *const *args, size_t n, PyObject *keyword_names)
+static NEVER_INLINE PyObject *typed_call(const char *name, PyObject *const *args, Py_ssize_t n, PyObject *keyword_names)
 {
     PyObject *function = typed_function(name);
-    PyObject *o = function ? PyObject_Vectorcall(function, args, (size_t)PyVectorcall_NARGS(n), keyword_names) : NULL;
+    PyObject *o = function ? PyObject_Vectorcall(function, args, (size_t)n, keyword_names) : NULL;
     Py_XDECREF(function);
     return o;
 }
 
-static PyObject *unpackb(PyObject *Py_UNUSED(callable), PyObject *const *args, size_t n, PyObject *keyword_names)
+static PyObject *unpackb(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n, PyObject *keyword_names)
 {
-    const Py_ssize_t n_args = PyVectorcall_NARGS(n);
-    if (LIKELY(n_args == 1 && !keyword_names) && LIKELY(PyBytes_CheckExact(args[0])))
+    if (LIKELY(n == 1 && !keyword_names) && LIKELY(PyBytes_CheckExact(args[0])))
         return unpack_data(&default_unpack_options, (const unsigned char *)PyBytes_AS_STRING(args[0]),
                            PyBytes_GET_SIZE(args[0]), 0, args[0], NULL);
     UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
-    if (arguments_read(&unpackb_signature, args, n_args, keyword_names, positional, &options) < 0)
+    if (arguments_read(&unpackb_signature, args, n, keyword_names, positional, &options) < 0)
         return NULL;
     if (UNLIKELY(options.type != NULL))
         return typed_call("unpackb", args, n, keyword_names);
     return unpack_object(&options, positional[0], 0, NULL);
 }
 
-static PyObject *unpackb_from(PyObject *Py_UNUSED(callable), PyObject *const *args, size_t n, PyObject *keyword_names)
+static PyObject *unpackb_from(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n, PyObject *keyword_names)
 {
     UnpackOptions options = default_unpack_options;
     PyObject *positional[2] = {NULL};
     Py_ssize_t offset = 0, end;
-    if (arguments_read(&unpackb_from_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
+    if (arguments_read(&unpackb_from_signature, args, n, keyword_names, positional, &options) < 0)
         return NULL;
     if (UNLIKELY(options.type != NULL))
         return typed_call("unpackb_from", args, n, keyword_names);
@@ -154,11 +137,11 @@ static PyObject *unpackb_from(PyObject *Py_UNUSED(callable), PyObject *const *ar
     return o ? Py_BuildValue("Nn", o, end) : NULL;
 }
 
-static PyObject *unpack(PyObject *Py_UNUSED(callable), PyObject *const *args, size_t n, PyObject *keyword_names)
+static PyObject *unpack(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n, PyObject *keyword_names)
 {
     UnpackOptions options = default_unpack_options;
     PyObject *positional[1] = {NULL};
-    if (arguments_read(&unpack_signature, args, PyVectorcall_NARGS(n), keyword_names, positional, &options) < 0)
+    if (arguments_read(&unpack_signature, args, n, keyword_names, positional, &options) < 0)
         return NULL;
     if (UNLIKELY(options.type != NULL))
         return typed_call("unpack", args, n, keyword_names);
@@ -168,114 +151,4 @@ static PyObject *unpack(PyObject *Py_UNUSED(callable), PyObject *const *args, si
     PyObject *o = unpack_object(&options, packed, 0, NULL);
     Py_DECREF(packed);
     return o;
-}
-
-static const UnpackFunctionSpec unpack_functions[] = {
-    {unpackb, "unpackb", "(packed, *" UNPACK_SIGNATURE ")", DOCUMENTED_unpackb},
-    {unpackb_from, "unpackb_from", "(buffer, offset=0, *" UNPACK_SIGNATURE ")", DOCUMENTED_unpackb_from},
-    {unpack, "unpack", "(stream, *" UNPACK_SIGNATURE ")", DOCUMENTED_unpack},
-};
-
-static const UnpackFunctionSpec *unpack_function_of(PyObject *self)
-{
-    return &unpack_functions[((UnpackFunction *)self)->which];
-}
-
-static PyObject *unpack_function_name(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(unpack_function_of(self)->name);
-}
-
-static PyObject *unpack_function_doc(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(unpack_function_of(self)->doc);
-}
-
-static PyObject *unpack_function_module(PyObject *Py_UNUSED(self), void *Py_UNUSED(unused))
-{
-    return new_ref(S.module_name);
-}
-
-static PyObject *unpack_function_signature(PyObject *self, void *Py_UNUSED(unused))
-{
-    return PyObject_CallFunction(S.signature_of, "s", unpack_function_of(self)->signature);
-}
-
-static PyObject *unpack_function_repr(PyObject *self)
-{
-    return PyUnicode_FromFormat("<built-in function %s>", unpack_function_of(self)->name);
-}
-
-/* Itself, so that no class makes a method of it, and inspect.isroutine() is true: help() shows routines' signatures. */
-static PyObject *unpack_function_get(PyObject *self, PyObject *Py_UNUSED(instance), PyObject *Py_UNUSED(owner))
-{
-    return new_ref(self);
-}
-
-/* Pickled and copied by name, as functions are. */
-static PyObject *unpack_function_reduce(PyObject *self, PyObject *Py_UNUSED(unused))
-{
-    return PyUnicode_FromString(unpack_function_of(self)->name);
-}
-
-/* Tracked by the collector, as builtin functions are, for leave_uncounted(). */
-static int unpack_function_traverse(PyObject *self, visitproc visit, void *arg)
-{
-    VISIT_TYPE(self);
-    return 0;
-}
-
-static void unpack_function_dealloc(PyObject *self)
-{
-    PyObject_GC_UnTrack(self);
-    object_free(self);
-}
-
-static PyGetSetDef unpack_function_attributes[] = {
-    {"__name__", unpack_function_name, NULL, NULL, NULL},
-    {"__qualname__", unpack_function_name, NULL, NULL, NULL},
-    {"__doc__", unpack_function_doc, NULL, NULL, NULL},
-    {"__module__", unpack_function_module, NULL, NULL, NULL},
-    {"__signature__", unpack_function_signature, NULL, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
-static PyMethodDef unpack_function_methods[] = {
-    {"__reduce__", unpack_function_reduce, METH_NOARGS, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyMemberDef unpack_function_members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(UnpackFunction, vectorcall), READONLY, NULL},
-    {NULL, 0, 0, 0, NULL},
-};
-
-#ifdef Py_TPFLAGS_HAVE_VECTORCALL
-#define VECTORCALL_FLAG Py_TPFLAGS_HAVE_VECTORCALL
-#else
-#define VECTORCALL_FLAG _Py_TPFLAGS_HAVE_VECTORCALL
-#endif
-
-#ifdef Py_TPFLAGS_IMMUTABLETYPE
-#define IMMUTABLE_FLAG Py_TPFLAGS_IMMUTABLETYPE
-#else
-#define IMMUTABLE_FLAG 0
-#endif
-
-DECLARE_TYPE(unpack_function, "cpkg._native.msgpack.cpython.unpack_function", UnpackFunction,
-             VECTORCALL_FLAG | IMMUTABLE_FLAG | Py_TPFLAGS_HAVE_GC, {Py_tp_new, object_refuse_new},
-             {Py_tp_call, PyVectorcall_Call}, {Py_tp_repr, unpack_function_repr},
-             {Py_tp_dealloc, unpack_function_dealloc}, {Py_tp_getset, unpack_function_attributes},
-             {Py_tp_methods, unpack_function_methods}, {Py_tp_members, unpack_function_members},
-             {Py_tp_traverse, unpack_function_traverse}, {Py_tp_descr_get, unpack_function_get})
-
-static PyObject *unpack_function_new(PyObject *type, size_t which)
-{
-    UnpackFunction *self = object_new(type);
-    if (self) {
-        self->vectorcall = unpack_functions[which].vectorcall;
-        self->which = which;
-        leave_uncounted((PyObject *)self);
-    }
-    return (PyObject *)self;
 }

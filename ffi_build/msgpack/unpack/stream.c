@@ -75,7 +75,8 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
                 return -1;
         }
     }
-    memcpy(self->buffer + self->tail, data, (size_t)size);
+    if (size > 0) /* or there may be no buffer yet */
+        memcpy(self->buffer + self->tail, data, (size_t)size);
     self->tail += size;
     return 0;
 }

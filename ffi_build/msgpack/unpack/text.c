@@ -108,7 +108,6 @@ static ALWAYS_INLINE PyObject *text_new(const unsigned char *s, size_t n)
 /* Documents repeat their keys: a table of the latest ones, direct-mapped by a hash of their bytes, gives the same str
    again, with its hash already computed. It is bounded (unlike the interpreter's intern table), and a collision costs
    one new str, no more. Free-threaded builds do without: sharing it would take a lock per key. */
-#define KEY_SIZE_MAX 31 /* what a fixstr holds */
 #ifndef Py_GIL_DISABLED
 #define KEY_CACHE_SIZE 2048
 static PyObject *key_cache[KEY_CACHE_SIZE];
@@ -135,7 +134,7 @@ static ALWAYS_INLINE bool same_bytes(const unsigned char *a, const unsigned char
     return load_up_to_8(a, n) == load_up_to_8(b, n);
 }
 
-/* A str for a map key of at most KEY_SIZE_MAX bytes. */
+/* A str for a map key of at most 31 bytes, what a fixstr holds. */
 static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
 {
     const uint64_t factor = 0x9e3779b97f4a7c15u;

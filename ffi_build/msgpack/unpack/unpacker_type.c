@@ -344,11 +344,6 @@ static PyObject *unpacker_tell(PyObject *object, PyObject *Py_UNUSED(unused))
     return PyLong_FromUnsignedLongLong(self->base + (uint64_t)(self->head + self->header_read));
 }
 
-static const char *cpkg_msgpack_unpacker_signature(void)
-{
-    return "(file_like=None, *" UNPACKER_TYPE_SIGNATURE ")";
-}
-
 static PyMethodDef unpacker_methods[] = {
     {"feed", unpacker_feed, METH_O, "feed($self, next_bytes, /)\n--\n\n" DOCUMENTED_Unpacker_feed},
     {"unpack", unpacker_unpack, METH_NOARGS, "unpack($self)\n--\n\n" DOCUMENTED_Unpacker_unpack},
@@ -366,6 +361,6 @@ static PyMethodDef unpacker_methods[] = {
 };
 
 DECLARE_TYPE(unpacker, "cpkg._native.msgpack.cpython.Unpacker", Unpacker, Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-             {Py_tp_doc, DOCUMENTED_Unpacker}, {Py_tp_new, unpacker_new}, {Py_tp_init, unpacker_init},
-             COLLECTED_SLOTS(unpacker), {Py_tp_methods, unpacker_methods}, {Py_tp_iter, PyObject_SelfIter},
-             {Py_tp_iternext, unpacker_iternext})
+             {Py_tp_doc, "Unpacker(file_like=None, *" UNPACKER_TYPE_SIGNATURE ")\n--\n\n" DOCUMENTED_Unpacker},
+             {Py_tp_new, unpacker_new}, {Py_tp_init, unpacker_init}, COLLECTED_SLOTS(unpacker),
+             {Py_tp_methods, unpacker_methods}, {Py_tp_iter, PyObject_SelfIter}, {Py_tp_iternext, unpacker_iternext})

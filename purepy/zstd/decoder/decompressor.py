@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from purepy.base.buffers import as_bytes
+from purepy.base.buffers import as_bytes, memory_of
 from purepy.base.errors import ZstdError
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Input, Settings
 from purepy.zstd.format.decompressor_base import DecompressorBase
@@ -176,7 +176,7 @@ def decode_all(
 
 def fill(buffer: Buffer, data: Buffer, settings: Settings, frame_decoder: type[FrameDecoder] = FrameDecoder) -> int:
     """Decompress to the start of a writable buffer; return the content's size."""
-    with memoryview(buffer) as whole:
+    with memory_of(buffer) as whole:
         if whole.readonly:
             raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")
         if not whole.c_contiguous:
