@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import header_of, member, needs
+from archives import header_of, member
+from processes import needs
 
 from cpkg import archive, zstd
 from purepy.base.system import is_root

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import ENGINES, change_after_the_walk, contents, created, make_files, member, needs, packed, uncompressed
+from archives import ENGINES, change_after_the_walk, contents, created, make_files, member, packed, uncompressed
 from extent import IS_PURE_CODEC
 from interrupts import Outcome, at_every_line, by_timer
-from processes import run_python
+from processes import needs, run_python
 
 from cpkg import archive
 from cpkg.archive import _create

@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import contents, created, files_up_to, header_of, make_files, member, needs
+from archives import contents, created, files_up_to, header_of, make_files, member
 from archives import extracted as problems_of
+from processes import needs
 
 from cpkg import archive, zstd
 

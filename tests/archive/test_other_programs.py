@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import LONG, contents, created, fixed, header_of, member, needs, packed, uncompressed
+from archives import LONG, contents, created, fixed, header_of, member, packed, uncompressed
+from processes import needs
 
 from cpkg import archive, zstd
 from purepy.base.errors import CodecError

@@ -9,9 +9,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import created, needs
+from archives import created
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from processes import needs
 
 from cpkg import archive
 from purepy.tar.patterns import matcher

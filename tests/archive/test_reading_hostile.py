@@ -16,9 +16,10 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from archives import contents, header_of, make_files, member, needs, packed, rewritten
+from archives import contents, header_of, make_files, member, packed, rewritten
 from archives import extracted as problems_of
 from interrupts import Outcome, at_every_line, by_timer, storms
+from processes import needs
 
 from cpkg import archive, zstd
 from purepy.base.errors import ArchiveError, ArchiveLimitError

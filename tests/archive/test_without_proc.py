@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from archives import contents, needs
+from archives import contents
+from processes import needs
 from seeds import noise
 
 from cpkg import archive

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import needs
 
 from cpkg import zstd
 from cpkg.cli.zstd import compress as zstd_compress  # noqa: F401 - for the children
@@ -24,8 +25,7 @@ from cpkg.cli.zstd import list as zstd_list  # noqa: F401 - for the children
 from cpkg.cli.zstd import train as zstd_train  # noqa: F401 - for the children
 from cpkg.cli.zstd.main import main
 
-TOOL = shutil.which("zstd")
-pytestmark = pytest.mark.skipif(TOOL is None, reason="there is no zstd tool to compare with")
+pytestmark = needs("zstd")
 
 NUMBERS = b"".join(b"%d\n" % number for number in range(1, 5001))
 GATE, NIGHTLY = Path(__file__).with_name("zstd_command_lines.txt").read_text(encoding="utf-8").split("\n\n")
@@ -73,7 +73,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_tool(arguments: list[str], stdin: str, folder: Path) -> tuple[int, bytes, bytes]:
     with open(folder / stdin, "rb") as source:
-        done = subprocess.run([str(TOOL), *arguments], stdin=source, capture_output=True, cwd=folder)
+        done = subprocess.run(["zstd", *arguments], stdin=source, capture_output=True, cwd=folder)
     return done.returncode, done.stdout, done.stderr
 
 

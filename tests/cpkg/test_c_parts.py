@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 import sys
 import sysconfig
 from pathlib import Path
 
 import pytest
+from processes import needs
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
@@ -18,7 +18,7 @@ from ffi_build import documentation
 
 SOURCES = Path(__file__).resolve().parents[2] / "ffi_build"
 
-pytestmark = pytest.mark.skipif(not all(map(shutil.which, ("gcc", "pkg-config"))), reason="needs gcc and pkg-config")
+pytestmark = needs("gcc", "pkg-config")
 
 
 def check(*arguments: str | Path) -> None:

@@ -167,7 +167,7 @@ def test_threads(msgpack: ModuleType) -> None:
 
     def pack() -> None:
         try:
-            for _ in range(40 if sys.implementation.name == "pypy" else 300):
+            for _ in range(15 if sys.implementation.name == "pypy" else 300):
                 for obj in (items, long, pairs, [items, {"k": pairs}, long]):
                     try:
                         packed = msgpack.packb(obj)

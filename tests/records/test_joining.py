@@ -134,7 +134,7 @@ def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path)
         rows = list(reader)
         counts = [0, *(frame.first + frame.records for frame in (reader.layout.frame(n) for n in range(len(frames))))]
     behind = read_all(second)
-    for cut in {28, len(data), *(frame.end + more for frame in frames for more in (-30, -1, 0, 1, 40, 70))}:
+    for cut in {28, len(data), *(frame.end + more for frame in frames[::2] for more in (-30, -1, 0, 1, 40, 70))}:
         whole = sum(frame.end <= cut for frame in frames)
         first.write_bytes(data[:cut])
         records.join([first, second], path, overwrite=True)

@@ -7,7 +7,6 @@ import contextlib
 import io
 import os
 import random
-import shutil
 import stat
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
@@ -30,12 +29,6 @@ except ImportError:
     pass
 
 LONG = "a long name " * 12
-
-
-def needs(*programs: str) -> pytest.MarkDecorator:
-    """Skip a test where one of these programs is not installed."""
-    missing = [program for program in programs if shutil.which(program) is None]
-    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
 def make_files(root: Path, files: Mapping[str, bytes | int]) -> Path:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -50,6 +51,12 @@ def run_python(
         cwd=cwd,
         input=input,
     )
+
+
+def needs(*programs: str) -> pytest.MarkDecorator:
+    """Skip a test where one of these programs is not installed."""
+    missing = [program for program in programs if shutil.which(program) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
 def open_terminal() -> tuple[int, int]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 import sys
 import tarfile
 import zipfile
@@ -14,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from processes import needs
 
 # last: the tests are of the installed package, whose source lies there too
 sys.path.append(str(Path(__file__).resolve().parents[2]))
@@ -184,16 +184,13 @@ def source(tmp_path: Path) -> sources.Source:
 PATCH = "Subject: words\n\n--- a/src/a.c\n+++ b/src/a.c\n@@ -1 +1 @@\n-{} text\n+new text\n"
 
 
-needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="needs patch")
-
-
 def patched(source: sources.Source, folder: Path, word: str) -> sources.Source:
     """Return a source with a patch for a line that begins with a word."""
     (folder / "1.patch").write_text(PATCH.format(word))
     return replace(source, patches=(folder / "1.patch",))
 
 
-@needs_patch
+@needs("patch")
 def test_a_source_is_taken_in_parts_and_patched(source: sources.Source, tmp_path: Path) -> None:
     folder = sources.provide(patched(source, tmp_path, "old"), tmp_path, tmp_path / "out")
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*")) == ["src/a.c", "src/deep/b.c"]
@@ -205,7 +202,7 @@ def test_another_file_is_refused(source: sources.Source, tmp_path: Path) -> None
         sources.provide(replace(source, sha256="0" * 64), tmp_path, tmp_path / "out")
 
 
-@needs_patch
+@needs("patch")
 def test_a_patch_that_does_not_fit_is_refused(source: sources.Source, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="FAILED"):
         sources.provide(patched(source, tmp_path, "other"), tmp_path, tmp_path / "out")

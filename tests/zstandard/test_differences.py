@@ -148,7 +148,7 @@ def test_objects_may_be_shared(zstandard: SimpleNamespace) -> None:
     decompressor = zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(CONTENT[:5000]))
     target = io.BytesIO()
     writer = compressor.stream_writer(target, closefd=False)
-    rounds = 5 if zstandard.codec.BACKEND == "pure" else 50
+    rounds = 5 if zstandard.codec.BACKEND == "pure" else 20
 
     def work(number: int) -> None:
         data = CONTENT[number * 100 : 20000]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import needs
 from seeds import noise
 from threads import beside
 from zstd_oracle import standard as standard_module
@@ -282,7 +283,7 @@ def test_with_the_standard_module(tree: Path) -> None:
                 assert contents(archive) == CONTENT
 
 
-@pytest.mark.skipif(not (shutil.which("tar") and shutil.which("zstd")), reason="needs tar and zstd")
+@needs("tar", "zstd")
 def test_with_tar(tree: Path) -> None:
     with tarfile.open("ours.tar.zst", "w|zst") as archive:
         archive.add("tree")
