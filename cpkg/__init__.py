@@ -86,26 +86,20 @@ def __getattr__(name: str) -> Named:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from purepy.base.lazy import imported
 
-    if name == "dask":
-        return _dask()
     if name in _SUBMODULES:
-        return imported(f"cpkg.{name}")
+        try:
+            return imported(f"cpkg.{name}")
+        except ImportError as exc:
+            if name != "dask":
+                raise
+            # completion and `inspect` pass over nothing else where Dask is not installed
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {exc}") from exc
     source = imported(_LAZY.get(name, "purepy.base.errors"))
     if name in ("dumps", "loads"):
         source = source.chosen_codecs()  # the compiled module may have them
     value = getattr(source, name)
     globals()[name] = value  # found without this function from now on
     return value
-
-
-def _dask() -> object:
-    """Import `cpkg.dask`; without Dask an AttributeError, because completion and `inspect` pass over nothing else."""
-    from purepy.base.lazy import imported
-
-    try:
-        return imported("cpkg.dask")
-    except ImportError as exc:
-        raise AttributeError(f"module {__name__!r} has no attribute 'dask': {exc}") from exc
 
 
 def __dir__() -> list[str]:

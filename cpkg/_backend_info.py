@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import platform
 import sys
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ def backend_info() -> dict[str, BackendInfo]:
 
 def _info(codec: str) -> BackendInfo:
     choice = choose(codec)
-    missed = _missed(choice)
+    missed = states(choice.codec, choice.module.BACKEND)  # those that are faster
     if choice.policy != "auto":
         reason = f"asked for by {choice.source}={choice.policy}"
     elif missed:
@@ -68,24 +69,22 @@ def _library(choice: Choice) -> str | None:
     return f"bundled {version}" + (f" with {len(patches)} patches" if patches else "")
 
 
-def _missed(choice: Choice) -> dict[str, str]:
-    """Return the backends that are faster than the one in use, with what keeps each from loading."""
-    missed = {}
-    for backend in MODULES[choice.codec]:
-        if backend == choice.module.BACKEND:
-            break
+def states(codec: str, until: str = "") -> dict[str, str]:
+    """Return for each backend of a codec before `until` why it cannot be loaded, "" if it can."""
+    found = {}
+    for backend in itertools.takewhile(until.__ne__, MODULES[codec]):
         try:
-            load(choice.codec, backend)
-            missed[backend] = f"{backend} would be faster and loads"
+            load(codec, backend)
+            found[backend] = ""
         except ImportError as exc:
-            missed[backend] = str(exc)
-    return missed
+            found[backend] = str(exc)
+    return found
 
 
 def _faster(choice: Choice, missed: dict[str, str]) -> str | None:
     if not missed:
         return None
-    loadable = [backend for backend in missed if not isinstance(_backend._loaded[choice.codec, backend], ImportError)]
+    loadable = [backend for backend, reason in missed.items() if not reason]
     if loadable:
         return f"unset {choice.source}: {loadable[0]} loads here and is faster"
     return _advice(choice.codec)

@@ -39,13 +39,6 @@ def make_builder(library: probe.FoundLibrary, implementation: str, name: str = "
     return make(library, *cdefs, flags=["-O3"], links=False, name=name)
 
 
-def arguments(builder: FFI) -> list[str]:
-    """Return the compiler's arguments for macros and headers of a builder's module, from the project's root."""
-    more = builder._assigned_source[3]
-    macros = [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in more["define_macros"]]
-    return [*macros, *(f"-I{path}" for path in more["include_dirs"])]
-
-
 ffibuilder = make_builder(probe.find("msgpack"), sys.implementation.name)
 
 if __name__ == "__main__":

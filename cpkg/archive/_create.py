@@ -15,12 +15,19 @@ from contextlib import closing, suppress
 from typing import IO, TYPE_CHECKING
 
 from cpkg._places import Place, writing
-from cpkg.archive._c_or_python import frames_for
-from cpkg.archive._descriptors import frames_ahead
 from cpkg.archive._frame_plan import Planner
-from cpkg.archive._frames import Frame
+from cpkg.archive._frames import Frame, Frames
 from cpkg.archive._result import Problem, Problems, Summary
-from cpkg.archive._settings import FRAME_SIZE, LEVEL, CreateSettings, Patterns, Select, threads_of
+from cpkg.archive._settings import (
+    FRAME_SIZE,
+    LEVEL,
+    CreateSettings,
+    Patterns,
+    Select,
+    frames_ahead,
+    is_native,
+    threads_of,
+)
 from cpkg.archive._walk import Walker
 from purepy.base.crew import mapped
 from purepy.base.writing import write_all
@@ -111,7 +118,7 @@ def create(
     with writing(target) as file:
         output = _Output(file, progress)
         own = _own_files(file, target)
-        frames = frames_for(settings, own, has_entries=on_entry is not None)
+        frames = _frames(settings, own, has_entries=on_entry is not None)
         walker = Walker(settings, own, frames)
         planner = Planner(settings.frame_size, walker, frames, has_entries=on_entry is not None)
         with (
@@ -133,6 +140,15 @@ def create(
             end.add(END)
             output.end(frames.deflate(end))
     return Summary(count, output.table.decompressed_size, output.written, problems.found)
+
+
+def _frames(settings: CreateSettings, own: list[tuple[int, int]], has_entries: bool) -> Frames:
+    """Return the object that makes the frames, in C where that is available; `own` are files that are left out."""
+    if not is_native():
+        return Frames(settings.level)
+    from cpkg.archive._native_frames import NativeFrames
+
+    return NativeFrames(settings, own, has_entries)
 
 
 def _names(

@@ -11,13 +11,20 @@ from typing import Literal
 
 from cpkg._places import Place, reading
 from cpkg._urls import is_url
-from cpkg.archive import _c_or_python
-from cpkg.archive._descriptors import frames_ahead
 from cpkg.archive._extraction import Extraction
 from cpkg.archive._indexed_frames import IndexedFrames, indexed_frames
 from cpkg.archive._inflate import Codec, Inflater
 from cpkg.archive._result import Problem, Problems, Summary
-from cpkg.archive._settings import WINDOW_LOG_MAX, ContentLimit, ExtractSettings, Patterns, Select, threads_of
+from cpkg.archive._settings import (
+    WINDOW_LOG_MAX,
+    ContentLimit,
+    ExtractSettings,
+    Patterns,
+    Select,
+    frames_ahead,
+    is_native,
+    threads_of,
+)
 from purepy.base.crew import Crew, Stopped
 from purepy.base.descriptors import Descriptor
 from purepy.base.reading import read_some
@@ -31,20 +38,20 @@ def opened_archive(
     threads: int,
     max_size: int | None,
     window_log_max: int,
-    codec: Codec,
     *,
     by_table: bool = False,
     include: list[str] | None = None,
     recover: bool = False,
 ) -> Iterator[tuple[Inflater, Crew]]:
     """
-    Open an archive for reading; yields it and the crew whose `threads` decompress by `codec`, which is closed then.
+    Open an archive for reading; yields it and the crew whose `threads` decompress.
 
     `by_table` asks for the seek table of a path or URL, so that frames are left out which `include` does not need.
     """
     if not 10 <= window_log_max <= 31:
         raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
     limit = ContentLimit(max_size)
+    codec = _codec(window_log_max)
     crew = Crew(threads if threads > 1 else 0)
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.closing(codec))
@@ -70,6 +77,15 @@ def opened_archive(
         finally:
             if crew.stop() and own is not file:
                 own.close()
+
+
+def _codec(window_log_max: int) -> Codec:
+    """Return the codec that decompresses: libzstd with memory that is used again, where C is available."""
+    if not is_native():
+        return Codec(window_log_max)
+    from cpkg.archive._native_frames import NativeCodec
+
+    return NativeCodec(window_log_max)
 
 
 def extract(
@@ -130,13 +146,12 @@ def extract(
     )
     problems = Problems(on_problem)
     workers = threads_of(threads)
-    codec = _c_or_python.for_reading(window_log_max)
     extraction = Extraction(settings, problems, os.fsdecode(directory), progress, workers)
     by_table = recover or bool(settings.include) or not is_url(source)
     opened = opened_archive(
-        source, workers, max_size, window_log_max, codec, by_table=by_table, include=settings.include, recover=recover
+        source, workers, max_size, window_log_max, by_table=by_table, include=settings.include, recover=recover
     )
     with opened as (archive, crew):
-        extraction.run(archive, crew, _c_or_python.run_finder())
+        extraction.run(archive, crew)
     settings.report_unmatched(problems)
     return Summary(extraction.entries, archive.size, archive.consumed, problems.found)

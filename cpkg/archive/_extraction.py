@@ -6,15 +6,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from cpkg.archive._descriptors import divided
 from cpkg.archive._disk import Data, Tree
 from cpkg.archive._inflate import Inflater
 from cpkg.archive._result import Problem, Problems
-from cpkg.archive._settings import ExtractSettings, chosen
+from cpkg.archive._settings import ExtractSettings, chosen, is_native
 from purepy.base import system
 from purepy.base.crew import Crew
 from purepy.base.errors import ArchiveError, CodecError, LimitError, UnsafeEntryError, ZstdError
@@ -31,6 +31,8 @@ _HELD_DATA: Final = 8 << 20
 _HELD_ENTRIES: Final = 10_000
 _LARGE: Final = 1 << 20
 """Entries of more data end a batch for `select`, and so do those that make it hold more than that."""
+_DEPTH: Final = 256
+_RUNS_PER_THREAD: Final = 8
 _MISSED_MAX: Final = 8
 """After so many entries without a run, several entries are read before the next search for one."""
 
@@ -57,9 +59,9 @@ class Extraction:
         self._settings = settings
         self._problems = problems
         self._progress = progress
-        descriptors = divided(threads)
-        self._runs_max = descriptors.runs_max
-        self._tree = Tree(directory, settings, descriptors.tree_max)
+        part = max(spare_descriptors() // 8, 2)
+        self._runs_max = min(_RUNS_PER_THREAD * threads, part)
+        self._tree = Tree(directory, settings, min(max(part // 2, 2), _DEPTH))
         self._links: dict[tuple[str, ...], tuple[Entry, Entry]] = {}
         """Hard links that wait for the end, by their paths: as stored, and as they will be created."""
         self._lost: set[tuple[str, ...]] = set()
@@ -78,16 +80,18 @@ class Extraction:
         self.entries = 0
         """How many entries were extracted."""
 
-    def run(self, archive: Inflater, crew: Crew, finder: Callable[[Tree, ExtractSettings], RunFinder] | None) -> None:
-        """Extract an archive; `finder` returns the finder of runs, where C can write them."""
+    def run(self, archive: Inflater, crew: Crew) -> None:
+        """Extract an archive."""
         self._crew = crew
         settings = self._settings
         try:
             self._tree.open()
             if system.listdir(self._tree.root):
                 self._made = set()
-            if finder is not None and settings.select is None and settings.spellings is None:
-                self._finder = finder(self._tree, settings)
+            if settings.select is None and settings.spellings is None and is_native():
+                from cpkg.archive._write_run import RunFinder
+
+                self._finder = RunFinder(self._tree, settings)
             content: Content | None = self._content(archive, archive)
             while content is not None:
                 content = self._extract_all(archive, content)
@@ -374,6 +378,17 @@ class Extraction:
         if found:
             for index, entry in chosen(self._settings.select, [entry for entry, _ in found]):
                 self._extract(found[index][0], entry, found[index][1])
+
+
+def spare_descriptors() -> int:
+    """Return how many more files this process may open; a large number where the system does not report it."""
+    try:
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return 1 << 20 if limit == resource.RLIM_INFINITY else limit - len(os.listdir("/dev/fd"))
+    except (ImportError, OSError):
+        return 1 << 20
 
 
 def _next_whole(archive: Inflater) -> Iterator[Any] | None:

@@ -5,27 +5,55 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sized
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from cpkg import zstd
 from cpkg.archive._indexed_frames import IndexedFrame, IndexedFrames
 from cpkg.archive._settings import ContentLimit
 from purepy.base.crew import Call, Crew
 from purepy.base.errors import ArchiveLimitError
 from purepy.tar.reader import Content
+from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 
 CHUNK: Final = 4 << 20
 """Bytes of content that come at a time from a frame that is too large to be decompressed whole."""
 
 
-class Codec(Protocol):
-    """A codec that decompresses: to chunks, whose bytes `view` gives, and which `give_back` takes in the end."""
+class Codec:
+    """Decompresses frames to chunks, whose bytes `view` returns, and which `give_back` takes at the end."""
 
-    def inflate(self, frame: WholeFrame) -> Sized: ...
-    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Sized]: ...
-    def view(self, chunk: Any) -> Any: ...
-    def give_back(self, chunk: Any) -> None: ...
-    def close(self) -> None: ...
+    def __init__(self, window_log_max: int) -> None:
+        self._reading: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log_max}
+
+    def inflate(self, frame: WholeFrame) -> Sized:
+        """Return a frame's content."""
+        return zstd.decompress(frame.data, options=self._reading, max_output_size=frame.bound)
+
+    def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Sized]:
+        """Return the content of a frame that comes in pieces, in chunks."""
+        decompressor = zstd.ZstdDecompressor(options=self._reading)
+        for piece in pieces:
+            data = piece
+            while True:
+                chunk = decompressor.decompress(data, CHUNK)
+                data = b""
+                if chunk:
+                    yield chunk
+                if decompressor.eof or decompressor.needs_input:
+                    break
+        if not decompressor.eof:
+            raise truncated_error()
+
+    def view(self, chunk: Any) -> Any:
+        """Return a chunk's bytes."""
+        return chunk
+
+    def give_back(self, chunk: Any) -> None:
+        """Do nothing: a chunk is freed when nobody holds it."""
+
+    def close(self) -> None:
+        """Do nothing: nothing stays open."""
 
 
 class Inflater:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from cpkg._places import Place
-from cpkg.archive import _c_or_python
 from cpkg.archive._extract import opened_archive
 from cpkg.archive._result import Summary
 from cpkg.archive._settings import WINDOW_LOG_MAX, Patterns, member_patterns, pattern_list, threads_of
@@ -34,9 +33,7 @@ def entries(
     wanted = member_patterns(include)
     is_included = patterns.matcher(wanted, anchored=True)
     is_excluded = patterns.matcher(pattern_list(exclude), anchored=False)
-    codec = _c_or_python.for_reading(window_log_max)
-    workers = threads_of(threads)
-    opened = opened_archive(source, workers, max_size, window_log_max, codec, by_table=True, include=wanted)
+    opened = opened_archive(source, threads_of(threads), max_size, window_log_max, by_table=True, include=wanted)
     with opened as (archive, _):
         for entry in TarReader(archive.content()):
             if is_included is not None and not is_included(entry.name):
@@ -63,9 +60,7 @@ def verify(
     Raises ArchiveError and ZstdError where it is damaged or cut, as `extract` would.
     """
     count = 0
-    codec = _c_or_python.for_reading(window_log_max)
-    opened = opened_archive(source, threads_of(threads), max_size, window_log_max, codec)
-    with opened as (archive, _):
+    with opened_archive(source, threads_of(threads), max_size, window_log_max) as (archive, _):
         for _entry in TarReader(archive.content()):
             count += 1
             if progress is not None:

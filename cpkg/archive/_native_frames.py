@@ -1,38 +1,117 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The frames of an archive in memory of C, which compresses them and reads files into them.
+The frames of an archive in memory of C that is used again and again, so that its pages are there already.
 
-Runs of ordinary files are read with their headers in one call, and large files piece by piece.
+C compresses them and reads files into them: runs of ordinary files with their headers in one call, and large files
+piece by piece. C also decompresses whole frames.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Final
-from zlib import crc32
+from typing import TYPE_CHECKING, Any, Callable, Final
 
 from cpkg._native.archive import ffi, lib
-from cpkg._native.zstd.contexts import Place
+from cpkg._native.zstd import compiled
+from cpkg._native.zstd.contexts import Contexts, Place
 from cpkg.archive._frames import Content, Frames, Plan
+from cpkg.archive._inflate import Codec
 from cpkg.archive._settings import CreateSettings
 from purepy.base.cores import THREADS_MAX
-from purepy.base.errors import ZstdError
 from purepy.tar.encode import NANO, common_block, encoded, pax_block
 from purepy.tar.entry import BLOCK, FILE, Entry
+from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS
+from purepy.zstd.format.splitter import WholeFrame
 
 if TYPE_CHECKING:
     from cpkg._native.cffi_types import CBuffer, CData
+    from cpkg._native.zstd.library import Library
 
-_LEVEL_KEY: Final = 100  # ZSTD_c_compressionLevel
-_CHECKSUM_KEY: Final = 201  # ZSTD_c_checksumFlag
+_library: Final[Library] = compiled.__getattr__("codec").library
+_new: Final = ffi.new_allocator(should_clear_after_alloc=False)
+_KEPT_MAX: Final = 16
 _FILES_MAX: Final = 1024
 _PIECE: Final = 1 << 20
 """Bytes that one call reads: Python looks for signals in between."""
 
 
+class _Place(Place):
+    """The place of an archive's contexts of one direction, all with the same parameters."""
+
+    __slots__ = ("_make", "_parameters", "_set")
+
+    def __init__(
+        self, contexts: Contexts, set_all: Callable[[CData, list[tuple[int, int]]], None], parameters: dict[int, int]
+    ) -> None:
+        super().__init__(THREADS_MAX)
+        self._make, self._set, self._parameters = contexts.new, set_all, list(parameters.items())
+
+    def take(self) -> CData:
+        """Return a context, a new one if all are in use."""
+        context = super().take()
+        if context is None:
+            context = self._make()
+            self._set(context, self._parameters)
+        return context
+
+    def close(self) -> None:
+        """Free the contexts that no thread uses."""
+        while (context := super().take()) is not None:
+            ffi.release(context)
+
+
+class Chunk:
+    """The content of a frame that was decompressed."""
+
+    __slots__ = ("memory", "size")
+
+    def __init__(self, capacity: int) -> None:
+        self.memory = _new("char[]", capacity)
+        self.size = 0
+
+    def __len__(self) -> int:
+        return self.size
+
+
+class NativeCodec(Codec):
+    """Decompresses whole frames into chunks that are used again."""
+
+    def __init__(self, window_log_max: int) -> None:
+        super().__init__(window_log_max)
+        self._contexts = _Place(_library.dctxs, _library.set_decompression, self._reading)
+        self._chunks: list[Chunk] = []
+
+    def close(self) -> None:
+        """Free the contexts."""
+        self._contexts.close()
+
+    def inflate(self, frame: WholeFrame) -> Chunk:
+        """Return a frame's content."""
+        try:
+            chunk = self._chunks.pop()
+        except IndexError:
+            chunk = None
+        if chunk is None or len(chunk.memory) < frame.bound:
+            chunk = Chunk(max(frame.bound, 1))
+        context, data = self._contexts.take(), frame.data
+        size = lib.ZSTD_decompressDCtx(context, chunk.memory, frame.bound, ffi.from_buffer(data), len(data))
+        chunk.size = _library.check(size, CANNOT_DECOMPRESS)
+        self._contexts.give(context)
+        return chunk
+
+    def view(self, chunk: Any) -> Any:
+        """Return a chunk's bytes, as a buffer whose slices are bytes."""
+        return ffi.buffer(chunk.memory, chunk.size) if isinstance(chunk, Chunk) else chunk
+
+    def give_back(self, chunk: Any) -> None:
+        """Keep the memory of a chunk for another one."""
+        if isinstance(chunk, Chunk) and len(self._chunks) < _KEPT_MAX:
+            self._chunks.append(chunk)
+
+
 class NativeContent(Content):
-    """The content of a frame in memory of C, which is used again, so that its pages are there already."""
+    """The content of a frame in memory of C."""
 
     __slots__ = ("frame", "memory")
 
@@ -74,16 +153,14 @@ class NativeFrames(Frames):
     reads_runs = True
 
     def __init__(self, settings: CreateSettings, own: list[tuple[int, int]], has_entries: bool) -> None:
-        self._level = settings.level
+        super().__init__(settings.level)
         self._frame_size = settings.frame_size
         self._has_entries = has_entries
-        self._new = ffi.new_allocator(should_clear_after_alloc=False)
-        self._contexts = Place(THREADS_MAX)
+        self._contexts = _Place(_library.cctxs, _library.set_compression, self._options)
         self._kept: list[NativeContent] = []
         self._files = ffi.new("cpkg_file[]", _FILES_MAX)
-        self._numbers = ffi.new("uint16_t[]", _FILES_MAX)
         run = self._run = ffi.new("cpkg_run *")
-        run.files, run.numbers, run.file_max = self._files, self._numbers, _FILES_MAX
+        run.files, run.file_max = self._files, _FILES_MAX
         run.pax_block = pax_block(0)
         run.is_sparse = settings.sparse
         mtime_ns = settings.mtime_ns
@@ -99,15 +176,14 @@ class NativeFrames(Frames):
 
     def close(self) -> None:
         """Free the contexts that no thread uses."""
-        while (context := self._contexts.take()) is not None:
-            ffi.release(context)
+        self._contexts.close()
 
     def content(self) -> NativeContent:
         """Return memory for the content of a frame, empty."""
         try:
             return self._kept.pop()
         except IndexError:
-            return NativeContent(self._new("char[]", self._frame_size + BLOCK))
+            return NativeContent(_new("char[]", self._frame_size + BLOCK))
 
     def give_back(self, content: Content) -> None:
         """Keep the memory of a frame, which was written, for another."""
@@ -119,25 +195,13 @@ class NativeFrames(Frames):
         """Return the frame of some content, with its size and a checksum, in the memory of the content."""
         assert isinstance(content, NativeContent)
         context = self._contexts.take()
-        if context is None:
-            context = self._context()
         room = lib.ZSTD_compressBound(max(content.size, self._frame_size))
         if content.frame is None or len(content.frame) < room:
-            content.frame = self._new("char[]", room)
+            content.frame = _new("char[]", room)
         size = lib.ZSTD_compress2(context, content.frame, len(content.frame), content.memory, content.size)
-        if lib.ZSTD_isError(size):
-            name = ffi.string(lib.ZSTD_getErrorName(size)).decode("ascii")
-            raise ZstdError(f"a frame cannot be compressed: {name}")
+        _library.check(size, CANNOT_COMPRESS)
         self._contexts.give(context)
         return ffi.buffer(content.frame, size)
-
-    def _context(self) -> CData:
-        context = ffi.gc(lib.ZSTD_createCCtx(), lib.ZSTD_freeCCtx)  # an interrupted caller leaves it to its thread
-        if not context:
-            raise MemoryError("no memory for a compression context")
-        for key, value in ((_LEVEL_KEY, self._level), (_CHECKSUM_KEY, 1)):
-            lib.ZSTD_CCtx_setParameter(context, key, value)
-        return context
 
     def learn(self, entry: Entry, status: os.stat_result) -> None:
         """Have files of this one's mode and owner read from now on, if their headers are ordinary."""
@@ -160,22 +224,21 @@ class NativeFrames(Frames):
         """Return the files of these names, "" for one to be left to Python, in a directory of this path."""
         return RunOfFiles(self, path, names)
 
-    def read(self, plan: Plan, directory: int, path: bytes, names: bytes, at: int) -> tuple[int, int]:
-        """Read files into a plan, from the place `at` of the names on; return how many, and the place after them."""
-        run, content = self._run, plan.content
+    def read(self, plan: Plan, files: RunOfFiles) -> None:
+        """Read files into a plan, as many as follow each other and are ordinary."""
+        run, content, path, names, at = self._run, plan.content, files.path, files.names, files.at
         assert isinstance(content, NativeContent)
-        run.path_crc = crc32(path)
         run.content, run.room = content.memory + content.size, self._frame_size - content.size
-        end: int = lib.cpkg_read_run(run, directory, path, len(path), names, at, len(names))
+        files.at = lib.cpkg_read_run(run, files.directory, path, len(path), names, at, len(names))
         count: int = run.file_count
         if count:
+            files.index += count
             content.size = self._frame_size - run.room
             plan.entry_count += count
-            plan.members.add_numbers(path[:-1], ffi.buffer(self._numbers, 2 * count)[:])
+            bases = names[at : files.at - 1].split(b"\0")
+            plan.members.add_all(path[:-1], bases)
             if self._has_entries:
-                bases = names[at : end - 1].split(b"\0")
                 plan.entries += map(self._entry, range(count), [os.fsdecode(path + base) for base in bases])
-        return count, end
 
     def _entry(self, index: int, name: str) -> Entry:
         file = self._files[index]
@@ -187,24 +250,24 @@ class RunOfFiles:
     """
     The names in a directory, of which `index` is the first that was neither read nor passed over.
 
-    `directory` is its descriptor.
+    `directory` is its descriptor, `path` comes before the names in the archive, and `at` is where the first one begins
+    among `names`.
     """
 
-    __slots__ = ("_at", "_frames", "_names", "_path", "directory", "index")
+    __slots__ = ("_frames", "at", "directory", "index", "names", "path")
 
     def __init__(self, frames: NativeFrames, path: str, names: list[str]) -> None:
         self._frames = frames
-        self._path = encoded(path) + b"/"
-        self._names = encoded("\0".join(names)) + b"\0"
-        self._at = self.index = 0
+        self.path = encoded(path) + b"/"
+        self.names = encoded("\0".join(names)) + b"\0"
+        self.at = self.index = 0
         self.directory = -1
 
     def read(self, plan: Plan) -> None:
         """Read files into a plan, as many as follow each other and are ordinary."""
-        count, self._at = self._frames.read(plan, self.directory, self._path, self._names, self._at)
-        self.index += count
+        self._frames.read(plan, self)
 
     def skip(self) -> None:
         """Pass over one name."""
-        self._at = self._names.index(b"\0", self._at) + 1
+        self.at = self.names.index(b"\0", self.at) + 1
         self.index += 1

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple, Union
 
+from cpkg import _backend
 from cpkg.archive._result import Problem, Problems
 from purepy.base import system
 from purepy.base.cores import thread_count
@@ -36,6 +38,31 @@ Select = Callable[[list[Entry]], Iterable[Entry]]
 def threads_of(threads: int | None) -> int:
     """Return the argument `threads` of any function: None and 0 mean one per core. Raises ValueError and TypeError."""
     return thread_count(0 if threads is None else threads)
+
+
+def frames_ahead(threads: int) -> int:
+    """Return how many frames are compressed or decompressed in advance: one per thread, and one that is ready."""
+    return threads + 1 if threads > 1 else 1
+
+
+def is_native() -> bool:
+    """
+    Return whether C does the work: where the native backend of Zstandard serves and the compiled module loads.
+
+    `CPKG_ARCHIVE_BACKEND`, or CPKG_BACKEND, names a backend: native is C, all others are Python. Raises ImportError if
+    the backend that it names cannot load.
+    """
+    policy, source = _backend.policy("archive")
+    backend = _backend.zstd() if policy == "auto" else _backend.load("zstd", policy)
+    if not backend.HAS_ARCHIVES:
+        return False
+    try:
+        importlib.import_module("cpkg._native.archive")
+    except ImportError as exc:
+        if policy == "auto":
+            return False
+        raise ImportError(f"{source}={policy}: {exc}") from exc
+    return True
 
 
 def pattern_list(given: Patterns) -> list[str]:
@@ -208,16 +235,12 @@ class ExtractSettings:
             return False
         if self._unmatched:
             for pattern in [pattern for pattern, matches in self._unmatched.items() if matches and matches(name)]:
-                self.has_matched(pattern)
+                self._unmatched.pop(pattern, None)
         return self.is_excluded is None or not self.is_excluded(name)
 
     def sets_attribute(self, name: str) -> bool:
         """Say whether files get an extended attribute, or an access control list, if they have it in the archive."""
         return self.acls if name in ACL_KEYS else self.xattrs and names.keeps_attribute(name, self.filter)
-
-    def has_matched(self, pattern: str) -> None:
-        """Note that a pattern of `include` is of use."""
-        self._unmatched.pop(pattern, None)
 
     def report_unmatched(self, problems: Problems) -> None:
         """Report the patterns of `include` that no name matched, as tar does."""

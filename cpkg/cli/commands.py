@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
@@ -23,7 +24,7 @@ from cpkg.cli.inout import open_output, open_seekable, open_text, read, shown, s
 from cpkg.cli.json_input import JSONReader, MessageBuilder
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
 from cpkg.cli.plain import backend_lines, version_line
-from cpkg.cli.progress import Bar, rounds
+from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from cpkg.cli.standard_streams import open_standard_streams, when_terminated
 from cpkg.objects import dumps_loads
@@ -362,24 +363,15 @@ def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool
     from cpkg.cli import compare, report
 
     packer = MessageBuilder()
-    value: Any = []
-
-    def take(values: list[Any], is_document: bool) -> None:
-        nonlocal value
-        packer.take(values, is_document)  # which refuses what does not fit MessagePack
-        if is_document:
-            value = values[0]
-        else:
-            value += values
-
     name = "airports.json" if file is None else shown(file)
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(contextlib.closing(Bar(1, size_of(file) if file else None, quiet=quiet)))
         data = importlib.resources.files("cpkg") / "data" / name
         stream = stack.enter_context(data.open("rb") if file is None else open_text(file))
         bar.stage("reading")
-        size = _parse(stream, name, format_ if file else "json", take, allow_nan=False, advance=bar.at)
-    with rounds(quiet) as progress:
+        size = _parse(stream, name, format_ if file else "json", packer.take, allow_nan=False, advance=bar.at)
+        value = dumps_loads.loads(packer.message(), max_output_size=-1)
+        progress = partial(bar.show, at_once=True)
         result = compare.run(value, seconds=seconds, level=level, progress=progress)
     for line in report.demo_lines(name, size, result):
         click.echo(line)

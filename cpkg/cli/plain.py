@@ -8,7 +8,8 @@ import json
 import platform
 import sys
 
-from cpkg import _backend, backend_info
+from cpkg import backend_info
+from cpkg._backend_info import states
 from cpkg._version import VERSION
 
 TYPE_CHECKING = False
@@ -26,7 +27,6 @@ usage: cpkg COMMAND [ARGUMENTS...]
   -V, --version      print the version
 
 """
-_BACKENDS_USAGE = "usage: cpkg backends [--json]"
 
 
 def version_line() -> str:
@@ -45,30 +45,20 @@ def backend_lines(*, as_json: bool) -> Iterator[str]:
 
     Raises ImportError where a backend that was asked for by name does not load.
     """
-    rows = [(codec, chosen, _states(codec)) for codec, chosen in backend_info().items()]
+    rows = []
+    for codec, chosen in backend_info().items():
+        rows.append((codec, chosen, {name: reason or "loads" for name, reason in states(codec).items()}))
     if as_json:
-        yield json.dumps([{**dataclasses.asdict(chosen), "backends": states} for _, chosen, states in rows])
+        yield json.dumps([{**dataclasses.asdict(chosen), "backends": found} for _, chosen, found in rows])
         return
-    for codec, chosen, states in rows:
+    for codec, chosen, found in rows:
         yield f"{codec}: {named(chosen)} on {chosen.interpreter}"
         yield f"  policy  {chosen.policy}"
         yield f"  reason  {chosen.reason.partition('; ')[0]}"  # why faster ones do not load is said below
-        for backend, state in states.items():
+        for backend, state in found.items():
             yield f"  {backend:<7} {state.rpartition(f' of {codec} cannot be loaded: ')[2]}"
         if chosen.faster:
             yield f"  faster  {chosen.faster}"
-
-
-def _states(codec: str) -> dict[str, str]:
-    """Return for each backend of a codec "loads", or the reason why it does not."""
-    states: dict[str, str] = {}
-    for backend in _backend.MODULES[codec]:
-        try:
-            _backend.load(codec, backend)
-            states[backend] = "loads"
-        except ImportError as exc:
-            states[backend] = str(exc)
-    return states
 
 
 def main(arguments: list[str]) -> int:
@@ -80,16 +70,11 @@ def main(arguments: list[str]) -> int:
             print(version_line())
         elif arguments in (["-h"], ["--help"]):
             print(_HELP + lacks)
-        elif arguments[:1] != ["backends"]:
+        elif arguments in (["backends"], ["backends", "--json"]):
+            print(*backend_lines(as_json="--json" in arguments), sep="\n")
+        else:
             print(lacks if arguments else _HELP + lacks, file=sys.stderr)
             return 1 if arguments else 2
-        elif arguments[1:] in ([], ["--json"]):
-            print(*backend_lines(as_json="--json" in arguments), sep="\n")
-        elif arguments[1:] in (["-h"], ["--help"]):
-            print(f"{_BACKENDS_USAGE}: print which backend serves each codec, and why")
-        else:
-            print(f"cpkg: unknown argument of backends: {' '.join(arguments[1:])} ({_BACKENDS_USAGE})", file=sys.stderr)
-            return 2
     except ImportError as exc:
         print(f"cpkg: {exc}", file=sys.stderr)
         return 1

@@ -10,8 +10,7 @@ from time import monotonic as clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Callable, Final
+    from typing import Final
 
 LARGE: Final = 4 * 2**20
 """Input of fewer bytes is done before anybody could read a bar."""
@@ -48,18 +47,6 @@ class StatusLine:
             self.write("\r" + " " * _WIDTH + "\r")
 
 
-def _is_visible(quiet: bool) -> bool:
-    """Return whether standard error is a terminal on which a line can be shown over another, and one is wanted."""
-    return not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
-
-@contextlib.contextmanager
-def rounds(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
-    """Yield a function that shows the next step, its number and how many there are."""
-    with contextlib.closing(Bar(1, None, quiet=quiet)) as bar:
-        yield lambda name, number, count: bar.show(f"{number}/{count} {name}", at_once=True)
-
-
 class Bar:
     """
     Show how far a command has come through its stages, each of which passes over all bytes of the input.
@@ -72,7 +59,7 @@ class Bar:
         self._size = size
         self._stage = -1
         self._name = ""
-        self._visible = _is_visible(quiet)
+        self._visible = not quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._line = StatusLine()
         self._start = clock()
 

@@ -11,7 +11,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Final
 
@@ -22,7 +22,6 @@ from cpkg.cli.json_input import JSONReader
 from cpkg.cli.json_text import JSONError
 from cpkg.cli.shell import Failure
 from purepy.base.writing import write_all
-from purepy.zstd.format.rules import is_frame
 
 if TYPE_CHECKING:
     import pyarrow.parquet
@@ -46,7 +45,6 @@ READ_OPTIONS: Final[Keywords] = {"ext_hook": json_text.plain_ext}
 
 _BATCH: Final = 1000
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
-_CHUNK: Final = 1 << 20
 
 
 def format_of(name: str, asked: str) -> str:
@@ -130,12 +128,8 @@ def _number(field: str) -> object:
 
 
 def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[object]]:
-    """Read a stream of MessagePack objects, compressed with Zstandard or not."""
-    file: File = io.BufferedReader(stream, _CHUNK) if isinstance(stream, io.RawIOBase) else stream
-    head = file.peek(4)[:4] if hasattr(file, "peek") else b""
-    if is_frame(head):
-        file = zstd.open(file, "rb")
-    unpacker = msgpack.Unpacker(file, max_buffer_size=0, strict_map_key=False, **options)
+    """Read a stream of MessagePack objects."""
+    unpacker = msgpack.Unpacker(stream, max_buffer_size=0, strict_map_key=False, **options)
     yield from _in_batches(unpacker)
     try:
         unpacker.read_bytes(0)
@@ -171,7 +165,7 @@ def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
 
 
 @contextlib.contextmanager
-def write_csv(out: IO[bytes], columns: list[str]) -> Iterator[Take]:
+def write_csv(out: IO[bytes], columns: Collection[str]) -> Iterator[Take]:
     """Write a line per record under a line of column names; None becomes nothing, a list or map JSON."""
     text = io.TextIOWrapper(out, "utf-8", newline="", write_through=True)
     try:
@@ -189,25 +183,12 @@ def _field(value: object) -> object:
     return json_text.lines([value], allow_nan=True).decode().rstrip("\n").strip('"')
 
 
-class Columns:
-    """The keys of all records, in the order in which they come up."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, None] = {}
-        self._count = 0
-
-    def take(self, batch: list[object]) -> None:
-        """Look at some records; Failure for one that is no map with text as keys."""
-        for record in batch:
-            if not isinstance(record, dict) or not all(isinstance(key, str) for key in record):
-                raise Failure(f"record {self._count} is no map with names as keys, which a line of CSV needs")
-            self._names.update(dict.fromkeys(record))
-            self._count += 1
-
-    @property
-    def names(self) -> list[str]:
-        """The columns."""
-        return list(self._names)
+def add_columns(names: dict[str, None], batch: list[object], first: int) -> None:
+    """Add the keys of some records to `names`; Failure for a record that is not a map with text as keys."""
+    for number, record in enumerate(batch, first):
+        if not isinstance(record, dict) or not all(isinstance(key, str) for key in record):
+            raise Failure(f"record {number} is no map with names as keys, which a line of CSV needs")
+        names.update(dict.fromkeys(record))
 
 
 def write_msgpack(out: IO[bytes]) -> Take:

@@ -320,18 +320,18 @@ def convert(
 
 
 def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
-    columns = formats.Columns()
+    columns: dict[str, None] = {}
     if kind == "csv":
         if "-" in job.files:
             raise Failure("CSV names its columns first, for which all records are read twice: give a file")
-        job.run("reading", columns.take)
+        job.run("reading", lambda batch: formats.add_columns(columns, batch, job.count))
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(open_output(output))
         out = stack.enter_context(formats.compressed(out, output, kind, options["level"]))
         if kind == "jsonl":
             take = formats.write_json(out)
         elif kind == "csv":
-            take = stack.enter_context(formats.write_csv(out, columns.names))
+            take = stack.enter_context(formats.write_csv(out, columns))
         elif kind == "msgpack":
             take = formats.write_msgpack(out)
         elif kind == "parquet":

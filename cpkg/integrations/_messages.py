@@ -16,14 +16,9 @@ MAX_SIZE: Final = 64 * 1024 * 1024
 """Bytes that a broker's message or a cache's entry may become: what they hand out is not trusted without a limit."""
 
 
-def is_message(content_type: str) -> bool:
-    """Return whether a header Content-Type names MessagePack."""
-    return content_type.split(";")[0].strip().lower() in _MEDIA_TYPES
-
-
 def reason_to_refuse(content_type: str, content_encoding: str) -> str:
     """Say why a body with these headers is not read as a message; empty if it is."""
-    if not is_message(content_type):
+    if content_type.split(";")[0].strip().lower() not in _MEDIA_TYPES:
         return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, not {content_type or 'one without a type'}"
     if content_encoding.strip().lower() not in ("", "identity"):
         return f"the body has the coding {content_encoding!r}, which nothing decoded: ZstdMiddleware takes zstd alone"

@@ -18,8 +18,8 @@ from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
 from cpkg.records.loading import load
 from cpkg.records.packing import LEVEL, FrameCompressor
 from cpkg.records.positions import Source
+from cpkg.records.settings import AHEAD, thread_count
 from cpkg.records.sources import open_source, open_target
-from cpkg.records.threads import AHEAD, thread_count
 from cpkg.records.walk import Walk
 from purepy.base.crew import mapped
 from purepy.base.locks import Lock

@@ -17,9 +17,9 @@ from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.loading import extend, load
 from cpkg.records.positions import Source
 from cpkg.records.reading_ahead import Decoding, OneFrame
+from cpkg.records.settings import AHEAD, has_threads_of_c, thread_count
 from cpkg.records.sources import WINDOW, Window, open_source
 from cpkg.records.taking import Bunch, bunches, spans
-from cpkg.records.threads import AHEAD, has_threads_of_c, thread_count
 from cpkg.records.typed_records import Record
 from purepy.base.cores import python_runs_in_parallel
 from purepy.base.crew import Crew, mapped

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a record file is written: the arguments of `records.open`, checked before any file is opened or cut."""
+"""The arguments of `records.open`, checked before any file is opened or cut, and how many threads work."""
 
 from __future__ import annotations
 
 import operator
 from typing import TYPE_CHECKING, Final
 
-from cpkg import zstd
+from cpkg import _backend, zstd
 from cpkg.records import format as fmt
 from cpkg.records.packing import FRAME_SIZE, LEVEL, FrameCompressor, check_packing
-from cpkg.records.threads import thread_count
+from purepy.base import cores
 
 if TYPE_CHECKING:
     from purepy.base.types import Keywords
@@ -17,6 +17,29 @@ if TYPE_CHECKING:
 _FSYNC: Final = ("never", "close", "flush")
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _DICTIONARY_MIN: Final = 256
+_MOST: Final = 4
+"""More threads than this find no work by default: packing and unpacking take turns."""
+AHEAD: Final = 2
+"""So many results wait for each thread, so that memory stays bounded."""
+
+
+def has_threads_of_c() -> bool:
+    """Return whether the backend of Zstandard has threads that compress and decompress without Python."""
+    return _backend.zstd().compressing_queue is not None
+
+
+def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST) -> int:
+    """
+    Return how many threads are to work where the caller asks for `threads`: 0 is one per core, 1 the caller alone.
+
+    None is one per core and at `most` so many. None is the caller alone where Zstandard is the pure backend, whose
+    threads would take turns, and where the caller is faster `alone`. Raises TypeError and ValueError for others.
+    """
+    if threads is not None:
+        return cores.thread_count(threads)
+    if alone or not _backend.zstd().RELEASES_GIL:
+        return 1
+    return min(cores.usable_cores(), most)
 
 
 class WriterSettings:

@@ -8,33 +8,29 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from cpkg.records.packing import Encoded, FrameCompressor
-from cpkg.records.threads import has_threads_of_c
+from cpkg.records.settings import has_threads_of_c
 from purepy.base.crew import Call, Crew
 
 if TYPE_CHECKING:
     from cpkg._native.zstd.frame_queue import FrameJob
 
-_GROUP_SIZE: Final = 1 << 19
-"""Frames of so many bytes of records go to a thread of Python's at once: handing over takes time, too."""
-_GROUPS: Final = 8
-"""
-So many groups wait for each such thread, fewer of larger frames. One whose frame is done waits for Python's lock while
-the caller packs: with little ahead both cores are idle in turn.
-"""
 _WAITING: Final = 1 << 20
-_FRAMES_WAITING: Final = (2, 16)
-"""Records of so many bytes wait for each thread of C, but at least two frames and at most so many."""
+_WAITING_OF_PYTHON: Final = 4 << 20
+"""
+Records of so many bytes wait for each thread, in at least two frames and at most `_FRAMES_MAX`. A thread of Python's
+whose frame is done waits for Python's lock while the caller packs: with little ahead both cores are idle in turn.
+"""
+_FRAMES_MAX: Final = 16
 
 
 class _Pieces:
-    """What a FrameJob is, without C: the pieces of a frame's content with the place of each, then its bytes."""
+    """What a FrameJob is, without C: the pieces of a frame's content with the place of each."""
 
-    __slots__ = ("_pieces", "data", "work")
+    __slots__ = ("_pieces", "work")
 
     def __init__(self) -> None:
         self._pieces: list[tuple[int, memoryview]] = []
         self.work: Call | None = None
-        self.data: bytes | None = None
 
     def put(self, at: int, piece: bytes, start: int = 0) -> None:
         while self._pieces and self._pieces[-1][0] >= at:
@@ -46,7 +42,7 @@ class _Pieces:
 
 
 class _QueueOfPython:
-    """What a FrameQueue is, with threads of Python on any backend; frames go to them in groups."""
+    """What a FrameQueue is, with threads of Python on any backend."""
 
     job = _Pieces
 
@@ -58,22 +54,16 @@ class _QueueOfPython:
     def begin(self) -> bool:
         return bool(self._threads) and self._crew.begin() > 0
 
-    def submit_all(self, jobs: list[tuple[_Pieces, int]]) -> None:
-        work = self._crew.submit(self._compress, jobs)
-        for job, _ in jobs:
-            job.work = work
-
-    def _compress(self, jobs: list[tuple[_Pieces, int]]) -> None:
-        for job, size in jobs:
-            job.data = self._encode(job.input(size))
+    def submit(self, job: _Pieces, size: int) -> None:
+        job.work = self._crew.submit(lambda: self._encode(job.input(size)))
 
     def wait(self, job: _Pieces) -> bytes | None:
         try:
             assert job.work is not None
-            job.work.result()
+            data: bytes = job.work.result()
         except Exception:  # the caller does it again, and learns why
             return None
-        return job.data
+        return data
 
     def back(self, job: _Pieces) -> None:
         pass
@@ -107,13 +97,10 @@ class Encoding:
     def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:
         self.encoder = encoder
         self.is_by_c = threads > 1 and has_threads_of_c()
-        if self.is_by_c:  # and by the caller
-            fewest, most = _FRAMES_WAITING
-            self._threads = threads - 1
-            self._most = self._threads * min(max(_WAITING // frame_size, fewest), most)
-        else:
-            self._threads = threads if threads > 1 else 0
-            self._most = max(self._threads * max(_GROUPS * _GROUP_SIZE // frame_size, 2), 1)
+        # the caller compresses besides the threads of C
+        self._threads = threads - 1 if self.is_by_c or threads == 1 else threads
+        waiting = _WAITING if self.is_by_c else _WAITING_OF_PYTHON
+        self._most = max(self._threads * min(max(waiting // frame_size, 2), _FRAMES_MAX), 1)
         self._ahead: Any = None  # the threads
         self._queue: deque[_Frame] = deque()
         self._at_hand: tuple[int, Any] = (-1, None)  # the number of the frame at hand, and its job
@@ -162,14 +149,8 @@ class Encoding:
             for frame in waiting:
                 frame.encoded = self._encoded(frame)
             return
-        if self.is_by_c:
-            for frame in waiting:
-                self._ahead.submit(frame.job, frame.size)
-        elif waiting and (final or sum(frame.size for frame in waiting) >= _GROUP_SIZE):
-            self._ahead.submit_all([(frame.job, frame.size) for frame in waiting])
-        else:
-            return
         for frame in waiting:
+            self._ahead.submit(frame.job, frame.size)
             frame.is_submitted = True
 
     def first(self) -> Encoded:

@@ -10,6 +10,7 @@ from cpkg.zstandard.compressor import LEVEL_TOO_HIGH
 from cpkg.zstandard.constants import FRAME_HEADER, MAX_COMPRESSION_LEVEL
 from cpkg.zstandard.file_opening import make_open
 from cpkg.zstandard.training import make_train_dictionary
+from purepy.base.lazy import imported
 from purepy.zstd.format.rules import LEVEL_MIN
 
 if TYPE_CHECKING:
@@ -19,19 +20,10 @@ if TYPE_CHECKING:
     from purepy.base.types import Named
 
 
-def preset_types(codec: Named) -> tuple[type, type]:
-    """Return the types of presets of a backend's module."""
-    if not codec.IS_WRAPPED:
-        from purepy.zstd.pure import presets
-    else:
-        from cpkg._native.zstd import presets  # type: ignore[no-redef]
-    types: tuple[type, type] = presets.preset_types(codec)
-    return types
-
-
 def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, object]:
     """Return the names that depend on the backend, for the module that is to have them."""
-    of_compression, of_decompression = preset_types(codec)
+    presets = imported("cpkg._native.zstd.presets" if codec.IS_WRAPPED else "purepy.zstd.pure.presets")
+    of_compression, of_decompression = presets.preset_types(codec)
 
     def derive(base: type, preset: type) -> Named:
         # the preset first: its methods, which C may have, override the base's

@@ -28,7 +28,7 @@ def compress_all(compress_one: Callable[[Bytes], bytes], data: object, threads: 
     def explained(number: int, exc: ZstdError) -> Exception:
         return rename(exc, f"error compressing item {number}")
 
-    return _run(compress_one, list(zip(items)), list(map(len, items)), explained, threads)
+    return _run(compress_one, list(zip(items)), explained, threads)
 
 
 def decompress_all(
@@ -53,7 +53,7 @@ def decompress_all(
         return rename(exc, f"error decompressing item {number}")
 
     one = decompress if any(wanted) else decompress_one
-    return _run(one, list(zip(items, wanted)), list(map(len, items)), explained, threads)
+    return _run(one, list(zip(items, wanted)), explained, threads)
 
 
 def _is_declared(frame: Bytes) -> bool:
@@ -82,47 +82,20 @@ def _items(data: object, wrong: str) -> list[Bytes]:
 def _run(
     one: Callable[..., bytes],
     arguments: Sequence[tuple[object, ...]],
-    sizes: list[int],
     explained: Callable[[int, ZstdError], Exception],
     threads: int,
 ) -> BufferWithSegmentsCollection:
-    """
-    Return what `one` returns for all arguments, called in threads that have about as many bytes to go over.
+    """Return what `one` returns for all arguments, called in threads; `explained` returns the exception to raise."""
+    pieces = [b""] * len(arguments)
 
-    `explained` returns the exception to raise for an error.
-    """
-    shares = _shares(sizes, max(1, min(threads, len(sizes))))
-    results: list[tuple[bytes, bytes]] = [(b"", b"")] * len(shares)
-
-    def run(share: int, check: Callable[[], None]) -> None:
-        numbers = shares[share]
-        pieces: list[bytes] = []
+    def run(number: int, check: Callable[[], None]) -> None:
         try:
-            for each in arguments[numbers.start : numbers.stop]:
-                check()
-                pieces.append(one(*each))
+            pieces[number] = one(*arguments[number])
         except ZstdError as exc:
-            raise explained(numbers.start + len(pieces), exc) from exc
-        results[share] = _joined(pieces)
+            raise explained(number, exc) from exc
 
-    run_all(len(shares), len(shares), run)
-    return BufferWithSegmentsCollection._of([BufferWithSegments._over(*result) for result in results])
-
-
-def _shares(sizes: list[int], count: int) -> list[range]:
-    """Cut the items, in their order, into at most `count` ranges of about the same number of bytes."""
-    ends = list(accumulate(size + 1 for size in sizes))  # an item costs something even if it is empty
-    shares = []
-    start = 0
-    for share in range(1, count + 1):
-        goal = ends[-1] * share / count
-        end = start
-        while end < len(sizes) and (ends[end] <= goal or end == start):
-            end += 1
-        if end > start:
-            shares.append(range(start, end))
-        start = end
-    return shares
+    run_all(max(1, threads), len(arguments), run)
+    return BufferWithSegmentsCollection._of([BufferWithSegments._over(*_joined(pieces))])
 
 
 def _joined(pieces: list[bytes]) -> tuple[bytes, bytes]:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from operator import index
-from typing import Any
 
 from cpkg.zstandard.arguments import threads_wanted
+from cpkg.zstandard.constants import MINMATCH_MIN, STRATEGY_FAST, STRATEGY_GREEDY, STRATEGY_LAZY2
 from cpkg.zstandard.levels import MATCH_FIELDS, match_parameters
 from purepy.zstd.format.error_codes import NAMES, PARAMETER_OUT_OF_BOUND, coded_error
 from purepy.zstd.format.parameters import COMPRESSION_BOUNDS, COMPRESSION_FORMAT, CompressionParameter
@@ -15,6 +15,11 @@ FORCE_MAX_WINDOW = 1000
 """A parameter of libzstd's that only it has (ZSTD_c_forceMaxWindow)."""
 
 JOB_SIZE_MIN = 512 << 10
+
+_CONTEXT_SIZE = 512 << 10
+"""Of libzstd's context without tables: statistics, literals and sequences of a block."""
+_HASH3_LOG_MAX = 17
+_LDM_HASH_LOG = 20
 
 _UNDER_OTHER_NAMES = {
     "format": COMPRESSION_FORMAT,
@@ -30,22 +35,6 @@ _UNDER_OTHER_NAMES = {
 _FLAGS = ("write_content_size", "write_checksum", "write_dict_id", "force_max_window")
 _CLAMPED = ("compression_level", "job_size", "overlap_log", "threads")
 _OF_THREADS = ("job_size", "overlap_log")
-
-
-class _Field:
-    """A parameter, as an attribute that cannot be set."""
-
-    __slots__ = ("_name",)
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: ZstdCompressionParameters | None, owner: type | None = None) -> int:
-        value: Any = self if instance is None else instance._values[self._name]
-        return value  # type: ignore[no-any-return]
-
-    def __set__(self, instance: object, value: int) -> None:
-        raise AttributeError(f"can't set attribute {self._name!r}")
 
 
 class ZstdCompressionParameters:
@@ -67,29 +56,27 @@ class ZstdCompressionParameters:
     ZstdError for any other value out of bounds.
     """
 
-    __slots__ = ("_values",)
-
-    format = _Field()
-    compression_level = _Field()
-    window_log = _Field()
-    hash_log = _Field()
-    chain_log = _Field()
-    search_log = _Field()
-    min_match = _Field()
-    target_length = _Field()
-    strategy = _Field()
-    write_content_size = _Field()
-    write_checksum = _Field()
-    write_dict_id = _Field()
-    job_size = _Field()
-    overlap_log = _Field()
-    force_max_window = _Field()
-    enable_ldm = _Field()
-    ldm_hash_log = _Field()
-    ldm_min_match = _Field()
-    ldm_bucket_size_log = _Field()
-    ldm_hash_rate_log = _Field()
-    threads = _Field()
+    format: int
+    compression_level: int
+    window_log: int
+    hash_log: int
+    chain_log: int
+    search_log: int
+    min_match: int
+    target_length: int
+    strategy: int
+    write_content_size: int
+    write_checksum: int
+    write_dict_id: int
+    job_size: int
+    overlap_log: int
+    force_max_window: int
+    enable_ldm: int
+    ldm_hash_log: int
+    ldm_min_match: int
+    ldm_bucket_size_log: int
+    ldm_hash_rate_log: int
+    threads: int
 
     def __init__(
         self,
@@ -116,13 +103,15 @@ class ZstdCompressionParameters:
         threads: int = 0,
     ) -> None:
         given = locals()
-        self._values = {name: index(given[name]) for name in _KEYS}
-        self._values["threads"] = threads_wanted(self._values["threads"])
+        values = {name: index(given[name]) for name in _KEYS}
+        values["threads"] = threads_wanted(threads)
         for name in ("strategy", "overlap_log", "ldm_hash_rate_log"):
-            if self._values[name] == -1:
-                self._values[name] = 0
-        for name, value in self._values.items():
-            self._values[name] = _checked(name, value)
+            if values[name] == -1:
+                values[name] = 0
+        vars(self).update((name, _checked(name, value)) for name, value in values.items())
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"can't set attribute {name!r}")
 
     @staticmethod
     def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: int) -> ZstdCompressionParameters:
@@ -137,13 +126,23 @@ class ZstdCompressionParameters:
 
     def estimated_compression_context_size(self) -> int:
         """Return about how many bytes libzstd needs to compress with these parameters in one thread, in one call."""
-        from cpkg.zstandard.estimates import compression_context_size
-
-        return compression_context_size(self._values)
+        given = (getattr(self, name) for name in MATCH_FIELDS)
+        of_level = match_parameters(self.compression_level, 0, 0)
+        row = dict(zip(MATCH_FIELDS, (value or usual for value, usual in zip(given, of_level))))
+        tables = [row["hash_log"]]
+        if STRATEGY_GREEDY <= row["strategy"] <= STRATEGY_LAZY2:
+            tables.append(row["hash_log"] - 2)  # a byte for each entry
+        elif row["strategy"] != STRATEGY_FAST:
+            tables.append(row["chain_log"])
+        if row["min_match"] == MINMATCH_MIN:
+            tables.append(min(_HASH3_LOG_MAX, row["window_log"]))
+        if self.enable_ldm == 1:
+            tables.append((self.ldm_hash_log or _LDM_HASH_LOG) + 1)
+        return _CONTEXT_SIZE + sum(4 << log for log in tables)
 
     def _pairs(self) -> list[tuple[int, int]]:
         """Return keys and values for a context of libzstd: those that are not its defaults."""
-        values = self._values
+        values = vars(self)
         defaults = {"write_content_size": 1, "write_dict_id": 1}
         return [
             (_KEYS[name], value)
@@ -152,22 +151,14 @@ class ZstdCompressionParameters:
         ]
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={value}" for name, value in self._values.items())
+        fields = ", ".join(f"{name}={value}" for name, value in vars(self).items())
         return f"ZstdCompressionParameters({fields})"
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _from_values, (self._values,)
 
 
 _KEYS = {
     name: int(_UNDER_OTHER_NAMES[name] if name in _UNDER_OTHER_NAMES else CompressionParameter[name])
-    for name, value in vars(ZstdCompressionParameters).items()
-    if isinstance(value, _Field)
+    for name in ZstdCompressionParameters.__annotations__
 }
-
-
-def _from_values(values: dict[str, int]) -> ZstdCompressionParameters:
-    return ZstdCompressionParameters(**values)
 
 
 def _checked(name: str, value: int) -> int:

@@ -15,18 +15,16 @@
 #include <unistd.h>
 
 #include "../common/clock.c"
-#include "header.h"
 #include "read_run.h"
 
 #define OCTAL_11_MAX 077777777777
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 
-/* Read as much of a file as the system has; 0, or errno of an error that came after `done` bytes. */
-static int read_fully(int fd, char *target, size_t size, int64_t offset, size_t *done)
+int cpkg_read_at(int file, char *target, size_t size, int64_t offset, size_t *done)
 {
     *done = 0;
     while (*done < size) {
-        ssize_t count = pread(fd, target + *done, size - *done, (off_t)(offset + (int64_t)*done));
+        ssize_t count = pread(file, target + *done, size - *done, (off_t)(offset + (int64_t)*done));
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
@@ -34,11 +32,6 @@ static int read_fully(int fd, char *target, size_t size, int64_t offset, size_t 
         *done += (size_t)count;
     }
     return 0;
-}
-
-int cpkg_read_at(int file, char *target, size_t size, int64_t offset, size_t *done)
-{
-    return read_fully(file, target, size, offset, done);
 }
 
 static void put_octal(char *field, size_t digits, uint64_t value)
@@ -72,24 +65,6 @@ static void put_time(char *out, const cpkg_run *run, int64_t seconds, uint32_t n
     /* the length counts its own digits, of which there are always two */
     size = snprintf(out + BLOCK, BLOCK, "%d mtime=%s\n", size + 10, text);
     finish_block(out, (uint64_t)size);
-}
-
-/* CRC-32 (ISO 3309, as zlib has it) of four bits. */
-static const uint32_t crc_table[16] = {
-    0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
-    0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C, 0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C,
-};
-
-/* Return the number of a name for the list of members: half of the CRC-32 of its path and itself. */
-static uint16_t number_of(uint32_t path_crc, const char *name)
-{
-    uint32_t crc = ~path_crc;
-    for (; *name != '\0'; name++) {
-        crc ^= (unsigned char)*name;
-        crc = crc >> 4 ^ crc_table[crc & 15];
-        crc = crc >> 4 ^ crc_table[crc & 15];
-    }
-    return (uint16_t)~crc;
 }
 
 /* Return the header of files with this mode and owner; NULL if Python has not made it yet. */
@@ -136,7 +111,7 @@ static bool read_file(int directory, const char *name, const struct stat *seen, 
     int fd = openat(directory, name, FILE_FLAGS);
     if (fd < 0)
         return false;
-    bool is_read = read_fully(fd, target, size, 0, &done) == 0 && done == size && fstat(fd, &now) == 0;
+    bool is_read = cpkg_read_at(fd, target, size, 0, &done) == 0 && done == size && fstat(fd, &now) == 0;
     close(fd);
     return is_read && S_ISREG(now.st_mode) && now.st_ino == seen->st_ino && now.st_size == seen->st_size &&
            now.st_mtim.tv_sec == seen->st_mtim.tv_sec && now.st_mtim.tv_nsec == seen->st_mtim.tv_nsec;
@@ -179,7 +154,6 @@ static bool add_file(cpkg_run *run, int directory, const char *parent, size_t pa
     memset(block + BLOCK + size, 0, fill);
     run->content += before + size + fill;
     run->room -= (int64_t)(before + size + fill);
-    run->numbers[run->file_count] = number_of(run->path_crc, name);
     run->files[run->file_count++] = (cpkg_file){(int64_t)size, seconds, nanoseconds, (uint32_t)(header - run->headers)};
     return true;
 }

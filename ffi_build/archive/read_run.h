@@ -17,9 +17,7 @@ typedef struct {
 } cpkg_file;
 
 typedef struct {
-    uint32_t path_crc; /* CRC-32 of the path in front of the names */
-    uint16_t *numbers; /* of the names of this call (purepy/tar/members.py) */
-    char *content;     /* where the next file goes */
+    char *content; /* where the next file goes */
     int64_t room;
     size_t header_count;
     cpkg_header headers[16];

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "../common/clock.c"
-#include "header.h"
 #include "write_run.h"
 
 /* Read 11 octal digits with a NUL or space after them; false for anything else. */

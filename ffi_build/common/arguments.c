@@ -171,7 +171,7 @@ typedef struct {
     PyObject *names[OWNED_MAX], *values[OWNED_MAX];
 } OwnedArguments;
 
-static void arguments_drop(OwnedArguments *owned)
+static inline void arguments_drop(OwnedArguments *owned)
 {
     while (owned->n > 0) {
         owned->n--;
@@ -181,8 +181,8 @@ static void arguments_drop(OwnedArguments *owned)
 }
 
 /* As arguments_read(), from a tuple and a dict. arguments_drop() must follow, whatever the outcome. */
-static int arguments_read_init(const Signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
-                               void *options, OwnedArguments *owned)
+static inline int arguments_read_init(const Signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
+                                      void *options, OwnedArguments *owned)
 {
     Py_ssize_t n_args = PyTuple_GET_SIZE(args);
     owned->n = 0;

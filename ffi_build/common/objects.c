@@ -69,12 +69,6 @@ static void object_free(PyObject *self)
     Py_DECREF(type);
 }
 
-/* __new__() of a type whose objects are created elsewhere. */
-static inline PyObject *object_refuse_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
-{
-    return PyErr_Format(PyExc_TypeError, "cannot create '%s' instances", type->tp_name);
-}
-
 /* __reduce__() or __reduce_ex__() of an object that cannot be copied or pickled. */
 static PyObject *object_refuse_pickling(PyObject *self, PyObject *Py_UNUSED(protocol))
 {

@@ -79,46 +79,64 @@ static void compression_preset_dealloc(PyObject *self)
     object_free(self);
 }
 
+/* Up to this bound a result is written to the scratch buffer and copied into bytes of its size; a longer one would take
+   longer to copy, if it is as long as its bound, than bytes of that size to make and to shorten. */
+enum { COPIED_MAX = 32 << 10 };
+
+/*
+ * Compress into new bytes, or None if the frame is not smaller than `smaller_than`; NULL without an exception takes the
+ * slow path. Without a preset, a context of this thread gets the parameters.
+ */
+static PyObject *compress_at_once(CompressionPreset *preset, const Input *in, const Parameter *parameters, int count,
+                                  size_t smaller_than)
+{
+    size_t bound = ZSTD_compressBound(in->size);
+    Output out;
+    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX)
+        return PyErr_NoMemory();
+    if (output_begin(&out, bound <= COPIED_MAX ? 0 : bound, bound) < 0)
+        return NULL;
+    ZSTD_CCtx *cctx = preset != NULL ? preset_take_cctx(preset, out.kept) : take_cctx(out.kept);
+    if (cctx == NULL) {
+        output_abandon(&out);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    size_t written = 0;
+    ALLOW_THREADS_UNLESS((preset == NULL || preset->is_plain) && is_short_compression(in->size, parameters, count))
+    for (int i = 0; preset == NULL && i < count && !ZSTD_isError(written); i++)
+        written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
+    if (!ZSTD_isError(written))
+        written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in->start, in->size);
+    END_ALLOW_THREADS_UNLESS()
+    if (preset != NULL && !ZSTD_isError(written))
+        preset_give_cctx(preset, cctx);
+    else
+        give_cctx(out.kept, cctx, written); /* which frees it after an error */
+    if (ZSTD_isError(written)) {
+        output_abandon(&out);
+        return NULL;
+    }
+    if (written >= smaller_than) {
+        output_abandon(&out);
+        Py_RETURN_NONE;
+    }
+    out.buffer.pos = written;
+    return output_finish(&out);
+}
+
 static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     static const char *const names[] = {"data"};
     CompressionPreset *preset = (CompressionPreset *)self;
     PyObject *data;
+    Input in;
     if (take_ordinary(names, 1, 1, args, nargs, kwnames, &data) < 0 || !preset->is_ready)
         return call_slow(self, "_compress", args, nargs, kwnames);
-    Input in;
     if (input_open(&in, data) < 0)
         return NULL;
-    PyObject *result = NULL;
-    size_t bound = ZSTD_compressBound(in.size);
-    Output out;
-    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    if (output_begin(&out, bound <= SCRATCH_SIZE ? 0 : bound, bound) < 0)
-        goto done;
-    ZSTD_CCtx *cctx = preset_take_cctx(preset, out.kept);
-    if (cctx == NULL) {
-        output_abandon(&out);
-        goto done;
-    }
-    size_t written;
-    ALLOW_THREADS_UNLESS(preset->is_plain && is_short_compression(in.size, preset->parameters, preset->count))
-    written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in.start, in.size);
-    END_ALLOW_THREADS_UNLESS()
-    if (ZSTD_isError(written)) {
-        ZSTD_freeCCtx(cctx);
-        output_abandon(&out);
-        input_close(&in);
-        return call_slow(self, "_compress", args, nargs, kwnames);
-    }
-    preset_give_cctx(preset, cctx);
-    out.buffer.pos = written;
-    result = output_finish(&out);
-done:
+    PyObject *result = compress_at_once(preset, &in, preset->parameters, preset->count, SIZE_MAX);
     input_close(&in);
-    return result;
+    return result != NULL || PyErr_Occurred() ? result : call_slow(self, "_compress", args, nargs, kwnames);
 }
 
 static PyMethodDef compression_preset_methods[] = {

@@ -29,31 +29,6 @@ static int is_default(const DecompressionPreset *preset)
     return preset->is_ready && !preset->has_dictionary && preset->window_max == WINDOW_SIZE_MAX_DEFAULT;
 }
 
-/* Return a context that is set up as far as decompressing at once needs it, or NULL with an exception set. */
-static ZSTD_DCtx *preset_take_dctx(DecompressionPreset *preset, Kept *kept)
-{
-    ZSTD_DCtx *dctx;
-    if (preset->has_dictionary) {
-        dctx = place_take(&preset->context);
-        return dctx != NULL ? dctx : new_context((PyObject *)preset);
-    }
-    dctx = take_dctx(kept);
-    if (dctx == NULL)
-        PyErr_NoMemory();
-    return dctx;
-}
-
-/* Keep a context, or free it; `result` is libzstd's of the call that it was taken for. */
-static void preset_give_dctx(DecompressionPreset *preset, Kept *kept, ZSTD_DCtx *dctx, size_t result)
-{
-    if (!preset->has_dictionary)
-        give_dctx(kept, dctx, result);
-    else if (ZSTD_isError(result))
-        ZSTD_freeDCtx(dctx);
-    else
-        settle_dctx(&preset->context, 0, dctx);
-}
-
 /* _set_up(window_max, has_dictionary): called once, before anything else; without it every call goes to Python. */
 static PyObject *decompression_set_up(PyObject *self, PyObject *args)
 {
@@ -89,16 +64,19 @@ static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const
 }
 
 /*
- * Decompress a frame that was measured, whose content is `capacity` bytes at most; return the content as bytes, or
- * NULL, without an exception for what takes the slow path.
+ * Decompress a frame that was measured, or several without a preset, whose content is `capacity` bytes at most; return
+ * the content as bytes, or NULL, without an exception for input that takes the slow path.
  */
-static ALWAYS_INLINE PyObject *preset_unpack(DecompressionPreset *preset, const char *src, const Frame *frame,
-                                             size_t capacity)
+static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *src, const Frame *frame, size_t capacity)
 {
+    const int has_dictionary = preset != NULL && preset->has_dictionary;
     Output out;
+    /* a declared size is allocated as it is; below an upper bound that small the scratch buffer serves */
     if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0)
         return NULL;
-    ZSTD_DCtx *dctx = preset_take_dctx(preset, out.kept);
+    ZSTD_DCtx *dctx = has_dictionary ? place_take(&preset->context) : take_dctx(out.kept);
+    if (dctx == NULL)
+        dctx = has_dictionary ? new_context((PyObject *)preset) : (void *)PyErr_NoMemory();
     if (dctx == NULL) {
         output_abandon(&out);
         return NULL;
@@ -107,7 +85,10 @@ static ALWAYS_INLINE PyObject *preset_unpack(DecompressionPreset *preset, const 
     ALLOW_THREADS_UNLESS(frame->size <= SHORT_MAX && capacity <= SHORT_MAX)
     written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src, frame->size);
     END_ALLOW_THREADS_UNLESS()
-    preset_give_dctx(preset, out.kept, dctx, written);
+    if (has_dictionary && !ZSTD_isError(written))
+        settle_dctx(&preset->context, 0, dctx);
+    else
+        give_dctx(out.kept, dctx, written); /* which frees it after an error */
     if (ZSTD_isError(written) || (frame->is_declared && written != frame->content)) {
         output_abandon(&out);
         return NULL;
@@ -138,7 +119,7 @@ static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssi
         goto slow;
     }
     size_t capacity = frame.is_declared || frame.content < limit ? (size_t)frame.content : limit;
-    PyObject *result = preset_unpack(preset, in.start, &frame, capacity);
+    PyObject *result = unpack(preset, in.start, &frame, capacity);
     input_close(&in);
     if (result != NULL || PyErr_Occurred())
         return result;
@@ -157,7 +138,7 @@ static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size
         (room >= 0 && frame->content > (size_t)room)) {
         return NULL;
     }
-    return preset_unpack(preset, data, frame, (size_t)frame->content);
+    return unpack(preset, data, frame, (size_t)frame->content);
 }
 
 static PyMethodDef decompression_preset_methods[] = {

@@ -147,21 +147,21 @@ static int is_trusted(uint64_t content, int is_declared, size_t input)
                        : content <= UNKNOWN_SIZE_TRUST || content / 32 <= input;
 }
 
-/* Measure all frames of an input; return 0 if they can be decompressed at once. */
-static int measure_all_frames(const unsigned char *src, size_t size, uint64_t window_max, uint64_t *total, int *exact)
+/* Measure all frames of `all->size` bytes as if they were one; return 0 if they can be decompressed at once. */
+static int measure_all_frames(const unsigned char *src, uint64_t window_max, Frame *all)
 {
-    const unsigned char *end = src + size;
-    *total = 0;
-    *exact = 1;
-    if (size == 0)
+    const unsigned char *end = src + all->size;
+    all->content = 0;
+    all->is_declared = 1;
+    if (all->size == 0)
         return -1;
     while (src < end) {
         Frame frame;
         if (measure_frame(src, end, window_max, 0, &frame) < 0)
             return -1;
-        *total += frame.content;
-        *exact &= frame.is_declared;
+        all->content += frame.content;
+        all->is_declared &= frame.is_declared;
         src += frame.size;
     }
-    return is_trusted(*total, *exact, size) ? 0 : -1;
+    return is_trusted(all->content, all->is_declared, all->size) ? 0 : -1;
 }

@@ -59,6 +59,9 @@ static int add_builtins(PyObject *module)
     }
     served = true;
     int result = PyModule_AddFunctions(module, builtins);
+    Signature *const signatures[] = {&compress_signature, &flush_signature, &decompress_signature};
+    for (size_t i = 0; result == 0 && i < COUNT_OF(signatures); i++)
+        result = signature_init(signatures[i]);
     if (result == 0)
         result = add_types(module, builtin_types, COUNT_OF(builtin_types));
     if (result == 0) {

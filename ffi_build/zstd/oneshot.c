@@ -7,51 +7,9 @@
 #include "../common/zstd_calls.h"
 #include "arguments.c"
 #include "buffers.c"
-#include "contexts.c"
+#include "compression_preset.c"
+#include "decompression_preset.c"
 #include "format.c"
-#include "short_calls.c"
-
-/* Up to this bound a result is written to the scratch buffer and copied into bytes of its size; a longer one would take
-   longer to copy, if it is as long as its bound, than bytes of that size to make and to shorten. */
-enum { COPIED_MAX = 32 << 10 };
-
-/*
- * Compress into new bytes, or None if the frame is not smaller than `smaller_than`; NULL without an exception takes the
- * slow path.
- */
-static PyObject *compress_at_once(const char *start, size_t size, const Parameter *parameters, int count,
-                                  size_t smaller_than)
-{
-    size_t bound = ZSTD_compressBound(size);
-    Output out;
-    if (ZSTD_isError(bound) || bound > (size_t)PY_SSIZE_T_MAX)
-        return PyErr_NoMemory();
-    if (output_begin(&out, bound <= COPIED_MAX ? 0 : bound, bound) < 0)
-        return NULL;
-    ZSTD_CCtx *cctx = take_cctx(out.kept);
-    if (cctx == NULL) {
-        output_abandon(&out);
-        return PyErr_NoMemory();
-    }
-    size_t written = 0;
-    ALLOW_THREADS_UNLESS(is_short_compression(size, parameters, count))
-    for (int i = 0; i < count && !ZSTD_isError(written); i++)
-        written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
-    if (!ZSTD_isError(written))
-        written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, start, size);
-    END_ALLOW_THREADS_UNLESS()
-    give_cctx(out.kept, cctx, written);
-    if (ZSTD_isError(written)) {
-        output_abandon(&out);
-        return NULL;
-    }
-    if (written >= smaller_than) {
-        output_abandon(&out);
-        Py_RETURN_NONE;
-    }
-    out.buffer.pos = written;
-    return output_finish(&out);
-}
 
 static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
@@ -84,7 +42,7 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
         PyErr_Clear(); /* of two bad arguments the parameter is reported */
         goto slow;
     }
-    PyObject *result = compress_at_once(in.start, in.size, parameters, count, SIZE_MAX);
+    PyObject *result = compress_at_once(NULL, &in, parameters, count, SIZE_MAX);
     input_close(&in);
     if (result != NULL || PyErr_Occurred())
         return result;
@@ -95,33 +53,12 @@ slow:
 /* Decompress all frames into new bytes; NULL without an exception takes the slow path, which raises the error. */
 static PyObject *decompress_at_once(const char *start, size_t size, uint64_t window_max, size_t limit)
 {
-    uint64_t total;
-    int exact;
-    if (measure_all_frames((const unsigned char *)start, size, window_max, &total, &exact) < 0 ||
-        (exact && total > limit)) {
+    Frame all = {.size = size};
+    if (measure_all_frames((const unsigned char *)start, window_max, &all) < 0 ||
+        (all.is_declared && all.content > limit)) {
         return NULL;
     }
-    Output out;
-    size_t capacity = total < limit ? (size_t)total : limit;
-    /* an exact size is allocated as it is; below an upper bound that small the scratch buffer serves */
-    if (output_begin(&out, capacity <= SCRATCH_SIZE && !exact ? 0 : capacity, capacity) < 0)
-        return NULL;
-    ZSTD_DCtx *dctx = take_dctx(out.kept);
-    if (dctx == NULL) {
-        output_abandon(&out);
-        return PyErr_NoMemory();
-    }
-    size_t written;
-    ALLOW_THREADS_UNLESS(size <= SHORT_MAX && capacity <= SHORT_MAX)
-    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, start, size);
-    END_ALLOW_THREADS_UNLESS()
-    give_dctx(out.kept, dctx, written);
-    if (ZSTD_isError(written) || (exact && written != total)) {
-        output_abandon(&out);
-        return NULL;
-    }
-    out.buffer.pos = written;
-    return output_finish(&out);
+    return unpack(NULL, start, &all, all.content < limit ? (size_t)all.content : limit);
 }
 
 static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -167,7 +104,8 @@ static PyObject *job_compress(const char *data, size_t size, int level, bool che
     const Parameter parameters[] = {{ZSTD_c_compressionLevel, level}, {ZSTD_c_checksumFlag, checksum}};
     if (!is_ordinary(parameters[0]))
         return NULL;
-    return compress_at_once(data, size, parameters, 2, smaller_than);
+    const Input in = {data, size, {0}};
+    return compress_at_once(NULL, &in, parameters, 2, smaller_than);
 }
 
 static PyObject *job_decompress(const char *data, size_t size, size_t limit)

@@ -7,10 +7,6 @@ import operator
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 THREADS_MAX = 256
 
 _quota: int | None = None

@@ -329,10 +329,6 @@ class Crew:
                     del failure  # as in `perform`
         return None
 
-    def wait_for(self, job: Job) -> None:
-        """Wait until a job is done; RuntimeError if the crew was stopped before it began."""
-        wait_for(job)
-
     def cancel(self, job: Job) -> bool:
         """Take back a job that no thread has begun; return whether that was possible."""
         try:
@@ -429,7 +425,7 @@ def run_all(threads: int, count: int, work: Work) -> None:
             pass
         for share in shares:
             if not crew.cancel(share):
-                crew.wait_for(share)
+                wait_for(share)
     finally:
         crew.stop()
     if failures:

@@ -34,12 +34,11 @@ _WILD: Final = "*?[\\"
 class Collector:
     """Collects the numbers of a frame's names."""
 
-    __slots__ = ("_crc", "_others", "_parent", "found", "is_continued")
+    __slots__ = ("_crc", "_parent", "found", "is_continued")
 
     def __init__(self) -> None:
         self.found: set[int] = set()
         self.is_continued = False
-        self._others: list[bytes] = []
         self._parent: bytes | None = None
         self._crc = 0
 
@@ -49,10 +48,11 @@ class Collector:
         self._enter(parent)
         self.found.add(crc32(slash + base, self._crc) & 0xFFFF)
 
-    def add_numbers(self, parent: bytes, numbers: bytes) -> None:
-        """Take in the numbers of names of one directory, and the directories that lead to them."""
+    def add_all(self, parent: bytes, bases: list[bytes]) -> None:
+        """Take in the names that a directory other than the root has, and the directories that lead to it."""
         self._enter(parent)
-        self._others.append(numbers)
+        crc = crc32(b"/", self._crc)
+        self.found.update([crc32(base, crc) & 0xFFFF for base in bases])
 
     def _enter(self, parent: bytes) -> None:
         if parent == self._parent:
@@ -67,7 +67,7 @@ class Collector:
 
     def numbers(self) -> array[int]:
         """Return the numbers, in order."""
-        return array("H", sorted(self.found.union(array("H", b"".join(self._others)))))
+        return array("H", sorted(self.found))
 
 
 class Members:

@@ -49,14 +49,13 @@ class Content:
         chunks: Iterable[Chunk],
         skip: Callable[[int], int] | None = None,
         position_behind: Callable[[], int] | None = None,
-        position: int = 0,
     ) -> None:
         self._chunks = iter(chunks)
         self._skip = skip
         self._position_behind = position_behind
         self._chunk: Any = b""  # or another buffer whose slices are bytes, which is faster than slices of views
         self._at = self._end = 0
-        self._start = position  # of the chunk
+        self._start = 0  # of the chunk
 
     @property
     def position(self) -> int:
@@ -79,7 +78,11 @@ class Content:
                 self._at, self._end = 0, size
                 self._start = start if self._position_behind is None else self._position_behind() - size
                 if is_within and self._start != start:
-                    raise left_out_within(start)
+                    error = ArchiveError(
+                        f"the list of members is wrong: it leaves out a part of the entry at byte {start:,}"
+                    )
+                    error.offset = start
+                    raise error
                 return True
         self._chunk = b""
         self._at = self._end = 0
@@ -157,10 +160,6 @@ class Content:
             if size and not self._more():
                 raise self.cut()
 
-    def rest(self) -> memoryview:
-        """Return the unread bytes of the current chunk."""
-        return memoryview(self._chunk)[self._at :]
-
     def cut(self) -> ArchiveError:
         """Return the error of an archive that ends too early."""
         error = ArchiveError(f"the archive is cut: it ends within an entry (at byte {self.position:,} of its content)")
@@ -168,37 +167,25 @@ class Content:
         return error
 
 
-def left_out_within(position: int) -> ArchiveError:
-    """Return the error of a list of members that leaves out a part of an entry."""
-    error = ArchiveError(f"the list of members is wrong: it leaves out a part of the entry at byte {position:,}")
-    error.offset = position
-    return error
-
-
 class TarReader:
     """
-    An iterator over the entries of an archive; `is_begun` says that `content` begins behind the first of them.
+    The entries of an archive, one after the other.
 
     After each entry `data()` yields its data in pieces; unread data is skipped. `batch` returns several
     entries with their data. The iterator ends at the end-of-archive marker and raises ArchiveError where the archive
     ends without one, or is none.
     """
 
-    def __init__(self, content: Content, *, is_begun: bool = False) -> None:
+    def __init__(self, content: Content) -> None:
         self.content = content
         self._size = self._padding = 0
         self._global: dict[str, bytes] = {}
-        self._seen = is_begun
+        self._seen = False
         self._ended = False
 
-    def __iter__(self) -> TarReader:
-        return self
-
-    def __next__(self) -> Entry:
-        entry = self.next()
-        if entry is None:
-            raise StopIteration
-        return entry
+    def __iter__(self) -> Iterator[Entry]:
+        while (entry := self.next()) is not None:
+            yield entry
 
     def next(self) -> Entry | None:
         """Return the next entry, or None at the end."""
@@ -319,11 +306,6 @@ class TarReader:
             raise ArchiveError(f"{what}: the checksum is wrong (at byte {self.content.position - BLOCK:,})")
         self._seen = True
         return block
-
-    @property
-    def has_global(self) -> bool:
-        """Whether a pax header holds for all entries that follow."""
-        return bool(self._global)
 
     def finish(self) -> None:
         """Pass over what was not taken of the entry that came last."""

@@ -29,7 +29,7 @@ ZSTD = (
     *("train_dict", "verify"),
 )
 # what the settings of the drop-in hand to the library, under names without an underscore
-INTERNAL = {"applied", "apply", "apply_again", "give", "give_after_frame", "take"}
+INTERNAL = {"applied", "apply", "apply_again", "compress_frame", "give", "take"}
 # made by functions, never by the caller
 MADE_ELSEWHERE = re.compile(r"Made by `")
 REFUSED = re.compile(r"Raise (io\.UnsupportedOperation|NotImplementedError)")

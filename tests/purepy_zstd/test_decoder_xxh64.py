@@ -10,22 +10,19 @@ from purepy.zstd.format import xxh64
 # The lengths reach every branch: no stripe, stripes, and each kind of rest.
 DATA = bytes(index * 167 + 13 & 255 for index in range(200))
 KNOWN = [
-    (0, 0, 0xEF46DB3751D8E999),
-    (1, 0, 0x2078E1AD38AD738B),
-    (3, 0, 0x634D95FC01A189CD),
-    (4, 0, 0xEED340908A1AC6C6),
-    (7, 0, 0x0DA493621D6DC898),
-    (8, 0, 0x76F916C7BB523126),
-    (15, 0, 0x4E1C333B057FB6A4),
-    (31, 0, 0x65C5FEB01DA7464D),
-    (32, 0, 0x7665C921C9BF2EC7),
-    (63, 0, 0xB0289CD9324034F0),
-    (64, 0, 0xFFF2525C99BF2005),
-    (117, 0, 0x7923DA4D72B3EDCA),
-    (200, 0, 0x4D9D64CA846491AF),
-    (0, 0x9E3779B185EBCA87, 0x6EC6D05F61C7E7A7),
-    (200, 0x9E3779B185EBCA87, 0x3AF32E5FD6AD09E8),
-    (45, 0xFFFFFFFFFFFFFFFF, 0x4D9AB23CF77B0181),
+    (0, 0xEF46DB3751D8E999),
+    (1, 0x2078E1AD38AD738B),
+    (3, 0x634D95FC01A189CD),
+    (4, 0xEED340908A1AC6C6),
+    (7, 0x0DA493621D6DC898),
+    (8, 0x76F916C7BB523126),
+    (15, 0x4E1C333B057FB6A4),
+    (31, 0x65C5FEB01DA7464D),
+    (32, 0x7665C921C9BF2EC7),
+    (63, 0xB0289CD9324034F0),
+    (64, 0xFFF2525C99BF2005),
+    (117, 0x7923DA4D72B3EDCA),
+    (200, 0x4D9D64CA846491AF),
 ]
 
 
@@ -34,9 +31,9 @@ def form(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(xxh64, "_stripes", getattr(xxh64, f"_stripes_{request.param}"))
 
 
-@pytest.mark.parametrize(("size", "seed", "expected"), KNOWN)
-def test_known_values(size: int, seed: int, expected: int) -> None:
-    assert xxh64.xxh64(DATA[:size], seed) == expected
+@pytest.mark.parametrize(("size", "expected"), KNOWN)
+def test_known_values(size: int, expected: int) -> None:
+    assert xxh64.xxh64(DATA[:size]) == expected
 
 
 @pytest.mark.parametrize("step", [1, 7, 31, 32, 33, 100])
@@ -46,5 +43,3 @@ def test_in_pieces(step: int) -> None:
     for at in range(0, len(DATA), step):
         state.update(memoryview(DATA)[at : at + step])
         assert state.digest() == xxh64.xxh64(DATA[: at + step])
-    state.reset()
-    assert state.digest() == xxh64.xxh64(b"")

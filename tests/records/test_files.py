@@ -13,7 +13,7 @@ import pytest
 from record_files import depth_of, flip, nested, numbered, read_all, record, spans, write_all, written
 
 from cpkg import msgpack, records, zstd
-from cpkg.records import decoding, packing, writing_ahead
+from cpkg.records import decoding, packing
 from cpkg.records.positions import PathTarget
 from purepy.base.errors import LimitError
 from purepy.zstd.seekable.table import read_seek_table
@@ -23,9 +23,8 @@ BATCH_TYPES = {"list": list, "tuple": tuple, "generator": lambda values: (value 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("frame_size", [1, 300, 1 << 20])
-def test_what_is_written_is_read(path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, frame_size: int) -> None:
+def test_what_is_written_is_read(path: Path, threads: int, frame_size: int) -> None:
     """Records come back in order, whatever the frames and whoever compresses them."""
-    monkeypatch.setattr(writing_ahead, "_GROUP_SIZE", 1000)
     with records.open(path, "wb", threads=threads, frame_size=frame_size) as writer:
         for number in range(50):
             writer.append(record(number))

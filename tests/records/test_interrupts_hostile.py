@@ -18,7 +18,6 @@ from record_files import numbered, read_all, write_all, written
 from seeds import SEED
 
 from cpkg import _backend, records
-from cpkg.records import writing_ahead
 
 pytestmark = pytest.mark.once
 # where the pure codec compresses, its own lines are most of them, and each call takes long
@@ -48,7 +47,6 @@ def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     if request.param == "Python":
         monkeypatch.setattr(module, "compressing_queue", None)
         monkeypatch.setattr(module, "decompressing_queue", None)
-        monkeypatch.setattr(writing_ahead, "_GROUP_SIZE", 500)
     elif module.compressing_queue is None:
         pytest.skip("this backend of Zstandard has no threads of C")
 

@@ -16,7 +16,7 @@ from processes import run_python
 from record_files import check_killed, event, numbered, read_all, record, spans, write_in_pieces, written
 
 from cpkg import records
-from cpkg.records import positions, writing_ahead
+from cpkg.records import positions
 from purepy.base import system
 
 pytestmark = pytest.mark.once
@@ -105,7 +105,6 @@ class Full:
 @pytest.mark.parametrize("room", [0, 10, 100, 300, 1000])
 def test_a_full_disk_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, room: int, threads: int) -> None:
     """A call that fails has not taken its record; what was taken is written when there is room again."""
-    monkeypatch.setattr(writing_ahead, "_GROUP_SIZE", 700)
     writer = records.open(path, "wb", frame_size=300, threads=threads)
     disk = Full(monkeypatch, room)
     taken = 0

@@ -65,7 +65,10 @@ def compiled() -> Any:
     )
     builder = msgpack_build.make_builder(library, "pypy", NAME)
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-    compiler += ["-O1", "-fPIC", "-shared", f"-I{sysconfig.get_path('include')}", *msgpack_build.arguments(builder)]
+    more = builder._assigned_source[3]
+    compiler += ["-O1", "-fPIC", "-shared", f"-I{sysconfig.get_path('include')}"]
+    compiler += [f"-D{name}" if value is None else f"-D{name}={value}" for name, value in more["define_macros"]]
+    compiler += [f"-I{path}" for path in more["include_dirs"]]
     compiler += shlex.split(os.environ.get("CFLAGS", ""))
     digest = hashlib.sha256(" ".join(compiler).encode())
     for folder in ("common", "msgpack"):

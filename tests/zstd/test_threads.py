@@ -21,7 +21,7 @@ import purepy.base.crew
 from purepy.zstd.threads import compress as parallel_compress
 from purepy.zstd.threads import decompress as parallel_decompress
 from purepy.zstd.threads import decompress_buffer
-from purepy.zstd.threads.frame_sizes import frame_size_for
+from purepy.zstd.threads.arguments import frame_size_for
 
 FRAME = 4096
 

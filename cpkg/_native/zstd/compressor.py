@@ -16,7 +16,7 @@ from purepy.zstd.format.rules import FLUSH_FRAME, UNKNOWN_SIZE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cpkg._native.zstd.library import FrameSettings
+    from cpkg._native.zstd.settings import SetsUpCompression
     from purepy.base.types import Buffer, Parameters
     from purepy.zstd.format.zdict import DictArgument
 
@@ -40,14 +40,14 @@ class Compressor(CompressorBase, ContextStream):
         self._begin(CompressionSettings(self._library, level, options, zstd_dict))
 
     @classmethod
-    def _over(cls, settings: FrameSettings) -> Compressor:
+    def _over(cls, settings: SetsUpCompression) -> Compressor:
         """Return a stream over settings made before (see presets.py)."""
         stream = cls.__new__(cls)
         ExclusiveStream.__init__(stream)
         stream._begin(settings)
         return stream
 
-    def _begin(self, settings: FrameSettings) -> None:
+    def _begin(self, settings: SetsUpCompression) -> None:
         self._settings = settings
         self._take()
         self._last_mode = FLUSH_FRAME

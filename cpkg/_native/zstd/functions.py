@@ -72,7 +72,7 @@ class Codec(Functions):
     def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        frame: bytes = library.compress_frame(settings, buffers.readable(data))
+        frame: bytes = settings.compress_frame(library, buffers.readable(data))
         return frame
 
     def _join(self, pieces: list[bytes], threads: int) -> bytes:
@@ -90,7 +90,7 @@ class Codec(Functions):
         settings = CompressionSettings(library, level, options, zstd_dict)
         source, target = buffers.readable(data), buffers.writable(buffer)
         with target:
-            size: int = library.compress_frame(settings, source, target)
+            size: int = settings.compress_frame(library, source, target)
             return size
 
     # decompressing

@@ -30,20 +30,11 @@ from purepy.zstd.format.zdict import DIGESTED, PREFIX, ZstdDict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Protocol
+    from typing import Any
 
     from typing_extensions import TypeAlias
 
     from cpkg._native.cffi_types import FFI, CData, Lib
-
-    class FrameSettings(Protocol):
-        """What frames are compressed with: CompressionSettings or a preset."""
-
-        @property
-        def workers(self) -> bool: ...
-        def take(self, library: Library) -> CData: ...
-        def give_after_frame(self, library: Library, cctx: CData) -> None: ...
-
 
 LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
@@ -198,23 +189,13 @@ class Library:
         """Return pieces as one, put together by several threads where that is of use."""
         return b"".join(pieces)
 
-    def compress_frame(self, settings: FrameSettings, data: Bytes, target: memoryview | None = None) -> Any:
+    def compress_at_once(self, cctx: CData, data: Bytes, target: memoryview | None) -> Any:
         """
-        Compress one frame with a context of `settings`, CompressionSettings or a preset, and return it.
+        Compress one frame and return it.
 
-        If there is a target the frame is copied to its start, and its size returned. libzstd itself would change what
-        is behind the frame: it tries things out there, and stores whole words.
+        If there is a target the frame is copied to its start, and its size returned. libzstd itself would change the
+        bytes after the frame: it tries things out there, and stores whole words.
         """
-        cctx = settings.take(self)
-        try:
-            frame = self._compress_frame(cctx, data, target)
-        except BaseException:
-            self.drop(cctx)
-            raise
-        settings.give_after_frame(self, cctx)
-        return frame
-
-    def _compress_frame(self, cctx: CData, data: Bytes, target: memoryview | None) -> bytes | int:
         work = self._take_work()
         room = self.lib.ZSTD_compressBound(len(data))
         is_large = room > SCRATCH_SIZE

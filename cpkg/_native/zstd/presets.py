@@ -25,7 +25,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from cpkg._native import buffers
 from cpkg._native.zstd.contexts import Contexts, Place
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
-from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings, SetsUpDecompression
+from cpkg._native.zstd.settings import (
+    CompressionSettings,
+    DecompressionSettings,
+    SetsUpCompression,
+    SetsUpDecompression,
+)
 from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, pledge_error
 from purepy.zstd.format.locks import release
@@ -52,14 +57,8 @@ class _Preset:
     _stream_type: ClassVar[Any]
     _place: Place
     workers = False
-
-    if TYPE_CHECKING:
-
-        def take(self, library: Library) -> CData:
-            """Return a context that is set up, between frames."""
-
-        def _new_stream(self) -> Any:
-            """Return a stream between frames."""
+    take: Any
+    _new_stream: Any
 
     def give(self, library: Library, context: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
@@ -98,7 +97,7 @@ class _Preset:
         return int(self._library.ffi.cast("uintptr_t", context))
 
 
-class CompressionPreset(_Preset):
+class CompressionPreset(SetsUpCompression, _Preset):
     """
     Parameters and a dictionary for any number of frames; `settings` of every Compressor that it makes.
 
@@ -124,7 +123,7 @@ class CompressionPreset(_Preset):
 
         The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
         """
-        frame: bytes = self._library.compress_frame(self, buffers.readable(data))
+        frame: bytes = self.compress_frame(self._library, buffers.readable(data))
         return frame
 
     _compress = compress
@@ -135,19 +134,12 @@ class CompressionPreset(_Preset):
             self._place, self._made_in = Place(), os.getpid()  # its threads are not in a forked child
         cctx = self._place.take()
         if cctx is None:
-            cctx = library.cctxs.new_with_workers(self.dict) if self.workers else library.cctxs.take()
-            try:
-                library.set_compression(cctx, self.pairs)
-                if self.dict is not None:
-                    library.load_for_compression(cctx, self.dict, self.how, self.level)
-            except BaseException:
-                library.drop(cctx)
-                raise
-        elif self.how == PREFIX and self.dict is not None:  # which serves one frame
-            library.load_for_compression(cctx, self.dict, self.how, self.level)
+            return super().take(library)
+        if self.how == PREFIX:  # which serves one frame
+            self._load(library, cctx)
         return cctx
 
-    def give_after_frame(self, library: Library, cctx: CData) -> None:
+    def _give_after_frame(self, library: Library, cctx: CData) -> None:
         """Take back the context of one frame: for this thread where that is of use, as presets often serve one."""
         if self.dict is None and not self.workers and library.cctxs.is_small(cctx):
             library.cctxs.give(cctx)
@@ -220,23 +212,20 @@ def decompression_of(zstd_dict: DictArgument, options: Parameters) -> object:
 
 def compression_error(result: int) -> ZstdError:
     """Return the error for a result of libzstd."""
-    return _native_library().error(result, CANNOT_COMPRESS)
+    error: ZstdError = _compiled().codec.library.error(result, CANNOT_COMPRESS)
+    return error
 
 
 def decompression_error(result: int, offset: int) -> ZstdError:
     """Return the error for a result of libzstd, with an offset in the input."""
-    return _native_library().error(result, CANNOT_DECOMPRESS, offset)
+    error: ZstdError = _compiled().codec.library.error(result, CANNOT_DECOMPRESS, offset)
+    return error
 
 
 def _compiled() -> Any:
     from cpkg._native.zstd import compiled
 
     return compiled
-
-
-def _native_library() -> Library:
-    library: Library = _compiled().__getattr__("codec").library
-    return library
 
 
 def preset_types(codec: Named) -> tuple[Any, Any]:

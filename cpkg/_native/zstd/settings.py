@@ -17,12 +17,55 @@ from purepy.zstd.format.zdict import DIGESTED, UNDIGESTED, ZstdDict, parse_dict_
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from cpkg._native.buffers import Bytes
     from cpkg._native.cffi_types import CData
     from purepy.base.types import Parameters
     from purepy.zstd.format.zdict import DictArgument
 
 
-class CompressionSettings:
+class SetsUpCompression:
+    """Base of settings that a context is set up by: `dict`, `how`, `level`, `pairs` and `workers` of a subclass."""
+
+    __slots__ = ()
+
+    dict: ZstdDict | None
+    how: int
+    level: int
+    pairs: list[tuple[int, int]]
+    workers: bool
+    _give_after_frame: Any
+
+    def take(self, library: Library) -> CData:
+        """Return a context that is set up."""
+        contexts = library.cctxs
+        cctx = contexts.new_with_workers(self.dict) if self.workers else contexts.take()
+        try:
+            library.set_compression(cctx, self.pairs)
+            self._load(library, cctx)
+        except BaseException:
+            library.drop(cctx)
+            raise
+        return cctx
+
+    def _load(self, library: Library, cctx: CData) -> None:
+        if self.dict is not None:
+            library.load_for_compression(cctx, self.dict, self.how, self.level)
+
+    def compress_frame(self, library: Library, data: Bytes, target: memoryview | None = None) -> Any:
+        """Compress one frame, as `Library.compress_at_once` does."""
+        cctx = self.take(library)
+        try:
+            frame = library.compress_at_once(cctx, data, target)
+        except BaseException:
+            library.drop(cctx)
+            raise
+        self._give_after_frame(library, cctx)
+        return frame
+
+
+class CompressionSettings(SetsUpCompression):
     """The checked arguments `level`, `options` and `zstd_dict` of everything that compresses."""
 
     __slots__ = ("dict", "how", "level", "pairs", "workers")
@@ -45,20 +88,6 @@ class CompressionSettings:
         if zstd_dict is not None:
             self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
 
-    def take(self, library: Library) -> CData:
-        """Return a context that is set up."""
-        contexts = library.cctxs
-        cctx = contexts.new_with_workers(self.dict) if self.workers else contexts.take()
-        try:
-            if self.pairs:
-                library.set_compression(cctx, self.pairs)
-            if self.dict is not None:
-                library.load_for_compression(cctx, self.dict, self.how, self.level)
-        except BaseException:
-            library.drop(cctx)
-            raise
-        return cctx
-
     def give(self, library: Library, cctx: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self.workers:
@@ -66,7 +95,7 @@ class CompressionSettings:
         else:
             library.cctxs.give(cctx, reported)
 
-    give_after_frame = give
+    _give_after_frame = give
 
 
 class SetsUpDecompression:
@@ -74,10 +103,9 @@ class SetsUpDecompression:
 
     __slots__ = ()
 
-    if TYPE_CHECKING:
-        dict: ZstdDict | None
-        how: int
-        pairs: list[tuple[int, int]]
+    dict: ZstdDict | None
+    how: int
+    pairs: list[tuple[int, int]]
 
     def apply(self, library: Library, dctx: CData) -> None:
         """Set up a context that has no parameters yet."""

@@ -8,7 +8,6 @@
 #include "../buffers.c"
 #include "../contexts.c"
 #include "../format.c"
-#include "calls.c"
 
 /* A limit up to this is taken for the size to come. */
 enum { BIG_PIECE = 8 << 20 };
@@ -48,6 +47,16 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
         if (is_full && output_grow(&out) < 0)
             return NULL;
     }
+}
+
+/* Check how many arguments a method has that are all given by position; return 0, or -1 with a TypeError. */
+static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
+{
+    if (nargs != wanted) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, not %zd", name, wanted, nargs);
+        return -1;
+    }
+    return 0;
 }
 
 /* What both ways of decompressing a chunk are called with. */

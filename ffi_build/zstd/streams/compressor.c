@@ -10,8 +10,8 @@
 
 #include <zstd.h>
 
+#include "../../common/arguments.c"
 #include "../compression_preset.c"
-#include "calls.c"
 #include "chunks.c"
 #include "raising.c"
 #include "turn.c"
@@ -61,7 +61,7 @@ static int compressor_open(Compressor *compressor, PyObject *preset)
 {
     SET_SHOWN(compressor->last_mode, ZSTD_e_end);
     compressor->preset = (CompressionPreset *)new_ref(preset);
-    return compressor_take(compressor);
+    return compressor_take(compressor) < 0 ? -1 : turn_make(&compressor->turn);
 }
 
 static int compressor_traverse(PyObject *self, visitproc visit, void *arg)
@@ -154,12 +154,9 @@ static int compressor_enter(PyObject *self)
     Compressor *compressor = (Compressor *)self;
     if (turn_enter(self, &compressor->turn) < 0)
         return -1;
-    if (compressor->preset == NULL)
-        PyErr_Format(PyExc_RuntimeError, "%s is not initialized", Py_TYPE(self)->tp_name);
-    else if (compressor_check_process(compressor) == 0 &&
-             (compressor->cctx != NULL || compressor_take(compressor) == 0))
+    if (compressor_check_process(compressor) == 0 && (compressor->cctx != NULL || compressor_take(compressor) == 0))
         return 0;
-    turn_leave(self, &compressor->turn);
+    turn_leave(&compressor->turn);
     return -1;
 }
 
@@ -198,7 +195,7 @@ static PyObject *compressor_run(PyObject *self, const Input *data, int mode)
         compressor->is_pledged &= mode != ZSTD_e_end;
         SET_SHOWN(compressor->last_mode, mode);
     }
-    turn_leave(self, &compressor->turn);
+    turn_leave(&compressor->turn);
     return output;
 }
 
@@ -218,12 +215,15 @@ static int take_mode(PyObject *argument, int least, int mode, const char *wrong)
     return mode;
 }
 
+static Signature compress_signature = {
+    .name = "compress", .n_required = 1, .n_positional = 2, .positional_name = {"data", "mode"}};
+static Signature flush_signature = {.name = "flush", .n_positional = 1, .positional_name = {"mode"}};
+
 static PyObject *compressor_compress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"data", "mode"};
-    PyObject *values[2];
+    PyObject *values[2] = {NULL, NULL};
     Input in;
-    if (take_arguments("compress", names, 2, 1, args, nargs, kwnames, values) < 0)
+    if (arguments_read(&compress_signature, args, nargs, kwnames, values, NULL) < 0)
         return NULL;
     int mode = take_mode(values[1], ZSTD_e_continue, ZSTD_e_continue,
                          "mode argument wrong value, it should be one of ZstdCompressor.CONTINUE, "
@@ -238,8 +238,8 @@ static PyObject *compressor_compress(PyObject *self, PyObject *const *args, Py_s
 static PyObject *compressor_flush(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
     const Input nothing = {"", 0, {0}};
-    PyObject *value;
-    if (take_only_argument("flush", "mode", 0, args, nargs, kwnames, &value) < 0)
+    PyObject *value = NULL;
+    if (arguments_read(&flush_signature, args, nargs, kwnames, &value, NULL) < 0)
         return NULL;
     int mode = take_mode(value, ZSTD_e_flush, ZSTD_e_end,
                          "mode argument wrong value, it should be ZstdCompressor.FLUSH_FRAME or "
@@ -278,7 +278,7 @@ static PyObject *compressor_pledge(PyObject *self, PyObject *size)
         ZSTD_CCtx_setPledgedSrcSize(compressor->cctx, left);
         done = new_ref(Py_None);
     }
-    turn_leave(self, &compressor->turn);
+    turn_leave(&compressor->turn);
     return done;
 }
 
@@ -287,7 +287,7 @@ static PyObject *compressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unus
     if (compressor_enter(self) < 0)
         return NULL;
     size_t size = ZSTD_sizeof_CCtx(((Compressor *)self)->cctx);
-    turn_leave(self, &((Compressor *)self)->turn);
+    turn_leave(&((Compressor *)self)->turn);
     return PyLong_FromSize_t(size);
 }
 
@@ -299,7 +299,7 @@ static PyObject *compressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
         if (turn_enter(self, &compressor->turn) < 0)
             return NULL;
         compressor_give_back(compressor, 0);
-        turn_leave(self, &compressor->turn);
+        turn_leave(&compressor->turn);
     }
     Py_RETURN_NONE;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Decoder: frames being decompressed, one after the other, with a context of a preset, which it takes when a frame
- * comes that does not lie ahead whole. After an error it is of no use before decoder_restart().
+ * Frames being decompressed, one after the other, with a context of a preset: taken when a frame comes that is not ahead
+ * whole.
  */
 #pragma once
 
@@ -10,7 +10,6 @@
 
 #include "../decompression_preset.c"
 #include "chunks.c"
-#include "raising.c"
 #include "turn.c"
 
 /* Output of at least this size is decompressed into its own memory, not copied there. */
@@ -19,224 +18,167 @@ enum { DIRECT_MIN = 16 << 10 };
 enum { HEADER_MAX = 18 };
 
 typedef struct {
+    PyObject_HEAD
+    Turn turn;
     DecompressionPreset *preset;
     ZSTD_DCtx *dctx;
-    PyObject *lent; /* the context as Python has lent it, where C cannot set one up */
+    PyObject *lent; /* the owner of a context that Python has lent, where C cannot set one up */
     uint64_t window_max;
     int has_magic;
-    int has_failed;
-    char at_start;  /* no frame has begun, or one has ended */
-    int is_drained; /* nothing more comes without more input */
+    char at_start; /* no frame has begun, or one has ended */
     /* Of the frame at hand: its header, as far as it has come, and its content. */
     unsigned char head[HEADER_MAX];
     size_t head_size;
     int is_declared;
     uint64_t declared;
     uint64_t produced;
-} Decoder;
+    /* The data that was given. */
+    PyObject *pending; /* bytes that were not used up, from `position` on, or NULL */
+    Py_ssize_t position;
+    unsigned long long offset; /* of pending[0] in all that was given; without it, of what is given next */
+    char is_eof;
+    char needs_input;
+    int is_multi_frame;
+    int goes_on; /* one call goes from frame to frame */
+} Decompressor;
 
-/* Begin one in zeroed memory; return 0, or -1 with an exception set. */
-static int decoder_open(Decoder *decoder, DecompressionPreset *preset)
+/* Take a context, unless there is one; return 0, or -1 with an exception set. */
+static int decompressor_take(Decompressor *decompressor)
 {
-    SET_SHOWN(decoder->at_start, 1);
-    decoder->is_drained = decoder->has_magic = 1;
-    decoder->window_max = preset->window_max;
-    decoder->preset = (DecompressionPreset *)new_ref((PyObject *)preset);
-    if (preset->is_ready)
-        return 0;
-    PyObject *limits = PyObject_GetAttrString((PyObject *)preset, "frame_limits");
-    unsigned long long window_max = 0;
-    int is_read = limits != NULL && PyArg_ParseTuple(limits, "Kp:frame_limits", &window_max, &decoder->has_magic);
-    Py_XDECREF(limits);
-    decoder->window_max = window_max;
-    return is_read ? 0 : -1;
-}
-
-/* Take a context; return 0, or -1 with an exception set. */
-static int decoder_take(Decoder *decoder)
-{
-    DecompressionPreset *preset = decoder->preset;
+    DecompressionPreset *preset = decompressor->preset;
     long process;
+    if (decompressor->dctx != NULL)
+        return 0;
     if (!preset->is_ready) {
-        decoder->dctx = preset_borrow((PyObject *)preset, &decoder->lent, &process);
+        decompressor->dctx = preset_borrow((PyObject *)preset, &decompressor->lent, &process);
     }
     else {
-        decoder->dctx = place_take(&preset->context);
-        if (decoder->dctx == NULL && is_default(preset)) {
+        decompressor->dctx = place_take(&preset->context);
+        if (decompressor->dctx == NULL && is_default(preset)) {
             Kept *kept = kept_here();
-            decoder->dctx = kept != NULL ? take_dctx(kept) : NULL;
-            if (decoder->dctx == NULL)
+            decompressor->dctx = kept != NULL ? take_dctx(kept) : NULL;
+            if (decompressor->dctx == NULL)
                 PyErr_NoMemory();
         }
-        else if (decoder->dctx == NULL) {
-            decoder->dctx = new_context((PyObject *)preset);
+        else if (decompressor->dctx == NULL) {
+            decompressor->dctx = new_context((PyObject *)preset);
         }
     }
-    return decoder->dctx == NULL ? -1 : 0;
+    return decompressor->dctx == NULL ? -1 : 0;
 }
 
-/* Give the context back. */
-static void decoder_release(Decoder *decoder)
+/* Give the context back, if there is one; an exception that is set stays. */
+static void decompressor_give_back(Decompressor *decompressor, int has_failed)
 {
-    ZSTD_DCtx *dctx = decoder->dctx;
-    DecompressionPreset *preset = decoder->preset;
-    decoder->dctx = NULL;
-    if (decoder->lent != NULL) {
-        preset_return((PyObject *)preset, &decoder->lent, decoder->has_failed);
-    }
-    else if (dctx != NULL) {
-        if (decoder->has_failed || ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only)))
-            ZSTD_freeDCtx(dctx);
-        else
-            settle_dctx(preset->serves_one && is_default(preset) ? NULL : &preset->context, is_default(preset), dctx);
-    }
+    ZSTD_DCtx *dctx = decompressor->dctx;
+    DecompressionPreset *preset = decompressor->preset;
+    decompressor->dctx = NULL;
+    if (decompressor->lent != NULL)
+        preset_return((PyObject *)preset, &decompressor->lent, has_failed);
+    else if (dctx != NULL && (has_failed || ZSTD_isError(ZSTD_DCtx_reset(dctx, ZSTD_reset_session_only))))
+        ZSTD_freeDCtx(dctx);
+    else if (dctx != NULL)
+        settle_dctx(preset->serves_one && is_default(preset) ? NULL : &preset->context, is_default(preset), dctx);
 }
 
-static int decoder_traverse(Decoder *decoder, visitproc visit, void *arg)
+/* Begin anew after an error, with another context; an exception that is set stays. */
+static void decompressor_restart(Decompressor *decompressor)
 {
-    Py_VISIT(decoder->preset);
-    Py_VISIT(decoder->lent);
-    return 0;
-}
-
-/* Let go of all that it holds. */
-static void decoder_clear(Decoder *decoder)
-{
-    if (decoder->lent != NULL) {
-        decoder->dctx = NULL; /* its owner frees it */
-        Py_CLEAR(decoder->lent);
-    }
-    decoder_release(decoder);
-    Py_CLEAR(decoder->preset);
-}
-
-/* Begin anew after an error, with another context. */
-static void decoder_restart(Decoder *decoder)
-{
-    decoder->has_failed = 1;
-    decoder_release(decoder);
-    decoder->has_failed = 0;
-    SET_SHOWN(decoder->at_start, 1);
-    decoder->is_drained = 1;
+    decompressor_give_back(decompressor, 1);
+    SET_SHOWN(decompressor->at_start, 1);
 }
 
 /* Add what comes to the header of the frame at hand, until the size of the content can be read there. */
-static void decoder_look(Decoder *decoder, const ZSTD_inBuffer *in)
+static void frame_look(Decompressor *decompressor, const ZSTD_inBuffer *in)
 {
     Header header;
-    if (decoder->at_start) {
-        decoder->head_size = 0;
-        decoder->is_declared = 0;
-        decoder->produced = 0;
+    if (decompressor->at_start) {
+        decompressor->head_size = 0;
+        decompressor->is_declared = 0;
+        decompressor->produced = 0;
     }
-    size_t more = in->size - in->pos, room = HEADER_MAX - decoder->head_size;
-    if (decoder->is_declared || room == 0 || more == 0)
+    size_t more = in->size - in->pos, room = HEADER_MAX - decompressor->head_size;
+    if (decompressor->is_declared || room == 0 || more == 0)
         return;
     more = more < room ? more : room;
-    memcpy(decoder->head + decoder->head_size, (const char *)in->src + in->pos, more);
-    decoder->head_size += more;
-    if (read_header(decoder->head, decoder->head + decoder->head_size, decoder->has_magic, &header) == 0) {
+    memcpy(decompressor->head + decompressor->head_size, (const char *)in->src + in->pos, more);
+    decompressor->head_size += more;
+    const unsigned char *end = decompressor->head + decompressor->head_size;
+    if (read_header(decompressor->head, end, decompressor->has_magic, &header) == 0) {
         /* libzstd takes the largest number for a size that is not known */
-        decoder->is_declared = header.is_declared && header.content != ZSTD_CONTENTSIZE_UNKNOWN;
-        decoder->declared = header.content;
-        decoder->head_size = HEADER_MAX;
+        decompressor->is_declared = header.is_declared && header.content != ZSTD_CONTENTSIZE_UNKNOWN;
+        decompressor->declared = header.content;
+        decompressor->head_size = HEADER_MAX;
     }
 }
 
 /* Make ready for a call of libzstd; return 0, or -1 with an exception set. */
-static int decoder_begin(Decoder *decoder, Step *step, const ZSTD_inBuffer *in)
+static int frame_begin(Decompressor *decompressor, Step *step, const ZSTD_inBuffer *in)
 {
-    if (decoder->has_failed) {
-        raise_from("purepy.base.errors", "ZstdError",
-                   PyUnicode_FromString("an earlier call failed inside of a frame: begin again where that begins"));
+    if (decompressor_take(decompressor) < 0)
         return -1;
-    }
-    if (decoder->dctx == NULL && decoder_take(decoder) < 0)
-        return -1;
-    decoder_look(decoder, in);
-    *step = (Step){.dctx = decoder->dctx,
+    frame_look(decompressor, in);
+    *step = (Step){.dctx = decompressor->dctx,
                    .in = *in,
-                   .window_max = decoder->at_start ? decoder->window_max : 0,
-                   .has_magic = decoder->has_magic};
+                   .window_max = decompressor->at_start ? decompressor->window_max : 0,
+                   .has_magic = decompressor->has_magic};
     return 0;
 }
 
 /*
- * Take note of what a call of libzstd has done, which made `size` bytes; return 0, or -1 with an exception set. `left`
- * is its result.
+ * Note the effect of a call of libzstd, which made `size` bytes; return 0, or -1 if `left`, its result, is an error.
  *
  * libzstd does not compare a frame's size with the one that its header declares if its last block is empty.
  */
-static int decoder_end(Decoder *decoder, ZSTD_inBuffer *in, const Step *step, size_t left, size_t size,
-                       unsigned long long offset)
+static int frame_end(Decompressor *decompressor, ZSTD_inBuffer *in, const Step *step, size_t size, size_t *left)
 {
-    decoder->produced += size;
-    if (left == 0 && decoder->is_declared && decoder->produced != decoder->declared)
-        left = (size_t)0 - ZSTD_error_corruption_detected;
-    if (ZSTD_isError(left)) {
-        decoder->has_failed = 1;
-        raise_made(call_presets("decompression_error", "KK", (unsigned long long)left, offset + in->pos));
+    decompressor->produced += size;
+    if (*left == 0 && decompressor->is_declared && decompressor->produced != decompressor->declared)
+        *left = (size_t)0 - ZSTD_error_corruption_detected;
+    if (ZSTD_isError(*left))
         return -1;
-    }
     *in = step->in;
-    SET_SHOWN(decoder->at_start, left == 0);
-    if (left == 0 && decoder->lent != NULL)
-        decoder_release(decoder); /* a prefix serves one frame: the next one borrows again */
+    SET_SHOWN(decompressor->at_start, *left == 0);
+    if (*left == 0 && decompressor->lent != NULL)
+        decompressor_give_back(decompressor, 0); /* a prefix serves one frame: the next one borrows again */
     return 0;
 }
 
 /*
- * Decompress from `in` as far as one frame and `limit` (-1: none) go; return bytes, or NULL with an exception set.
- *
- * `offset` is where the input lies in all that was given, for errors.
+ * Decompress from `in` as far as one frame and `limit` (-1: none) go; return bytes. NULL comes with an exception set, or
+ * with libzstd's result in `left` if that is an error.
  */
-static PyObject *decoder_step(Decoder *decoder, ZSTD_inBuffer *in, Py_ssize_t limit, unsigned long long offset)
+static PyObject *frame_bytes(Decompressor *decompressor, ZSTD_inBuffer *in, Py_ssize_t limit, size_t *left)
 {
-    if (decoder->at_start && !decoder->has_failed && decoder->preset->is_ready) {
+    Step step;
+    if (decompressor->at_start && decompressor->preset->is_ready) {
         Frame frame;
         PyObject *content =
-            whole_frame(decoder->preset, (const char *)in->src + in->pos, in->size - in->pos, limit, &frame);
-        if (content != NULL) {
+            whole_frame(decompressor->preset, (const char *)in->src + in->pos, in->size - in->pos, limit, &frame);
+        if (content != NULL)
             in->pos += frame.size;
-            decoder->is_drained = in->pos == in->size;
+        if (content != NULL || PyErr_Occurred())
             return content;
-        }
-        if (PyErr_Occurred())
-            return NULL;
     }
-    Step step;
-    if (decoder_begin(decoder, &step, in) < 0)
+    if (frame_begin(decompressor, &step, in) < 0)
         return NULL;
     size_t expected = limit >= DIRECT_MIN && limit <= BIG_PIECE ? (size_t)limit : 0;
-    size_t left = 0;
-    PyObject *content = decompress_chunk(&step, limit < 0 ? (size_t)PY_SSIZE_T_MAX : (size_t)limit, expected, &left);
-    if (content == NULL && !ZSTD_isError(left)) {
-        decoder->has_failed = 1;
-        return NULL;
-    }
-    size_t size = content == NULL ? 0 : (size_t)PyBytes_GET_SIZE(content);
-    if (decoder_end(decoder, in, &step, left, size, offset) < 0)
+    PyObject *content = decompress_chunk(&step, limit < 0 ? (size_t)PY_SSIZE_T_MAX : (size_t)limit, expected, left);
+    if (content != NULL && frame_end(decompressor, in, &step, (size_t)PyBytes_GET_SIZE(content), left) < 0)
         Py_CLEAR(content);
-    decoder->is_drained = in->pos == in->size && (left == 0 || limit < 0 || (Py_ssize_t)size < limit);
     return content;
 }
 
-/* Do the same into `room` bytes of memory; return how many it holds then, or -1 with an exception set. */
-static Py_ssize_t decoder_step_into(Decoder *decoder, ZSTD_inBuffer *in, char *memory, size_t room,
-                                    unsigned long long offset)
+/* Do the same into `room` bytes of memory, and set the `size` that it holds then; return 0 or -1. */
+static int frame_into(Decompressor *decompressor, ZSTD_inBuffer *in, char *memory, size_t room, size_t *size,
+                      size_t *left)
 {
     Step step;
-    if (decoder_begin(decoder, &step, in) < 0)
+    if (frame_begin(decompressor, &step, in) < 0)
         return -1;
-    size_t left;
-    size_t size = decompress_chunk_into(&step, memory, room, &left);
-    return decoder_end(decoder, in, &step, left, size, offset) < 0 ? -1 : (Py_ssize_t)size;
-}
-
-/* Return the size of the context in bytes, or NULL with an exception set. */
-static PyObject *decoder_memory_size(Decoder *decoder)
-{
-    if (decoder->dctx == NULL && decoder_take(decoder) < 0)
-        return NULL;
-    return PyLong_FromSize_t(ZSTD_sizeof_DCtx(decoder->dctx));
+    size_t made = decompress_chunk_into(&step, memory, room, left);
+    if (frame_end(decompressor, in, &step, made, left) < 0)
+        return -1;
+    *size = made;
+    return 0;
 }

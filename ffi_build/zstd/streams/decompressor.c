@@ -1,35 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZstdDecompressor of cpkg.zstd, and the core of the streams that decompress of cpkg.zstandard: a Decoder, and the data
- * that it was given and has not used.
+ * ZstdDecompressor of cpkg.zstd, and the core of the streams that decompress of cpkg.zstandard: decoder.c, and the data
+ * that was given and not used.
  * cpkg/_native/zstd/decompressor.py is the same in Python, for where there is no C.
  */
 #pragma once
 
 #include <zstd.h>
 
-#include "calls.c"
 #include "compressor.c"
 #include "decoder.c"
-#include "turn.c"
-
-typedef struct {
-    PyObject_HEAD
-    Turn turn;
-    Decoder decoder;
-    PyObject *pending; /* bytes that were given and not used up, from `position` on; NULL for none */
-    Py_ssize_t position;
-    unsigned long long offset; /* of pending[0] in all that was given; without it, of what is given next */
-    char is_eof;
-    char needs_input;
-    int is_multi_frame;
-    int goes_on; /* one call goes from frame to frame */
-} Decompressor;
 
 static int decompressor_clear(PyObject *self)
 {
     Decompressor *decompressor = (Decompressor *)self;
-    decoder_clear(&decompressor->decoder);
+    if (decompressor->lent != NULL) {
+        decompressor->dctx = NULL; /* its owner frees it */
+        Py_CLEAR(decompressor->lent);
+    }
+    decompressor_give_back(decompressor, 0);
+    Py_CLEAR(decompressor->preset);
     Py_CLEAR(decompressor->pending);
     return 0;
 }
@@ -37,7 +27,9 @@ static int decompressor_clear(PyObject *self)
 static int decompressor_traverse(PyObject *self, visitproc visit, void *arg)
 {
     VISIT_TYPE(self);
-    return decoder_traverse(&((Decompressor *)self)->decoder, visit, arg);
+    Py_VISIT(((Decompressor *)self)->preset);
+    Py_VISIT(((Decompressor *)self)->lent);
+    return 0;
 }
 
 COLLECTED_DEALLOC(decompressor, turn_free(&((Decompressor *)self)->turn))
@@ -52,12 +44,26 @@ static void decompressor_forget(Decompressor *decompressor)
     SET_SHOWN(decompressor->needs_input, 1);
 }
 
+/* Begin with a preset; return 0, or -1 with an exception set. */
 static int decompressor_open(Decompressor *decompressor, PyObject *preset, int is_multi_frame, int is_by_frame)
 {
     decompressor->is_multi_frame = is_multi_frame;
     decompressor->goes_on = is_multi_frame && !is_by_frame;
     decompressor_forget(decompressor);
-    return decoder_open(&decompressor->decoder, (DecompressionPreset *)preset);
+    SET_SHOWN(decompressor->at_start, 1);
+    decompressor->preset = (DecompressionPreset *)new_ref(preset);
+    decompressor->window_max = decompressor->preset->window_max;
+    decompressor->has_magic = 1;
+    if (!decompressor->preset->is_ready) {
+        PyObject *limits = PyObject_GetAttrString(preset, "frame_limits");
+        unsigned long long window_max = 0;
+        int is_read = limits != NULL && PyArg_ParseTuple(limits, "Kp", &window_max, &decompressor->has_magic);
+        Py_XDECREF(limits);
+        if (!is_read)
+            return -1;
+        decompressor->window_max = window_max;
+    }
+    return turn_make(&decompressor->turn);
 }
 
 static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
@@ -68,7 +74,7 @@ static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     int is_multi_frame = 0;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO$p:ZstdDecompressor", names, &dictionary, &options,
                                      &is_multi_frame) ||
-        check_first_init(self, decompressor->decoder.preset) < 0)
+        check_first_init(self, decompressor->preset) < 0)
         return -1;
     if (dictionary == Py_None && options == Py_None) {
         preset = object_new(decompression_preset_type);
@@ -82,7 +88,7 @@ static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     int result = preset == NULL ? -1 : decompressor_open(decompressor, preset, is_multi_frame, 0);
     if (result == 0 && !is_default((DecompressionPreset *)preset))
-        result = decoder_take(&decompressor->decoder); /* so that a dictionary that is damaged is an error here */
+        result = decompressor_take(decompressor); /* so that a dictionary that is damaged is an error here */
     Py_XDECREF(preset);
     return result;
 }
@@ -100,19 +106,6 @@ static PyObject *decompressor_over(PyObject *type, PyObject *args)
     return (PyObject *)decompressor;
 }
 
-/* Begin a turn; return 0, or -1 with an exception set. */
-static int decompressor_enter(PyObject *self)
-{
-    Decompressor *decompressor = (Decompressor *)self;
-    if (turn_enter(self, &decompressor->turn) < 0)
-        return -1;
-    if (decompressor->decoder.preset != NULL)
-        return 0;
-    PyErr_Format(PyExc_RuntimeError, "%s is not initialized", Py_TYPE(self)->tp_name);
-    turn_leave(self, &decompressor->turn);
-    return -1;
-}
-
 /* What one call reads, and what it makes: bytes, or content in the caller's memory. */
 typedef struct {
     ZSTD_inBuffer in;
@@ -121,6 +114,7 @@ typedef struct {
     size_t limit;
     size_t size;
     PyObject *pieces; /* bytes, or a list of them, or NULL */
+    size_t left;      /* libzstd's result for the last frame, where that is an error */
 } Work;
 
 /* Add a piece, which is taken over; return 0, or -1 with an exception set. */
@@ -145,19 +139,16 @@ static int work_add(Work *work, PyObject *piece)
     return result;
 }
 
-/* Decompress as far as one frame goes; return 0, or -1 with an exception set. */
+/* Decompress as far as one frame goes; return 0, or -1 with an exception set or an error in `left`. */
 static int work_step(Work *work, Decompressor *decompressor)
 {
-    Decoder *decoder = &decompressor->decoder;
     size_t room = work->limit - work->size;
-    if (work->memory != NULL && work->size == 0) {
-        Py_ssize_t size = decoder_step_into(decoder, &work->in, work->memory, room, decompressor->offset);
-        work->size = size < 0 ? 0 : (size_t)size;
-        return size < 0 ? -1 : 0;
-    }
+    work->left = 0;
+    if (work->memory != NULL && work->size == 0)
+        return frame_into(decompressor, &work->in, work->memory, room, &work->size, &work->left);
     /* a frame that fails may leave nothing in the caller's memory behind what those in front of it have filled */
     Py_ssize_t limit = work->limit == SIZE_MAX ? -1 : (Py_ssize_t)room;
-    PyObject *piece = decoder_step(decoder, &work->in, limit, decompressor->offset);
+    PyObject *piece = frame_bytes(decompressor, &work->in, limit, &work->left);
     if (piece == NULL)
         return -1;
     size_t size = (size_t)PyBytes_GET_SIZE(piece);
@@ -176,16 +167,21 @@ static int work_step(Work *work, Decompressor *decompressor)
 /* Decompress as far as the input and the limit go; return 0, or -1 with an exception set. */
 static int work_run(Work *work, Decompressor *decompressor)
 {
-    Decoder *decoder = &decompressor->decoder;
     do {
         if (work_step(work, decompressor) < 0) {
-            if (work->size == 0 || !decompressor->goes_on || !is_zstd_error())
+            if (!ZSTD_isError(work->left))
                 return -1;
-            PyErr_Clear(); /* the failed frame begins at the input's position, and fails in the next call */
-            decoder_restart(decoder);
+            if (work->size == 0 || !decompressor->goes_on) {
+                raise_made(call_presets("decompression_error", "KK", (unsigned long long)work->left,
+                                        decompressor->offset + work->in.pos));
+                return -1;
+            }
+            decompressor_restart(
+                decompressor); /* the failed frame begins at the input's position: the next call fails */
             return 0;
         }
-    } while (decoder->at_start && decompressor->goes_on && work->in.pos < work->in.size && work->size < work->limit);
+    } while (decompressor->at_start && decompressor->goes_on && work->in.pos < work->in.size &&
+             work->size < work->limit);
     return 0;
 }
 
@@ -243,7 +239,6 @@ static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
 /* Do a call with some data; return 0, or -1 with an exception set. */
 static int work_do(Work *work, Decompressor *decompressor, const Input *data, PyObject *given)
 {
-    Decoder *decoder = &decompressor->decoder;
     if (decompressor->is_eof && !decompressor->is_multi_frame) {
         PyErr_SetString(PyExc_EOFError, "Already at the end of a Zstandard frame.");
         return -1;
@@ -265,16 +260,16 @@ static int work_do(Work *work, Decompressor *decompressor, const Input *data, Py
         PyObject *type, *value, *traceback;
         PyErr_Fetch(&type, &value, &traceback);
         decompressor_forget(decompressor);
-        decoder_restart(decoder);
+        decompressor_restart(decompressor);
         PyErr_Restore(type, value, traceback);
         return -1;
     }
-    int is_eof = decoder->at_start && (is_used_up || !decompressor->is_multi_frame);
+    int is_eof = decompressor->at_start && (is_used_up || !decompressor->is_multi_frame);
     int is_over = is_eof && !decompressor->is_multi_frame;
     SET_SHOWN(decompressor->is_eof, is_eof);
     SET_SHOWN(decompressor->needs_input, is_used_up && !is_over && (work->size != work->limit || is_eof));
     if (is_over)
-        decoder_release(decoder);
+        decompressor_give_back(decompressor, 0);
     return 0;
 }
 
@@ -285,21 +280,23 @@ static int decompressor_run(PyObject *self, Work *work, PyObject *data)
     Input in;
     if (input_open(&in, data) < 0)
         return -1;
-    int result = decompressor_enter(self);
+    int result = turn_enter(self, &decompressor->turn);
     if (result == 0) {
         result = work_do(work, decompressor, &in, data);
-        turn_leave(self, &decompressor->turn);
+        turn_leave(&decompressor->turn);
     }
     Py_CLEAR(work->owner);
     input_close(&in);
     return result;
 }
 
+static Signature decompress_signature = {
+    .name = "decompress", .n_required = 1, .n_positional = 2, .positional_name = {"data", "max_length"}};
+
 static PyObject *decompressor_decompress(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
 {
-    static const char *const names[] = {"data", "max_length"};
-    PyObject *values[2];
-    if (take_arguments("decompress", names, 2, 1, args, nargs, kwnames, values) < 0)
+    PyObject *values[2] = {NULL, NULL};
+    if (arguments_read(&decompress_signature, args, nargs, kwnames, values, NULL) < 0)
         return NULL;
     Py_ssize_t limit = values[1] == NULL ? -1 : PyNumber_AsSsize_t(values[1], NULL);
     if (limit == -1 && PyErr_Occurred())
@@ -339,7 +336,7 @@ static PyObject *decompressor_unused(PyObject *self, void *Py_UNUSED(unused))
 {
     Decompressor *decompressor = (Decompressor *)self;
     PyObject *rest = NULL;
-    if (decompressor_enter(self) < 0)
+    if (turn_enter(self, &decompressor->turn) < 0)
         return NULL;
     if (decompressor->position > 0 && decompressor->is_eof && decompressor->pending != NULL) {
         rest = PyBytes_FromStringAndSize(PyBytes_AS_STRING(decompressor->pending) + decompressor->position,
@@ -355,16 +352,18 @@ static PyObject *decompressor_unused(PyObject *self, void *Py_UNUSED(unused))
     else {
         rest = PyBytes_FromStringAndSize(NULL, 0);
     }
-    turn_leave(self, &decompressor->turn);
+    turn_leave(&decompressor->turn);
     return rest;
 }
 
 static PyObject *decompressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unused))
 {
-    if (decompressor_enter(self) < 0)
+    Decompressor *decompressor = (Decompressor *)self;
+    if (turn_enter(self, &decompressor->turn) < 0)
         return NULL;
-    PyObject *size = decoder_memory_size(&((Decompressor *)self)->decoder);
-    turn_leave(self, &((Decompressor *)self)->turn);
+    PyObject *size = decompressor_take(decompressor) < 0 ? NULL
+                                                         : PyLong_FromSize_t(ZSTD_sizeof_DCtx(decompressor->dctx));
+    turn_leave(&decompressor->turn);
     return size;
 }
 
@@ -373,10 +372,10 @@ static PyObject *decompressor_release(PyObject *self, PyObject *Py_UNUSED(unused
 {
     Decompressor *decompressor = (Decompressor *)self;
     if (decompressor->turn.owner != PyThread_get_thread_ident()) {
-        if (decompressor_enter(self) < 0)
+        if (turn_enter(self, &decompressor->turn) < 0)
             return NULL;
-        decoder_release(&decompressor->decoder);
-        turn_leave(self, &decompressor->turn);
+        decompressor_give_back(decompressor, 0);
+        turn_leave(&decompressor->turn);
     }
     Py_RETURN_NONE;
 }
@@ -400,7 +399,7 @@ static PyGetSetDef decompressor_getset[] = {
 static PyMemberDef decompressor_members[] = {
     {"eof", T_BOOL, offsetof(Decompressor, is_eof), READONLY, DOCUMENTED_ZstdDecompressor_eof},
     {"needs_input", T_BOOL, offsetof(Decompressor, needs_input), READONLY, DOCUMENTED_ZstdDecompressor_needs_input},
-    {"_at_start", T_BOOL, offsetof(Decompressor, decoder.at_start), READONLY, NULL},
+    {"_at_start", T_BOOL, offsetof(Decompressor, at_start), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -4,19 +4,16 @@
 from __future__ import annotations
 
 import copy
-from types import ModuleType
-from typing import TYPE_CHECKING, BinaryIO, Callable
+from typing import TYPE_CHECKING, BinaryIO
 
 from purepy.base.errors import ZstdError
 from purepy.base.reading import read_some
 from purepy.zstd.files.readers import StreamReader
-from purepy.zstd.format.error_codes import truncated_file_error
-from purepy.zstd.threads.arguments import DecompressionPlan, plan_decompression
+from purepy.zstd.threads.arguments import DecompressionPlan
 from purepy.zstd.threads.decompress import ParallelDecompressor
 
 if TYPE_CHECKING:
-    from purepy.base.types import Buffer, Bytes, Parameters
-    from purepy.zstd.format.zdict import DictArgument
+    from purepy.base.types import Buffer, Bytes
 
 _READ_SIZE = 1 << 20
 
@@ -105,17 +102,3 @@ class ParallelReader(StreamReader):
             if pieces:
                 self._lose()
             raise
-
-
-def reader_maker(
-    module: ModuleType, threads: int | None, zstd_dict: DictArgument, options: Parameters
-) -> Callable[[BinaryIO, bool], ParallelReader] | None:
-    """Return what makes the raw stream of a file; None if several threads are of no use."""
-    plan = plan_decompression(module, threads, zstd_dict, options, truncated_file_error)
-    if plan is None:
-        return None
-
-    def make(fp: BinaryIO, close_fp: bool) -> ParallelReader:
-        return ParallelReader(fp, close_fp, plan)
-
-    return make

@@ -20,6 +20,7 @@ from purepy.zstd.files.read_half import READ_METHODS, ReadHalf
 from purepy.zstd.files.readers import ContentReader, DecompressReader
 from purepy.zstd.files.write_half import PUTS_METHODS_ON_OBJECTS, Backlog, WriteHalf
 from purepy.zstd.files.writer import CompressWriter, WriteFile
+from purepy.zstd.format.error_codes import truncated_file_error
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import FLUSH_BLOCK, FLUSH_FRAME
 
@@ -176,12 +177,14 @@ class ZstdFile(ReadHalf, WriteHalf):
 
         first = make_decompressor()
         if threads is not None:
-            from purepy.zstd.files import threaded_reader
+            from purepy.zstd.threads.arguments import plan_decompression
 
-            make = threaded_reader.reader_maker(sys.modules[self._backend], threads, zstd_dict, options)
-            if make is not None:
+            plan = plan_decompression(sys.modules[self._backend], threads, zstd_dict, options, truncated_file_error)
+            if plan is not None:
+                from purepy.zstd.files.threaded_reader import ParallelReader
+
                 release(first)
-                return make
+                return lambda fp, close_fp: ParallelReader(fp, close_fp, plan)
         return lambda fp, close_fp: DecompressReader(fp, close_fp, first, make_decompressor)
 
     def close(self) -> None:

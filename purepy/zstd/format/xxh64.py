@@ -95,27 +95,15 @@ _stripes = _stripes_jit if JIT else _stripes_wide
 
 class XXH64:
     """
-    Compute XXH64 over data that comes in pieces.
+    Compute XXH64, with the seed 0, over data that comes in pieces.
 
-    `seed` is an unsigned 64-bit integer; Zstandard uses 0. Replaces XXH64_createState, XXH64_update and
-    XXH64_digest of the xxHash library.
+    Replaces XXH64_createState, XXH64_update and XXH64_digest of the xxHash library.
     """
 
-    __slots__ = ("_lanes", "_seed", "_size", "_tail")
+    __slots__ = ("_lanes", "_size", "_tail")
 
-    def __init__(self, seed: int = 0) -> None:
-        self._seed = seed
-        self.reset()
-
-    def reset(self) -> None:
-        """Start again from nothing, with the same seed."""
-        seed = self._seed
-        self._lanes = [
-            (seed + _PRIME_1 + _PRIME_2) & _MASK,
-            (seed + _PRIME_2) & _MASK,
-            seed,
-            (seed - _PRIME_1) & _MASK,
-        ]
+    def __init__(self) -> None:
+        self._lanes = [(_PRIME_1 + _PRIME_2) & _MASK, _PRIME_2, 0, -_PRIME_1 & _MASK]
         self._tail = b""
         self._size = 0
 
@@ -145,7 +133,7 @@ class XXH64:
             for lane in self._lanes:
                 acc = ((acc ^ _round(0, lane)) * _PRIME_1 + _PRIME_4) & _MASK
         else:
-            acc = (self._seed + _PRIME_5) & _MASK
+            acc = _PRIME_5
         acc = (acc + self._size) & _MASK
         at = 0
         while at + 8 <= len(tail):
@@ -164,8 +152,8 @@ class XXH64:
         return acc ^ acc >> 32
 
 
-def xxh64(data: Bytes, seed: int = 0) -> int:
+def xxh64(data: Bytes) -> int:
     """Return XXH64 of `data`, an unsigned 64-bit integer (replaces XXH64 of the xxHash library)."""
-    state = XXH64(seed)
+    state = XXH64()
     state.update(data)
     return state.digest()

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO
 
 from purepy.base.errors import SeekableFormatError, ZstdError
+from purepy.base.new_files import NewFile
 from purepy.base.reading import read_some
 from purepy.zstd.format.chunks import decompressed
 from purepy.zstd.format.error_codes import truncated_error
@@ -77,15 +77,10 @@ def index_name(index: Name | bool | None, filename: object) -> str | bytes | Non
 
 def write_index(name: str | bytes, table: SeekTable) -> None:
     """Write a table to a file of its own, which appears whole or not at all."""
-    folder, base = os.path.split(os.fsdecode(name))
-    made = os.path.join(folder, f".{base[:200]}.cpkg-{os.getpid()}-{os.urandom(4).hex()}.tmp")
-    with open(made, "xb") as file:
-        try:
-            file.write(table.to_bytes())
-            file.close()
-            os.replace(made, name)
-        except BaseException:
-            with suppress(OSError):
-                file.close()  # Windows removes no open file
-            os.unlink(made)
-            raise
+    path = os.fsdecode(name)
+    new = NewFile(path, shown=path)
+    try:
+        new.file.write(table.to_bytes())
+        new.appear()
+    finally:
+        new.discard()
