@@ -296,11 +296,12 @@ class Decoder(Generic[Record]):
             if done == frame.records:
                 return
             content = content.data[:]
-        while self._read_rows is not None and (left := frame.records - done):
-            found = self._read_rows(content, end, left, _ROWS)
+        read_rows = self._read_rows  # once: another thread may give rows up meanwhile
+        while read_rows is not None and (left := frame.records - done):
+            found = read_rows(content, end, left, _ROWS)
             if found is None:
                 self._frames_without_rows += 1
-                if self._frames_without_rows == _ROWS_PATIENCE:
+                if self._frames_without_rows >= _ROWS_PATIENCE:
                     self._read_rows = None
                 return
             _, count, end = found

@@ -100,9 +100,9 @@ def test_every_path_and_file_exists(page: str) -> None:
 
 @pytest.mark.parametrize("page", sorted({*ALL} - {*PAGES}))
 def test_every_path_of_the_source_exists(page: str) -> None:
-    """Other pages also name files that are not here (`sitecustomize.py`)."""
-    text = (ROOT / page).read_text(encoding="utf-8")
-    assert [path for path in paths(text) if not list(ROOT.glob(path.rstrip("/")))] == []
+    """Other pages also name files that are not here (`sitecustomize.py`); the build writes some that have a stub."""
+    found = [path.rstrip("/") for path in paths((ROOT / page).read_text(encoding="utf-8"))]
+    assert [path for path in found if not list(ROOT.glob(path)) and not list(ROOT.glob(f"{path}i"))] == []
 
 
 def test_rows_of_the_architecture_are_short() -> None:

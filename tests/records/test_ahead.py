@@ -77,6 +77,17 @@ def test_same_bytes_and_same_records(
             assert list(reader.iter(start, stop)) == whole[start:stop] == reader[start:stop]
 
 
+def test_another_thread_gives_rows_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that has seen that there are rows uses them, although there are none when it looks again."""
+    written(path, COUNT)
+    with records.open(path) as reader:
+        decoder, seen = reader._decoder, [lambda *_: None]
+        rows = property(lambda _: seen.pop() if seen else None)
+        monkeypatch.setattr(type(decoder), "_read_rows", rows, raising=False)
+        assert list(decoder._rows(reader.layout.frame(0), b"\x90")) == []
+    assert not seen
+
+
 @pytest.mark.parametrize("options", [{"use_list": False}, {"max_array_len": 10}, {"object_hook": repr}])
 def test_options(path: Path, threads_of: str, options: dict[str, Any]) -> None:
     written(path, COUNT, frame_size=1000)
