@@ -20,6 +20,7 @@ from typing import Any, NoReturn
 
 import click
 import pytest
+from backends import available
 from click.testing import CliRunner, Result
 
 import cpkg
@@ -496,7 +497,7 @@ def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) ->
     result = run("demo", "--seconds", "0", "-", stdin=b'{"a": [1]}')
     assert result.exit_code == 1
     assert "what comes back is not what was packed" in result.stderr
-    assert "pack to different bytes" in result.stderr
+    assert ("pack to different bytes" in result.stderr) == (len(available("msgpack")) > 1)
 
 
 def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> None:
