@@ -44,8 +44,8 @@ class Extraction:
     A hard link is created at once if its file was extracted before. Else it waits for the end, since its file may come
     later: then it links to the file that has the name at the end.
 
-    `runs` finds ordinary files that follow each other, which the crew writes meanwhile: runs of files. An entry waits
-    for the runs under way if its path depends on theirs, and everything is reported in the order of the archive.
+    Where C can write files, the crew writes runs of them meanwhile: ordinary files that follow each other. An entry
+    waits for the runs under way if its path depends on theirs, and everything is reported in the order of the archive.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Extraction:
         return self._tree.has(target) if self._made is None else target in self._made
 
     def _extracted(self, entry: Entry, parts: list[str]) -> None:
-        """Count an entry that was extracted, and call the caller with it; with what it lacks, too."""
+        """Count an entry that was extracted, report the attributes that it lacks, and call the caller with it."""
         self.entries += 1
         if self._made is not None:
             self._made.add(tuple(parts))
@@ -205,7 +205,7 @@ class Extraction:
             self._extracted(entry, parts)
 
     def _make_links(self) -> None:
-        """Make the hard links that wait, each behind the one that it is a link to."""
+        """Create the hard links that wait, each after the one that it is a link to."""
         while self._links:
             chain: dict[tuple[str, ...], None] = {}
             path = next(iter(self._links))
@@ -305,7 +305,7 @@ class Extraction:
             self._extracted(run.entry(at), parts)
 
     def _extract_all(self, archive: Inflater, content: Content) -> Content | None:
-        """Extract what follows; return None, or behind damage the content from the next entry on that is whole."""
+        """Extract what follows; return None, or after damage the content from the next entry on that is whole."""
         batches = self._batches(TarReader(content), archive)
         try:
             try:
@@ -317,7 +317,7 @@ class Extraction:
                 else:
                     self._select(batches)
                 self._drain()
-                for _ in archive.views():  # content behind the end has checksums, too
+                for _ in archive.views():  # content after the end also has checksums
                     pass
             except CodecError:
                 self._drain()  # what came before is reported first

@@ -164,7 +164,7 @@ static int write_data(int fd, const char *data, size_t size)
 /* Give a file without a name its name; 0 or errno, EEXIST if another file has that name. */
 static int link_nameless(int fd, int directory, const char *name)
 {
-    char path[32]; /* the way of those who have no right to the other one */
+    char path[32]; /* for processes that may not use the first way */
     if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0)
         return 0;
     if (errno == EEXIST)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def call_and_keep(kept: list[_Item], call: Callable[..., _Item], argument: Any, *more: Any) -> None:
-    """Append what `call(argument, *more)` returns to a list."""
-    kept.extend(map(call, (argument,), *zip(more)) if more else map(call, (argument,)))
+    """Append the result of `call(argument, *more)` to a list."""
+    kept.extend(map(call, (argument,), *zip(more)))
 
 
 def pop_and_call(kept: list[Any], call: Callable[..., _Result], *more: Any) -> _Result:

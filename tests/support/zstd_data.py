@@ -63,3 +63,19 @@ def check_trains(zstd: ModuleType | None = None) -> None:
     """Skip a test of training where the backend, by default that in use, is pure."""
     if (zstd or _backend.zstd()).BACKEND == "pure":
         pytest.skip("the backend pure does not train dictionaries")
+
+
+COMING_BACK = """
+compressor, frame = zstd.ZstdCompressor(), zstd.compress(b"abc" * 100)
+decompressor = zstd.ZstdDecompressor(multi_frame=True)
+seen = []
+def come_back():
+    for call in (lambda: compressor.compress(b"x", 2), lambda: decompressor.decompress(frame)):
+        try:
+            call()
+            seen.append("turn")
+        except RuntimeError as exc:
+            assert "inside one of its own calls" in str(exc), exc
+            seen.append("error")
+"""
+"""Begins a program that calls two objects from inside their own calls, and notes in `seen` what each call gave."""

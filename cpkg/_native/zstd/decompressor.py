@@ -138,8 +138,8 @@ class Decompressor(DecompressorBase, ContextStream):
         """
         Decompress frame after frame, as far as the input and the limit go.
 
-        Returns the content (with a target: how much of it was filled), its size, the place in the input behind what
-        was used, and whether a frame ends there.
+        Returns the content (with a target: how much of it was filled), its size, the place in the input after the
+        bytes that were used, and whether a frame ends there.
         """
         library, settings = self._library, self._settings
         pieces: list[bytes] = []

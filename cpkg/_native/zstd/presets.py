@@ -34,7 +34,12 @@ from cpkg._native.zstd.settings import (
 from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CANNOT_DECOMPRESS, pledge_error
 from purepy.zstd.format.locks import release
-from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT, DECOMPRESSION_FORMAT, WINDOW_SIZE_MAX_DEFAULT
+from purepy.zstd.format.parameters import (
+    COMPRESSION_LEVEL_DEFAULT,
+    DECOMPRESSION_FORMAT,
+    WINDOW_LOG_MAX_KEY,
+    WINDOW_SIZE_MAX_DEFAULT,
+)
 from purepy.zstd.format.rules import WINDOW_LOG_MIN
 from purepy.zstd.format.zdict import PREFIX, ZstdDict
 
@@ -44,9 +49,6 @@ if TYPE_CHECKING:
     from purepy.zstd.format.zdict import DictArgument
 
 __all__ = ["pledge_error"]  # which C calls, as it does compression_error() and its neighbours
-
-WINDOW_LOG_KEY = 100
-"""A parameter of a decompression context (ZSTD_d_windowLogMax)."""
 
 
 class _Preset:
@@ -163,7 +165,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         pairs = []
         if window_max is not None:
             # libzstd takes powers of two; what lies between is held where a frame begins
-            pairs.append((WINDOW_LOG_KEY, max(WINDOW_LOG_MIN, (window_max - 1).bit_length())))
+            pairs.append((WINDOW_LOG_MAX_KEY, max(WINDOW_LOG_MIN, (window_max - 1).bit_length())))
         if not has_magic:
             pairs.append((DECOMPRESSION_FORMAT, 1))
         self._take_settings(zstd_dict, how, pairs, WINDOW_SIZE_MAX_DEFAULT if window_max is None else window_max)

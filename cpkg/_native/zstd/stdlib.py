@@ -20,7 +20,7 @@ from purepy.zstd.encoder import compressor as pure_compressor
 from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd.encoder.options import parameter_bounds as pure_bounds
 from purepy.zstd.format.error_codes import GENERIC, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, WINDOW_SIZE_MAX_DEFAULT
+from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, WINDOW_LOG_MAX_KEY, WINDOW_SIZE_MAX_DEFAULT
 from purepy.zstd.format.rules import (
     BLOCK_HEADER_SIZE,
     BLOCK_SIZE_MAX,
@@ -66,8 +66,7 @@ zstd_version = _std.zstd_version
 zstd_version_info = tuple(map(int, zstd_version.split(".")))  # type: ignore[assignment]
 LIBRARY_VERSION = f"libzstd {zstd_version}"
 
-_WINDOW_LOG_MAX_KEY = 100
-_WINDOW_LOG_MAX: int = _std.get_param_bounds(_WINDOW_LOG_MAX_KEY, is_compress=False)[1]
+_WINDOW_LOG_MAX: int = _std.get_param_bounds(WINDOW_LOG_MAX_KEY, is_compress=False)[1]
 _STEP = 1 << 20  # of content, at most about so much comes at a time
 _SHORTEST = 9  # bytes: a magic number, a header of two, a block's header
 _WINDOW_BYTE_MAX = (27 - WINDOW_LOG_MIN) << 3  # of the largest window that needs no option (section 3.1.1.1.2)
@@ -99,7 +98,7 @@ class _Settings(Settings):
         super().__init__(zstd_dict, options)
         self._options = None
         if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is held to at the header
-            self._options = {_WINDOW_LOG_MAX_KEY: _WINDOW_LOG_MAX, DECOMPRESSION_FORMAT: int(self.magicless)}
+            self._options = {WINDOW_LOG_MAX_KEY: _WINDOW_LOG_MAX, DECOMPRESSION_FORMAT: int(self.magicless)}
         self._pair = None
         if zstd_dict is not None:
             found, how = parse_dict_argument(zstd_dict, DIGESTED)

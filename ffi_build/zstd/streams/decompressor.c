@@ -176,8 +176,8 @@ static int work_run(Work *work, Decompressor *decompressor)
                                         decompressor->offset + work->in.pos));
                 return -1;
             }
-            decompressor_restart(
-                decompressor); /* the failed frame begins at the input's position: the next call fails */
+            /* the failed frame begins at the input's position: the next call fails */
+            decompressor_restart(decompressor);
             return 0;
         }
     } while (decompressor->at_start && decompressor->goes_on && work->in.pos < work->in.size &&

@@ -23,6 +23,7 @@ COMPRESSION_LEVEL_DEFAULT = 3
 """The level that stands for `level=None` and for level 0 (ZSTD_CLEVEL_DEFAULT)."""
 
 COMPRESSION_FORMAT, DECOMPRESSION_FORMAT = 10, 1000
+WINDOW_LOG_MAX_KEY = 100
 """
 Parameters of either direction that are in no enum (ZSTD_c_format, ZSTD_d_format): 1 is for frames without magic number.
 
@@ -53,7 +54,7 @@ COMPRESSION_BOUNDS = {
     401: (0, 1 << 30),
     402: (0, 9),
 }
-DECOMPRESSION_BOUNDS = {100: (WINDOW_LOG_MIN, WINDOW_LOG_MAX), DECOMPRESSION_FORMAT: (0, 1)}
+DECOMPRESSION_BOUNDS = {WINDOW_LOG_MAX_KEY: (WINDOW_LOG_MIN, WINDOW_LOG_MAX), DECOMPRESSION_FORMAT: (0, 1)}
 
 WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
 """The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
@@ -121,7 +122,7 @@ class CompressionParameter(enum.IntEnum):
 class DecompressionParameter(enum.IntEnum):
     """Keys of the `options` dict when decompressing (replaces `compression.zstd.DecompressionParameter`)."""
 
-    window_log_max = 100
+    window_log_max = WINDOW_LOG_MAX_KEY
 
     def bounds(self) -> tuple[int, int]:
         """Return the lowest and the highest value allowed, both inclusive, by the library in use."""
