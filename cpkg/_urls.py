@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
 
+from purepy.base.errors import Suppressed
 from purepy.base.writing import write_all
 
 TYPE_CHECKING = False
@@ -63,7 +63,7 @@ class Upload:
         if not overwrite and fs.exists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
         folder = path.rpartition("/")[0]
-        with contextlib.suppress(OSError, NotImplementedError):  # then opening says why
+        with Suppressed(OSError, NotImplementedError):  # then opening says why
             if folder:
                 fs.makedirs(folder, exist_ok=True)
         try:
@@ -110,11 +110,11 @@ class Upload:
     def _drop(self) -> None:
         file, self._file = self._file, None
         # whatever fails here, the error that led here is what the caller has to see
-        with contextlib.suppress(Exception):
+        with Suppressed(Exception):
             file.discard()
-        with contextlib.suppress(Exception):
+        with Suppressed(Exception):
             file.closed = True  # or its finalizer would complete the object
-        with contextlib.suppress(Exception):
+        with Suppressed(Exception):
             file.close()
 
     def __del__(self) -> None:

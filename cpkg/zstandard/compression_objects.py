@@ -11,30 +11,35 @@ from cpkg.zstandard.constants import COMPRESSOBJ_FLUSH_BLOCK, COMPRESSOBJ_FLUSH_
 from cpkg.zstandard.feeding import Feed
 from purepy.base.buffers import view_of
 from purepy.base.errors import ZstdError
+from purepy.base.locks import Exclusive, RLock
 from purepy.zstd.format.rules import CONTINUE, FLUSH_BLOCK, FLUSH_FRAME
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 
-class ZstdCompressionObj:
+class ZstdCompressionObj(Exclusive):
     """
     One frame, compressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdCompressionObj`).
 
     Made by `ZstdCompressor.compressobj`. Methods may be called from several threads.
     """
 
-    __slots__ = ("_feed", "_finished")
+    __slots__ = ("_feed", "_finished", "_lock")
 
     def __init__(self, feed: Feed) -> None:
+        self._lock = RLock()
         self._feed = feed
         self._finished = False
 
     def compress(self, data: Buffer) -> bytes:
         """Take the bytes of `data`, a buffer, and return what output there is, perhaps b""; ZstdError after the end."""
-        if self._finished:
-            raise ZstdError("cannot call compress() after compressor finished")
-        return self._feed.push(view_of(data))
+        view = view_of(data)
+        with self._turn():
+            if self._finished:
+                raise ZstdError("cannot call compress() after compressor finished")
+            output = self._feed.push(view)
+            return output
 
     def flush(self, flush_mode: int = COMPRESSOBJ_FLUSH_FINISH) -> bytes:
         """
@@ -45,14 +50,16 @@ class ZstdCompressionObj:
         """
         if flush_mode not in (COMPRESSOBJ_FLUSH_FINISH, COMPRESSOBJ_FLUSH_BLOCK):
             raise ValueError("flush mode not recognized")
-        if self._finished:
-            raise ZstdError("compressor object already finished")
-        if flush_mode == COMPRESSOBJ_FLUSH_BLOCK:
-            return self._feed.push(b"", FLUSH_BLOCK)
-        self._finished = True
-        output = self._feed.push(b"", FLUSH_FRAME)
-        self._feed.release()
-        return output
+        with self._turn():
+            if self._finished:
+                raise ZstdError("compressor object already finished")
+            if flush_mode == COMPRESSOBJ_FLUSH_BLOCK:
+                output = self._feed.push(b"", FLUSH_BLOCK)
+            else:
+                self._finished = True
+                output = self._feed.push(b"", FLUSH_FRAME)
+                self._feed.release()
+            return output
 
 
 class ZstdCompressionChunker:

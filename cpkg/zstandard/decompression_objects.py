@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cpkg.zstandard.arguments import Bytes
 from purepy.base.buffers import view_of
 from purepy.base.errors import ZstdError
+from purepy.base.locks import Exclusive, RLock
 from purepy.zstd.format.locks import release
 
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from purepy.base.types import DecompressionStream
 
 
-class ZstdDecompressionObj:
+class ZstdDecompressionObj(Exclusive):
     """
     One frame, decompressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdDecompressionObj`).
 
@@ -23,9 +25,10 @@ class ZstdDecompressionObj:
     stays false then, and `unused_data` empty. Methods may be called from several threads.
     """
 
-    __slots__ = ("_failure", "_read_across_frames", "_stream", "_unused")
+    __slots__ = ("_failure", "_lock", "_read_across_frames", "_stream", "_unused")
 
     def __init__(self, stream: DecompressionStream, read_across_frames: bool) -> None:
+        self._lock = RLock()
         self._stream = stream
         self._read_across_frames = read_across_frames
         self._unused: bytes | None = None
@@ -37,11 +40,16 @@ class ZstdDecompressionObj:
 
         Raises ZstdError after the end of the frame, and for data that is no frame, from then on.
         """
+        view = view_of(data)
+        with self._turn():
+            output = self._decompress(view)
+            return output
+
+    def _decompress(self, view: Bytes) -> bytes:
         if self._unused is not None:
             raise ZstdError("cannot use a decompressobj multiple times")
         if self._failure is not None:
             raise ZstdError(self._failure)
-        view = view_of(data)
         if not view:
             return b""
         stream, output = self._stream, None

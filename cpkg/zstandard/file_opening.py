@@ -8,7 +8,7 @@ import io
 import os
 from typing import TYPE_CHECKING, Any, Callable
 
-from purepy.base.writing import check_text_arguments
+from purepy.base.writing import MarkedText, check_text_arguments, missing_mark
 
 if TYPE_CHECKING:
     from cpkg.zstandard.compressor import ZstdCompressor
@@ -54,8 +54,13 @@ def make_open(
             check_text_arguments(encoding, errors, newline)
         file = builtins.open(filename, plain + "b" if is_text else plain) if is_path else filename  # noqa: SIM115
         stream = make_stream(file, closefd=is_path or bool(closefd))
-        if is_text:
-            return io.TextIOWrapper(stream, encoding=encoding, errors=errors, newline=newline)
-        return stream
+        if not is_text:
+            return stream
+        mark = b"" if reads or (plain == "a" and is_path and file.tell()) else missing_mark(encoding)
+        if not mark:
+            return io.TextIOWrapper(stream, encoding, errors, newline)
+        text_file = MarkedText(stream, encoding, errors, newline)
+        text_file.mark = mark
+        return text_file
 
     return open

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from cpkg.zstandard.arguments import PIECE_SIZE
 from purepy.base.errors import ZstdError
-from purepy.base.locks import RLock
-from purepy.zstd.format.locks import Exclusive
+from purepy.base.locks import Exclusive, RLock
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer, Self

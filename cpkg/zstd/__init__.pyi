@@ -94,6 +94,7 @@ def decompress(
     max_output_size: int | None = None,
     size_hint: int | None = None,
     threads: int | None = None,
+    padding: bool = False,
 ) -> bytes: ...
 def decompress_into(
     data: Buffer,
@@ -121,6 +122,7 @@ def decompress_iter(
     read_size: int = 131072,
     write_size: int = 131072,
     threads: int | None = None,
+    padding: bool = False,
 ) -> Iterator[bytes]: ...
 def copy_stream(
     source: _Source,
@@ -177,6 +179,7 @@ def aopen(
     newline: str | None = None,
     threads: int | None = None,
     frame_size: int | None = None,
+    padding: bool = False,
 ) -> _Opening[bytes]: ...
 @overload
 def aopen(
@@ -192,11 +195,14 @@ def aopen(
     newline: str | None = None,
     threads: int | None = None,
     frame_size: int | None = None,
+    padding: bool = False,
 ) -> _Opening[str]: ...
 def train_dict(samples: Iterable[Buffer], dict_size: int) -> ZstdDict: ...
 def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict: ...
 def get_frame_info(frame_buffer: Buffer) -> FrameInfo: ...
 def get_frame_size(frame_buffer: Buffer) -> int: ...
+def patch(old: Buffer, new: Buffer, level: int | None = None) -> bytes: ...
+def apply_patch(old: Buffer, patch: Buffer, *, max_output_size: int | None = None) -> bytes: ...
 def iter_frames(source: _Frames) -> Iterator[Frame]: ...
 def index_frames(
     source: _Frames, zstd_dict: _DictArgument = None, options: _DecompressionOptions = None
@@ -261,6 +267,7 @@ class ZstdFile(io.BufferedIOBase):
         options: _DecompressionOptions = None,
         zstd_dict: _DictArgument = None,
         threads: int | None = None,
+        padding: bool = False,
     ) -> None: ...
     @overload
     def __init__(
@@ -326,6 +333,7 @@ def open(
     errors: None = None,
     newline: None = None,
     threads: int | None = None,
+    padding: bool = False,
 ) -> ZstdFile: ...
 @overload
 def open(
@@ -355,6 +363,7 @@ def open(
     errors: str | None = None,
     newline: str | None = None,
     threads: int | None = None,
+    padding: bool = False,
 ) -> io.TextIOWrapper: ...
 @overload
 def open(

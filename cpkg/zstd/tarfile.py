@@ -209,3 +209,18 @@ def is_tarfile(name: Any) -> bool:
 
 
 __getattr__, __dir__ = names_behind(__name__, _standard)
+
+
+class _ByName(TarFile):
+    """A TarFile that compresses by the suffix of a name, as the command line of Python 3.14 does."""
+
+    @classmethod
+    def open(cls, name: Any = None, mode: str = "r", *arguments: Any, **options: Any) -> Self:
+        if mode == "w" and str(name).endswith((".zst", ".tzst")):
+            mode = "w:zst"
+        return super().open(name, mode, *arguments, **options)
+
+
+if __name__ == "__main__":
+    vars(_standard).update(TarFile=_ByName, open=_ByName.open, is_tarfile=is_tarfile)
+    _standard.main()  # type: ignore[attr-defined]

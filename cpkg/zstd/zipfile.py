@@ -255,3 +255,7 @@ class Path(_standard.Path):
 
 
 __getattr__, __dir__ = names_behind(__name__, _standard)
+
+if __name__ == "__main__":
+    _standard.ZipFile = ZipFile  # type: ignore[misc]
+    _standard.main()  # type: ignore[attr-defined]

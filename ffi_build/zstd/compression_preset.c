@@ -72,6 +72,13 @@ static PyObject *compression_set_up(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* _retire(): leave each further call to Python, as the settings change. Contexts that have the old ones are not used. */
+static PyObject *compression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    ((CompressionPreset *)self)->is_ready = 0;
+    Py_RETURN_NONE;
+}
+
 static void compression_preset_dealloc(PyObject *self)
 {
     CompressionPreset *preset = (CompressionPreset *)self;
@@ -143,6 +150,7 @@ static PyMethodDef compression_preset_methods[] = {
     {"compress", AS_METHOD(preset_compress), FASTCALL,
      "compress($self, /, data)\n--\n\n" DROPIN_ZstdCompressor_compress},
     {"_set_up", compression_set_up, METH_VARARGS, NULL},
+    {"_retire", compression_retire, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

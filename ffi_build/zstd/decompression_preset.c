@@ -47,6 +47,13 @@ static PyObject *decompression_set_up(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* _retire(): leave each further call to Python, as the settings change. Contexts that have the old ones are not used. */
+static PyObject *decompression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
+{
+    ((DecompressionPreset *)self)->is_ready = 0;
+    Py_RETURN_NONE;
+}
+
 static void decompression_preset_dealloc(PyObject *self)
 {
     DecompressionPreset *preset = (DecompressionPreset *)self;
@@ -145,6 +152,7 @@ static PyMethodDef decompression_preset_methods[] = {
     {"decompress", AS_METHOD(preset_decompress), FASTCALL,
      "decompress($self, /, data, max_output_size=0, read_across_frames=False, allow_extra_data=True)\n--\n\n" DROPIN_ZstdDecompressor_decompress},
     {"_set_up", decompression_set_up, METH_VARARGS, NULL},
+    {"_retire", decompression_retire, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
 

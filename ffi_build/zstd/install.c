@@ -21,7 +21,7 @@ static PyMethodDef builtins[] = {
      "compress(data, level=None, options=None, zstd_dict=None, *, threads=None, frame_size=None)\n--\n\n" DOCUMENTED_compress},
     {"decompress", AS_METHOD(builtin_decompress), FASTCALL,
      "decompress(data, zstd_dict=None, options=None, *, max_output_size=None, size_hint=None, "
-     "threads=None)\n--\n\n" DOCUMENTED_decompress},
+     "threads=None, padding=False)\n--\n\n" DOCUMENTED_decompress},
     {"_stream_decompress", AS_METHOD(stream_decompress), METH_FASTCALL, NULL},
     {"_stream_decompress_into", AS_METHOD(stream_decompress_into), METH_FASTCALL, NULL},
 #ifndef Py_GIL_DISABLED

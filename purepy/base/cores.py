@@ -7,6 +7,8 @@ import operator
 import os
 import sys
 
+from purepy.base.errors import Suppressed
+
 THREADS_MAX = 256
 
 _quota: int | None = None
@@ -33,11 +35,9 @@ def quota_cores(membership: str = "/proc/self/cgroup", root: str = "/sys/fs/cgro
     `membership` is the file that names its groups, `root` the folder where they are mounted. A group's limit holds for
     all below it, so the least on the way up counts. In a container, `root` may be the group itself.
     """
-    try:
-        with open(membership, encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return 0
+    lines: list[str] = []
+    with Suppressed(OSError), open(membership, encoding="utf-8", errors="surrogateescape") as file:
+        lines = file.read().splitlines()
     found = [0]
     for line in lines:
         _, _, place = line.partition(":")
@@ -62,11 +62,10 @@ def _quota_of_first_version(group: str) -> int:
 
 
 def _words(group: str, name: str) -> list[str]:
-    try:
-        with open(os.path.join(group, name), encoding="ascii") as file:
-            return file.read().split()
-    except (OSError, ValueError):  # no limit there, or no group that can be seen from here
-        return []
+    # there may be no limit, or no group that can be seen from here
+    with Suppressed(OSError, ValueError), open(os.path.join(group, name), encoding="ascii") as file:
+        return file.read().split()
+    return []
 
 
 def _rounded_up(*words: str) -> int:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 Work: TypeAlias = "Callable[[int, Callable[[], None]], None]"
 """The work of `run_all` on one number; the function that it is given raises Stopped once it is not wanted."""
 
+_STOPPED = "the threads of this object were stopped, so that output is missing: close the object before you drop it"
 LOOK_AGAIN = 1.0
 """Seconds until a thread that waits looks by itself whether it is still wanted."""
 
@@ -90,6 +91,8 @@ class Job:
         self.room = Bell()
         self.is_begun = False
         self.is_done = False
+        self.is_given_up = False
+        """Whether it was stopped before its end, so that output is missing."""
         self.failure: BaseException | None = None
         self._put = 0  # counts of bytes that only grow, each written by one thread
         self._taken = 0
@@ -221,10 +224,10 @@ def perform(job: Job) -> None:
     job.is_begun = True
     failure: BaseException | None = None
     try:
-        if not job.crew.is_stopped:
-            job.run()
+        job.crew.check()
+        job.run()
     except Stopped:
-        pass
+        job.is_given_up = True
     except BaseException as exc:
         failure = exc
     job.failure = failure
@@ -314,11 +317,14 @@ class Crew:
             while not job.output and not job.is_done:
                 if not is_wanted():
                     return None
+                _check_begins(job)
                 self._shared.bell.wait()
             if job.output:
                 piece = job.output.popleft()
                 job.taken(len(piece))
                 return piece
+            if job.is_given_up:
+                raise RuntimeError(_STOPPED)
             self._given.popleft()
             if job.failure is not None:
                 failure, job.failure = job.failure, None
@@ -363,9 +369,14 @@ class Crew:
 def wait_for(job: Job) -> None:
     """Wait until a job is done; RuntimeError if its crew was stopped before it began."""
     while not job.is_done:
-        if job.crew.is_stopped and not job.is_begun:
-            raise RuntimeError("the threads of this object were stopped")
+        _check_begins(job)
         job.crew.bell.wait()
+
+
+def _check_begins(job: Job) -> None:
+    """Raise RuntimeError if no thread will begin a job: as for a file that is closed by a collector of cycles."""
+    if job.crew.is_stopped and not job.is_begun:
+        raise RuntimeError(_STOPPED)
 
 
 class _Share(Job):

@@ -128,3 +128,29 @@ class ArchiveLimitError(ArchiveError, LimitError):
 for _found in list(globals().values()):
     if isinstance(_found, type) and issubclass(_found, CodecError):
         _found.__module__ = "cpkg.errors"  # where callers find it: what a traceback shows can be imported
+
+
+def is_from_handler(exc: BaseException | None) -> bool:
+    """
+    Return whether an OSError comes from a signal handler, not from the system or a file.
+
+    A handler often raises TimeoutError, or a class of the program that uses us; the code around a call must not take
+    either for the error of that call. The system gives its errors a number. File objects also raise the classes of
+    Python without a number.
+    """
+    if not isinstance(exc, OSError):
+        return False
+    return isinstance(exc, TimeoutError) or (exc.errno is None and type(exc).__module__ not in ("builtins", "io"))
+
+
+class Suppressed:
+    """Suppress exceptions of these classes in a block, but none that comes from a signal handler."""
+
+    def __init__(self, *classes: type[BaseException]) -> None:
+        self._classes = classes
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> bool:
+        return isinstance(exc, self._classes) and not is_from_handler(exc)

@@ -11,6 +11,7 @@ import stat
 
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
+from purepy.base.errors import Suppressed, is_from_handler
 from purepy.base.uninterrupted import drop_finalizer
 
 TYPE_CHECKING = False
@@ -64,6 +65,8 @@ class NewFile(_Ended):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OPEN_FLAGS
             self.file = Descriptor(self._temporary, flags, mode, by=os.open).file("wb", buffering)
         except OSError as exc:
+            if is_from_handler(exc):
+                raise
             raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
 
     def appear(self, *, overwrite: bool = True) -> None:
@@ -80,7 +83,7 @@ class NewFile(_Ended):
 
     def _is_removed(self) -> bool:
         """Remove the file; return whether that was possible."""
-        with contextlib.suppress(OSError):
+        with Suppressed(OSError):
             os.unlink(self._temporary)
             return True
         return False
@@ -89,7 +92,7 @@ class NewFile(_Ended):
         """Remove the file, and return True."""
         # a child that was forked meanwhile leaves it alone
         is_left = bool(self._temporary) and self._process == os.getpid() and not self._is_removed()
-        with contextlib.suppress(OSError):
+        with Suppressed(OSError):
             if self.file is not None:
                 self.file.close()
         if is_left:  # Windows removes no open file
@@ -167,7 +170,9 @@ def _resolve(path: str) -> str | int:
             return int(name)
         try:
             link = os.readlink(path)
-        except OSError:
+        except OSError as exc:
+            if is_from_handler(exc):
+                raise
             return path
         path = os.path.join(directory, link)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
@@ -182,11 +187,10 @@ def _is_replaceable(path: str, old: os.stat_result | None) -> bool:
     """Return whether a path is the name of the regular file with the status `old`, or may become that of a new one."""
     if old is None:
         return os.path.basename(path) not in ("", os.curdir, os.pardir)
-    try:
+    with Suppressed(OSError):
         # not if it comes from a link of /proc to a file that has no name any more
         return stat.S_ISREG(old.st_mode) and os.path.samestat(old, os.lstat(path))
-    except OSError:
-        return False
+    return False
 
 
 def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
@@ -196,19 +200,23 @@ def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
     if new.st_uid != old.st_uid:
         try:
             os.fchown(descriptor, old.st_uid, -1)
-        except OSError:
+        except OSError as exc:
+            if is_from_handler(exc):
+                raise
             mode &= ~stat.S_ISUID
     if new.st_gid != old.st_gid:
         try:
             os.fchown(descriptor, -1, old.st_gid)
-        except OSError:
+        except OSError as exc:
+            if is_from_handler(exc):
+                raise
             # another group may do no more than everybody might before
             mode = mode & ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
     if hasattr(os, "listxattr"):
-        with contextlib.suppress(OSError):
+        with Suppressed(OSError):
             for name in os.listxattr(path):
                 if name not in _OF_CONTENT:
-                    with contextlib.suppress(OSError):
+                    with Suppressed(OSError):
                         os.setxattr(descriptor, name, os.getxattr(path, name))
     if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
         os.fchmod(descriptor, mode)  # at last: a change of owner takes bits away
@@ -216,7 +224,7 @@ def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
 
 def sync_directory(directory: str) -> None:
     """Make new names in a directory outlast the system; a file system that cannot has done what it can."""
-    with contextlib.suppress(OSError):
+    with Suppressed(OSError):
         descriptor = Descriptor(directory, os.O_RDONLY, by=os.open)
         os.fsync(descriptor.number)
         descriptor.close()

@@ -10,8 +10,11 @@ taken before. A write() that takes nothing ends in an error: a loop would go on 
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
+
+from purepy.base.pypy import JIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +76,30 @@ def write_rest(file: Writable, data: Bytes, returned: object) -> None:
         except BlockingIOError as exc:
             exc.characters_written += done
             raise
+
+
+class MarkedText(io.TextIOWrapper):
+    """
+    A text file that writes a byte order mark, `mark`, in front of the first text.
+
+    io.TextIOWrapper of CPython leaves the mark of UTF-16 and UTF-32 out where a file cannot seek.
+    """
+
+    mark = b""
+
+    def write(self, text: str, /) -> int:
+        """Write a str and return its length."""
+        mark, self.mark = self.mark, b""
+        if mark:
+            self.buffer.write(mark)
+        return super().write(text)
+
+
+def missing_mark(encoding: str | None) -> bytes:
+    """Return the mark for a MarkedText over a file that cannot seek; b"" for encodings that need no such file."""
+    if JIT or encoding is None:
+        return b""
+    return {"utf-16": codecs.BOM_UTF16, "utf-32": codecs.BOM_UTF32}.get(codecs.lookup(encoding).name, b"")
 
 
 def check_text_arguments(encoding: str | None, errors: str | None, newline: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from purepy.base.errors import BufferFull, OutOfData
 from purepy.base.locks import Lock
+from purepy.base.uninterrupted import call_and_keep
 from purepy.msgpack.async_reading import make_unpack_async
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.decoder_base import at
@@ -28,6 +29,9 @@ _SHORT: Final = 256
 """At most so many unread bytes are joined with the next piece at once."""
 
 _INT_MAX: Final = 2**31 - 1
+
+_NOT_A_HOOKS: Final = (MemoryError, TimeoutError)
+"""Errors that may come from any line: a TimeoutError is what a signal handler raises."""
 
 _MORE: Final = object()
 """Returned while an object is not complete yet."""
@@ -185,16 +189,23 @@ class Unpacker:
 
     def _read_file(self, size: int, most: int) -> bytes:
         """Read from the file; what it raises itself leaves everything as it was."""
+        read: list[Any] = []
         try:
-            data = self._file.read(size)  # type: ignore[union-attr]
-            if data and type(data) is not bytes:
-                data = contiguous(data)[0]
-            if data and len(data) > most:
-                raise self._full()
+            call_and_keep(read, self._file.read, size)  # type: ignore[union-attr]
         except Exception:
-            self._unsettled = False
+            self._unsettled = bool(read)
             raise
-        return data
+        data = read[0]
+        if data and type(data) is not bytes:
+            try:
+                data = contiguous(data)[0]
+            except (TypeError, ValueError, BufferError):
+                self._unsettled = False
+                raise
+        if data and len(data) > most:
+            self._unsettled = False
+            raise self._full()
+        return data  # type: ignore[no-any-return]
 
     # --- output ---------------------------------------------------------------------------------------------------
 
@@ -223,8 +234,8 @@ class Unpacker:
                 try:
                     complete = step()
                 except BaseException as exc:
-                    # behind a hook's own error the stream continues at its position, as in msgpack
-                    if exc is decoder.error or (isinstance(exc, Exception) and not isinstance(exc, MemoryError)):
+                    # after a hook's own error the stream continues at its position, as in msgpack
+                    if exc is decoder.error or (isinstance(exc, Exception) and not isinstance(exc, _NOT_A_HOOKS)):
                         self._drop()
                         self._unsettled = False
                     raise

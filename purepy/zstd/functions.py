@@ -128,6 +128,7 @@ class Functions(BackendMethods):
         max_output_size: int | None = None,
         size_hint: int | None = None,
         threads: int | None = None,
+        padding: bool = False,
     ) -> bytes:
         """
         Return the content of all frames of a buffer, one after the other (replaces `compression.zstd.decompress`).
@@ -141,6 +142,7 @@ class Functions(BackendMethods):
             size_hint (int | None): how many bytes to expect where the frames do not say; it changes the speed
                 alone.
             threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
+            padding (bool): whether zero bytes may follow the frames, of which nothing comes.
 
         Raises TypeError and ValueError for wrong arguments, ZstdError for data that is cut, corrupted, followed by
         anything but a frame, or needs another dictionary or a larger window than allowed.
@@ -148,6 +150,10 @@ class Functions(BackendMethods):
         limit = size_argument(max_output_size, "max_output_size")
         hint = size_argument(size_hint, "size_hint") or 0
         settings = self._settings(zstd_dict, options)
+        if padding:
+            from purepy.zstd.format.padding import Unpadded
+
+            data = Unpadded().feed(as_bytes(data))
         if threads is not None:
             from purepy.zstd.threads.arguments import plan_decompression
             from purepy.zstd.threads.decompress_buffer import divide
@@ -155,8 +161,11 @@ class Functions(BackendMethods):
             plan = plan_decompression(self._backend, threads, zstd_dict, options)
             divided = None if plan is None else divide(data, settings.window_max, limit)
             content = None if plan is None or divided is None else self._decompress_parts(plan, divided, settings)
-            if content is not None:
-                return content
+            if content is None:  # as without `threads`, which the backend may have a faster way for
+                content = self._backend.decompress(
+                    data, zstd_dict, options, max_output_size=max_output_size, size_hint=size_hint
+                )
+            return content
         return self._decompress(data, settings, limit, hint)
 
     def _settings(self, zstd_dict: DictArgument, options: Parameters) -> Any:

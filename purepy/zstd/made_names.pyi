@@ -15,6 +15,7 @@ from purepy.zstd.format.parameters import FrameInfo as FrameInfo
 from purepy.zstd.format.parameters import Strategy as Strategy
 from purepy.zstd.format.zdict import ZstdDict as ZstdDict
 from purepy.zstd.functions import Functions
+from purepy.zstd.patches import Patches
 from purepy.zstd.seekable.inspecting import Extras
 from purepy.zstd.seekable.zstd_file import SeekableZstdFile as SeekableZstdFile
 
@@ -28,6 +29,7 @@ codec: Functions
 _opening: Opening
 _streams: Streams
 _extras: Extras
+_patches: Patches
 _async: AsyncFunctions
 
 compress = codec.compress
@@ -46,6 +48,8 @@ index_frames = _extras.index_frames
 iter_frames = _extras.iter_frames
 verify = _extras.verify
 open = _opening.open
+apply_patch = _patches.apply_patch
+patch = _patches.patch
 acompress = _async.acompress
 adecompress = _async.adecompress
 aopen = _async.aopen

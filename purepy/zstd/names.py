@@ -43,6 +43,7 @@ _METHODS = {
     ("open",): ("purepy.zstd.files.opening", "Opening"),
     ("compress_iter", "copy_stream", "decompress_iter"): ("purepy.zstd.files.streams", "Streams"),
     ("index_frames", "iter_frames", "verify"): ("purepy.zstd.seekable.inspecting", "Extras"),
+    ("apply_patch", "patch"): ("purepy.zstd.patches", "Patches"),
     ("acompress", "adecompress", "aopen"): ("purepy.zstd.aio.functions", "AsyncFunctions"),
 }
 """Functions that are methods of one object, and the module and name of its class."""

@@ -194,3 +194,14 @@ def test_several_threads() -> None:
             assert read(packed[number]) == (sets[number], len(packed[number]))
 
     assert run_threads(lambda: work(0), lambda: work(1), lambda: work(2)) == []
+
+
+def test_what_a_signal_handler_raises_is_not_a_wrong_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise TimeoutError("mine")
+
+    packed = b"".join(map(pure.packb, [{"a": 1}] * 3))
+    assert rows.read_rows(packed, 0, 100) is not None
+    monkeypatch.setattr(rows, "_read_batch", interrupted)
+    with pytest.raises(TimeoutError, match="mine"):
+        rows.read_rows(packed, 0, 100)

@@ -572,3 +572,22 @@ def test_a_bad_key_in_pieces_is_not_stepped_back_over(msgpack: ModuleType, size:
     unpacker.feed(data[start + size :] + b"\x07")
     assert list(unpacker)[-1] == 7
     assert unpacker.tell() == len(data) + 1
+
+
+@pytest.mark.parametrize("error", [TimeoutError, MemoryError])
+@pytest.mark.parametrize("hook", ["object_hook", "list_hook", "ext_hook"])
+def test_an_error_that_may_come_from_anywhere_ends_the_stream(
+    msgpack: ModuleType, hook: str, error: type[Exception]
+) -> None:
+    """A TimeoutError is what a signal handler raises: the rest of the object would look like objects."""
+
+    def interrupted(*_: object) -> None:
+        raise error("a handler's")
+
+    unpacker = msgpack.Unpacker(**{hook: interrupted})
+    unpacker.feed(b"\x05" + msgpack.packb([[{"a": msgpack.ExtType(1, b"")}], 7, 8]))
+    assert unpacker.unpack() == 5
+    with pytest.raises(error, match="a handler's"):
+        unpacker.unpack()
+    with pytest.raises(RuntimeError, match="begins at byte 1 of the stream: make a new Unpacker"):
+        unpacker.unpack()

@@ -69,7 +69,7 @@ def test_call_from_inside_of_a_call_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
     with monkeypatch.context() as patch:
         patch.setattr("purepy.zstd.encoder.frame_encoder.encode_block", come_back)
-        with pytest.raises(RuntimeError, match="inside one of its own calls"):
+        with pytest.raises(RuntimeError, match="from inside"):
             compressor.compress(b"abc", FLUSH_BLOCK)
     assert decompress(compressor.compress(b"def", FLUSH_FRAME)) == b"def"
 

@@ -54,6 +54,18 @@ def test_a_cut_frame_that_comes_in_pieces_is_named_by_its_beginning() -> None:
     assert caught.value.offset == start
 
 
+@pytest.mark.parametrize("most", [1, 4096])
+def test_zeros_end_a_stream(most: int) -> None:
+    file = io.BytesIO(STREAM + bytes(9000))
+    cut = FrameSplitter(lambda size: file.read(min(size, most)))
+    assert sum(len(list(item.data)) > 0 for item in cut) == len(FRAMES)
+    assert cut.consumed == len(STREAM) + 9000
+    file = io.BytesIO(FRAMES[0] + bytes(9000) + FRAMES[0])
+    with pytest.raises(ZstdError, match=f"zeros and then other bytes .at byte {len(FRAMES[0])}.") as caught:
+        list(FrameSplitter(lambda size: file.read(min(size, most))))
+    assert caught.value.offset == len(FRAMES[0])
+
+
 def test_what_is_wrong_is_said() -> None:
     def split(data: bytes) -> list[WholeFrame | Pieces]:
         return list(FrameSplitter(io.BytesIO(data).read))

@@ -52,11 +52,19 @@ AGAIN = 8
 
 
 class Interrupt(BaseException):
-    """What is raised in a call; no code of ours knows it."""
+    """Raised in a call; our code does not know this exception."""
 
 
 class LoopInterrupt(Interrupt, KeyboardInterrupt):
-    """One that asyncio hands on wherever it is raised; it keeps others to itself, out of the callbacks of its loop."""
+    """Ctrl-C: asyncio hands it on from any callback of its loop, which keeps other exceptions to itself."""
+
+
+class TimedOut(TimeoutError):
+    """Raised by a handler of SIGALRM, as a rule: an OSError and an Exception, which code may take for its own error."""
+
+
+ERRORS: tuple[type[BaseException], ...] = (TimedOut, Interrupt, TimedOut, LoopInterrupt)
+"""The exceptions that calls are interrupted with, in turn."""
 
 
 class Count:
@@ -89,7 +97,7 @@ class Outcome(NamedTuple):
     @property
     def is_interrupted(self) -> bool:
         """Whether the exception that came out is the one that went in."""
-        return isinstance(self.error, Interrupt)
+        return isinstance(self.error, (Interrupt, TimedOut))
 
 
 class Point(NamedTuple):
@@ -123,10 +131,13 @@ def at_every_line(
     times: int = 2,
     every: int = 1,
     settles: bool = True,
-    error: type[Interrupt] = Interrupt,
+    errors: tuple[type[BaseException], ...] = ERRORS,
 ) -> int:
     """
-    Raise Interrupt (`error`) at the lines of our packages that `act` reaches in this thread; return at how many.
+    Raise an exception at the lines of our packages that `act` reaches in this thread; return at how many.
+
+    The exceptions are those of `errors` in turn, and each of them at every point in `tox run -e explore`. The one that
+    was raised must come out.
 
     Each line is interrupted when it is reached first, and so on up to the `times`-th time. `every` takes each so
     many-th of these points, other interpreters than CPython 3.11 fewer still, and one in AGAIN of those whose line was
@@ -146,15 +157,24 @@ def at_every_line(
         points = _chosen(points, _LINES.setdefault(_where(test), set()), every * SPARSE)
     raised = 0
     traces = _Watched(settles)
-    for point in points:
+    faults = []
+    kinds = dict.fromkeys(errors)
+    turns = itertools.product(points, kinds) if IS_THOROUGH else zip(points, itertools.cycle(errors))
+    for point, error in turns:
         subject = make()
         traces.begin()
-        outcome = _traced(_Trace(point, error), act, subject)
-        raised += outcome.is_interrupted  # threads may have come by another way this time
-        _checked(check, subject, outcome, point)
-        del subject, outcome
+        raises = _Raises(error())
+        trace = _Trace(point, raises)
+        outcome = _traced(trace, act, subject)
+        raised += trace.has_acted  # threads may have come by another way this time
+        if trace.has_acted and outcome.error is not raises.error:
+            faults.append(f"{error.__name__} at {point.file}:{point.line} ({point.time}) came out as {outcome}"[:400])
+        else:
+            _checked(check, subject, outcome, f"{point} with {error.__name__}")
+        del subject, outcome, trace, raises
         traces.end(point)
     traces.compare(point)
+    assert not faults, "\n".join(["what was raised did not come out:", *faults])
     gc.collect()  # what an interrupt has lost is found again, in this test and not in another
     count.lines += raised
     return raised
@@ -278,15 +298,39 @@ def _checked(check: Callable[[Any, Outcome], None], subject: Any, outcome: Outco
         raise AssertionError(f"after an interrupt at {point}") from exc
 
 
-class _Trace:
-    """Notes the points that a call reaches, and raises at one of them."""
+def points_of(act: Callable[[Any], Any], subject: Any) -> list[Point]:
+    """Return the points that a call reaches in this thread."""
+    trace = _Trace()
+    with trace:
+        act(subject)
+    return list(trace.points)
 
-    def __init__(self, wanted: Point | None = None, error: type[Interrupt] = Interrupt) -> None:
+
+def calling_at(point: Point, call: Callable[[], object], act: Callable[[Any], Any], subject: Any) -> Outcome:
+    """Have a call call another one at a point, as a signal handler would; return how the first one ended."""
+    return _traced(_Trace(point, call), act, subject)
+
+
+class _Raises:
+    """Raises an exception when it is called."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __call__(self) -> None:
+        raise self.error
+
+
+class _Trace:
+    """Notes the points that a call reaches, and calls `action` at one of them."""
+
+    def __init__(self, wanted: Point | None = None, action: Callable[[], object] | None = None) -> None:
         self.points: dict[Point, None] = {}
+        self.has_acted = False
+        self._action = action
         self._times: dict[tuple[str, int], int] = {}
         self._lines: dict[FrameType, int] = {}
         self._wanted = wanted
-        self._error = error
         self._before: Any = None
 
     def __enter__(self) -> None:
@@ -320,7 +364,9 @@ class _Trace:
         self.points[point] = None
         if point == self._wanted:
             sys.settrace(self._before)
-            raise self._error
+            assert self._action is not None
+            self.has_acted = True
+            self._action()
         return self._line
 
 
@@ -347,6 +393,11 @@ def _leaves_a_block(frame: FrameType | None) -> bool:
         return False
     interrupted = next(caller for caller in _callers(frame) if caller.f_code.co_filename != __file__)
     return interrupted.f_lasti in _ends_of_blocks(interrupted.f_code)
+
+
+def holds_signals(frame: FrameType) -> bool:
+    """Return whether no signal is handled at a line: that of a `with` or a `try`."""
+    return frame.f_lineno in _with_blocks(frame.f_code.co_filename) or _leaves_a_block(frame)
 
 
 @functools.cache

@@ -75,7 +75,7 @@ def come_back():
             call()
             seen.append("turn")
         except RuntimeError as exc:
-            assert "inside one of its own calls" in str(exc), exc
+            assert "from inside" in str(exc), exc
             seen.append("error")
 """
 """Begins a program that calls two objects from inside their own calls, and notes in `seen` what each call gave."""

@@ -8,6 +8,8 @@ The end of calls.txt has the differences that a single call shows.
 from __future__ import annotations
 
 import io
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -195,3 +197,41 @@ def test_skippable_frames_in_front_are_passed_over(zstandard: SimpleNamespace, c
     for rest in (b"", frame[:3], skippable[:7]):
         with pytest.raises(zstandard.ZstdError):
             decompressor.decompress(skippable + rest, max_output_size=len(CONTENT))
+
+
+def test_objects_are_initialized_again(zstandard: SimpleNamespace) -> None:
+    """What begins later has the new settings; a frame that has begun keeps its own."""
+    compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
+    data = b"some content " * 1000
+    frame = compressor.compress(data)
+    stream = compressor.compressobj()
+    begun = stream.compress(data)
+    dictionary = zstandard.ZstdCompressionDict(data, zstandard.DICT_TYPE_RAWCONTENT)
+    for _ in range(2):
+        compressor.__init__(level=3, write_checksum=False, dict_data=dictionary)
+        begun += stream.compress(data)
+        assert zstandard.get_frame_parameters(compressor.compress(data)).has_checksum is False
+        assert zstandard.get_frame_parameters(compressor.compressobj().flush() or b"").has_checksum is False
+    begun += stream.flush()
+    assert zstandard.get_frame_parameters(begun).has_checksum is True
+    decompressor = zstandard.ZstdDecompressor()
+    assert decompressor.decompress(begun, 4 * len(data)) == 3 * data
+    assert decompressor.decompress(frame) == data
+    packed = compressor.compress(data)
+    assert len(packed) < len(frame)
+    decompressor.__init__(dict_data=dictionary)
+    assert decompressor.decompress(packed) == data
+    decompressor.__init__(max_window_size=1 << 10)
+    with pytest.raises(zstandard.ZstdError):
+        decompressor.decompress(zstandard.ZstdCompressor().compress(bytes(1 << 20)))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_text_has_the_mark_of_its_encoding(zstandard: SimpleNamespace, encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "text.zst"
+    for mode, size in (("w", 1), ("a", 2)):
+        with zstandard.open(path, mode, encoding=encoding) as file:
+            file.write("text")
+        if sys.implementation.name == "cpython" or mode == "w":
+            with zstandard.open(path, "r", encoding=encoding) as file:
+                assert file.read() == "text" * size

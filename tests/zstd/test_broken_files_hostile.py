@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import functools
 import io
+import sys
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable
 
@@ -226,3 +228,155 @@ def test_interrupt_while_decompressing(zstd: ModuleType) -> None:
             file.seek(0)
             assert file.read() == CONTENT
             file.seek(0)
+
+
+PARTS = [bytes([65 + number]) * 100_000 for number in range(10)]
+WHOLE = b"".join(PARTS)
+READS: dict[str, Callable[[Any], bytes]] = {
+    "read": lambda file: file.read(),
+    "read in two steps": lambda file: file.read(100) + file.read(),
+    "read of a size": lambda file: file.read(2 * len(WHOLE)),
+    "readinto": lambda file: filled(file, bytearray(2 * len(WHOLE))),
+    "readlines": lambda file: b"".join(file.readlines()),
+}
+
+
+def filled(file: Any, memory: bytearray) -> bytes:
+    return bytes(memory[: file.readinto(memory)])
+
+
+def failing_once(kind: type[Any], zstd: ModuleType, failure: Exception) -> Any:
+    """Return a file that gives a frame at a time, and one exception in the middle."""
+
+    class Source(kind):  # type: ignore[misc]
+        reads = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            Source.reads += 1
+            if Source.reads == 6:
+                raise failure
+            return steps.pop(0) if steps else b""
+
+    steps = [zstd.compress(part) for part in PARTS]
+    return Source()
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("threads", [None, 2])
+@pytest.mark.parametrize("failure", [OSError(5, "not now"), TimeoutError("a handler's"), BlockingIOError(11, "no")])
+def test_a_read_that_fails_in_the_middle_hides_nothing(
+    zstd: ModuleType, read: Callable[[Any], bytes], threads: int | None, failure: Exception
+) -> None:
+    """What was read before the failure comes with the next read, or that is an error."""
+    file = zstd.ZstdFile(failing_once(io.RawIOBase, zstd, failure), threads=threads)
+    with pytest.raises(type(failure)):
+        read(file)
+    try:
+        assert file.read() == WHOLE
+    except OSError as exc:
+        if "seek() goes back" not in str(exc):
+            raise
+        for _ in range(2):
+            with pytest.raises(OSError, match="seek"):
+                file.read(1)
+    file.close()
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_all_that_was_read_comes_again(zstd: ModuleType, threads: int | None) -> None:
+    file = zstd.ZstdFile(failing_once(io.RawIOBase, zstd, OSError(5, "not now")), threads=threads)
+    with pytest.raises(OSError, match="not now"):
+        file.read()
+    assert (file.tell(), file.read(150_000)) == (0, WHOLE[:150_000])
+    assert (file.read(), file.tell()) == (WHOLE[150_000:], len(WHOLE))
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+def test_an_error_of_a_file_of_the_system_is_final_until_a_seek(
+    zstd: ModuleType, threads: int | None, tmp_path: Path
+) -> None:
+    """An io.BufferedReader that fails, or is interrupted, may have dropped what it had read."""
+    path = tmp_path / "file.zst"
+    path.write_bytes(b"".join(zstd.compress(part) for part in PARTS))
+    with open(path, "rb") as source, zstd.ZstdFile(source, threads=threads) as file:
+        source.close()
+        with pytest.raises(ValueError, match="closed"):
+            file.read(1)
+        with pytest.raises(OSError, match="seek"):
+            file.read(1)
+
+
+def test_exception_after_a_read_of_the_file_leaves_out_nothing(zstd: ModuleType) -> None:
+    """A handler may raise wherever Python code runs, also between the read and the code that uses its result."""
+    unit = 1 << 20
+    skippable = b"\x50\x2a\x4d\x18" + unit.to_bytes(4, "little") + bytes(unit)
+    data = b"".join(zstd.compress(part) + skippable for part in PARTS[:4])
+    expected = b"".join(PARTS[:4])
+
+    class Source(io.BytesIO):
+        pass
+
+    class Alarm:
+        """Raises at the line of a number after something was read."""
+
+        def __init__(self, number: int) -> None:
+            self.left = number
+
+        def __call__(self, frame: Any, event: str, argument: Any) -> Any:
+            if frame.f_code.co_name not in ("_chunk", "_read_file", "_more", "read_some"):
+                return None
+            if event == "line" and frame.f_locals.get("data"):
+                self.left -= 1
+                if self.left < 0:
+                    sys.settrace(before)
+                    raise TimeoutError("a handler's")
+            return self
+
+    before = sys.gettrace()
+    for number in range(20):
+        file = zstd.ZstdFile(Source(data), threads=2)
+        alarm = Alarm(number)
+        sys.settrace(alarm)
+        try:
+            found = file.read()
+        except TimeoutError:
+            pass
+        else:
+            assert found == expected
+            break
+        finally:
+            sys.settrace(before)
+        try:
+            assert file.read() == expected
+        except OSError as exc:
+            if "seek() goes back" not in str(exc):
+                raise
+        file.seek(0)
+        assert file.read() == expected
+    assert 0 < number < 20
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_text_that_was_read_before_a_failure_comes_again(zstd: ModuleType, encoding: str) -> None:
+    with zstd.open(failing_once(io.RawIOBase, zstd, OSError(5, "not now")), "rt", encoding=encoding) as file:
+        with pytest.raises(OSError, match="not now"):
+            file.read()
+        assert file.read() == WHOLE.decode()
+
+
+@pytest.mark.parametrize("threads", [None, 2])
+@pytest.mark.parametrize("call", ["read", "readline", "seek", "close"])
+def test_a_source_that_uses_its_own_reader_is_refused(zstd: ModuleType, threads: int | None, call: str) -> None:
+    refused = []
+
+    class Source(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            with pytest.raises(RuntimeError, match=r"from inside|reentrant"):
+                getattr(file, call)(*[0] * (call == "seek"))
+            refused.append(call)
+            return super().read(size)
+
+    file = zstd.ZstdFile(Source(zstd.compress(CONTENT)), threads=threads)
+    assert file.read() == CONTENT
+    assert refused
+    file.close()

@@ -30,15 +30,17 @@ class Target(io.RawIOBase):
         self.pieces: list[bytes] = []
         self.write_plan: list[BaseException | None] = []
         self.flush_plan: list[BaseException | None] = []
+        self.takes_when_failing = False
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any, /) -> int:
         failure = self.write_plan.pop(0) if self.write_plan else None
+        if failure is None or self.takes_when_failing:
+            self.pieces.append(bytes(data))
         if failure is not None:
             raise failure
-        self.pieces.append(bytes(data))
         return len(data)
 
     def flush(self) -> None:
@@ -209,11 +211,20 @@ def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
     assert not is_whole(zstd, target.content)
 
 
-@pytest.mark.parametrize("plan", [[KeyboardInterrupt()], [None, KeyboardInterrupt()]])
-def test_a_file_whose_write_was_interrupted_is_closed_as_it_is(zstd: ModuleType, plan: list[Any]) -> None:
+class Alarm(Exception):
+    """What a signal handler may raise."""
+
+
+@pytest.mark.parametrize("takes", [False, True])
+@pytest.mark.parametrize("position", [0, 1])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError, Alarm])
+def test_a_file_whose_write_was_interrupted_is_closed_as_it_is(
+    zstd: ModuleType, kind: type[BaseException], position: int, takes: bool
+) -> None:
     """How much a file of Python's has taken then, nobody knows: nothing is written behind that."""
     target = Target()
-    target.write_plan = list(plan)
+    target.write_plan = [None] * position + [kind()]
+    target.takes_when_failing = takes
 
     def write() -> None:
         with zstd.ZstdFile(target, "w") as file:
@@ -221,9 +232,11 @@ def test_a_file_whose_write_was_interrupted_is_closed_as_it_is(zstd: ModuleType,
                 file.write(RANDOM)
                 file.flush()
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(kind):
         write()
     assert not is_whole(zstd, target.content)
+    decompressor = zstd.ZstdDecompressor(multi_frame=True)
+    assert (RANDOM * 4).startswith(decompressor.decompress(target.content))
 
 
 def test_text(zstd: ModuleType) -> None:
@@ -323,3 +336,89 @@ def test_threads_flush_and_close(zstd: ModuleType, tmp_path: pathlib.Path) -> No
             assert expected.startswith(content)
         else:
             assert content == expected
+
+
+@pytest.mark.parametrize("mode", ["w", "wt"])
+@pytest.mark.parametrize("call", ["flush", "close", "write"])
+def test_a_refused_write_takes_nothing(zstd: ModuleType, mode: str, call: str) -> None:
+    """A file whose write() writes to the ZstdFile on top of it, in the middle of a call of that."""
+    refused = []
+    taken = []
+
+    class Sink(Target):
+        def write(self, data: Any, /) -> int:
+            size = super().write(data)
+            part = f"<{len(refused) + len(taken)}>"
+            try:
+                file.write(part if mode == "wt" else part.encode())
+            except (RuntimeError, ValueError):
+                refused.append(part)
+            else:
+                taken.append(part)
+            return size
+
+    target = Sink()
+    file = zstd.open(target, mode)
+    file.write("begin " if mode == "wt" else b"begin ")
+    if call == "flush" and mode == "w":
+        file.flush(file.FLUSH_FRAME)
+    elif call == "flush":
+        file.flush()
+    elif call == "write":
+        file.write(RANDOM.hex() if mode == "wt" else RANDOM)
+    for _ in range(100):
+        if file.closed:
+            break
+        file.close()
+    content = zstd.decompress(target.content)
+    assert refused or taken
+    assert content.startswith(b"begin ")
+    if mode == "w":  # io.TextIOWrapper has no rule
+        for part in refused:
+            assert part.encode() not in content
+        for part in taken:
+            assert content.count(part.encode()) == 1
+
+
+@pytest.mark.parametrize("call", ["flush", "write"])
+def test_a_text_file_is_not_closed_within_its_own_write(zstd: ModuleType, call: str) -> None:
+    """A file below that closes the text file on top of it: the text would be lost."""
+    refused = []
+
+    class Sink(Target):
+        def write(self, data: Any, /) -> int:
+            if not refused:
+                with pytest.raises(RuntimeError, match="from inside"):
+                    file.close()
+                refused.append(True)
+            return super().write(data)
+
+    target = Sink()
+    file = zstd.open(target, "wt", encoding="ascii")
+    file.write("begin")
+    if call == "flush":
+        file.flush()
+    else:
+        file.write(RANDOM.hex())
+    file.close()
+    assert refused
+    assert zstd.decompress(target.content).decode() == "begin" + (RANDOM.hex() if call == "write" else "")
+
+
+def test_a_seekable_file_takes_nothing_within_close(zstd: ModuleType) -> None:
+    refused = []
+
+    class Sink(Target):
+        def write(self, data: Any, /) -> int:
+            if not refused:
+                with pytest.raises(RuntimeError, match="from inside"):
+                    file.write(b"late")
+                refused.append(True)
+            return super().write(data)
+
+    target = Sink()
+    file = zstd.SeekableZstdFile(target, "w")
+    file.write(TAIL)
+    file.close()
+    assert refused
+    assert zstd.SeekableZstdFile(io.BytesIO(target.content)).read() == TAIL

@@ -8,6 +8,7 @@ import gc
 import io
 import os
 import pathlib
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -275,3 +276,26 @@ def test_subclass_keeps_its_methods(zstd: ModuleType) -> None:
         assert file.read() == b"ABC"
         file.seek(0)
         assert file.readline() == b"abc"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "UTF_16", "utf-8-sig", "utf-16-le"])
+@pytest.mark.parametrize("threads", [None, 2])
+def test_text_has_the_mark_of_its_encoding(
+    zstd: ModuleType, encoding: str, threads: int | None, tmp_path: pathlib.Path
+) -> None:
+    path = tmp_path / "text.zst"
+    for text in ("first\n", ""):
+        with zstd.open(path, "wt", encoding=encoding, newline="\n", threads=threads) as file:
+            for part in text.partition("r"):
+                file.write(part)
+        written = path.read_bytes()  # nothing at all by threads, if io.TextIOWrapper passes nothing on (from 3.14)
+        assert (zstd.decompress(written).decode(encoding) if written else "") == text
+    with zstd.open(path, "wt", encoding=encoding, newline="\n") as file:
+        file.write("first\n")
+    assert zstd.decompress(path.read_bytes()) == "first\n".encode(encoding)
+    with zstd.open(path, "rt", encoding=encoding) as file:
+        assert file.read() == "first\n"
+    if sys.implementation.name == "cpython" and encoding != "utf-8-sig":  # else io.TextIOWrapper writes another mark
+        with zstd.open(path, "at", encoding=encoding, newline="\n") as file:
+            file.write("second\n")
+        assert zstd.decompress(path.read_bytes()) == "first\nsecond\n".encode(encoding)

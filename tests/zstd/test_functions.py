@@ -131,3 +131,27 @@ def test_examples(zstd: ModuleType) -> None:
     """Run the examples of docs/zstd.md."""
     but = "Dictionaries" if zstd.BACKEND == "pure" else ""  # the first example trains one
     check_examples("zstd.md", 30, {"zstd": zstd}, without="from cpkg import zstd", but=but)
+
+
+@pytest.mark.parametrize("way", ["compress", "stream", "threads"])
+def test_target_of_a_compressed_block(zstd: ModuleType, way: str) -> None:
+    key = zstd.CompressionParameter.target_cblock_size
+    data = b"".join(b"%d bottles of beer, %d on the wall\n" % (number, number * number) for number in range(20_000))
+
+    def sizes(options: dict[int, int]) -> list[int]:
+        if way == "stream":
+            compressor = zstd.ZstdCompressor(options=options)
+            frame = compressor.compress(data) + compressor.flush()
+        else:
+            frame = zstd.compress(data, options=options, threads=2 if way == "threads" else None)
+        assert zstd.decompress(frame) == data
+        return [block.size for found in zstd.iter_frames(frame) for block in found.blocks]
+
+    usual, targeted = sizes({100: 3}), sizes({100: 3, int(key): 2000})
+    assert len(targeted) > len(usual)
+    assert max(targeted) < 4000 < max(usual)
+    assert sizes({100: 3, key: 0}) == usual
+    assert zstd.parameter_bounds(int(key), True) == (1340, 131072)
+    for wrong in (1, 1339, 131073):
+        with pytest.raises(ValueError, match="'target_cblock_size' received an illegal value"):
+            zstd.compress(data, options={key: wrong})

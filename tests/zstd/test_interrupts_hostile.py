@@ -56,10 +56,11 @@ def interrupted(request: pytest.FixtureRequest, zstd: ModuleType) -> Callable[..
         make: Callable[[], Any], act: Callable[[Any], Any], check: Callable[[Any, Outcome], None], **more: Any
     ) -> None:
         if request.param == "lines":
-            every, error = {"native": 1, "pure": 40}.get(zstd.BACKEND, 4) * (4 if JIT else 1), Interrupt
+            every = {"native": 1, "pure": 40}.get(zstd.BACKEND, 4) * (4 if JIT else 1)
             if more:  # most of what the threads do is not ours to interrupt
-                every, error = 3, LoopInterrupt
-            at_every_line(make, act, check, times=1, every=every, error=error)
+                at_every_line(make, act, check, times=1, every=3, errors=(LoopInterrupt,))
+            else:
+                at_every_line(make, act, check, times=1, every=every)
         elif zstd.BACKEND in ("native", "dlopen"):  # what is shared Python is interrupted there
             for _ in range(5):  # a first call takes longer
                 subject = make()

@@ -8,7 +8,7 @@ import os
 import random
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 from odd_files import Counting
@@ -367,3 +367,33 @@ def test_write_names_its_argument(zstd: ModuleType) -> None:
     with zstd.SeekableZstdFile(target, "w") as file:
         assert file.write(data=b"abc") == 3
     assert zstd.decompress(target.getvalue()) == b"abc"
+
+
+@pytest.mark.parametrize("wrong", [0, 2, 4])
+def test_entries_without_content_are_held_to_that(zstd: ModuleType, wrong: int) -> None:
+    """A frame whose entry has 0 bytes would else be left out of the content."""
+    parts = [b"a" * 500, b"", b"b" * 500, b"", b"c" * 500]
+    honest, lying = SeekTable(checksums=False), SeekTable(checksums=False)
+    frames = [zstd.compress(part) for part in parts]
+    for number, (part, frame) in enumerate(zip(parts, frames)):
+        honest.append(len(frame), len(part))
+        lying.append(len(frame), 0 if number == wrong else len(part))
+    content = b"".join(parts)
+    for table in (honest, lying):
+        table.append(0, 0)  # stands for nothing
+        data = b"".join(frames) + table.to_bytes()
+
+        def opened(data: bytes = data) -> Any:
+            return zstd.SeekableZstdFile(io.BytesIO(data))
+
+        def size(data: bytes = data) -> int:
+            verified: int = zstd.verify(data).decompressed_size
+            return verified
+
+        reads: tuple[Callable[[], Any], ...] = (lambda: opened().read(), lambda: b"".join(opened()), size)
+        for read, expected in zip(reads, (content, content, len(content))):
+            if table is honest:
+                assert read() == expected
+            else:
+                with pytest.raises(zstd.SeekableFormatError, match=f"frame {wrong}, .*more content than the table"):
+                    read()

@@ -218,3 +218,28 @@ def test_an_error_in_a_later_piece_says_where(zstd: ModuleType) -> None:
         assert stream.decompress(good) == b"good" * 100
     assert found[0] == found[1]
     assert at - 1000 <= found[0] <= at + 3
+
+
+@pytest.mark.parametrize("magic", [b"BAD!", b"\x28\xb5\x2fX", b"\x50\x2a\x4dX", b"\x28\xb5XY"])
+@pytest.mark.parametrize("front", [0, 1, 2])
+@pytest.mark.parametrize("multi_frame", [False, True])
+def test_a_wrong_magic_number_in_two_pieces(zstd: ModuleType, magic: bytes, front: int, multi_frame: bool) -> None:
+    """The error names the beginning of the number, wherever that is cut."""
+    if front and not multi_frame:
+        pytest.skip("all data after a frame is unused")
+    frames = zstd.compress(b"abc") * front
+    data = frames + magic + b"more"
+    for cut in range(len(data)):
+        decompressor = zstd.ZstdDecompressor(multi_frame=multi_frame)
+        with pytest.raises(zstd.ZstdError) as caught:
+            [decompressor.decompress(part) for part in (data[:cut], data[cut:], b"")]
+        assert caught.value.offset == len(frames)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_code_of_a_size_that_was_not_pledged(zstd: ModuleType, size: int) -> None:
+    compressor = zstd.ZstdCompressor()
+    compressor.set_pledged_input_size(3)
+    with pytest.raises(zstd.ZstdError, match=r"1 bytes (more|less) than pledged$") as caught:
+        compressor.compress(bytes(size - 1)) + compressor.compress(b"x") + compressor.flush()
+    assert caught.value.code == 72

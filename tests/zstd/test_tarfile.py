@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import needs
+from processes import needs, run_python
 from seeds import noise
 from threads import beside
 from zstd_oracle import standard as standard_module
@@ -356,3 +356,21 @@ def test_shutil_arguments(tree: Path, registered: None) -> None:
         Path("tree/words").write_bytes(WORDS)
         sizes.append(os.path.getsize(shutil.make_archive("archive", "zstdtar", base_dir="tree")))
     assert sizes[1] < sizes[0]
+
+
+@pytest.mark.parametrize("command", [["cpkg.zstd.tarfile"], ["cpkg", "run", "--force", "-m", "backports.zstd.tarfile"]])
+def test_the_command_line_of_the_module(command: list[str], tmp_path: Path) -> None:
+    """That of the interpreter's tarfile, which compresses and reads by the suffix."""
+    (tmp_path / "file").write_bytes(b"content")
+
+    def run(*arguments: str) -> str:
+        done = run_python("-m", *command, *arguments, env=dict(os.environ), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("-c", "a.tar.zst", "file")
+    assert b"content" in zstd.decompress((tmp_path / "a.tar.zst").read_bytes())
+    assert run("-l", "a.tar.zst").split() == ["file"]
+    run("-t", "a.tar.zst")
+    run("-e", "a.tar.zst", "out")
+    assert (tmp_path / "out" / "file").read_bytes() == b"content"

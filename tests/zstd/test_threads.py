@@ -550,3 +550,23 @@ for mebibytes in (2, 20, 40, 80):
     found = set(run.stdout.splitlines())
     assert found <= {f"{threads} {ended}" for threads in (1, 4) for ended in ("result", "MemoryError")}
     assert "4 MemoryError" in found, "there was memory for all"
+
+
+def test_one_thread_takes_the_way_of_none(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where C decompresses at once, it does so for threads=1 as well."""
+    frames = zstd.compress(b"abc") * 100
+    calls = []
+    kept = type(zstd.codec)._decompress
+
+    def counted(*arguments: Any) -> bytes:
+        calls.append(arguments)
+        content: bytes = kept(*arguments)
+        return content
+
+    monkeypatch.setattr(type(zstd.codec), "_decompress", counted)
+    numbers = []
+    for more in ({}, {"threads": 1}):
+        assert zstd.decompress(frames, **more) == b"abc" * 100
+        numbers.append(len(calls))
+        calls.clear()
+    assert numbers[0] == numbers[1]

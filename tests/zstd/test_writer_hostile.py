@@ -157,7 +157,7 @@ def test_coming_back_is_refused(writer: Any, sink: Sink, size: int) -> None:
         writer.close,
     ):
         sink.meanwhile = back
-        with pytest.raises(RuntimeError, match="reentrant"):
+        with pytest.raises(RuntimeError, match=r"from inside|reentrant call inside"):
             writer.write(b"b" * size)
     sink.meanwhile = None
     assert writer.write(b"b" * size) == size

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import random
 import shutil
 import struct
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 from extent import IS_THOROUGH
+from processes import run_python
 from zstd_oracle import standard as standard_module
 
 import cpkg
@@ -338,3 +340,13 @@ def test_every_name_is_there() -> None:
     assert zipfile.ZSTANDARD_VERSION == 63
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         zipfile.nothing  # type: ignore[attr-defined]
+
+
+def test_the_command_line_of_the_module(tmp_path: Path) -> None:
+    """That of the interpreter's zipfile, which reads members in method 93."""
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_ZSTANDARD) as archive:
+        archive.writestr("file", "content")
+    for arguments, told in ((("-t", "a.zip"), "Done testing"), (("-e", "a.zip", "out"), "")):
+        done = run_python("-m", "cpkg.zstd.zipfile", *arguments, env=dict(os.environ), cwd=tmp_path)
+        assert (done.returncode, done.stderr, done.stdout.strip()) == (0, "", told)
+    assert (tmp_path / "out" / "file").read_text() == "content"

@@ -62,11 +62,11 @@ class KeptScratch(local):
 class Place:
     """The place of one context, or of `most`."""
 
-    __slots__ = ("_contexts", "_most", "_pin")
+    __slots__ = ("_contexts", "_pin", "most")
 
     def __init__(self, most: int = 1) -> None:
         self._contexts: list[CData] = []
-        self._most = most
+        self.most = most
         self._pin = pin(self._contexts)
 
     def take(self) -> CData | None:
@@ -78,7 +78,7 @@ class Place:
 
     def give(self, context: CData) -> bool:
         """Keep a context; return False if there is no room for it."""
-        if len(self._contexts) >= self._most:
+        if len(self._contexts) >= self.most:
             return False
         self._contexts.append(context)
         return True

@@ -9,7 +9,7 @@ from cpkg._native.pressure import REPORTS_SIZES
 from cpkg._native.zstd.context_stream import ContextStream
 from cpkg._native.zstd.settings import DecompressionSettings
 from purepy.zstd.format.decompressor_base import FRAME_IS_OVER, DecompressorBase
-from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS
+from purepy.zstd.format.error_codes import CANNOT_DECOMPRESS, PREFIX_UNKNOWN
 from purepy.zstd.format.rules import ERROR_SIZE, HEADER_SIZE_MAX, UNKNOWN_SIZE
 from purepy.zstd.format.zdict import PREFIX
 
@@ -148,6 +148,7 @@ class Decompressor(DecompressorBase, ContextStream):
             if self._handle is None:
                 self._take()
             window_max, has_magic = settings.window_max if is_end else 0, settings.has_magic
+            seen = 0 if is_end else len(self._head)
             self._look(source, position, is_end)
             result: Decoded | DecodedInto
             if target is not None and not total:
@@ -166,7 +167,9 @@ class Decompressor(DecompressorBase, ContextStream):
                 result = (is_end and library.size_error(self._declared, self._produced)) or result
             if isinstance(result, int):
                 if not total:
-                    raise library.error(result, CANNOT_DECOMPRESS, self._offset + position)
+                    is_magic = result == library.error_result(PREFIX_UNKNOWN)
+                    offset = self._offset + position - (seen if is_magic else 0)
+                    raise library.error(result, CANNOT_DECOMPRESS, offset)
                 self._reset_session()  # the frame that failed begins at `position`, and will fail in the next call
                 is_end = True
                 break

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from purepy.zstd.format.zdict import ZstdDict
 
 
+_MEMORY = 256 << 10
+"""So much memory a queue takes, about, and as much again for each of its threads: contexts and frames."""
+
+
 class FrameJob:
     """
     One frame, or several, and the memory that they lie in, which is C's; `made` is for the caller's use.
@@ -105,7 +109,8 @@ class FrameQueue:
         handle = lib.cpkg_frames_new(compresses, ffi.new("int[]", numbers), len(pairs), content, len(content))
         if not handle:
             raise MemoryError("no memory for a queue of frames")
-        self._handle = ffi.gc(handle, lib.cpkg_frames_free)  # a function of C: no signal comes between
+        # a function of C: no signal comes between. The size is for PyPy's collector, which counts no memory of C
+        self._handle = ffi.gc(handle, lib.cpkg_frames_free, _MEMORY * (1 + threads))
         self._pin = pin(self._handle)
         self._threads = threads
 

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 LEVEL_KEY = int(CompressionParameter.compression_level)
 WORKERS_KEY = int(CompressionParameter.nb_workers)
+TARGET_KEY = int(CompressionParameter.target_cblock_size)
 
 GROWTH_MAX = 16 << 20
 
@@ -54,6 +55,8 @@ class Library:
         self.name = name
         self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
         self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
+        number = lib.ZSTD_versionNumber()
+        self.version = number // 10000, number // 100 % 100, number % 100
         self._bounds: dict[tuple[int, bool], tuple[int, int]] = {}
         self._kept = KeptScratch()
         self.cctxs = Contexts(
@@ -97,7 +100,9 @@ class Library:
         known = self._bounds.get((key, is_compress))
         if known is not None:
             return known
-        table_bounds(key, is_compress)
+        usual = table_bounds(key, is_compress)
+        if is_compress and key == TARGET_KEY:  # libzstd before 1.5.6 has it under another key
+            return usual
         found = self.lib.ZSTD_cParam_getBounds(key) if is_compress else self.lib.ZSTD_dParam_getBounds(key)
         if self.lib.ZSTD_isError(found.error):
             raise invalid_parameter(key, 0, is_compress, None)

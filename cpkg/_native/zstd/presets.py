@@ -77,6 +77,21 @@ class _Preset:
     def _set_up(self, *settings: object) -> None:
         """Hand settings to the half of C, where there is one."""
 
+    def _retire(self) -> None:
+        """Have the half of C leave each call to Python, where there is one."""
+
+    def _empty_place(self) -> bool:
+        """
+        Get a new place; return whether these are the first settings.
+
+        Contexts with earlier settings may be in use. So none is kept from the second time on, and C has no part.
+        """
+        is_first = not hasattr(self, "_place")
+        self._place = Place(is_first)
+        if not is_first:
+            self._retire()
+        return is_first
+
     def _new_context(self) -> int:
         """Return the address of a new context, which is C's from here on."""
         context = self.take(self._library)
@@ -103,7 +118,7 @@ class CompressionPreset(SetsUpCompression, _Preset):
     """
     Parameters and a dictionary for any number of frames; `settings` of every Compressor that it makes.
 
-    `_configure` is called once, before anything else.
+    `_configure` is called before anything else; called again, it changes the settings of frames that begin later.
     """
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
@@ -114,9 +129,9 @@ class CompressionPreset(SetsUpCompression, _Preset):
         self.workers = bool(values.get(WORKERS_KEY))
         self.dict = zstd_dict
         self.how = how
-        self._place = Place()
+        is_first = self._empty_place()
         self._made_in = os.getpid() if self.workers else 0
-        if not self.workers and how != PREFIX:
+        if is_first and not self.workers and how != PREFIX:
             self._set_up(pairs, zstd_dict is None)
 
     def compress(self, data: Buffer) -> bytes:
@@ -133,7 +148,7 @@ class CompressionPreset(SetsUpCompression, _Preset):
     def take(self, library: Library) -> CData:
         """Return a context that is set up, between frames."""
         if self._made_in and self._made_in != os.getpid():
-            self._place, self._made_in = Place(), os.getpid()  # its threads are not in a forked child
+            self._place, self._made_in = Place(self._place.most), os.getpid()  # its threads are not in a forked child
         cctx = self._place.take()
         if cctx is None:
             return super().take(library)
@@ -157,7 +172,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
     """
     Limits and a dictionary for any number of frames; `settings` of every Decompressor that it makes.
 
-    `_configure` is called once, before anything else.
+    `_configure` is called before anything else; called again, it changes the settings of frames that begin later.
     """
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
@@ -180,8 +195,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         self.has_magic = not dict(pairs).get(DECOMPRESSION_FORMAT)
         self.frame_limits = window_max, self.has_magic
         self.is_default = zstd_dict is None and not pairs
-        self._place = Place()
-        if self.has_magic and how != PREFIX:
+        if self._empty_place() and self.has_magic and how != PREFIX:
             self._set_up(window_max, zstd_dict is not None)
 
     def take(self, library: Library) -> CData:

@@ -11,6 +11,7 @@ from purepy.zstd.format.parameters import (
     WINDOW_SIZE_MAX_DEFAULT,
     checked_level,
     checked_options,
+    in_library,
     window_size_max,
 )
 from purepy.zstd.format.zdict import DIGESTED, UNDIGESTED, ZstdDict, parse_dict_argument
@@ -77,7 +78,7 @@ class CompressionSettings(SetsUpCompression):
         if level is not None:
             self.pairs = [(LEVEL_KEY, checked_level(level, options, library.level_bounds))]
         elif options is not None:
-            self.pairs = checked_options(options, True, library.bounds)
+            self.pairs = in_library(checked_options(options, True, library.bounds), library.version)
         for key, value in self.pairs:
             if key == LEVEL_KEY:
                 self.level = value

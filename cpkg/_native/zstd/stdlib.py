@@ -20,7 +20,12 @@ from purepy.zstd.encoder import compressor as pure_compressor
 from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd.encoder.options import parameter_bounds as pure_bounds
 from purepy.zstd.format.error_codes import GENERIC, NAMES, SRC_SIZE_WRONG, coded_error
-from purepy.zstd.format.parameters import DECOMPRESSION_FORMAT, WINDOW_LOG_MAX_KEY, WINDOW_SIZE_MAX_DEFAULT
+from purepy.zstd.format.parameters import (
+    DECOMPRESSION_FORMAT,
+    WINDOW_LOG_MAX_KEY,
+    WINDOW_SIZE_MAX_DEFAULT,
+    in_library,
+)
 from purepy.zstd.format.rules import (
     BLOCK_HEADER_SIZE,
     BLOCK_SIZE_MAX,
@@ -210,7 +215,7 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
 
     def _new(self) -> Any:
         try:
-            return _std.ZstdCompressor(None, dict(self._options.pairs), self._pair)
+            return _std.ZstdCompressor(None, dict(in_library(self._options.pairs, zstd_version_info)), self._pair)
         except _std.ZstdError as exc:
             raise _error(exc) from exc
 

@@ -14,6 +14,7 @@ import locale
 import sys
 
 from purepy.zstd.files.buffering import SerialMemory
+from purepy.zstd.files.readers import tried
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,18 +109,21 @@ class LineReader(_Base):
         if size is not None and size < -1:
             raise ValueError("read length must be non-negative or -1")
         with self._open():
-            if size is None or size < 0:
-                held = self._take(len(self._memory))
-                self._drop()  # the buffered bytes are no longer those in front of the position of `raw`
-                rest: bytes = self.raw.readall()
-                return held + rest if held else rest
-            pieces = [self._take(size)]
-            size -= len(pieces[0])
-            while size and self._read_on():
-                pieces.append(self._take(size))
-                size -= len(pieces[-1])
-            result = b"".join(pieces)
+            result: bytes = tried(self, self._read, -1 if size is None else size)
             return result
+
+    def _read(self, size: int) -> bytes:
+        if size < 0:
+            held = self._take(len(self._memory))
+            self._drop()  # the buffered bytes are no longer those in front of the position of `raw`
+            rest: bytes = self.raw.readall()
+            return held + rest if held else rest
+        pieces = [self._take(size)]
+        size -= len(pieces[0])
+        while size and self._read_on():
+            pieces.append(self._take(size))
+            size -= len(pieces[-1])
+        return b"".join(pieces)
 
     def read1(self, size: int = -1, /) -> bytes:
         with self._open():
@@ -143,18 +147,21 @@ class LineReader(_Base):
             return len(content)
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        left = sys.maxsize if size is None or size < 0 else size
-        pieces = []
         with self._open():
-            while left:
-                piece = self._take_line(left)
-                if piece:
-                    pieces.append(piece)
-                    left -= len(piece)
-                    if piece.endswith(b"\n"):
-                        break
-                elif not self._read_on():
+            line: bytes = tried(self, self._read_line, sys.maxsize if size is None or size < 0 else size)
+            return line
+
+    def _read_line(self, left: int) -> bytes:
+        pieces = []
+        while left:
+            piece = self._take_line(left)
+            if piece:
+                pieces.append(piece)
+                left -= len(piece)
+                if piece.endswith(b"\n"):
                     break
+            elif not self._read_on():
+                break
         return b"".join(pieces)
 
     def __iter__(self) -> Iterator[bytes]:

@@ -29,6 +29,7 @@ typedef struct {
     /* Of the frame at hand: its header, as far as it has come, and its content. */
     unsigned char head[HEADER_MAX];
     size_t head_size;
+    size_t head_before; /* how much of it had come before the call under way */
     int is_declared;
     uint64_t declared;
     uint64_t produced;
@@ -97,6 +98,7 @@ static void frame_look(Decompressor *decompressor, const ZSTD_inBuffer *in)
         decompressor->is_declared = 0;
         decompressor->produced = 0;
     }
+    decompressor->head_before = decompressor->head_size;
     size_t more = in->size - in->pos, room = HEADER_MAX - decompressor->head_size;
     if (decompressor->is_declared || room == 0 || more == 0)
         return;

@@ -172,8 +172,10 @@ static int work_run(Work *work, Decompressor *decompressor)
             if (!ZSTD_isError(work->left))
                 return -1;
             if (work->size == 0 || !decompressor->goes_on) {
+                const unsigned long long at = decompressor->offset + work->in.pos;
+                const int is_magic = ZSTD_getErrorCode(work->left) == ZSTD_error_prefix_unknown;
                 raise_made(call_presets("decompression_error", "KK", (unsigned long long)work->left,
-                                        decompressor->offset + work->in.pos));
+                                        is_magic ? at - decompressor->head_before : at));
                 return -1;
             }
             /* the failed frame begins at the input's position: the next call fails */

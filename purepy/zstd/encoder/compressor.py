@@ -13,9 +13,9 @@ from purepy.zstd.format.error_codes import (
     CANNOT_COMPRESS,
     DST_SIZE_TOO_SMALL,
     NAMES,
-    SRC_SIZE_WRONG,
     coded_error,
     native_only,
+    pledge_error,
 )
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 from purepy.zstd.format.zdict import PREFIX, UNDIGESTED, ZstdDict, parse_dict_argument
@@ -82,10 +82,7 @@ class ZstdCompressor(CompressorBase):
             # Asked before anything is done, so that no data is lost.
             pledged = self._pledged
             if pledged is not None and (given > pledged or (mode == self.FLUSH_FRAME and given < pledged)):
-                raise coded_error(
-                    SRC_SIZE_WRONG,
-                    f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {pledged} bytes were pledged, {given} given",
-                )
+                raise pledge_error(abs(given - pledged), given > pledged)
             try:
                 out = self._encode(data, mode)
             except BaseException:

@@ -8,7 +8,7 @@ from purepy.zstd.encoder.frame import block_header, frame_header
 from purepy.zstd.encoder.levels import MAX_HISTORY, MatchParameters
 from purepy.zstd.encoder.matchfinders import MatchFinder
 from purepy.zstd.encoder.options import EncoderOptions
-from purepy.zstd.format.rules import BLOCK_SIZE_MAX, CHECKSUM_SIZE, RAW
+from purepy.zstd.format.rules import CHECKSUM_SIZE, RAW
 from purepy.zstd.format.xxh64 import XXH64
 
 # What the buffer holds on top of the window before its content moves down, at most.
@@ -56,7 +56,7 @@ class FrameEncoder:
             magicless=options.magicless,
         )
         self._window_size = min(1 << parameters.window_log, MAX_HISTORY)
-        self.block_size = min(1 << parameters.window_log, BLOCK_SIZE_MAX)
+        self.block_size = min(1 << parameters.window_log, options.target_size)  # no block is larger than its content
         room = min(self._window_size, MAX_ROOM) + 2 * self.block_size
         self._prefix_size = len(prefix)
         self._capacity = len(prefix) + self._window_size + room

@@ -13,7 +13,7 @@ from purepy.zstd.format.parameters import (
     checked_options,
     table_bounds,
 )
-from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
+from purepy.zstd.format.rules import BLOCK_SIZE_MAX, LEVEL_MAX, LEVEL_MIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,17 @@ def parameter_bounds(key: int, is_compress: bool) -> tuple[int, int]:
 class EncoderOptions:
     """Settings that `level` and `options` ask for; parameters of the match finder that are 0 follow the level."""
 
-    __slots__ = ("checksum", "content_size", "dict_id", "level", "long_distance", "magicless", "overrides", "pairs")
+    __slots__ = (
+        "checksum",
+        "content_size",
+        "dict_id",
+        "level",
+        "long_distance",
+        "magicless",
+        "overrides",
+        "pairs",
+        "target_size",
+    )
 
     def __init__(
         self, level: int | None = None, options: Parameters = None, bounds_of: BoundsSource = parameter_bounds
@@ -51,6 +61,7 @@ class EncoderOptions:
         self.magicless = False
         self.overrides: dict[str, object] = {}
         self.long_distance = False
+        self.target_size = BLOCK_SIZE_MAX
         self.pairs: list[tuple[int, int]] = []
         """The parameters as given, for another encoder."""
         if level is not None:
@@ -65,6 +76,7 @@ class EncoderOptions:
         self.content_size = bool(values.get(CompressionParameter.content_size_flag, True))
         self.checksum = bool(values.get(CompressionParameter.checksum_flag, False))
         self.dict_id = bool(values.get(CompressionParameter.dict_id_flag, True))
+        self.target_size = values.get(CompressionParameter.target_cblock_size) or BLOCK_SIZE_MAX
         self.magicless = bool(values.get(COMPRESSION_FORMAT, 0))
         self.overrides = {name: values[key] for key, name in _MATCHING if values.get(key)}
         self.long_distance = values.get(CompressionParameter.enable_long_distance_matching) == _ON

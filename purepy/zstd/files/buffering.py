@@ -13,9 +13,9 @@ import io
 import sys
 
 from purepy.base.buffers import as_bytes
-from purepy.base.locks import RLock
+from purepy.base.locks import Exclusive, RLock
 from purepy.base.pypy import finish, new_builder
-from purepy.zstd.format.locks import Exclusive, refuse_second_init
+from purepy.zstd.format.locks import refuse_second_init
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

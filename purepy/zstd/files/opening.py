@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import io
+import sys
 
-from purepy.base.writing import check_text_arguments
+from purepy.base.locks import calls_of
+from purepy.base.writing import MarkedText, check_text_arguments, missing_mark
 from purepy.zstd.files.zstd_file import TEXT_CHUNK_SIZE, ZstdFile
 from purepy.zstd.format.backend_methods import BackendMethods
 
@@ -21,9 +23,17 @@ class TextWriter(io.TextIOWrapper):
     """A text file that is written; one that an interrupt has broken is closed as it is."""
 
     def close(self) -> None:
+        # io.TextIOWrapper has no rule of its own, and would close the file under the text that it is writing
+        outer = next(calls_of(self.buffer, sys._getframe()), None)
+        if outer is not None:
+            raise RuntimeError(f"close() was called from inside {outer} of the file below: let that return first")
         raw = self.buffer._buffer.raw  # type: ignore[attr-defined]
         raw.drops = raw.give_up() or raw.closed
         super().close()
+
+
+class MarkedTextWriter(MarkedText, TextWriter):
+    """A TextWriter that writes a byte order mark first."""
 
 
 class Opening(BackendMethods):
@@ -43,6 +53,7 @@ class Opening(BackendMethods):
         newline: str | None = None,
         threads: int | None = None,
         frame_size: int | None = None,
+        padding: bool = False,
     ) -> File:
         """
         Open a Zstandard file in binary or text mode (replaces `compression.zstd.open`).
@@ -64,6 +75,7 @@ class Opening(BackendMethods):
                 `frame_size`, a file is written in several frames, and flush() ends one.
             frame_size (int | None): bytes of content in each frame that is written; None for 16 to 64 MiB, by
                 the level.
+            padding (bool): for reading, whether zero bytes may follow the frames, of which nothing comes.
 
         Raises ValueError for another mode, TypeError for other wrong arguments; reading raises EOFError for a file that
         is empty or ends inside a frame and ZstdError for one that is no Zstandard file.
@@ -84,7 +96,8 @@ class Opening(BackendMethods):
             text_type, binary_file._reader_type = file_type._text_types(encoding, newline)
         elif is_text:
             check_text_arguments(encoding, errors, newline)
-            text_type = TextWriter
+            mark = missing_mark(encoding)
+            text_type = MarkedTextWriter if mark else TextWriter
         file_type.__init__(
             binary_file,
             file,
@@ -94,6 +107,7 @@ class Opening(BackendMethods):
             zstd_dict=zstd_dict,
             threads=threads,
             frame_size=frame_size,
+            padding=padding,
         )
         if not is_text:
             return binary_file
@@ -101,4 +115,6 @@ class Opening(BackendMethods):
         text_file._CHUNK_SIZE = TEXT_CHUNK_SIZE
         if binary_file._is_writing:
             binary_file._write_for(text_file)
+            if mark and not (binary_mode == "a" and binary_file._close_fp and binary_file._fp.tell()):
+                text_file.mark = mark
         return text_file

@@ -8,6 +8,7 @@ chunk, the compressor's window and `write_size`.
 
 from __future__ import annotations
 
+from purepy.base.buffers import as_bytes
 from purepy.base.writing import write_all
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import chunks_of, decompressed, nbytes
@@ -99,6 +100,7 @@ class Streams(BackendMethods):
         read_size: int = READ_SIZE,
         write_size: int = WRITE_SIZE,
         threads: int | None = None,
+        padding: bool = False,
     ) -> Generator[bytes, None, None]:
         """
         Decompress `chunks`, an iterable of buffers or a file object, in pieces of at most `write_size` bytes.
@@ -107,10 +109,14 @@ class Streams(BackendMethods):
         more than `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or no frame; pieces
         yielded before that are not to be taken for the whole. `read_size` is how much is read from a file object at
         a time. With several `threads` (0: one per core) frames are decompressed beside each other, and the source is
-        read ahead; it is read in the caller's thread.
+        read ahead; it is read in the caller's thread. With `padding`, zero bytes may follow the frames.
         """
         decompressor = self._backend.ZstdDecompressor(zstd_dict, options, multi_frame=True)
         source = chunks_of(chunks, _positive(read_size, "read_size"))
+        if padding:
+            from purepy.zstd.format.padding import Unpadded
+
+            source = map(Unpadded().feed, map(as_bytes, source))
         write_size = _positive(write_size, "write_size")
         if threads is not None:
             from purepy.zstd.threads.arguments import plan_decompression

@@ -7,13 +7,12 @@ import copy
 from typing import TYPE_CHECKING, BinaryIO
 
 from purepy.base.errors import ZstdError
-from purepy.base.reading import read_some
 from purepy.zstd.files.readers import StreamReader
 from purepy.zstd.threads.arguments import DecompressionPlan
 from purepy.zstd.threads.decompress import ParallelDecompressor
 
 if TYPE_CHECKING:
-    from purepy.base.types import Buffer, Bytes
+    from purepy.base.types import Bytes
 
 _READ_SIZE = 1 << 20
 
@@ -21,7 +20,7 @@ _READ_SIZE = 1 << 20
 class ParallelReader(StreamReader):
     """The content of a file, some of it decompressed ahead by other threads."""
 
-    _parallel: ParallelDecompressor | None = None
+    _parallel: ParallelDecompressor | None = None  # of one that was never made
 
     def __init__(self, fp: BinaryIO, close_fp: bool, plan: DecompressionPlan) -> None:
         super().__init__(fp, close_fp)
@@ -37,24 +36,24 @@ class ParallelReader(StreamReader):
         self._piece = b""
         if self._parallel is not None:
             self._parallel.close()
-            self._parallel = None
 
     def _chunk(self) -> bytes | None:
         """Read from the file; None at its end."""
+        assert self._parallel is not None
         try:
-            return read_some(self._fp, _READ_SIZE) or None
-        except Exception:  # of the file, which may be tried again
-            self._failure = None
+            data = self._read_file(_READ_SIZE)
+        except BaseException:
+            if self._parallel.may_go_on:
+                self._failure = None  # what was read is kept
             raise
+        self._read.clear()
+        return data
 
     def _next(self) -> memoryview:
         """Return what is left of the current piece, or the next one; empty at the end."""
-        if self._failure is not None and not self.closed:
-            raise copy.copy(self._failure)
-        if self._parallel is None:
-            raise ValueError("I/O operation on closed file")
         if self._at == len(self._piece):
-            self._lose()
+            assert self._parallel is not None
+            self.lose()
             try:
                 self._piece, self._at = self._parallel.next_piece(self._chunk) or b"", 0
             except (ZstdError, EOFError) as exc:
@@ -65,40 +64,22 @@ class ParallelReader(StreamReader):
             self._failure = None
         return memoryview(self._piece)[self._at :]
 
-    def _taken(self, size: int) -> int:
-        self._lose()
-        self._at += size
-        self._pos += size
-        self._failure = None
-        return size
+    def _read_into(self, target: memoryview) -> int:
+        with self._next() as piece:
+            size = min(len(piece), len(target))
+            self.lose()
+            target[:size] = piece[:size]
+            self._at += size
+            self._pos += size
+            self._failure = None
+            return size
 
-    def readinto(self, buffer: Buffer, /) -> int:
-        before = self._pos
-        try:
-            with self._lock, memoryview(buffer) as view, view.cast("B") as target, self._next() as piece:
-                size = min(len(piece), len(target))
-                target[:size] = piece[:size]
-                result = self._taken(size)
-                return result
-        except BaseException:
-            if self._pos != before:  # nobody has got the content
-                self._lose()
-            raise
-
-    def readall(self) -> bytes:
-        pieces: list[bytes] = []
-        try:
-            with self._lock:
-                while True:
-                    with self._next() as piece:
-                        if not len(piece):
-                            result = b"".join(pieces)
-                            return result
-                        pieces.append(bytes(piece))
-                        self._taken(len(piece))
-        except Exception:
-            raise
-        except BaseException:
-            if pieces:
-                self._lose()
-            raise
+    def _read_piece(self) -> bool:
+        with self._next() as piece:
+            size = len(piece)
+            if size:
+                self.lose()
+                self._kept.append(bytes(piece))
+                self._at += size
+                self._failure = None
+            return size > 0

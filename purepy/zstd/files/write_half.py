@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import sys
 
+from purepy.base.locks import Exclusive, RLock
 from purepy.zstd.format.rules import FLUSH_BLOCK, FLUSH_FRAME
 
 TYPE_CHECKING = False
@@ -28,8 +29,10 @@ class WriteHalf(io.BufferedIOBase):
         _is_writing: bool
         _backlog: Backlog | None
         """For a file under a text file."""
+        _is_ending: bool
+        """Whether close() is ending the content."""
         _has_ended: bool
-        """Whether close() has ended the frame."""
+        """Whether close() has ended the content."""
 
         def _check_not_closed(self) -> None: ...
 
@@ -40,10 +43,15 @@ class WriteHalf(io.BufferedIOBase):
         if not self._is_writing:
             self._check_not_closed()
             raise io.UnsupportedOperation("File not open for writing")
+        if self._is_ending or self._has_ended:
+            raise ValueError("write to closed file")
         if self._backlog is not None:
             return self._backlog.write(data)
+        raw = self._buffer.raw
+        if raw.compressor.last_mode == FLUSH_FRAME:
+            raw.refuse_within()  # as begin() would after the data was taken
         size: int = self._buffer.write(data)
-        self._buffer.raw.begin()
+        raw.begin()
         if PUTS_METHODS_ON_OBJECTS and type(self).write is WriteHalf.write:
             self.write = self._buffer.write  # type: ignore[method-assign]
         return size
@@ -78,6 +86,8 @@ class WriteHalf(io.BufferedIOBase):
         buffer = self._buffer
         if buffer.raw.closed:
             return
+        self._is_ending = True
+        self.__dict__.pop("write", None)  # the buffer's own, which would take more data
         try:
             if not buffer.raw.give_up():
                 if self._backlog is not None:
@@ -88,6 +98,8 @@ class WriteHalf(io.BufferedIOBase):
         except ValueError:
             if not (buffer.raw.closed or self._has_ended):  # by another thread, or half closed by an interrupt
                 raise
+        finally:
+            self._is_ending = False
 
     def _close_buffer(self) -> None:
         try:
@@ -102,14 +114,20 @@ class WriteHalf(io.BufferedIOBase):
         self._buffer.raw.leave_to(text_file)
 
 
-class Backlog:
+class Backlog(Exclusive):
     """What an io.TextIOWrapper gave to a write() that failed: it forgets that, so the next call writes it first."""
 
     def __init__(self, buffer: File) -> None:
+        self._lock = RLock()
         self._buffer = buffer
         self._kept = b"", 0  # with the position where it begins
 
     def write(self, data: Bytes) -> int:
+        with self._turn():
+            size = self._write(data)
+            return size
+
+    def _write(self, data: Bytes) -> int:
         buffer = self._buffer
         if buffer.raw.drops:
             return len(data)

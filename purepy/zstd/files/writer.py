@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import io
 import weakref
-from contextlib import suppress
 
-from purepy.base.errors import ZstdError
-from purepy.base.locks import RLock
+from purepy.base.errors import Suppressed, ZstdError, is_from_handler
+from purepy.base.locks import Exclusive, RLock
 from purepy.base.uninterrupted import call_and_keep
 from purepy.base.writing import taken_by
-from purepy.zstd.format.locks import Exclusive, release
+from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import FLUSH_FRAME, MAGIC
 
 TYPE_CHECKING = False
@@ -33,6 +32,11 @@ class WriteFile(io.FileIO):
 
     def __del__(self) -> None:
         pass
+
+
+def _is_refusal(exc: BaseException) -> bool:
+    """Return whether what a file's write() raised is the file's own error, so that the file took nothing."""
+    return isinstance(exc, OSError) and not is_from_handler(exc)
 
 
 class CompressWriter(Exclusive, io.RawIOBase):
@@ -141,9 +145,9 @@ class CompressWriter(Exclusive, io.RawIOBase):
         """Write what was compressed; what fails is tried again by the next call, and an interrupt raised by it."""
         try:
             self._put()
-        except Exception:
-            pass
         except BaseException as exc:
+            if _is_refusal(exc):
+                return
             if self.is_broken or not self.repeats:
                 raise
             self._interrupt = exc
@@ -157,8 +161,9 @@ class CompressWriter(Exclusive, io.RawIOBase):
             if returned:
                 try:
                     taken = taken_by(self._fp, returned[0], len(output))
-                except (BlockingIOError, OSError):
-                    self._output = output, []
+                except OSError as exc:
+                    if _is_refusal(exc):
+                        self._output = output, []
                     raise
                 self._output = memoryview(output)[taken:] if taken < len(output) else b"", []
                 continue
@@ -169,12 +174,14 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     exc.characters_written = 0
                     raise
                 returned.append(exc.characters_written)
-            except Exception:  # the file took nothing
+            except BaseException as exc:
+                is_exact = type(self._fp).write in (io.FileIO.write, io.BytesIO.write)
+                self.is_broken = not (returned or is_exact or _is_refusal(exc))
                 raise
-            except BaseException:
-                # what a file of Python's that was interrupted has taken, nobody knows
-                self.is_broken = not returned and not isinstance(self._fp, (io.FileIO, io.BytesIO))
-                raise
+
+    def refuse_within(self) -> None:
+        """Raise RuntimeError within one of this thread's own calls."""
+        self._turn()
 
     def begin(self) -> None:
         """
@@ -237,7 +244,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 if not self.closed and self._fp is not None and not self._refused and not self.is_broken:
                     self._finish()
                 elif not self.closed and self.is_broken and self._ends_frame:
-                    with suppress(Exception):
+                    with Suppressed(OSError, ValueError):  # ValueError: the file is closed
                         self._fp.write(MAGIC)  # what was whole frames reads as cut, too
             finally:
                 super().close()  # first: what an interrupt leaves of the rest, the next call does

@@ -17,7 +17,7 @@ import sys
 from purepy.base.pypy import JIT
 from purepy.zstd.files.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.files.read_half import READ_METHODS, ReadHalf
-from purepy.zstd.files.readers import ContentReader, DecompressReader
+from purepy.zstd.files.readers import CarefulReader, ContentReader, DecompressReader
 from purepy.zstd.files.write_half import PUTS_METHODS_ON_OBJECTS, Backlog, WriteHalf
 from purepy.zstd.files.writer import CompressWriter, WriteFile
 from purepy.zstd.format.error_codes import truncated_file_error
@@ -63,6 +63,7 @@ class ZstdFile(ReadHalf, WriteHalf):
             `frame_size`, a file is written in several frames, and flush() ends one.
         frame_size (int | None): bytes of content in each frame that is written; None for 16 to 64 MiB, by
             the level.
+        padding (bool): for reading, whether zero bytes may follow the frames, of which nothing comes.
 
     Raises ValueError for another mode, TypeError for other wrong arguments; reading raises EOFError for a file that is
     empty or ends inside a frame and ZstdError for one that is no Zstandard file.
@@ -104,6 +105,7 @@ class ZstdFile(ReadHalf, WriteHalf):
         zstd_dict: DictArgument = None,
         threads: int | None = None,
         frame_size: int | None = None,
+        padding: bool = False,
     ) -> None:
         for name in self.__dict__.keys() & _PUT_METHODS:  # of another file, if this is not the first call
             delattr(self, name)
@@ -111,7 +113,7 @@ class ZstdFile(ReadHalf, WriteHalf):
         self._buffer: File = None  # before the file: newer collectors finalize in this order
         self._fp: File = None
         self._close_fp = False
-        self._is_reading = self._is_writing = self._has_ended = False
+        self._is_reading = self._is_writing = self._is_ending = self._has_ended = False
         self._backlog: Backlog | None = None
         if not isinstance(mode, str):
             raise ValueError("mode must be a str")
@@ -124,6 +126,8 @@ class ZstdFile(ReadHalf, WriteHalf):
         elif kind in ("w", "a", "x"):
             if level is not None and not isinstance(level, int):
                 raise TypeError("level must be int or None")
+            if padding:
+                raise TypeError("padding is illegal in write mode")
             raw = self._new_writer(level, options, zstd_dict, threads, frame_size)
             buffer = self._writer_type(raw, BUFFER_SIZE)  # nothing is left to fail once the file is open
         else:
@@ -139,7 +143,13 @@ class ZstdFile(ReadHalf, WriteHalf):
         else:
             raise TypeError("file must be a file-like object or a str, bytes, or PathLike object")
         if make_reader is not None:
-            self._buffer = self._reader_type(make_reader(self._fp, self._close_fp), BUFFER_SIZE)
+            reader = make_reader(self._fp, self._close_fp)
+            reader_type = self._reader_type
+            if not reader.is_plain and reader_type is io.BufferedReader:
+                reader_type = CarefulReader
+            if padding:
+                reader.unpads = True
+            self._buffer = reader_type(reader, BUFFER_SIZE)
             self._is_reading = True
             for name in self._put:
                 setattr(self, name, getattr(self._buffer, name))
@@ -195,8 +205,8 @@ class ZstdFile(ReadHalf, WriteHalf):
         and nothing is lost: close() may be tried again, and until that succeeds the frame has no end. A file that
         an interrupt has broken (any other call is a ZstdError then) is closed as it is, with a frame that has no end.
         """
-        buffer = self._buffer
-        if self._fp is None:
+        buffer, fp = self._buffer, self._fp
+        if fp is None:  # also if another thread closes this
             return
         if self._is_writing:
             self._finish()
@@ -208,10 +218,9 @@ class ZstdFile(ReadHalf, WriteHalf):
                 buffer.close()
             if buffer is not None:
                 buffer.raw.close()
-        except Exception:
-            self._end_of_use()
-            raise
-        self._end_of_use()
+        finally:  # what an interrupt has left, the next call does
+            if buffer is None or (buffer.raw.closed and (not self._close_fp or fp.closed)):
+                self._end_of_use()
 
     def _end_of_use(self) -> None:
         self.closed = True  # type: ignore[misc]

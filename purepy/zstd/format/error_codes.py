@@ -122,7 +122,8 @@ def native_only(what: str) -> ZstdError:
 def pledge_error(difference: int, is_more: bool) -> ZstdError:
     """Make the error of a frame with so many bytes more, or less, than were pledged."""
     what = "more" if is_more else "less"
-    return ZstdError(f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {difference} bytes {what} than pledged")
+    text = f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {difference} bytes {what} than pledged"
+    return coded_error(SRC_SIZE_WRONG, text)
 
 
 def truncated_error(offset: int | None = None) -> ZstdError:

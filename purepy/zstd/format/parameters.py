@@ -42,6 +42,7 @@ COMPRESSION_BOUNDS = {
     105: (3, 7),
     106: (0, 131072),
     107: (1, 9),
+    130: (1340, 131072),
     160: (0, 2),
     161: (6, 30),
     162: (4, 4096),
@@ -58,6 +59,8 @@ DECOMPRESSION_BOUNDS = {WINDOW_LOG_MAX_KEY: (WINDOW_LOG_MIN, WINDOW_LOG_MAX), DE
 
 WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
 """The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
+
+_EXPERIMENTAL_TARGET = 1003
 
 BoundsSource: TypeAlias = "Callable[[int, bool], tuple[int, int]]"
 
@@ -84,6 +87,14 @@ def answer_bounds_from(source: BoundsSource) -> None:
     _bounds_source = source
 
 
+def in_library(pairs: list[tuple[int, int]], version: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return checked compression parameters with the keys of a version of libzstd."""
+    if version >= (1, 5, 6):
+        return pairs
+    target = CompressionParameter.target_cblock_size
+    return [(_EXPERIMENTAL_TARGET if key == target else key, value) for key, value in pairs]
+
+
 class CompressionParameter(enum.IntEnum):
     """Keys of the `options` dict when compressing (replaces `compression.zstd.CompressionParameter`)."""
 
@@ -95,6 +106,9 @@ class CompressionParameter(enum.IntEnum):
     min_match = 105
     target_length = 106
     strategy = 107
+
+    target_cblock_size = 130
+    """About how many bytes a compressed block takes at most, so that a reader has content early (libzstd 1.5.6)."""
 
     enable_long_distance_matching = 160
     ldm_hash_log = 161

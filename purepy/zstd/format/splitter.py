@@ -36,8 +36,9 @@ class FrameSplitter:
     """
     An iterator over the frames that `read(n)` gives; skippable frames are left out.
 
-    Raises ZstdError for what is no frame and for one that is cut, ZstdLimitError for a window of more than
-    2**window_log_max bytes. `consumed` counts the compressed bytes of what was given so far.
+    Zeros may fill up what follows the last frame, as bsdtar and tape drives write them. Raises ZstdError for what is no
+    frame and for one that is cut, ZstdLimitError for a window of more than 2**window_log_max bytes. `consumed` counts
+    the compressed bytes of what was given so far.
     """
 
     def __init__(self, read: Callable[[int], bytes], window_log_max: int = 27) -> None:
@@ -54,6 +55,8 @@ class FrameSplitter:
         scanner = self._scanner
         while self._has(1):
             self._frame_begin = self.consumed
+            if self.consumed and self._ends_in_zeros():
+                return
             self._step("header")
             header = scanner.header
             assert header is not None
@@ -116,6 +119,17 @@ class FrameSplitter:
                 self._is_at_end = True
                 return False
             self._buffer += chunk
+        return True
+
+    def _ends_in_zeros(self) -> bool:
+        """Pass over zeros, if there are any; return whether they end the stream. Raises ZstdError if they do not."""
+        if self._buffer[self.consumed - self._begin]:
+            return False
+        while self._has(1):
+            at = self.consumed - self._begin
+            if self._buffer.count(0, at) != len(self._buffer) - at:
+                raise self._error("there is no frame, but zeros and then other bytes")
+            self.consumed += len(self._buffer) - at
         return True
 
     def _need(self, offset: int, what: str) -> None:

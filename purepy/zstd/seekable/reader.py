@@ -37,6 +37,7 @@ class TableReader(ContentReader):
         self._table = table
         self._decompressor = decompressor
         self._hasher = hasher
+        self._checked = 0  # up to which frame those without content were looked at last
 
     def _let_go(self) -> None:
         frame, self._frame = self._frame, None
@@ -48,38 +49,45 @@ class TableReader(ContentReader):
 
     def _go_to(self, position: int) -> None:
         self._pos = min(max(position, 0), self._table.decompressed_size)
+        self._failure = None
 
     def readinto(self, buffer: Buffer, /) -> int:
-        before = self._pos
+        lock, before = self._turn(), self._pos
         try:
-            with self._lock, memoryview(buffer) as view, view.cast("B") as target:
-                if self.closed:
-                    raise ValueError("I/O operation on closed file")
-                if not len(target):
-                    return 0
-                if self._pos >= self._table.decompressed_size:
-                    if not len(self._table) and not self._fp.seek(0, io.SEEK_END):
-                        raise truncated_file_error()  # of no bytes, as any other without a frame
-                    return 0
-                content = self._content(len(target))
+            with lock, memoryview(buffer) as view, view.cast("B") as target:
+                self._check()
+                before = self._pos
+                content = self._next(self._pos, len(target))
                 target[: len(content)] = content
-                self._pos += len(content)
                 result = len(content)
+                self._pos += result
                 return result
-        except BaseException:
+        except BaseException as exc:
             self._pos = before
+            self._note(exc, before)
             raise
 
-    def _content(self, size: int) -> bytes:
+    def _next(self, position: int, size: int) -> bytes:
+        """Return up to `size` bytes of content from a position on; b"" at the end."""
+        if position >= self._table.decompressed_size:
+            if not len(self._table) and not self._fp.seek(0, io.SEEK_END):
+                raise truncated_file_error()  # of no bytes, as any other without a frame
+            self._check_empty(len(self._table))
+            return b""
+        return self._content(position, size) if size else b""
+
+    def _content(self, position: int, size: int) -> bytes:
         frame, self._frame = self._frame, None  # a frame within which an exception came is not read on
-        if frame is not None and not frame.position <= self._pos < frame.end:
+        if frame is not None and not frame.position <= position < frame.end:
             frame.close()
             frame = None
         if frame is None:
-            index = self._table.find(self._pos)
+            index = self._table.find(position)
+            if self._table.frame(index)[2] == position:
+                self._check_empty(index)
             frame = _FrameReader(self._fp, self._table, index, self._decompressor(), self._hasher)
         try:
-            frame.skip_to(self._pos)
+            frame.skip_to(position)
             content = frame.read(size)
         except BaseException:
             frame.close()
@@ -90,17 +98,38 @@ class TableReader(ContentReader):
             self._frame = frame
         return content
 
+    def _check_empty(self, index: int) -> None:
+        """Hold the frames right before the frame `index` that have no content, by the table, to that."""
+        first = index
+        while first > self._checked and not self._table.frame(first - 1)[3]:
+            first -= 1
+        for number in range(first, index):
+            if not self._table.frame(number)[1]:
+                continue  # an entry that stands for nothing
+            frame = _FrameReader(self._fp, self._table, number, self._decompressor(), self._hasher)
+            try:
+                frame.check_end()
+            finally:
+                frame.close()
+        self._checked = index
+
     def readall(self) -> bytes:
-        before = self._pos
-        pieces: list[bytes] = []
+        lock, before = self._turn(), self._pos
         try:
-            while True:
-                piece = self.read(_PIECE)
-                if not piece:
-                    return b"".join(pieces)
-                pieces.append(piece)
-        except BaseException:
+            with lock:
+                self._check()
+                before = self._pos
+                pieces: list[bytes] = []
+                position = before
+                while piece := self._next(position, _PIECE):
+                    pieces.append(piece)
+                    position += len(piece)
+                content = b"".join(pieces)
+                self._pos = position
+                return content
+        except BaseException as exc:
             self._pos = before
+            self._note(exc, before, is_all=True)
             raise
 
 
@@ -147,7 +176,7 @@ class _FrameReader:
         if self._hasher is not None:
             self._hasher.compress(content)
         if self.position == self.end:
-            self._check_end()
+            self.check_end()
         return content
 
     def _decompress(self, size: int) -> bytes:
@@ -177,7 +206,8 @@ class _FrameReader:
         self._tail = (self._tail + data)[-CHECKSUM_SIZE:]
         return bytes(data)
 
-    def _check_end(self) -> None:
+    def check_end(self) -> None:
+        """Read the rest of the frame, in which no content may be, and check all of it."""
         while not (self._decompressor.eof and self._offset == self._compressed_end):
             data = self._more() if self._decompressor.needs_input else b""
             if not data and self._decompressor.needs_input:

@@ -191,6 +191,11 @@ class ParallelDecompressor:
         """Stop all threads; may be called again."""
         self._crew.stop()
 
+    @property
+    def may_go_on(self) -> bool:
+        """Whether `next_piece` may be called again after an exception of its `read`."""
+        return self._alone is None
+
     # input
 
     @property
@@ -332,7 +337,7 @@ class ParallelDecompressor:
         Return the next piece of content as `_take` does, None at the end of the stream.
 
         `read()` returns the next bytes of the stream, at most _PIECE, or None at its end. What it raises is raised
-        here, and it may be called again.
+        here, and it may be called again if `may_go_on`.
         """
         if not self._has_begun:
             if not self._crew.begin():  # the system gives no thread

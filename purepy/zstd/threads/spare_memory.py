@@ -7,9 +7,9 @@ A list has what nobody uses at the moment; taking from it and giving back are on
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable
 
+from purepy.base.errors import Suppressed, is_from_handler
 from purepy.base.pypy import JIT
 
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ def work_memory(size: int) -> bytearray | mmap.mmap:
             try:
                 memory = mmap.mmap(-1, size, flags=flags)
             except OSError as exc:
+                if is_from_handler(exc):
+                    raise
                 raise MemoryError(f"no memory for {size} bytes") from exc
-            with suppress(OSError):  # a kernel without them
+            with Suppressed(OSError):  # a kernel without them
                 memory.madvise(advice)
             return memory
     return bytearray(size)

@@ -45,6 +45,7 @@ from cpkg._native.msgpack.pypy.scratch import (
     state,
     window,
 )
+from purepy.base.errors import is_from_handler
 from purepy.base.pypy import finish
 from purepy.msgpack.plain_writer import RUN, Frame, changed
 
@@ -83,10 +84,12 @@ def pack(obj: object, max_depth: int, tuple_type: type, other: Callable[..., Non
             return window[: state[AT]]
         flush(out)
         return finish(out.builder)
-    except Exception:
+    except Exception as exc:
         if token is None:
-            return None  # another thread was faster
-        if state[TEXT]:
+            if isinstance(exc, IndexError):
+                return None  # another thread was faster
+            raise
+        if state[TEXT] and not is_from_handler(exc):
             check_text()  # text that came before the place of this error is the first error
         raise
     finally:

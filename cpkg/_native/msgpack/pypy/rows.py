@@ -16,6 +16,7 @@ of the row, and the caller turns to the pure codec. All of it works on CPython, 
 from __future__ import annotations
 
 from cpkg._native._msgpack_ffi import ffi, lib
+from purepy.base.errors import CodecError
 from purepy.base.pypy import newlist_hint
 from purepy.msgpack.oneshot import unpackb_plain
 from purepy.msgpack.options import UNPACKING
@@ -49,6 +50,8 @@ _SIZE: Final = 2**32 - 1
 # of a value that C leaves: its depth is counted without the map that it is in
 _OTHER: Final = UNPACKING.defaults._replace(strict_map_key=False, max_depth=UNPACKING.defaults.max_depth - 1)
 _MOST_MAKERS: Final = 64
+_WRONG: Final = (CodecError, ValueError, TypeError, OverflowError, RecursionError, MemoryError)
+"""What a wrong value raises, and not what a signal handler does: a TimeoutError, for example."""
 
 _unpack = ffi.unpack
 
@@ -84,18 +87,22 @@ class Rows:
         self._handle.fewest = fewest
         if not lib.cpkg_rows_next(self._handle, data, len(data), start, most):
             return None
-        return _read_batch(self._handle.batches, data)[:3]
+        batch = _sound_batch(self._handle.batches, data)
+        return batch[:3] if batch is not None else None
 
     def each(self, data: bytes | CBuffer) -> Iterator[Batch]:
         """
         Yield the rows that were laid out in advance, a few dozen at a time, as `read_rows` returns them.
 
-        `data` holds the messages, bytes or a buffer of cffi's. Raises what wrong values raise.
+        `data` holds the messages, bytes or a buffer of cffi's.
         """
         words = self._handle.batches
         left = self._handle.rows
         while left:
-            rows, count, end, size = _read_batch(words, data)
+            batch = _sound_batch(words, data)
+            if batch is None:
+                return
+            rows, count, end, size = batch
             words += size
             left -= count
             yield rows, count, end
@@ -123,8 +130,6 @@ def read_rows(data: bytes, start: int, most: int, fewest: int = 1) -> Batch | No
         rows = Rows()
     try:
         return rows.next(data, start, most, fewest)
-    except Exception:
-        return None  # text that is not UTF-8, an extension that is wrong: the pure codec raises the error
     finally:
         if not _idle:
             _idle.append(rows)
@@ -141,6 +146,14 @@ class _Cells:
         self.doubles = doubles
         self.kinds = kinds
         self.texts = texts
+
+
+def _sound_batch(words: CData, data: bytes | CBuffer) -> tuple[Iterator[object], int, int, int] | None:
+    """Return what `_read_batch` does; None for a wrong value, of which the pure codec raises the error."""
+    try:
+        return _read_batch(words, data)
+    except _WRONG:
+        return None
 
 
 def _read_batch(words: CData, data: bytes | CBuffer) -> tuple[Iterator[object], int, int, int]:

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patches: what a new version of some data has that an old one has not, as a frame with the old one as prefix."""
+
+from __future__ import annotations
+
+from purepy.base.buffers import as_bytes
+from purepy.zstd.format.backend_methods import BackendMethods
+from purepy.zstd.format.parameters import CompressionParameter, DecompressionParameter
+from purepy.zstd.format.rules import WINDOW_LOG_MAX, WINDOW_LOG_MIN
+from purepy.zstd.format.zdict import ZstdDict
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from purepy.base.types import Buffer
+    from purepy.zstd.format.zdict import DictArgument
+
+_PREFIX_MIN = 8  # bytes that libzstd takes for a prefix
+_TABLES_MAX = 1 << 17  # bytes of a prefix that the tables of all levels hold
+_WINDOW_LOG_DEFAULT = 27
+
+
+def _window_log(size: int) -> int:
+    return min(max(size.bit_length(), WINDOW_LOG_MIN), WINDOW_LOG_MAX)
+
+
+def _prefix(old: bytes) -> DictArgument:
+    return ZstdDict(old, is_raw=True).as_prefix if len(old) >= _PREFIX_MIN else None
+
+
+class Patches(BackendMethods):
+    """The functions of one backend."""
+
+    def patch(self, old: Buffer, new: Buffer, level: int | None = None) -> bytes:
+        """
+        Return a patch that makes `new` of `old`, two buffers, for `apply_patch`.
+
+        It is a frame whose window holds both, as `zstd --patch-from` writes one, with a checksum of `new`. `level` is
+        that of `compress`. Of more than 2 GiB the window holds the end only.
+        """
+        old = as_bytes(old)
+        with memoryview(new) as view:
+            size = len(old) + view.nbytes
+        parameter = CompressionParameter
+        options = {
+            int(parameter.compression_level): level or 0,
+            int(parameter.window_log): _window_log(size),
+            int(parameter.checksum_flag): 1,
+        }
+        if len(old) > _TABLES_MAX and self._backend.BACKEND != "pure":
+            options[int(parameter.enable_long_distance_matching)] = 1
+        patch: bytes = self._backend.compress(new, options=options, zstd_dict=_prefix(old))
+        return patch
+
+    def apply_patch(self, old: Buffer, patch: Buffer, *, max_output_size: int | None = None) -> bytes:
+        """
+        Return the `new` that `patch` was made for, given the same `old`; both are buffers.
+
+        Raises ZstdLimitError if it is more than `max_output_size` bytes, and ZstdError for a patch that is damaged or
+        was made for other data than `old`.
+        """
+        old = as_bytes(old)
+        declared = self._backend.get_frame_info(patch).decompressed_size or 0
+        window_log = max(_WINDOW_LOG_DEFAULT, _window_log(len(old) + declared))
+        content: bytes = self._backend.decompress(
+            patch,
+            _prefix(old),
+            {int(DecompressionParameter.window_log_max): window_log},
+            max_output_size=max_output_size,
+        )
+        return content
