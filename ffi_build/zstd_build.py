@@ -29,7 +29,7 @@ def make_builder(library: probe.FoundLibrary, implementation: str, system: str =
     if implementation == "cpython":
         cdefs.append("cpython_cdef.h")
     if system == "linux":
-        cdefs += ["../archive/read_run.h", "../archive/write_run.h"]
+        cdefs += ["../archive/read_run_cdef.h", "../archive/write_run_cdef.h"]
     return make(library, *cdefs)
 
 

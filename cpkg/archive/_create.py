@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import IO, TYPE_CHECKING
 
 from cpkg._places import Place, writing
@@ -30,6 +30,7 @@ from cpkg.archive._settings import (
 )
 from cpkg.archive._walk import Walker
 from purepy.base.crew import mapped
+from purepy.base.errors import Suppressed
 from purepy.base.writing import write_all
 from purepy.tar.encode import END
 from purepy.tar.entry import Entry
@@ -166,9 +167,9 @@ def _names(
 def _own_files(file: IO[bytes], target: Place) -> list[tuple[int, int]]:
     """Return device and number of the file that is written and of the one that it will replace: neither is archived."""
     found = []
-    with suppress(AttributeError, OSError, ValueError):
+    with Suppressed(AttributeError, OSError, ValueError):
         found.append(os.fstat(file.fileno()))
-    with suppress(OSError, TypeError, ValueError):
+    with Suppressed(OSError, TypeError, ValueError):
         found.append(os.stat(target))
     return [(status.st_dev, status.st_ino) for status in found]
 

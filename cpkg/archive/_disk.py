@@ -25,6 +25,7 @@ from cpkg.archive._settings import ExtractSettings
 from cpkg.archive._walk import DIRECTORY_FLAGS, opened
 from purepy.base import system
 from purepy.base.descriptors import Descriptor, write_next
+from purepy.base.errors import Suppressed, is_from_handler
 from purepy.base.uninterrupted import call_and_keep, pop_and_call
 from purepy.tar import names
 from purepy.tar.encode import encoded
@@ -62,7 +63,7 @@ def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
 def _umask() -> int:
     """Return the process's umask, 0o7777 if it is unknown: the system call that returns it changes it, too."""
     with (
-        contextlib.suppress(OSError, ValueError),
+        Suppressed(OSError, ValueError),
         open("/proc/self/status", encoding="ascii", errors="replace") as file,
     ):
         for line in file:
@@ -171,6 +172,8 @@ class Tree:
                     with contextlib.suppress(FileExistsError):
                         system.mkdir(name, 0o777, dir_fd=fd)
                     continue
+                if is_from_handler(exc):
+                    raise
                 shown = self._shown(parts[: at + 1])
                 if exc.errno in (errno.ELOOP, errno.ENOTDIR):
                     what = "a link or file is where a directory belongs"
@@ -195,9 +198,12 @@ class Tree:
             else:
                 self._make_other(entry, parts)
         except OSError as exc:
+            if is_from_handler(exc):
+                raise
+            if exc.filename2 is not None:  # a second name of None would show as " -> None"
+                raise OSError(exc.errno, exc.strerror, self._shown(parts)) from None
             if exc.filename is None or not str(exc.filename).startswith(self._directory):
                 exc.filename = self._shown(parts)
-            exc.filename2 = None
             raise
         finally:
             if self._held or self._created:
@@ -236,7 +242,7 @@ class Tree:
             self._replace(parent, encoded(parts[-1]))
         except BaseException:
             self._release()
-            with contextlib.suppress(OSError):
+            with Suppressed(OSError):
                 system.unlink(temporary, dir_fd=parent)
             raise
 
@@ -248,7 +254,9 @@ class Tree:
         except IsADirectoryError:
             try:
                 system.rmdir(name, dir_fd=parent)
-            except OSError:
+            except OSError as exc:
+                if is_from_handler(exc):
+                    raise
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
             system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
 
@@ -261,10 +269,9 @@ class Tree:
         """Say whether new files get an access control list of an open directory."""
         found = self._with_list.get(parent)
         if found is None:
-            try:
+            found = False
+            with Suppressed(AttributeError, OSError):
                 found = bool(os.getxattr(parent, "system.posix_acl_default"))
-            except (AttributeError, OSError):
-                found = False
             self._with_list[parent] = found
         return found
 
@@ -366,10 +373,10 @@ class Tree:
                     os.chmod(temporary, mode, dir_fd=private)
                 self._replace(parent, name, private)
             finally:
-                with contextlib.suppress(OSError):
+                with Suppressed(OSError):
                     system.unlink(temporary, dir_fd=private)
         finally:
-            with contextlib.suppress(OSError):
+            with Suppressed(OSError):
                 system.rmdir(temporary, dir_fd=parent)
 
     def _opened(self, name: bytes, parent: int, kind: int) -> int:
@@ -393,7 +400,7 @@ class Tree:
             self._replace(parent, name)
         finally:
             # renaming one link of a file to another one does nothing
-            with contextlib.suppress(OSError):
+            with Suppressed(OSError):
                 system.unlink(temporary, dir_fd=parent)
 
     def finish(self, fails: Callable[[str, OSError], None]) -> None:
@@ -414,5 +421,7 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as exc:
+            if is_from_handler(exc):
+                raise
             exc.filename = self._shown(parts)
             fails("/".join(parts) or ".", exc)

@@ -17,7 +17,15 @@ from cpkg.archive._result import Problem, Problems
 from cpkg.archive._settings import ExtractSettings, chosen, is_native
 from purepy.base import system
 from purepy.base.crew import Crew
-from purepy.base.errors import ArchiveError, CodecError, LimitError, UnsafeEntryError, ZstdError
+from purepy.base.errors import (
+    ArchiveError,
+    CodecError,
+    LimitError,
+    Suppressed,
+    UnsafeEntryError,
+    ZstdError,
+    is_from_handler,
+)
 from purepy.tar import names
 from purepy.tar.decode import NUL_BLOCK, is_checksum_right, text
 from purepy.tar.encode import encoded
@@ -98,7 +106,7 @@ class Extraction:
             self._make_links()
             self._tree.finish(self._report)
         except BaseException as exc:
-            with contextlib.suppress(Exception):  # the error that led here is what the caller has to see
+            with Suppressed(Exception):  # the error that led here is what the caller has to see
                 self._end(is_wanted=isinstance(exc, Exception))
             raise
         finally:
@@ -165,6 +173,8 @@ class Extraction:
         except LimitError:
             raise
         except (OSError, UnsafeEntryError, ValueError) as exc:
+            if is_from_handler(exc):
+                raise
             self._lost.add(tuple(parts))
             self._report(stored.name, exc)
         else:
@@ -199,6 +209,8 @@ class Extraction:
                 raise FileNotFoundError(errno.ENOENT, "its file could not be extracted")
             self._tree.make(entry, parts, ())
         except (OSError, UnsafeEntryError, ValueError) as exc:
+            if is_from_handler(exc):
+                raise
             self._lost.add(tuple(parts))
             self._report(stored.name, exc)
         else:
@@ -244,7 +256,9 @@ class Extraction:
                     self._drain()
                 try:
                     run.open(self._tree, f"{self._tree.token}-{self._run_count:x}.tmp")
-                except OSError:
+                except OSError as exc:
+                    if is_from_handler(exc):
+                        raise
                     return False
                 self._run_count += 1
                 self._pending.setdefault(tuple(directory), set()).update(run.names)
@@ -382,13 +396,13 @@ class Extraction:
 
 def spare_descriptors() -> int:
     """Return how many more files this process may open; a large number where the system does not report it."""
-    try:
+    with Suppressed(ImportError, OSError):
         import resource
 
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        return 1 << 20 if limit == resource.RLIM_INFINITY else limit - len(os.listdir("/dev/fd"))
-    except (ImportError, OSError):
-        return 1 << 20
+        if limit != resource.RLIM_INFINITY:
+            return limit - len(os.listdir("/dev/fd"))
+    return 1 << 20
 
 
 def _next_whole(archive: Inflater) -> Iterator[Any] | None:

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, NamedTuple
 
 from purepy.base import system
-from purepy.base.errors import SeekableFormatError, ZstdError
+from purepy.base.errors import SeekableFormatError, Suppressed, ZstdError
 from purepy.base.reading import read_full
 from purepy.tar import members
 from purepy.tar.members import Members
@@ -164,19 +165,15 @@ def indexed_frames(file: File, include: list[str], recover: bool) -> IndexedFram
     Nor is it used if the headers of frames disagree with it, unless `recover` takes the file to be damaged. They are
     read of a local file; of a URL each may be a request.
     """
-    try:
+    with Suppressed(AttributeError, OSError, ValueError):  # it may be unable to seek after all
         if not file.seekable():
             return None
-        try:
+        with contextlib.suppress(SeekableFormatError):
             table = read_seek_table(file)
             sizes = [table.frame(index) for index in range(len(table))]
             if sizes and all(size <= WHOLE_SIZE_MAX and most <= WHOLE_CONTENT_MAX for _, size, _, most, _ in sizes):
                 found = IndexedFrames(file, table, include)
                 if recover or not isinstance(file, io.FileIO) or found.agrees():
                     return found
-        except SeekableFormatError:
-            pass
         file.seek(0)
-    except (AttributeError, OSError, ValueError):  # it cannot seek after all
-        pass
     return None

@@ -11,7 +11,7 @@ from cpkg import zstd
 from cpkg.archive._indexed_frames import IndexedFrame, IndexedFrames
 from cpkg.archive._settings import ContentLimit
 from purepy.base.crew import Call, Crew
-from purepy.base.errors import ArchiveLimitError
+from purepy.base.errors import ArchiveLimitError, is_from_handler
 from purepy.tar.reader import Content
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
@@ -156,6 +156,8 @@ class Inflater:
             try:
                 return next(self._frames, None)
             except Exception as exc:
+                if is_from_handler(exc):
+                    raise
                 self._error = exc
         if not self._queue:
             error, self._error = self._error, None

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -18,6 +17,7 @@ from cpkg.archive._result import Problem
 from cpkg.archive._settings import CreateSettings, chosen
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
+from purepy.base.errors import Suppressed, is_from_handler
 from purepy.base.uninterrupted import call_and_keep, pop_and_call
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import BLOCK_DEVICE, CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
@@ -134,7 +134,7 @@ class Walker:
         """Open the directory that is walked again: from the one below it that is open, or else from the root."""
         up = "/".join([".."] * (self._open[-1][1] - depth))
         if depth and up:
-            with contextlib.suppress(OSError):
+            with Suppressed(OSError):
                 self._descend(up, depth)
                 if self._is_there():
                     self._open.pop(1)[0].close()
@@ -311,7 +311,9 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def failed(name: str, what: str, exc: OSError) -> Problem:
-    """Return the problem of an entry that is not archived."""
+    """Return the problem of an entry that is not archived; raises an error that comes from a signal handler."""
+    if is_from_handler(exc):
+        raise exc
     exc.filename = name
     return Problem(name, f"{what}: {exc.strerror}", exc)
 
@@ -330,6 +332,8 @@ def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | Non
             try:
                 start = os.lseek(file.number, at, seek_data)
             except OSError as exc:
+                if is_from_handler(exc):
+                    raise
                 if exc.errno != errno.ENXIO:  # nothing is known of holes there: all of it is data
                     return None
                 break  # a hole up to the end
@@ -344,9 +348,9 @@ def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | Non
 def _attributes(directory: int, base: str, settings: CreateSettings) -> dict[str, bytes]:
     path = f"/proc/self/fd/{directory}/{base}"
     found: dict[str, bytes] = {}
-    with contextlib.suppress(OSError):  # a file system without them
+    with Suppressed(OSError):  # a file system without them
         for name in os.listxattr(path, follow_symlinks=False):
             if settings.acls if name in ACL_KEYS else settings.xattrs and not name.startswith("system."):
-                with contextlib.suppress(OSError):
+                with Suppressed(OSError):
                     found[name] = os.getxattr(path, name, follow_symlinks=False)
     return found

@@ -25,7 +25,7 @@ from cpkg.cli.json_input import JSONReader, MessageBuilder
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
 from cpkg.cli.plain import backend_lines, version_line
 from cpkg.cli.progress import Bar
-from cpkg.cli.shell import AS_JSON, LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
+from cpkg.cli.shell import AS_JSON, LEVEL, MAX_SIZE, PATH, QUIET, Commands, Failure, not_empty
 from cpkg.cli.standard_streams import open_standard_streams, when_terminated
 from cpkg.objects import dumps_loads
 from purepy.base.errors import CodecError, ExtraData, LimitError, ZstdError
@@ -163,6 +163,7 @@ def _format(what: str) -> Callable[[F], F]:
 )
 @click.option("--sort-keys", is_flag=True, help="Order each object's keys, so that equal data gives equal bytes.")
 @click.option("--allow-nan", is_flag=True, help="Take NaN, Infinity and -Infinity, which JSON does not have.")
+@MAX_SIZE
 @QUIET
 def pack(
     file: str,
@@ -173,6 +174,7 @@ def pack(
     compress: str,
     sort_keys: bool,
     allow_nan: bool,
+    max_output_size: int | None,
     quiet: bool,
 ) -> None:
     """
@@ -188,7 +190,7 @@ def pack(
     packer = MessageBuilder(sort_keys=sort_keys)
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
         bar.stage("packing")
-        with open_text(file) as stream:
+        with open_text(file, max_output_size) as stream:
             size = _parse(stream, file, format_, packer.take, allow_nan=allow_nan, advance=bar.at)
         bar.sized(size)
         bar.stage("compressing")
@@ -214,8 +216,13 @@ def _parse(
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)
     reader = JSONReader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
+
+    def take_and_drop(values: list[Any], is_document: bool) -> None:
+        take(values, is_document)
+        stream.objects = 0
+
     try:
-        reader.run(take)
+        reader.run(take_and_drop)
     except JSONError as exc:
         raise Failure(str(exc)) from None
     return reader.size
@@ -228,12 +235,7 @@ def _parse(
 @_format("What to write. auto: JSON Lines if OUT ends in .jsonl or .ndjson, else JSON.")
 @click.option("--indent", type=click.IntRange(0, 16), help="Indent the JSON by so many spaces.")
 @click.option("--allow-nan", is_flag=True, help="Write NaN, Infinity and -Infinity, which JSON does not have.")
-@click.option(
-    "--max-output-size",
-    callback=parse_size,
-    metavar="SIZE",
-    help="Refuse messages larger than this (64M, 2G, unlimited).  [default: 64M or 100 times FILE's size]",
-)
+@MAX_SIZE
 @QUIET
 def unpack(
     file: str,
@@ -352,8 +354,9 @@ def backends(as_json: bool) -> None:
     help="Time each direction of each combination for so long, after as long a warm-up (on PyPy up to ten times as "
     "long); each runs six times at least.",
 )
+@MAX_SIZE
 @QUIET
-def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool) -> None:
+def demo(file: str | None, format_: str, level: int, seconds: float, max_output_size: int | None, quiet: bool) -> None:
     """
     Pack and unpack FILE (JSON or JSON Lines) through every backend that loads here, and time each.
 
@@ -367,7 +370,8 @@ def demo(file: str | None, format_: str, level: int, seconds: float, quiet: bool
     with contextlib.ExitStack() as stack:
         bar = stack.enter_context(contextlib.closing(Bar(1, size_of(file) if file else None, quiet=quiet)))
         data = importlib.resources.files("cpkg") / "data" / name
-        stream = stack.enter_context(data.open("rb") if file is None else open_text(file))
+        path = file or str(stack.enter_context(importlib.resources.as_file(data)))
+        stream = stack.enter_context(open_text(path, max_output_size))
         bar.stage("reading")
         size = _parse(stream, name, format_ if file else "json", packer.take, allow_nan=False, advance=bar.at)
         value = dumps_loads.loads(packer.message(), max_output_size=-1)

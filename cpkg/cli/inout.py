@@ -13,7 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
@@ -23,12 +23,18 @@ from cpkg._urls import is_url
 from cpkg.cli.json_text import LINES_SUFFIXES
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Failure
+from cpkg.objects.dumps_loads import OUTPUT_FLOOR, memory_allowed
 from purepy.base.errors import ZstdError
 from purepy.base.reading import read_some
+
+if TYPE_CHECKING:
+    from purepy.base.types import File
 
 STDOUT: Final = "standard output"
 _CHUNK: Final = 1 << 20
 _COMPRESSED: Final = (".zst", ".gz")
+_OBJECT: Final = 64
+"""About so many bytes an object of Python takes, for which a text needs one or two."""
 
 
 def shown(file: str) -> str:
@@ -98,20 +104,56 @@ def text_name(name: str) -> str:
     return stem if suffix.lower() in _COMPRESSED else name
 
 
+class Text:
+    """
+    A file of text that is read, of which no more is held at a time than `unpack` holds of a message.
+
+    `size` are the bytes that are held, `objects` about how many objects those become; whoever drops them sets both
+    back. `most` are the bytes that are allowed, -1 for no limit. By default, as for `unpack`, it is what the file
+    `compressed` may become.
+    """
+
+    def __init__(self, content: File, name: str, compressed: IO[bytes] | None, most: int | None) -> None:
+        self._content = content
+        self._name = name
+        self._compressed = compressed
+        self._most = most
+        self.size = self.objects = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    def read(self, size: int = -1) -> bytes:
+        """Read up to `size` bytes; raises Failure if more is held than is allowed."""
+        data: bytes = self._content.read(size)
+        self.size += len(data or b"")
+        most = self._most
+        if most is None and data and self._compressed is not None:
+            self.objects += sum(map(data.count, (b",", b"[", b"{")))
+            if max(self.size, _OBJECT * self.objects) > OUTPUT_FLOOR:
+                most = memory_allowed(self._compressed.tell() if self._compressed.seekable() else 0, None)
+        if most is not None and max(self.size, _OBJECT * self.objects) > most >= 0:
+            allows = "--max-output-size allows more"
+            raise Failure(f"{self._name}: its content would take more than {most:,} bytes of memory; {allows}")
+        return data
+
+    read1 = read
+
+
 @contextlib.contextmanager
-def open_text(file: str) -> Iterator[object]:
-    """Open a file of text as `open_input` does, decompressed if its name ends in .zst or .gz."""
+def open_text(file: str, most: int | None) -> Iterator[Text]:
+    """Open a file of text as `open_input` does, decompressed if its name ends in .zst or .gz; `most` as of a Text."""
     with open_input(file) as stream:
         kind = None if text_name(file) == file else file[-1:].lower()
         try:
             if kind == "t":
                 with _backend.zstd().open(stream, "rb") as content:
-                    yield content
+                    yield Text(content, shown(file), stream, most)
             elif kind == "z":
                 with gzip.open(stream, "rb") as content:
-                    yield content
+                    yield Text(content, shown(file), stream, most)
             else:
-                yield stream
+                yield Text(stream, shown(file), None, most)
         except (EOFError, ZstdError, zlib.error) as exc:
             raise Failure(f"{file}: {exc}") from None
 

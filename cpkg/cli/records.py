@@ -18,9 +18,19 @@ from cpkg import records
 from cpkg._urls import is_url
 from cpkg.cli import record_formats as formats
 from cpkg.cli.fitting import counted, squeezed
-from cpkg.cli.inout import STDOUT, exists, naming, open_output, open_seekable, open_text, shown, size_of, summarise
+from cpkg.cli.inout import (
+    STDOUT,
+    exists,
+    naming,
+    open_output,
+    open_seekable,
+    open_text,
+    shown,
+    size_of,
+    summarise,
+)
 from cpkg.cli.progress import Bar
-from cpkg.cli.shell import AS_JSON, LEVEL, QUIET, Commands, Failure, not_empty, parse_size
+from cpkg.cli.shell import AS_JSON, LEVEL, MAX_SIZE, QUIET, Commands, Failure, not_empty, parse_size
 
 if TYPE_CHECKING:
     from purepy.base.types import File, Keywords
@@ -266,6 +276,7 @@ def _faults(report: records.Report) -> str:
 @click.option("--numbers", is_flag=True, help="Take what looks like a number in CSV for one.")
 @_skip
 @_threads
+@MAX_SIZE
 @QUIET
 def convert(
     files: tuple[str, ...],
@@ -279,6 +290,7 @@ def convert(
     numbers: bool,
     skip_damage: bool,
     threads: int | None,
+    max_output_size: int | None,
     quiet: bool,
 ) -> None:
     """
@@ -298,7 +310,7 @@ def convert(
     with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:
         reading = {} if kind == "records" else formats.READ_OPTIONS
         target = STDOUT if output == "-" else output
-        job = _Conversion(files, source, target, bar, numbers, skip_damage, threads, reading)
+        job = _Conversion(files, source, target, bar, numbers, skip_damage, threads, reading, max_output_size)
         options: Keywords = {"level": level, "threads": threads}
         if frame_size is not None:
             options["frame_size"] = frame_size
@@ -353,6 +365,7 @@ class _Conversion:
     skip: bool
     threads: int | None
     options: dict[str, object]
+    most: int | None
     count: int = 0
     """How many records were there in the last run."""
     before: int = 0
@@ -374,7 +387,7 @@ class _Conversion:
             if kind == "records":
                 self._records(file, size, counted)
             else:
-                with open_text(file) as stream:
+                with open_text(file, self.most) as stream:
                     self._others(kind, stream, shown(file), counted)
             self.before += size
 
@@ -387,7 +400,11 @@ class _Conversion:
                 done += len(batch)
                 self.bar.at(self.before + size * done // max(len(reader), 1))
 
-    def _others(self, kind: str, stream: File, name: str, take: formats.Take) -> None:
+    def _others(self, kind: str, stream: File, name: str, taken: formats.Take) -> None:
+        def take(batch: list[object]) -> None:
+            taken(batch)
+            stream.size = stream.objects = 0
+
         if kind == "jsonl":
             formats.read_json(stream, name, take, lambda done: self.bar.at(self.before + done))
             return

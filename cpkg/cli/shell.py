@@ -155,6 +155,12 @@ def parse_size(context: click.Context, parameter: click.Parameter, value: str | 
     return int(number) << (10 * power)
 
 
+MAX_SIZE: Final = click.option(
+    "--max-output-size",
+    callback=parse_size,
+    metavar="SIZE",
+    help="Refuse content larger than this (64M, 2G, unlimited).  [default: 64M or 100 times FILE's size]",
+)
 QUIET: Final = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 LEVEL: Final = click.option(

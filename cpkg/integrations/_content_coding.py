@@ -14,7 +14,8 @@ from typing import Final
 
 from cpkg import zstd
 from purepy.base.errors import ZstdError, ZstdLimitError
-from purepy.zstd.format.error_codes import WINDOW_TOO_LARGE
+from purepy.zstd.format.error_codes import WINDOW_TOO_LARGE, located
+from purepy.zstd.format.rules import MAGIC, SKIPPABLE_MAGIC_TAIL
 
 CODING: Final = "zstd"
 WINDOW_LOG: Final = 23
@@ -26,6 +27,10 @@ HIGHEST_LEVEL: Final = 19
 
 MINIMUM_SIZE: Final = 500
 MAX_REQUEST_SIZE: Final = 16 * 1024 * 1024
+
+FRAMES_MAX: Final = 1000
+FRAME_SIZE: Final = 1024
+"""A request's body may have so many frames, and one more for so many bytes."""
 
 # content that is compressed already, or is read event by event
 _NOT_WORTH = ("audio/", "font/woff", "image/", "text/event-stream", "video/")
@@ -99,9 +104,15 @@ def decompress_body(body: bytes, max_size: int) -> bytes:
     """
     Return a request's body decompressed, of at most `max_size` bytes.
 
-    Raises LimitError for more, before it is made, and ZstdError for damage or a window of more than 8 MiB, which no
-    sender may ask for.
+    Raises LimitError for more, before it is made, and ZstdError for damage, for a window of more than 8 MiB, which no
+    sender may ask for, and for a body of more frames than any sender has a use for: each takes time, whatever it holds.
     """
+    most = FRAMES_MAX + len(body) // FRAME_SIZE
+    # more than there are frames, found without looking for their ends
+    if body.count(MAGIC) + body.count(SKIPPABLE_MAGIC_TAIL) > most:
+        for number, frame in enumerate(zstd.iter_frames(body)):
+            if number >= most:
+                raise located(ZstdError(f"the body has more than {most} frames"), frame.offset)
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: WINDOW_LOG}
     try:
         return zstd.decompress(body, options=options, max_output_size=max_size)

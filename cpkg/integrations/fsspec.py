@@ -43,10 +43,17 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
 
 
 class _Owner:
-    """A file that closes the compressed one with itself, and knows its size in bytes."""
+    """
+    A file that closes the compressed one with itself, and knows its size in bytes.
 
-    def __init__(self, target: Any) -> None:
+    Its `name` is that of the content: other file systems infer compressions from names.
+    """
+
+    name = ""
+
+    def __init__(self, target: Any, name: str) -> None:
         self._target = target
+        self.name = name
         super().__init__(target)  # type: ignore[call-arg]
 
     @property
@@ -106,7 +113,8 @@ class ZstdFileSystem(AbstractArchiveFileSystem):
     def _decompressed(self) -> Any:
         target = self._fetched.open(self._path, "rb")
         try:
-            return (_SeekableFile if zstd.SeekableZstdFile.is_seekable_format_file(target) else _File)(target)
+            is_seekable = zstd.SeekableZstdFile.is_seekable_format_file(target)
+            return (_SeekableFile if is_seekable else _File)(target, self.name)
         except BaseException:
             target.close()
             raise

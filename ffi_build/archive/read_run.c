@@ -15,7 +15,8 @@
 #include <unistd.h>
 
 #include "../common/clock.c"
-#include "read_run.h"
+#include "fields.h"
+#include "read_run_cdef.h"
 
 #define OCTAL_11_MAX 077777777777
 #define FILE_FLAGS (O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "../common/clock.c"
-#include "write_run.h"
+#include "fields.h"
+#include "write_run_cdef.h"
 
 /* Read 11 octal digits with a NUL or space after them; false for anything else. */
 static bool write_read_octal(const char *field, uint64_t *value)

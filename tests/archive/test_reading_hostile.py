@@ -16,7 +16,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
-from archives import contents, header_of, make_files, member, packed, rewritten
+from archives import contents, created, header_of, make_files, member, packed, rewritten
 from archives import extracted as problems_of
 from interrupts import Outcome, at_every_line, by_timer, storms
 from processes import needs
@@ -66,6 +66,40 @@ def test_a_file_that_has_no_data_for_now_is_not_at_its_end(engine: str, tmp_path
     for read in (archive.extract, archive.verify, lambda source, *_: list(archive.entries(source))):
         with pytest.raises(BlockingIOError):
             read(Slow(made), *[tmp_path / "out"] * (read is archive.extract))  # type: ignore[operator]
+
+
+def test_an_error_names_one_path(engine: str, tmp_path: Path) -> None:
+    (tmp_path / "out" / "a" / "full").mkdir(parents=True)
+    with pytest.raises(IsADirectoryError) as caught:
+        archive.extract(io.BytesIO(packed(("a", b"data"))), tmp_path / "out")
+    assert str(caught.value).endswith(f": {str(tmp_path / 'out' / 'a')!r}")
+
+
+@pytest.mark.parametrize("seeks", [True, False])
+@pytest.mark.parametrize("size", [1, 4000, 3 << 20])
+def test_zeros_may_fill_up_what_follows_the_last_frame(engine: str, size: int, seeks: bool, tmp_path: Path) -> None:
+    """As bsdtar writes them into a pipe; neither zeros in front of a frame nor an archive of zeros alone."""
+    content = zstd.decompress(packed(*((f"f{number}", b"%d" % number * 30_000) for number in range(9))))
+    frames = [zstd.compress(content[at : at + 50_000]) for at in range(0, len(content), 50_000)]
+    indexed = created(base=make_files(tmp_path / "tree", {"a": 9000, "b": 100}), frame_size=64 << 10)
+
+    def placed(data: bytes) -> Any:
+        if not seeks:
+            return io.BytesIO(data)
+        (tmp_path / "a.tar.zst").write_bytes(data)
+        return tmp_path / "a.tar.zst"
+
+    for data, count in ((b"".join(frames), 9), (indexed, 3)):
+        for recover in (False, True):
+            options = {"recover": recover, "on_problem": pytest.fail}
+            assert archive.extract(placed(data + bytes(size)), tmp_path / "out", **options).entries == count
+        assert archive.verify(placed(data + bytes(size))).entries == count
+        assert len(list(archive.entries(placed(data + bytes(size)), threads=2))) == count
+    for data in (bytes(size), frames[0] + bytes(size) + b"".join(frames[1:]), b"".join(frames) + bytes(size) + b"\1"):
+        with pytest.raises(zstd.ZstdError):
+            archive.verify(placed(data))
+    with pytest.raises(ArchiveError, match="no end-of-archive marker"):
+        archive.verify(placed(zstd.compress(content[:-1024]) + bytes(size)))
 
 
 def made_of(*items: dict[str, Any]) -> io.BytesIO:

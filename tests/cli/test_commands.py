@@ -318,6 +318,51 @@ def test_a_bomb_leaves_no_file(tmp_path: Path) -> None:
         assert "is not a size" in failure("unpack", tmp_path / "x.mpz", f"--max-output-size={size}", status=2)
 
 
+def bombs() -> dict[str, bytes]:
+    """Return texts of which `pack`, `convert` and `demo` would hold as much as there is, by the names of files."""
+    long = b"x" * (66 << 20)
+    lines = b'{"a":1}\n' * 5000
+    return {
+        "line.jsonl.zst": zstd.compress(b'{"a":"' + long + b'"}\n', 1),
+        "document.json.gz": gzip.compress(lines[:8] + b'{"a":"' + long + b'"}\n', 1),
+        "lists.json.zst": zstd.compress(b"[" + b"[]," * 600_000 + b"[]]", 1),
+        "row.csv.zst": zstd.compress(b"a,b\n1," + long + b"\n", 1),
+        "text.msgpack.zst": zstd.compress(cpkg.packb(long.decode()), 1),
+    }
+
+
+def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path) -> None:
+    for name, data in bombs().items():
+        path = tmp_path / name
+        path.write_bytes(data)
+        calls = [["records", "convert", path, "-o", tmp_path / "out.rec"]]
+        if ".json" in name:
+            calls += [["pack", path, "-o", tmp_path / "out.mpz"], ["demo", path]]
+        for call in calls:
+            message = failure(*call)
+            assert message.startswith(f"cpkg: {path}: its content would take more than 67,108,864 bytes"), call
+            assert message.endswith("--max-output-size allows more\n")
+        assert sorted(os.listdir(tmp_path)) == [name]
+        path.unlink()
+
+
+def test_a_limit_of_compressed_text(tmp_path: Path) -> None:
+    """It bounds what is held: all of what is packed, and one part at a time of what is converted."""
+    path = tmp_path / "lines.jsonl.zst"
+    path.write_bytes(zstd.compress(b'{"a":"text"}\n' * 200_000))
+    pack = "pack", path, "-f", "-o", tmp_path / "out.mpz"
+    convert = "records", "convert", path, "-o", tmp_path / "out.rec"
+    assert "more than 2,097,152 bytes" in failure(*pack, "--max-output-size", "2M")
+    for call in (pack, (*pack, "--max-output-size", "4M"), (*convert, "--max-output-size", "2300k")):
+        result = run(*call)
+        assert result.exit_code == 0, result.stderr
+    (tmp_path / "lines.jsonl").write_bytes(b'{"a":"text"}\n' * 200_000)
+    assert run("pack", tmp_path / "lines.jsonl").exit_code == 0
+    failure("pack", tmp_path / "lines.jsonl", "-f", "--max-output-size", "2M")
+    (tmp_path / "lists.json.zst").write_bytes(bombs()["lists.json.zst"])
+    assert run("pack", tmp_path / "lists.json.zst", "--max-output-size", "64M").exit_code == 0
+
+
 def test_a_window_of_a_gibibyte(tmp_path: Path) -> None:
     path = tmp_path / "x.mpz"
     path.write_bytes(frame_of(cpkg.packb(["text"]), window=b"\xa0"))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,3 +99,16 @@ def test_damage_is_an_error(memory: Any) -> None:
         fsspec.filesystem("zstd", fo="memory://missing.zst").cat("missing")
     with pytest.raises(FileNotFoundError):
         fsspec.filesystem("zstd", fo="memory://absent.zst").cat("absent")
+
+
+def test_another_filesystem_does_not_decompress_the_content_again(memory: Any) -> None:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        info = tarfile.TarInfo("d/member")
+        info.size = 4
+        tar.addfile(info, io.BytesIO(b"data"))
+    memory.pipe("/a.tar.zst", zstd.compress(content.getvalue()))
+    with fsspec.open("zstd://a.tar::memory://a.tar.zst") as file:
+        assert file.name == "a.tar"
+    with fsspec.open("tar://d/member::zstd://a.tar::memory://a.tar.zst") as file:
+        assert file.read() == b"data"

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the fields of a tar header are, and how long they are. */
+#pragma once
+
+enum {
+    BLOCK = 512,
+    NAME_SIZE = 100, /* mode, uid and gid come next */
+    SIZE_AT = 124,
+    TIME_AT = 136,
+    SUM_AT = 148,
+    FLAG_AT = 156,
+    PREFIX_AT = 345,
+    PREFIX_SIZE = 155,
+    OCTAL_DIGITS = 11
+};
