@@ -338,11 +338,14 @@ def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int
         return
     offset = codecs.find_excess(message, max_memory, max_depth)
     if offset >= 0:
-        error = LimitError(
-            f"the objects in a message of {len(message)} bytes take more memory than max_memory={max_memory} allows"
-        )
+        error = LimitError(memory_text(len(message), max_memory))
         error.offset = offset
         raise error
+
+
+def memory_text(size: int, max_memory: int) -> str:
+    """Return the text of the error for a message whose objects take too much."""
+    return f"the objects in a message of {size} bytes take more memory than max_memory={max_memory} allows"
 
 
 def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Bytes:

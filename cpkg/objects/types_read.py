@@ -38,9 +38,9 @@ _LONG_DECIMAL: Final = 1024
 # The texts that isoformat() writes. fromisoformat() reads more since Python 3.11, and not the same in each version.
 # Of an hour 24 and of minutes and seconds beyond 59 in an offset, some versions make another time.
 _CLOCK = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?"
-_OFFSET = r"[+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?"
+OFFSET_PATTERN = r"[+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?"
 DATE_TEXT = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-TIME_TEXT = re.compile(f"{_CLOCK}({_OFFSET})?", re.ASCII)
+TIME_TEXT = re.compile(f"{_CLOCK}({OFFSET_PATTERN})?", re.ASCII)
 LOCAL_DATETIME_TEXT = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK}", re.ASCII)
 # Decimal() also takes spaces, underscores and every alphabet's digits. What exponents it takes depends on how Python
 # was built; 17 digits fit everywhere but on 32-bit machines.

@@ -6,7 +6,8 @@ MessagePack straight into dataclasses and their kin, checked on the way, and bac
 `typed.decode(data, list[User])` gives Users, or a ValidationError that says where the message is not of that type;
 `typed.encode(users)` packs them. `Decoder` and `Encoder` are for many messages; `cpkg.msgpack.Unpacker` and
 `unpack_async` take a Decoder as `type=`. `convert` and `to_builtins` are for objects instead of messages, `options`,
-`Name` and `Pattern` for what classes say about themselves, `schema` and `inspect` for tools. docs/typed.md shows all.
+`Name`, `Exclude` and `Pattern` for what classes say about themselves, `schema` and `inspect` for tools.
+docs/typed.md shows all.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from purepy.base.lazy import lazy_names
 
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 if TYPE_CHECKING:
-    from cpkg.typed.class_options import Name, Pattern, options
+    from cpkg.typed.class_options import Exclude, Name, Pattern, options
     from cpkg.typed.codecs import Decoder, Encoder, convert, decode, encode, to_builtins
     from cpkg.typed.errors import ValidationError
+    from cpkg.typed.nodes import UNSET, UnsetType
     from cpkg.typed.schemas import inspect, schema
 
 _SOURCES = {
     **dict.fromkeys(("Decoder", "Encoder", "convert", "decode", "encode", "to_builtins"), "cpkg.typed.codecs"),
-    **dict.fromkeys(("Name", "Pattern", "options"), "cpkg.typed.class_options"),
+    **dict.fromkeys(("Exclude", "Name", "Pattern", "options"), "cpkg.typed.class_options"),
+    **dict.fromkeys(("UNSET", "UnsetType"), "cpkg.typed.nodes"),
     **dict.fromkeys(("inspect", "schema"), "cpkg.typed.schemas"),
     "ValidationError": "cpkg.typed.errors",
 }

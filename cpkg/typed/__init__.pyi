@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypedDict, TypeVar, overload
 
 from typing_extensions import Buffer, TypeAlias, Unpack
 
-from cpkg.typed.class_options import Name, Pattern, options
+from cpkg.typed.class_options import Exclude, Name, Pattern, options
 from cpkg.typed.errors import ValidationError
+from cpkg.typed.nodes import UNSET, UnsetType
 from cpkg.typed.schemas import inspect, schema
 
 __all__ = [
+    "UNSET",
     "Decoder",
     "Encoder",
+    "Exclude",
     "Name",
     "Pattern",
+    "UnsetType",
     "ValidationError",
     "convert",
     "decode",
@@ -40,6 +44,7 @@ class _Options(TypedDict, total=False):
     max_ext_len: int
     max_total_items: int
     max_total_bytes: int
+    namespace: Mapping[str, object] | None
 
 class Decoder(Generic[_T]):
     @overload

@@ -13,33 +13,30 @@ import collections.abc
 import dataclasses
 import datetime
 import enum
+import functools
 import typing
 from decimal import Decimal
 from uuid import UUID
 
-from cpkg.typed.class_options import ATTRIBUTE, Name, key_of
-from cpkg.typed.constraints import add_check, flat, refuse_misfits
-from cpkg.typed.fields import (
-    attrs_fields,
-    dataclass_fields,
-    hints_of,
-    namedtuple_fields,
-    scopes_of,
-    settable,
-    special,
-    typeddict_fields,
-)
-from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, Checks, Node
+from cpkg.typed.class_options import ATTRIBUTE, Exclude, Name, key_of
+from cpkg.typed.constraints import add_check, fitting, flat
+from cpkg.typed.fields import BOTH, TAKEN, WRITTEN, calls_post_init, reader_of, settable
+from cpkg.typed.kept import Kept, kept_with
+from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, STR, UNSET, Checks, Node, UnsetType
+from cpkg.typed.scopes import QUALIFIERS, Scope, class_scopes, special_form, unwrapped
+from cpkg.typed.texts import DATE, DATETIME
+from purepy.base.errors import is_from_handler
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Final
 
     from cpkg.typed.class_options import Rename
-    from cpkg.typed.fields import Fields, Scope
+    from cpkg.typed.fields import Fields
     from cpkg.typed.nodes import Annotation, Field
+    from cpkg.typed.scopes import Variables
 
 _SIMPLE: Final[dict[object, str]] = {
     None: "none",
@@ -53,8 +50,8 @@ _SIMPLE: Final[dict[object, str]] = {
     bytes: "bytes",
     bytearray: "bytes",
     memoryview: "bytes",
-    datetime.datetime: "datetime",
-    datetime.date: "date",
+    DATETIME: "datetime",
+    DATE: "date",
     datetime.time: "time",
     datetime.timedelta: "timedelta",
     UUID: "uuid",
@@ -62,6 +59,7 @@ _SIMPLE: Final[dict[object, str]] = {
     Raw: "raw",
     ExtType: "ext",
     Timestamp: "timestamp",
+    UnsetType: "unset",
 }
 _ABC: Final = collections.abc
 _ARRAYS: Final[dict[object, object]] = {
@@ -84,79 +82,117 @@ _DICTS: Final[dict[object, object]] = {
     collections.defaultdict: collections.defaultdict,
 }
 _SCALARS: Final = set(_SIMPLE.values())
-_ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes}
+_ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes, "decimal": Decimal}
 
 
 class Model:
     """Reads types into nodes; one for all types that belong to a decoder."""
 
-    def __init__(self, hooked: bool = False, typed: bool = True) -> None:
+    def __init__(
+        self, hooked: bool = False, namespace: Mapping[str, object] | None = None, *, lenient: bool = False
+    ) -> None:
         """
         With `hooked`, classes that are not known become nodes for a `dec_hook`; otherwise they are a TypeError.
 
-        Without `typed` the types of fields are not read, which nobody asks for who only encodes.
+        `namespace` has what annotations that are text name, beside their modules. A `lenient` model describes one
+        class for what only encodes: fields that cannot be decoded are Any, and all other classes are left to a hook.
         """
         self._hooked = hooked
-        self._typed = typed
+        self._namespace = namespace
+        self._lenient = lenient
         self._known: dict[object, Node] = {}
+        self._awaited: set[int] = set()  # ids of nodes of text that refers to itself
+        self._unread: list[Callable[[], None]] = []  # the fields of classes; not read at once: they may nest deep
         self._later: list[Callable[[], None]] = []
 
     def read(self, tp: object) -> Node:
         """Return the node of a type; TypeError for one that cannot be decoded or is ambiguous."""
-        node = self._node(tp, {})
-        while self._later:
-            self._later.pop(0)()
+        node = self._node(tp, Scope(None, self._namespace))
+        while self._unread or self._later:
+            (self._unread or self._later).pop(0)()
         return node
 
-    def _node(self, tp: Annotation, env: Scope) -> Node:
+    def describe(self, cls: Annotation) -> Node:
+        """Return the node of a class with fields, for what encodes its objects."""
+        node, fill = self._object(cls, (), Scope())
+        fill()
+        return node
+
+    def _node(self, tp: Annotation, scope: Scope) -> Node:
+        if tp is datetime.datetime or tp is datetime.date:  # or what has replaced it, to freeze time
+            tp = DATETIME if tp is datetime.datetime else DATE
         try:
             kind = _SIMPLE.get(tp)
-        except TypeError:  # not hashable
-            raise TypeError(f"{tp!r} is not a type") from None
+        except TypeError:
+            if typing.get_origin(tp) is None:  # not Annotated with something that has no hash
+                raise TypeError(f"{tp!r} is not a type that can be decoded") from None
+            kind = None
         if kind is not None:
             return Node(kind, "None" if kind == "none" else getattr(tp, "__name__", "Any"), tp)
         if isinstance(tp, (str, typing.ForwardRef)):
-            raise TypeError(f"cannot resolve the forward reference {tp!r}: name the type itself, or refer from a class")
+            return self._reference(tp, scope)
         if isinstance(tp, typing.TypeVar):
-            return self._variable(tp, env)
+            return self._variable(tp, scope)
         if hasattr(tp, "__supertype__"):  # NewType
-            return self._node(tp.__supertype__, env)
+            return self._node(tp.__supertype__, scope)
         if tp in (tuple, typing.Tuple):  # noqa: UP006 - of anything; `tuple[()]` is the empty one
-            return self._array(tuple, typing.Any, env)
+            return self._array(tuple, typing.Any, scope)
         origin, args = typing.get_origin(tp), typing.get_args(tp)
-        if hasattr(tp, "__value__") and type(tp).__name__ == "TypeAliasType":
-            return self._alias(tp, tp, (), env)
-        if hasattr(origin, "__value__"):
-            return self._alias(tp, origin, args, env)
+        if _is_alias(tp):
+            return self._alias(tp, (), scope)
+        if _is_alias(origin):
+            return self._alias(origin, args, scope)
         if origin is None:
-            return self._class(tp, (), env)
+            form = special_form(tp)
+            if form == "Self" and scope.node is not None:
+                return scope.node
+            return self._node(str, scope) if form == "LiteralString" else self._class(tp, (), scope)
         if hasattr(tp, "__metadata__"):
-            return self._annotated(tp.__origin__, tp.__metadata__, env)
-        if origin in special("Literal"):
+            return self._annotated(tp.__origin__, tp.__metadata__, scope)
+        form = special_form(origin)
+        if form == "Literal":
             return _literal(args, str(tp).replace("typing.", ""))
-        if origin in (*special("Union"), *special("UnionType")) or getattr(origin, "__name__", "") == "UnionType":
-            return self._union(args, env)
-        if any(origin in special(name) for name in ("Final", "Required", "NotRequired", "ReadOnly")):
-            return self._node(args[0], env)
-        return self._class(origin, args, env)
+        if form == "Union":
+            return self._union([self._node(arg, scope) for arg in args])
+        if form in QUALIFIERS:
+            return self._node(args[0], scope)
+        return self._class(origin, args, scope)
 
-    def _variable(self, tp: Annotation, env: Scope) -> Node:
-        if tp in env:
-            value, outer = env[tp]
+    def _reference(self, tp: Annotation, scope: Scope) -> Node:
+        """Return the node of a type that is named in text, which may refer to itself."""
+        found = scope.evaluate(tp)
+        if isinstance(found, type) and not typing.get_args(found):
+            return self._node(found, scope)
+        key = (tp if isinstance(tp, str) else tp.__forward_arg__, scope)
+        if key in self._known:
+            self._awaited.add(id(self._known[key]))
+        else:
+            node = self._known[key] = Node("", key[0])
+            found = self._node(found, scope)
+            if id(node) in self._awaited:
+                self._copy(found, node)
+            else:
+                self._known[key] = found
+        return self._known[key]
+
+    def _variable(self, tp: Annotation, scope: Scope) -> Node:
+        if tp in scope.variables:
+            value, outer = scope.variables[tp]
             return self._node(value, outer)
         if tp.__constraints__:
-            return self._union(tp.__constraints__, env)
+            return self._union([self._node(arg, scope) for arg in tp.__constraints__])
         default = getattr(tp, "__default__", None)
-        if default is not None and not any(default is nothing for nothing in special("NoDefault")):
-            return self._node(default, env)
-        return self._node(typing.Any if tp.__bound__ is None else tp.__bound__, env)
+        if default is not None and special_form(default) != "NoDefault":
+            return self._node(default, scope)
+        return self._node(typing.Any if tp.__bound__ is None else tp.__bound__, scope)
 
-    def _alias(self, tp: object, alias: Annotation, args: tuple[object, ...], env: Scope) -> Node:
-        key = (tp, _resolved(env, args))
+    def _alias(self, alias: Annotation, args: tuple[object, ...], scope: Scope) -> Node:
+        key = scope.key(alias, args)
         if key not in self._known:
             node = self._known[key] = Node("", alias.__name__)
-            inner = {name: (value, env) for name, value in zip(alias.__type_params__, args)}
-            found = self._node(alias.__value__, inner)
+            depths = scope.depths_within(alias, args)
+            inner = Scope(alias, self._namespace, scope.bind(alias, args), lenient=self._lenient, depths=depths)
+            found = self._node(_value_of(alias), inner)
             if not found.kind:
                 raise TypeError(f"{alias} stands for itself alone")
             self._copy(found, node)
@@ -175,138 +211,203 @@ class Model:
         copy()
         self._later.append(copy)
 
-    def _annotated(self, tp: object, metadata: tuple[object, ...], env: Scope) -> Node:
-        node = self._node(tp, env)
+    def _annotated(self, tp: object, metadata: tuple[object, ...], scope: Scope) -> Node:
+        node = self._node(tp, scope)
         checks = Checks()
         constrained = False
         for item in flat(metadata):
             constrained |= add_check(checks, item)
-        if not constrained:
-            return node
-        refuse_misfits(checks, node)
+        return self._checked(node, checks) if constrained else node
+
+    def _checked(self, node: Node, checks: Checks) -> Node:
+        """Return a node like another with further constraints: those of a union are those of the parts they fit."""
+        if node.kind in ("union", "choice") and node.checks is None:
+            whole = Checks()
+            whole.predicates, checks.predicates = checks.predicates, ()
+            alternatives = node.alternatives()
+            fits = [fitting(checks, part) for part in alternatives]
+            refused = [name for name in checks.given() if not any(name in found for found in fits)]
+            if refused:
+                raise _misfit(refused, node)
+            parts = [
+                self._checked(part, checks.only(found)) if found else part for part, found in zip(alternatives, fits)
+            ]
+            union = self._union(parts) if any(fits) else node
+            return self._checked_as_whole(union, whole) if whole.predicates else union
+        refused = [name for name in checks.given() if name not in fitting(checks, node)]
+        if refused:
+            raise _misfit(refused, node)
+        return self._checked_as_whole(node, checks)
+
+    def _checked_as_whole(self, node: Node, checks: Checks) -> Node:
         copy = Node(node.kind, node.name, node.cls)
         self._copy(node, copy)
-        if node.checks is not None:
-            for name in Checks.__slots__:
-                if getattr(checks, name) in (None, MISSING, ()):
-                    setattr(checks, name, getattr(node.checks, name))
-        copy.checks = checks
+        copy.checks = checks if node.checks is None else checks.over(node.checks)
         return copy
 
     # --- classes --------------------------------------------------------------------------------------------------
 
-    def _class(self, cls: object, args: tuple[object, ...], env: Scope) -> Node:
+    def _class(self, cls: Annotation, args: tuple[object, ...], scope: Scope) -> Node:
         if not isinstance(cls, type):
             cls = typing.get_origin(cls) or cls  # `List` without parameters, on 3.9
         if cls is tuple:
-            return self._tuple(args, env)
+            return self._tuple(args, scope)
         if cls in _ARRAYS:
-            return self._array(_ARRAYS[cls], args[0] if args else typing.Any, env)
+            return self._array(_ARRAYS[cls], args[0] if args else typing.Any, scope)
         if cls in _DICTS:
-            return self._dict(cls, args or (typing.Any, typing.Any), env)
+            return self._dict(cls, args or (typing.Any, typing.Any), scope)
         if not isinstance(cls, type):
             raise TypeError(f"{cls!r} is not a type that can be decoded")
         if issubclass(cls, enum.Enum):
-            node = _table("enum", cls.__name__, [(member.value, member) for member in cls])
-            if issubclass(cls, enum.Flag):
-                node.families = ("int",)
-            node.cls = cls
-            return node
-        key = (cls, _resolved(env, args))
-        if key in self._known:
+            return self._enum(cls)
+        if reader_of(cls) is not None and not self._lenient:
+            key = scope.key(cls, args)
+            if key not in self._known:
+                self._known[key], fill = self._object(cls, args, scope)
+                self._unread.append(fill)
             return self._known[key]
-        if dataclasses.is_dataclass(cls):
-            style, read = "dataclass", dataclass_fields
-        elif hasattr(cls, "__attrs_attrs__"):
-            style, read = "attrs", attrs_fields
-        elif issubclass(cls, tuple) and hasattr(cls, "_fields"):
-            style, read = "namedtuple", namedtuple_fields
-        elif issubclass(cls, dict) and hasattr(cls, "__total__"):
-            style, read = "typeddict", typeddict_fields
-        elif self._hooked:
+        if self._hooked or self._lenient:
             return Node("custom", cls.__name__, cls)
-        else:
-            raise TypeError(f"cannot decode {cls.__module__}.{cls.__qualname__}: pass dec_hook= to make it")
-        node = self._known[key] = Node("object", cls.__name__, cls)
-        settings = getattr(cls, ATTRIBUTE, {})
+        raise TypeError(f"cannot decode {cls.__module__}.{cls.__qualname__}: pass dec_hook= to make it")
+
+    def _enum(self, cls: Annotation) -> Node:
+        try:
+            node = _table("enum", cls.__name__, [(member.value, member) for member in cls])
+        except TypeError:
+            raise TypeError(f"{cls.__qualname__}: the values of its members have no hash") from None
+        node.cls = cls
+        if issubclass(cls, enum.Flag):
+            node.families = ("int",)
+        elif EXT in node.families:  # its values are read as what they are, then looked up
+            types = {tuple if isinstance(member.value, tuple) else type(member.value): None for member in cls}
+            if all(tp is tuple or tp in _SIMPLE for tp in types):
+                node.item = self._union([self._node(tp, Scope()) for tp in types])
+                node.families = node.item.families
+        return node
+
+    def _object(self, cls: Annotation, args: tuple[object, ...], scope: Scope) -> tuple[Node, Callable[[], None]]:
+        """Return the node of a class with fields, and a function that reads these."""
+        found = reader_of(cls)
+        assert found is not None
+        style, read = found
+        kept = kept_with(cls) or Kept(cls)
+        if kept.options is None:  # from now on they are what they are
+            kept.options = getattr(cls, ATTRIBUTE, {})
+        settings = kept.options
+        node = Node("object", cls.__name__, cls)
         node.style = style
         node.array_like = settings.get("array_like", style == "namedtuple")
         node.forbid = settings.get("forbid_unknown_fields", False)
-        node.omit_defaults = settings.get("omit_defaults", False)
         node.families = (ARRAY,) if node.array_like else (MAP,)
         if style in ("typeddict", "namedtuple") and settings.get("rename"):
             raise TypeError(
                 f"{cls.__qualname__}: rename is for dataclasses and attrs classes, whose names are not the keys"
             )
-        self._fill(node, args, env, read, settings.get("rename"))
-        return node
+        depths = scope.depths_within(cls, args)
 
-    def _fill(
-        self,
-        node: Node,
-        args: tuple[object, ...],
-        env: Scope,
-        read: Callable[[Annotation, Node], Fields],
-        rename: Rename,
-    ) -> None:
+        def scope_of(base: Annotation, variables: Variables) -> Scope:
+            return Scope(base, self._namespace, variables, node, self._lenient, depths)
+
+        def fill() -> None:
+            scopes = class_scopes(cls, scope.bind(cls, args), scope_of)
+            self._fill(node, read(cls, scopes), scopes, settings.get("rename"))
+            if not node.array_like:
+                node.omitted = frozenset([field for field in node.written if _is_omitted(field, settings)])
+
+        return node, fill
+
+    def _fill(self, node: Node, fields: Fields, scopes: dict[Annotation, Scope], rename: Rename) -> None:
         """Read the fields of an object."""
         cls = node.cls
-        hints = hints_of(cls) if self._typed else {}
-        scopes = scopes_of(cls, args, env)
-        fields: list[Field] = []
-        node.build = "set"
-        for field, kind in read(cls, node):
-            annotation = hints.get(field.name, typing.Any) if kind is None else kind
-            while isinstance(annotation, dataclasses.InitVar):
-                annotation = annotation.type
-            owner = next((c for c in cls.__mro__ if field.name in c.__dict__.get("__annotations__", ())), cls)
-            field.node = self._node(annotation, scopes.get(owner, scopes[cls])) if self._typed else Node("any", "Any")
-            names = [item.key for item in getattr(annotation, "__metadata__", ()) if isinstance(item, Name)]
-            field.key = names[-1] if names else key_of(field.name, rename)
-            fields.append(field)
-        if len({field.key for field in fields}) < len(fields):
+        loose = self if self._lenient else Model(namespace=self._namespace, lenient=True)
+        uses: dict[str, list[Field]] = {BOTH: [], TAKEN: [], WRITTEN: []}
+        taken: list[Field] = []
+        written: list[Field] = []
+        excluded = False
+        for field, annotation, owner, use in fields:
+            scope = scopes[owner]
+            marks: list[object] = []
+            try:
+                if isinstance(annotation, (str, typing.ForwardRef)):
+                    annotation = scope.evaluate(annotation)
+                while isinstance(annotation, dataclasses.InitVar):
+                    annotation = annotation.type
+                marks = _marks(annotation, scope)
+                if not any(isinstance(mark, Exclude) for mark in marks):
+                    field.node = (loose if use == WRITTEN else self)._node(annotation, scope)
+            except TypeError:
+                if use != WRITTEN and not self._lenient:
+                    raise
+                field.node = Node("any", "Any")
+            if any(isinstance(mark, Exclude) for mark in marks):
+                if field.required or node.style not in ("dataclass", "attrs"):
+                    raise TypeError(
+                        f"{cls.__qualname__}.{field.name} cannot be excluded:"
+                        " expected a field with a default, of a dataclass or an attrs class"
+                    )
+                excluded = True
+                continue
+            field.doc = field.doc or next(filter(None, map(_text_of, marks)), "")
+            keys = [mark.key for mark in marks if isinstance(mark, Name)]
+            field.key = keys[0] if keys else key_of(field.name, rename)
+            uses[use].append(field)
+            taken += [field] * (use != WRITTEN)
+            written += [field] * (use == BOTH or (use == WRITTEN and not node.array_like))
+        if node.array_like:
+            written += uses[WRITTEN]  # places agree with those that are taken
+            if uses[TAKEN]:
+                raise TypeError(
+                    f"{cls.__qualname__}: array_like is not for a class with an InitVar ({uses[TAKEN][0].name}),"
+                    " which has no place in the array"
+                )
+        if len({field.key for field in taken + uses[WRITTEN]}) < len(taken + uses[WRITTEN]):
             raise TypeError(f"{cls.__qualname__} has two fields of the same key in a message")
-        node.fields = tuple(fields)
-        if node.style in ("dataclass", "attrs") and (node.style == "attrs" or not settable(cls, fields)):
-            node.build = "call"
+        node.fields, node.written = tuple(taken), tuple(written)
+        node.passed = frozenset([field.key for field in uses[WRITTEN]])
+        plain = node.style == "dataclass" and not uses[TAKEN] and not uses[WRITTEN] and not excluded
+        node.build = "set" if plain and settable(cls, taken) else "call" if node.style in ("dataclass", "attrs") else ""
+        node.post_init = node.build == "set" and calls_post_init(cls)
 
     # --- containers and unions ------------------------------------------------------------------------------------
 
-    def _array(self, cls: Annotation, item: object, env: Scope) -> Node:
+    def _array(self, cls: Annotation, item: object, scope: Scope) -> Node:
         node = Node("array", cls.__name__, cls)
-        node.item = self._node(item, env)
+        node.item = self._node(item, scope)
         if cls in (set, frozenset):
             self._later.append(lambda: _refuse_unhashable(node.item, cls.__name__))
         return node
 
-    def _tuple(self, args: tuple[object, ...], env: Scope) -> Node:
+    def _tuple(self, args: tuple[object, ...], scope: Scope) -> Node:
         if len(args) == 2 and args[1] is ...:
-            return self._array(tuple, args[0], env)
+            return self._array(tuple, args[0], scope)
         node = Node("tuple", "tuple", tuple)
-        node.parts = tuple([self._node(arg, env) for arg in args if arg != ()])
+        node.parts = tuple([self._node(arg, scope) for arg in args if arg != ()])
         return node
 
-    def _dict(self, cls: object, args: tuple[object, ...], env: Scope) -> Node:
+    def _dict(self, cls: object, args: tuple[object, ...], scope: Scope) -> Node:
         node = Node("dict", "dict", _DICTS[cls])
-        node.key = self._node(args[0], env)
-        node.item = self._node(args[1], env)
+        node.key = self._node(args[0], scope)
+        node.item = self._node(args[1], scope)
         self._later.append(lambda: _refuse_unhashable(node.key, "key of a dict"))
         if cls is collections.defaultdict:
-            factory = _ZEROS.get(node.item.kind, node.item.cls)
-            node.cls = lambda pairs: collections.defaultdict(factory, pairs)
+
+            def find_factory() -> None:
+                node.cls = functools.partial(collections.defaultdict, _factory(node.item))
+
+            self._later.append(find_factory)
         return node
 
-    def _union(self, args: tuple[object, ...], env: Scope) -> Node:
+    def _union(self, nodes: list[Node]) -> Node:
         parts: list[Node] = []
-        for arg in args:
-            node = self._node(arg, env)
-            parts.extend(node.parts if node.kind == "union" and node.checks is None else (node,))
-        literals = [part for part in parts if part.kind == "literal"]
+        for node in nodes:
+            if node.kind != "unset" or len(nodes) == 1:  # which no message holds
+                parts.extend(node.alternatives() if node.checks is None else (node,))
+        literals = [part for part in parts if part.kind == "literal" and part.checks is None]
         if len(literals) > 1:
             merged = _literal(tuple([key[1] for part in literals for key in part.table]), "Literal")
             for part in literals:
                 merged.table.update(part.table)
-            parts = [part for part in parts if part.kind != "literal"] + [merged]
+            parts = [part for part in parts if part not in literals] + [merged]
         different: list[Node] = []
         for part in parts:
             if part.kind == "any" and part.checks is None:
@@ -317,6 +418,7 @@ class Model:
                 for other in different
             ):  # fmt: skip
                 different.append(part)
+        different = _with_choice(different)
         if len(different) == 1:
             return different[0]
         union = Node("union", " | ".join([part.name for part in different]))
@@ -342,6 +444,84 @@ class Model:
         if union.objects:
             self._later.append(lambda: _tell_apart(union))
         return union
+
+
+def _with_choice(parts: list[Node]) -> list[Node]:
+    """Return the types of a union with one for all text: the values of enums and literals come before other text."""
+    texts = [part for part in parts if STR in part.families and part.kind in ("str", "enum", "literal")]
+    texts = [part for part in texts if part.kind == "str" or (part.checks is part.item is None)]
+    rest = [part for part in texts if part.kind == "str"]
+    if len(texts) < 2 or len(rest) > 1:
+        return parts
+    choice = Node("choice", " | ".join([part.name for part in texts]))
+    choice.parts = tuple(texts)
+    choice.item = rest[0] if rest else None
+    choice.families = tuple(dict.fromkeys([family for part in texts for family in part.families]))
+    owners: dict[tuple[type, object], Node] = {}
+    for part in texts:
+        for key in part.table:
+            if owners.setdefault(key, part) is not part:
+                raise _ambiguous(choice, owners[key], part)
+        choice.table.update(part.table)
+    return [choice, *[part for part in parts if part not in texts]]
+
+
+def _misfit(names: list[str], node: Node) -> TypeError:
+    return TypeError(f"a constraint in Annotated ({', '.join(names)}) does not apply to {node.name}")
+
+
+def _marks(annotation: Annotation, scope: Scope, within: tuple[object, ...] = ()) -> list[object]:
+    """Return what Annotated holds about a field, the outermost first: also within Final, Optional and aliases."""
+    found: list[object] = []
+    for form, tp in unwrapped(annotation, scope):
+        if form == "Annotated":
+            found += reversed(tp.__metadata__)
+    parts: tuple[Annotation, ...] = ()
+    if _is_alias(tp):
+        parts = (_value_of(tp),)
+    elif special_form(typing.get_origin(tp)) == "Union":
+        parts = typing.get_args(tp)
+    if parts and not any(tp is each for each in within):
+        for part in parts:
+            found += _marks(part, scope, (*within, tp))
+    return found
+
+
+def _is_alias(tp: object) -> bool:
+    return type(tp).__name__ == "TypeAliasType" and hasattr(type(tp), "__value__")
+
+
+def _value_of(alias: Annotation) -> Annotation:
+    """Return what a type alias stands for, which is evaluated only now."""
+    try:
+        return alias.__value__
+    except Exception as exc:
+        if is_from_handler(exc):
+            raise
+        raise TypeError(f"{alias}: cannot evaluate it: {type(exc).__name__}: {exc}") from exc
+
+
+def _is_omitted(field: Field, settings: Mapping[str, object]) -> bool:
+    """Return whether a field is left out while it has its default."""
+    if field.default is UNSET or (settings.get("omit_none") and field.default is None):
+        return True
+    return bool(settings.get("omit_defaults")) and (field.factory is not None or field.default is not MISSING)
+
+
+def _text_of(mark: object) -> str:
+    """Return the text about a field that Annotated holds: as plain text, in Doc or in annotated_types.doc."""
+    text = mark if isinstance(mark, str) else getattr(mark, "documentation", None)
+    return text if isinstance(text, str) else ""
+
+
+def _factory(node: Node) -> Callable[[], object] | None:
+    """Return what makes the values that a defaultdict of these lacks; None if there is no such value."""
+    if node.kind == "object":
+        made = node.style in ("dataclass", "attrs") and not any(field.required for field in node.fields)
+        return node.cls if made else None
+    if node.kind in ("array", "dict"):
+        return node.cls  # type: ignore[no-any-return]
+    return _ZEROS.get(node.kind)
 
 
 def _ambiguous(union: Node, one: Node, two: Node) -> TypeError:
@@ -403,11 +583,3 @@ def _literal(args: tuple[object, ...], name: str) -> Node:
         if not isinstance(value, (int, str, bytes, enum.Enum, type(None))):
             raise TypeError(f"{name}: {value!r} cannot be in a Literal")
     return _table("literal", name, [(arg.value if isinstance(arg, enum.Enum) else arg, arg) for arg in args])
-
-
-def _resolved(env: Scope, args: tuple[object, ...]) -> object:
-    """Return a key for type arguments: what their variables stand for belongs to it."""
-    if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
-        return args
-    bound = [env.get(name, (name,))[0] for arg in args for name in (getattr(arg, "__parameters__", ()) or (arg,))]
-    return (args, tuple(bound))

@@ -5,15 +5,24 @@ from __future__ import annotations
 
 import sys
 
-from cpkg.typed.nodes import is_default
+from cpkg.objects.dumps_loads import MAX_DEPTH
+from cpkg.typed.encoding import too_deep
+from cpkg.typed.nodes import form_of
 from cpkg.typed.texts import to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final
 
     from cpkg.typed.nodes import Node
     from purepy.base.types import Value
+
+
+_PLAIN: Final[tuple[tuple[type, Callable[[Any], object]], ...]] = (
+    (str, str.__str__), (int, lambda value: int.__add__(value, 0)), (float, lambda value: float.__mul__(value, 1.0)),
+)  # fmt: skip
+"""What returns an instance of a subclass as one of the class itself, whatever the subclass makes of str() and int()."""
 
 
 def builtins_of(
@@ -33,25 +42,22 @@ def builtins_of(
         if value is None or kind in (bool, int, float, str) or (keep and isinstance(value, keep)):
             return value
         if not depth:
-            raise ValueError("recursion limit exceeded.")
+            raise too_deep()
         if isinstance(value, dict):
-            return {_key(turn(key, depth - 1)): turn(item, depth - 1) for key, item in value.items()}
+            return _dict([(turn(key, depth - 1), turn(item, depth - 1)) for key, item in value.items()])
         node = as_objects(kind)
         if node is not None:
-            pairs = [
-                (field.key, turn(getattr(value, field.name), depth - 1))
-                for field in node.fields
-                if hasattr(value, field.name)
-                and not (node.omit_defaults and is_default(field, getattr(value, field.name)))
-            ]
-            return [item for _, item in pairs] if node.array_like else dict(pairs)
+            value = form_of(node, value)
+            if isinstance(value, dict):
+                return {key: turn(item, depth - 1) for key, item in value.items()}
         if isinstance(value, (list, tuple, set, frozenset)) or kind.__name__ == "deque":
             return [turn(item, depth - 1) for item in value]
         enum = sys.modules.get("enum")
         if enum is not None and isinstance(value, enum.Enum):
             return turn(value.value, depth - 1)
-        if isinstance(value, (str, int, float)):
-            return next(base(value) for base in (str, int, float) if isinstance(value, base))
+        for base, plain in _PLAIN:
+            if isinstance(value, base):
+                return plain(value)
         text = to_text(value)
         if text is not None:
             return text
@@ -59,8 +65,22 @@ def builtins_of(
             raise TypeError(f"cannot turn {kind.__qualname__} into builtin types: pass enc_hook=")
         return turn(hook(value), depth - 1)
 
-    return turn(obj, 1024)
+    try:
+        return turn(obj, MAX_DEPTH)
+    except RecursionError:
+        raise too_deep() from None
+
+
+def _dict(pairs: list[tuple[object, object]]) -> dict[object, object]:
+    """Return pairs as a dict; ValueError for keys that have become the same, TypeError for one that has no hash."""
+    turned: dict[object, object] = {}
+    for key, item in pairs:
+        key = _key(key)
+        if key in turned:
+            raise ValueError(f"two keys of a dict become {key!r} in builtin types: rename one of them")
+        turned[key] = item
+    return turned
 
 
 def _key(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else value
+    return tuple(map(_key, value)) if isinstance(value, list) else value

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a class or a field says about its form in a message: the decorator `options`, `Name` and `Pattern`."""
+"""What a class or a field says about its form in messages: the decorator `options`, `Name`, `Exclude`, `Pattern`."""
 
 from __future__ import annotations
 
 import re
+
+from cpkg.typed.kept import is_in_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ def options(
     *,
     rename: Rename = None,
     omit_defaults: bool = False,
+    omit_none: bool = False,
     forbid_unknown_fields: bool = False,
     array_like: bool = False,
 ) -> Callable[[C], C]:
@@ -31,22 +34,26 @@ def options(
 
     `rename` makes keys from the fields' names: "camel", "pascal", "kebab", "lower", "upper", a function from name to
     key, or a mapping from names to keys. `omit_defaults` leaves out fields that have their default when objects are
-    encoded. `forbid_unknown_fields` makes a key that no field has an error; it is ignored otherwise. `array_like`
-    writes the fields as an array, in their order, without keys. A subclass inherits what it does not set itself.
+    encoded, `omit_none` only those whose default is None. `forbid_unknown_fields` makes a key that no field has an
+    error; it is ignored otherwise. `array_like` writes the fields as an array, in their order, without keys. A subclass
+    inherits what it does not set itself.
 
     The dict that the decorator sets as `__typed_options__` may be written in the class instead. Raises ValueError for
-    a `rename` of another name.
+    a `rename` of another name, and TypeError for a class that has been decoded, encoded or described already.
     """
     if isinstance(rename, str) and rename not in _STYLES:
         raise ValueError(f"rename must be one of {', '.join(sorted(_STYLES))}, a function or a mapping, not {rename!r}")
     chosen = {
         "rename": rename,
         "omit_defaults": omit_defaults,
+        "omit_none": omit_none,
         "forbid_unknown_fields": forbid_unknown_fields,
         "array_like": array_like,
     }
 
     def set_options(cls: C) -> C:
+        if is_in_use(cls):
+            raise TypeError(f"{cls.__qualname__} is in use: apply typed.options before its first message")
         inherited = getattr(cls, ATTRIBUTE, {})
         setattr(cls, ATTRIBUTE, {**inherited, **{name: value for name, value in chosen.items() if value}})
         return cls
@@ -60,10 +67,25 @@ class Name:
     __slots__ = ("key",)
 
     def __init__(self, key: str) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"Name takes the key of a field, a str, not {key!r}")
         self.key = key
 
     def __repr__(self) -> str:
         return f"Name({self.key!r})"
+
+
+class Exclude:
+    """
+    A field that messages do not have: `Annotated[str, Exclude()]`.
+
+    It is neither written nor taken from a message, which needs a default of the field.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "Exclude()"
 
 
 class Pattern:
@@ -83,14 +105,15 @@ class Pattern:
 
 
 def key_of(name: str, rename: Rename) -> str:
-    """Return the key of a field by its name."""
+    """Return the key of a field by its name; TypeError for one that is not a str."""
     if rename is None:
         return name
     if isinstance(rename, str):
         return _STYLES[rename](name)
-    if callable(rename):
-        return rename(name)
-    return rename.get(name, name)
+    key = rename(name) if callable(rename) else rename.get(name, name)
+    if not isinstance(key, str):
+        raise TypeError(f"rename gave {key!r} for the field {name!r}: expected a str")
+    return key
 
 
 def _camel(name: str) -> str:

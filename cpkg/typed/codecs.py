@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 import struct
+import typing
+from functools import partial
 
 from cpkg import _backend
 from cpkg.objects import dumps_loads, types_written
 from cpkg.typed.annotations import Model
 from cpkg.typed.encoding import Encoding
+from cpkg.typed.fields import reader_of
 from cpkg.typed.functions import Functions
 from cpkg.typed.inputs import Message, Objects
-from cpkg.typed.nodes import Node, is_default
-from cpkg.typed.readers import PADDING, Mismatch
+from cpkg.typed.kept import ATTRIBUTE, Kept, found_with, kept_with
+from cpkg.typed.nodes import Node, form_of
+from cpkg.typed.readers import PADDING, Meter, Mismatch, Refused
+from cpkg.typed.scopes import special_form
 from cpkg.typed.walker import Walker
 from purepy.base.buffers import memory_of
 from purepy.base.errors import ExtraData, LimitError
@@ -23,7 +28,7 @@ from purepy.msgpack.options import as_depth, as_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Final
 
     from cpkg._backend_protocols import MsgpackBackend
@@ -32,8 +37,10 @@ if TYPE_CHECKING:
 
 MAX_DEPTH: Final = dumps_loads.MAX_DEPTH
 _ANY_LENGTH: Final = 2**32 - 1
-_WRONG: Final = (Mismatch, ValueError, TypeError, IndexError, KeyError, struct.error, ArithmeticError, RecursionError)
-"""What decoding raises for a message that is wrong, or that a constructor or check refuses; the walker finds out."""
+_WRONG: Final = (
+    Mismatch, Refused, ValueError, TypeError, IndexError, KeyError, struct.error, ArithmeticError, RecursionError,
+)  # fmt: skip
+"""What functions that decode raise for a message that is wrong, or is refused; the walker finds out why."""
 
 
 WALKED: Final = 16
@@ -67,25 +74,40 @@ def _untyped(data: bytes, position: int, depth: int) -> tuple[object, int]:
 class Limits:
     """The limits on the messages of a Decoder, as `loads` and `unpackb` have them; -1 is none."""
 
-    __slots__ = ("any_length", "lengths", "max_depth", "max_memory", "max_total_bytes", "max_total_items")
+    __slots__ = (
+        "any_length", "harmless", "heaviest", "lengths", "max_depth", "max_memory", "max_total_bytes",
+        "max_total_items",
+    )  # fmt: skip
 
     def __init__(
-        self, max_depth: int, max_memory: int | None, totals: tuple[int, int], lengths: dict[int, int]
+        self, max_depth: int, max_memory: int | None, totals: tuple[int, int], lengths: dict[int, int], heaviest: int
     ) -> None:
         self.max_depth = as_depth(max_depth)
+        self.heaviest = heaviest  # bytes beyond the weight of a message, for each of its bytes
         self.max_memory = max_memory
         self.max_total_items, self.max_total_bytes = map(as_size, totals)
         self.lengths = {family: as_size(length) for family, length in lengths.items()}
         self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
+        # messages up to that size exceed no limit
+        self.harmless = -1
+        if max_memory is None and self.any_length:
+            self.harmless = dumps_loads.MEMORY_FLOOR // max(HEAVIEST, heaviest)
 
-    def check(self, data: bytes) -> None:
-        """Raise LimitError for a message that exceeds a limit; by its headers, before any object is made."""
+    def check(self, data: bytes) -> int:
+        """
+        Raise LimitError for a message that exceeds a limit; by its headers, before any object exists.
+
+        Returns the bytes that its objects may take beyond what the headers show, -1 if they cannot take too many.
+        """
         size = len(data)
-        if self.max_memory is not None or size * HEAVIEST > dumps_loads.MEMORY_FLOOR:
+        room = -1
+        if self.max_memory is not None or size * max(HEAVIEST, self.heaviest) > dumps_loads.MEMORY_FLOOR:
             allowed = dumps_loads.memory_allowed(size, None) if self.max_memory is None else self.max_memory
             dumps_loads.check_memory(dumps_loads.chosen_codecs(), data, allowed, self.max_depth)
+            if size * self.heaviest > allowed:
+                room = allowed
         if self.any_length:
-            return
+            return room
         position, items, payload = 0, 1, 0
         left = 1
         while left and position < size:
@@ -105,6 +127,7 @@ class Limits:
             if 0 <= allowed < length:
                 raise _limit(length, _LENGTHS[family], allowed, position)
             position = end + (0 if family in (ARRAY, MAP) else length + (family == EXT))
+        return room
 
 
 _LENGTHS: Final = {
@@ -122,6 +145,12 @@ def _limit(found: int, name: str, allowed: int, offset: int) -> LimitError:
     return error
 
 
+def _extra(value: object, data: bytes, end: int) -> ExtraData:
+    error = ExtraData(value, data[end:])
+    error.offset = end
+    return error
+
+
 class Decoder:
     """
     Decodes messages of one type: `Decoder(list[User]).decode(data)`.
@@ -129,18 +158,23 @@ class Decoder:
     `type` is the type, Any by default. With `strict=False` text that holds a number, bool or null is taken for one,
     0 and 1 for bools, whole floats for ints and numbers for datetimes (seconds since 1970), timedeltas (seconds) and
     Decimals. `dec_hook(cls, value)` makes an instance of each class that is not known here; ValueError and TypeError
-    that it raises become ValidationErrors. With `all_errors` a ValidationError has every error of a message.
+    that it raises become ValidationErrors. With `all_errors` a ValidationError has every error of a message, up to
+    `max_errors` of them (-1 is no limit).
 
     `max_depth` limits how deep containers nest, `max_memory` the memory in bytes that the objects of a message take
     (64 MiB or 100 times its size by default, whichever is larger), `max_str_len`, `max_bin_len`, `max_array_len`,
     `max_map_len` and `max_ext_len` lengths, `max_total_items` and `max_total_bytes` sums over a message; -1 is no
     limit. They are checked by the headers, before an object is made.
 
+    `namespace` has types by the names that annotations as text refer to: those of a function, or of a module that is
+    imported for type checkers alone. They come before the names of the annotations' modules.
+
     Raises TypeError for a type that cannot be decoded or is ambiguous.
     """
 
     __slots__ = (
-        "__weakref__", "_decode", "_functions", "_walks", "all_errors", "dec_hook", "limits", "node", "strict", "type",
+        "__weakref__", "_decode", "_functions", "_max_errors", "_options", "_walks", "all_errors", "dec_hook",
+        "has_union", "limits", "node", "strict", "type",
     )  # fmt: skip
 
     def __init__(
@@ -150,6 +184,7 @@ class Decoder:
         strict: bool = True,
         dec_hook: Hook | None = None,
         all_errors: bool = False,
+        max_errors: int = 100,
         max_depth: int = MAX_DEPTH,
         max_memory: int | None = None,
         max_str_len: int = -1,
@@ -159,23 +194,34 @@ class Decoder:
         max_ext_len: int = -1,
         max_total_items: int = -1,
         max_total_bytes: int = -1,
+        namespace: Mapping[str, object] | None = None,
     ) -> None:
+        self._options = {name: value for name, value in locals().items() if name not in ("self", "type")}
         if dec_hook is not None and not callable(dec_hook):
             raise TypeError("dec_hook must be a callable")
+        if max_errors < 1 and max_errors != -1:
+            raise ValueError(f"max_errors must be 1 or more, or -1 for no limit, not {max_errors}")
         self.type = type
         self.strict = strict
         self.dec_hook = dec_hook
         self.all_errors = all_errors
-        self.node: Node = Model(dec_hook is not None).read(type)
+        self.has_union = False
+        self._max_errors = max_errors if all_errors else 0
+        self.node: Node = Model(dec_hook is not None, namespace).read(type)
         self.limits = Limits(
             max_depth,
             max_memory,
             (max_total_items, max_total_bytes),
             {STR: max_str_len, BIN: max_bin_len, ARRAY: max_array_len, MAP: max_map_len, EXT: max_ext_len},
+            self.node.weigh(),
         )
         self._functions = Functions(_untyped, dec_hook)
-        self._decode: Callable[[bytes, int], object] | None = None
+        self._decode: Callable[[bytes, int, int], object] | None = None
         self._walks: int | None = None  # how many bytes of messages the walker may still have
+
+    def __reduce__(self) -> tuple[Callable[[], Decoder], tuple[()]]:
+        """Pickle the type and the options, of which a copy is made."""
+        return partial(self.__class__, self.type, **self._options), ()
 
     def __class_getitem__(cls, item: object) -> type[Decoder]:
         """Return the class: `Decoder[User]` is for type checkers."""
@@ -191,23 +237,29 @@ class Decoder:
         if type(data) is not bytes:
             data = memory_of(data).tobytes()
         limits = self.limits
-        limits.check(data)
-        if not self.strict:
-            return self._walk(data)
-        decode = self._decode
+        room = limits.check(data) if len(data) > limits.harmless else -1
+        decode = self._decode if self.strict else None
         if decode is None:
-            decode = self._make_decode(len(data))
+            decode = self._make_decode(len(data)) if self.strict else None
             if decode is None:
-                return self._walk(data)
+                return self._walk(data, room, None)
         try:
-            return decode(data, limits.max_depth)
-        except _WRONG:
-            pass  # the walk is not within the handler: PyPy cannot note what an error came from where the stack ends
-        return self._walk(data)
+            return decode(data, limits.max_depth, room)
+        except LimitError as exc:
+            self._name_limit(exc, len(data))
+            raise
+        except _WRONG as exc:
+            failure: Exception | None = exc
+        if type(failure) is Refused and failure.role == "extra":
+            raise _extra(failure.value, data, failure.offset)
+        try:  # not within the handler: PyPy cannot note what an error came from where the stack ends
+            return self._walk(data, room, failure)
+        finally:
+            failure = None  # whose traceback has this frame
 
-    def _make_decode(self, size: int) -> Callable[[bytes, int], object] | None:
+    def _make_decode(self, size: int) -> Callable[[bytes, int, int], object] | None:
         """
-        Return a function (data, depth) that raises one of _WRONG for a message that is wrong, and keep it.
+        Return a function (data, depth, room) that raises one of _WRONG for a message that is wrong, and keep it.
 
         None as long as messages, the next one of `size` bytes, have not taken the walker about as long as compiling
         would.
@@ -221,26 +273,53 @@ class Decoder:
         self._walks -= size
         if self._walks >= 0:
             return None
-        root = imported("cpkg.typed.decoding").decode_function(self._functions, self.node)
+        decode_function = imported("cpkg.typed.decoding").decode_function
+        root = decode_function(self._functions, self.node, False)
+        hook, node = self.dec_hook, self.node
+        weighing: list[Callable[[bytes, int, int], tuple[object, int]]] = []  # few need it
 
-        def decode(data: bytes, depth: int) -> object:
-            value, end = root(data + PADDING, depth)
+        def decode(data: bytes, depth: int, room: int) -> object:
+            if room >= 0 and not weighing:
+                weighing.append(decode_function(Functions(_untyped, hook), node, True))
+            value, end = (root if room < 0 else weighing[0])(data + PADDING, depth, room)
             if end != len(data):
-                raise Mismatch
+                raise Refused("", end, "extra", value) if end < len(data) else Mismatch
             return value
 
         self._decode = decode
         return decode
 
-    def _walk(self, data: bytes) -> object:
-        message = Message(data)
-        walker = self._functions.walker(message, strict=self.strict, collect=self.all_errors)
-        value = walker.make(self.node, 0, self.limits.max_depth)
+    def _walk(self, data: bytes, room: int, failure: Exception | None) -> object:
+        """Return what the walker makes of a message; raise what is wrong with one whose decoding failed."""
+        meter = Meter(room)
+        message = Message(data, meter.ends)
+        walker = Walker(
+            message,
+            self._functions.untyped_in(message),
+            meter,
+            hook=self.dec_hook,
+            strict=self.strict,
+            max_errors=self._max_errors,
+            failure=failure,
+        )
+        try:
+            value = walker.make(self.node, 0, self.limits.max_depth)
+        except LimitError as exc:
+            self._name_limit(exc, len(data))
+            raise
+        if failure is not None:  # not because of the message: a signal's handler, say
+            raise failure.exc if isinstance(failure, Refused) and isinstance(failure.exc, Exception) else failure
         if message.end < len(data):
-            error = ExtraData(value, data[message.end :])
-            error.offset = message.end
-            raise error
+            raise _extra(value, data, message.end)
         return value
+
+    def _name_limit(self, error: LimitError, size: int) -> None:
+        """Give the error of a meter its text."""
+        if not error.args:
+            allowed = self.limits.max_memory
+            error.args = (
+                dumps_loads.memory_text(size, dumps_loads.memory_allowed(size, None) if allowed is None else allowed),
+            )
 
     def convert(self, obj: object, *, from_attributes: bool = False) -> Any:
         """Return an object of this type made of `obj`; `from_attributes` is that of `cpkg.typed.convert`."""
@@ -248,60 +327,36 @@ class Decoder:
         walker = Walker(
             source,
             lambda value, _depth: value,
+            Meter(),
             hook=self.dec_hook,
             strict=self.strict,
-            collect=self.all_errors,
+            max_errors=self._max_errors,
             attributes=from_attributes,
         )
         return walker.make(self.node, obj, self.limits.max_depth)
 
 
-class _Cache:
-    """What is kept with a class, for as long as there is the class."""
-
-    __slots__ = ("cls", "decoders", "function", "node")
-
-    def __init__(self, cls: type) -> None:
-        self.cls = cls
-        self.node: Node | None = None
-        self.function: Callable[..., None] | None = None  # of Encoding
-        self.decoders: dict[object, Decoder] = {}
-
-
-_CACHE: Final = "__typed_cache__"
 _decoders: dict[object, Decoder] = {}
 """Decoders of types without a class of somebody's."""
 
 
-def _cache_of(cls: Annotation) -> _Cache | None:
-    """Return the cache of a class; None for one that cannot have attributes."""
-    cache = getattr(cls, _CACHE, None)
-    if cache is None or cache.cls is not cls:
-        cache = _Cache(cls)
-        try:
-            setattr(cls, _CACHE, cache)
-        except (TypeError, AttributeError):
-            return None
-    return cache
-
-
-def _class_cache(cls: Annotation) -> _Cache | None:
-    """Return the cache of a class with fields, its node there; None for any other."""
-    cache = getattr(cls, _CACHE, None)
-    if cache is not None and cache.cls is cls and cache.node is not None:
-        return cache  # type: ignore[no-any-return]
+def _class_cache(cls: Annotation) -> Kept | None:
+    """Return what is kept with a class whose objects are packed by their fields, with its node; None for any other."""
+    kept = getattr(cls, ATTRIBUTE, None)
+    if kept is not None and kept.cls is cls and kept.node is not None:
+        return kept  # type: ignore[no-any-return]
     if not hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "__attrs_attrs__"):
         return None
-    cache = _cache_of(cls)
-    if cache is not None and cache.node is None:
-        try:
-            node = Model(hooked=True).read(cls)
-        except TypeError:  # it can be encoded, whatever its annotations are
-            node = Model(typed=False).read(cls)
-        if msgpack_module().TypedClass is not None:
+    found = reader_of(cls)
+    if found is None or found[0] not in ("dataclass", "attrs"):
+        return None
+    kept = kept_with(cls) or Kept(cls)
+    if kept.node is None:
+        node = Model(lenient=True).describe(cls)
+        if msgpack_module().TypedClass is not None and found_with(cls) is kept:
             cls.__typed_class__ = imported("cpkg.typed.native").make_class(msgpack_module(), node)
-        cache.node = node
-    return cache
+        kept.node = node
+    return kept
 
 
 def _anchor(tp: object) -> object:
@@ -315,20 +370,37 @@ def _anchor(tp: object) -> object:
     return tp if isinstance(tp, type) and tp.__module__ not in ("builtins", "typing", "collections.abc") else None
 
 
+def _has_union(tp: object) -> bool:
+    """Return whether a type has a union in it, which equals one of another order."""
+    return special_form(typing.get_origin(tp)) == "Union" or any(map(_has_union, typing.get_args(tp)))
+
+
+def _same(one: object, two: object) -> bool:
+    """Tell whether types are the same, in the same order."""
+    if one is two:
+        return True
+    parts = typing.get_args(one)
+    return one == two and all(map(_same, parts, typing.get_args(two)))
+
+
 def decoder_for(tp: object, **limits: Any) -> Decoder:
     """Return a decoder of a type with the default options but for these, which is kept for the next call."""
     anchor = _anchor(tp)
-    cache = None if anchor is None else _cache_of(anchor)
+    cache = None if anchor is None else kept_with(anchor)
     kept = _decoders if cache is None else cache.decoders
     key = (tp, *sorted(limits.items())) if limits else tp
     try:
         decoder = kept.get(key)
     except TypeError:  # with something in it that has no hash
         return Decoder(tp, **limits)
+    if decoder is not None and decoder.has_union and not _same(decoder.type, tp):
+        key = (key, repr(tp))
+        decoder = kept.get(key)
     if decoder is None:
         if len(kept) >= 100:
             kept.clear()
         decoder = kept[key] = Decoder(tp, **limits)
+        decoder.has_union = _has_union(tp)
     return decoder
 
 
@@ -396,13 +468,7 @@ class Encoder:
             cache = _class_cache(type(obj))
             if cache is None or cache.node is None:
                 return list(obj) if type(obj).__name__ == "deque" else other(obj)
-            node = cache.node
-            pairs = [(field, getattr(obj, field.name)) for field in node.fields]
-            if node.array_like:
-                return [value for _, value in pairs]
-            if node.omit_defaults:
-                pairs = [(field, value) for field, value in pairs if field.required or not is_default(field, value)]
-            return {field.key: value for field, value in pairs}
+            return form_of(cache.node, obj)
 
         self._pack_options = {"default": default, "datetime": True, "enum": True, "numpy": True}
         module = msgpack_module()
@@ -411,6 +477,9 @@ class Encoder:
             self._encode: Callable[[object, int], bytes] = lambda obj, depth: pack(obj, default, depth)
         else:
             self._encode = Encoding(_class_cache, self._pack).encode
+
+    def __reduce__(self) -> tuple[Callable[[], Encoder], tuple[()]]:
+        return partial(self.__class__, enc_hook=self.enc_hook, max_depth=self.max_depth), ()
 
     def _pack(self, obj: object, depth: int) -> bytes:
         packed: bytes = msgpack_module().packb(obj, max_depth=depth, **self._pack_options)

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import datetime
+import numbers
 import re
 
 from cpkg.typed.class_options import Pattern
-from cpkg.typed.nodes import MISSING
+from cpkg.typed.texts import DATE, DATETIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def flat(metadata: tuple[Any, ...]) -> Iterator[object]:
 def add_check(checks: Checks, item: Any) -> bool:
     """Add what an item of Annotated's metadata asks for; whether it is a constraint."""
     if isinstance(item, (re.Pattern, Pattern)):
-        checks.pattern = item.compiled if isinstance(item, Pattern) else item
+        checks.add("pattern", item.compiled if isinstance(item, Pattern) else item)
         return True
     if type(item).__module__.partition(".")[0] != "annotated_types":
         return False
@@ -41,7 +43,7 @@ def add_check(checks: Checks, item: Any) -> bool:
     for theirs, ours in _CHECKS.items():
         value = getattr(item, theirs, None)
         if value is not None and not isinstance(item, type):
-            setattr(checks, ours, value)
+            checks.add(ours, value)
             found = True
     name = type(item).__name__
     if name == "Timezone":
@@ -50,7 +52,7 @@ def add_check(checks: Checks, item: Any) -> bool:
         checks.tz = item.tz is ...
         found = True
     elif name == "Predicate":
-        checks.predicates += (item.func,)
+        checks.add("predicates", (item.func,))
         found = True
     elif not found and name not in ("Unit", "DocInfo"):
         raise TypeError(f"{item!r} is not a constraint that is known")
@@ -58,19 +60,34 @@ def add_check(checks: Checks, item: Any) -> bool:
 
 
 _SIZED: Final = ("str", "bytes", "array", "tuple", "dict", "any", "custom")
-_ORDERED: Final = ("int", "float", "decimal", "datetime", "date", "time", "timedelta", "str", "bytes", "any", "custom")
+_BOUNDS: Final[dict[str, tuple[type, ...]]] = {
+    "int": (numbers.Number,),
+    "float": (numbers.Number,),
+    "decimal": (numbers.Number,),
+    "datetime": (DATETIME,),
+    "date": (DATE,),
+    "time": (datetime.time,),
+    "timedelta": (datetime.timedelta,),
+    "str": (str,),
+    "bytes": (bytes, bytearray),
+    "any": (object,),
+    "custom": (object,),
+}
+"""What the values of a kind can be compared with."""
 
 
-def refuse_misfits(checks: Checks, node: Node) -> None:
-    """Raise TypeError for a constraint that values of the type can never be asked about."""
-    for part in node.parts if node.kind == "union" else (node,):
-        ordered = any(getattr(checks, name) is not None for name in ("gt", "ge", "lt", "le"))
-        sized = checks.min_len is not None or checks.max_len is not None
-        if (
-            (ordered and part.kind not in _ORDERED)
-            or (sized and part.kind not in _SIZED)
-            or (checks.multiple_of is not None and part.kind not in ("int", "float", "decimal", "any", "custom"))
-            or (checks.pattern is not None and part.kind != "str")
-            or (checks.tz is not MISSING and part.kind not in ("datetime", "time"))
-        ):
-            raise TypeError(f"a constraint in Annotated does not apply to {part.name}")
+def fitting(checks: Checks, node: Node) -> list[str]:
+    """Return the names of those constraints that the values of a type can be asked about."""
+    return [name for name in checks.given() if _fits(name, getattr(checks, name), node.kind)]
+
+
+def _fits(name: str, bound: object, kind: str) -> bool:
+    if name in ("gt", "ge", "lt", "le"):
+        return isinstance(bound, _BOUNDS.get(kind, ()))
+    if name in ("min_len", "max_len"):
+        return kind in _SIZED
+    if name == "multiple_of":
+        return kind in ("int", "float", "decimal", "any", "custom")
+    if name == "pattern":
+        return kind == "str" and isinstance(bound.pattern, str)  # type: ignore[attr-defined]
+    return name == "predicates" or kind in ("datetime", "time")

@@ -12,9 +12,9 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 
-from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
-from cpkg.typed.readers import RUNS, SHORTEST_RUN
-from cpkg.typed.source import Source, identifier, packed_key
+from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS, expected_by
+from cpkg.typed.readers import METERED, RUNS, SHORTEST_RUN
+from cpkg.typed.source import Source, identifier, is_plain, packed_key
 from purepy.base.pypy import JIT
 
 TYPE_CHECKING = False
@@ -33,6 +33,11 @@ _MANY: Final = 100
 _INLINED: Final = 6
 _NESTED: Final = 6
 """So many objects, so deep in each other, are read by one function; more have their own."""
+_CONTAINERS: Final = ("array", "dict", "tuple", "object")
+_SECRET: Final = ("str", "enum", "literal", "choice")
+"""Kinds of keys whose hashes a message cannot choose."""
+_HASHED: Final = ("none", "bool", "int", "float", *TEXT_KINDS)
+"""Kinds of keys of which each has a hash, which a message can choose."""
 _TESTS: Final[dict[Family, str]] = {
     NIL: "b == 0xC0",
     BOOL: "b == 0xC2 or b == 0xC3",
@@ -46,11 +51,17 @@ _TESTS: Final[dict[Family, str]] = {
 """Whether the first byte of a value, `b`, is of a family."""
 
 
-def decode_function(functions: Functions, node: Node) -> Callable[[bytes, int], tuple[object, int]]:
-    """Return the function (data, depth) that decodes a type; data is padded."""
+def decode_function(functions: Functions, node: Node, weighs: bool) -> Callable[[bytes, int, int], tuple[object, int]]:
+    """
+    Return the function (data, depth, room) that decodes a type; data is padded.
+
+    It counts the memory beyond what headers show if it `weighs`; `room` is that of a Meter.
+    """
     functions.loops = node.loops()
-    name = f"decode_{identifier(node.name)}"
-    return _Source(functions).decode(node, name, "d, depth, p=0").compile(name)
+    functions.weighs = weighs
+    functions.meter = ", m" if weighs or any(map(_is_metered, node.walk().values())) else ""
+    name = f"decode_{identifier(node.name)}_"  # the names of all other functions end with a number
+    return _Source(functions).decode_whole(node, name).compile(name)
 
 
 class _Source(Source):
@@ -59,6 +70,7 @@ class _Source(Source):
     def __init__(self, functions: Functions) -> None:
         super().__init__(functions)
         self.functions = functions
+        self.meter = functions.meter
         self.objects = 0  # whose fields the function has in variables
 
     def refuse(self, test: str) -> None:
@@ -82,9 +94,18 @@ class _Source(Source):
 
     # --- whole functions ------------------------------------------------------------------------------------------
 
-    def decode(self, node: Node, name: str, parameters: str = "d, p, depth") -> Source:
+    def decode_whole(self, node: Node, name: str) -> Source:
+        """Write the function that decodes a type at the beginning of a message."""
+        with self.block(f"def {name}(d, depth, room, p=0):"):
+            if self.functions.meter:
+                self.line("m = Meter(room)")
+            self.value(node, "value", 0, own=True)
+            self.line("return value, p")
+        return self
+
+    def decode(self, node: Node, name: str) -> Source:
         """Write the function that decodes a type."""
-        with self.block(f"def {name}({parameters}):"):
+        with self.block(f"def {name}(d, p, depth{self.meter}):"):
             self.value(node, "value", 0, own=True)
             self.line("return value, p")
         return self
@@ -94,7 +115,7 @@ class _Source(Source):
         fields = node.fields
         given = "".join([f", f{index}=MISSING" for index in range(len(fields))])
         order = self.functions.constant("order", {field.key: index for index, field in enumerate(fields)})
-        with self.block(f"def {name}(d, p, depth, left{given}):"):
+        with self.block(f"def {name}(d, p, depth{self.meter}, at, left{given}):"):
             self.refuse("depth < 1")
             with self.block("while left:"):
                 self.line("left -= 1", "key, p = read_str(d, p)", f"index = {order}.get(key, -1)")
@@ -102,9 +123,12 @@ class _Source(Source):
                     with self.block(f"{'elif' if index else 'if'} index == {index}:"):
                         self.value(field.node, f"f{index}", 1)
                 with self.block("else:") if fields else nullcontext():
-                    self.line("raise Mismatch" if node.forbid else "p = skip(d, p)")
+                    if node.forbid:
+                        passed = self.functions.constant("passed", node.passed) if node.passed else "()"
+                        self.refuse(f"key not in {passed}")
+                    self.line("p = skip(d, p)")
             self._defaults(node)
-            self.build(node, "value", "f")
+            self.build(node, "value", "f", "at")
             self.line("return value, p")
         return self
 
@@ -112,35 +136,57 @@ class _Source(Source):
         """Write the function of an object that is an array."""
         fields = node.fields
         least = sum(field.required for field in fields)
-        with self.block(f"def {name}(d, p, depth):"):
+        with self.block(f"def {name}(d, p, depth{self.meter}):"):
             self.refuse("depth < 1")
+            self.line("at = p")
+            self.take(node.extra, "at")
             self.line("left, p = read_array(d, p)")
             fixed = node.forbid or node.style == "namedtuple"
-            self.refuse(f"left < {least}{f' or left > {len(fields)}' if fixed else ''}")
+            most = len(fields) + len(node.passed)
+            self.refuse(f"left < {least}{f' or left > {most}' if fixed else ''}")
             for index, field in enumerate(fields):
                 if index >= least:
                     self.line(f"if left <= {index}:", f"    f{index} = MISSING")
                 with self.block("else:") if index >= least else nullcontext():
                     self.value(field.node, f"f{index}", 1)
-            if not fixed:
+            if node.passed or not fixed:
                 self.line(f"for _ in range(left - {len(fields)}):", "    p = skip(d, p)")
             self._defaults(node, least)
-            self.build(node, "value", "f")
-            self.checks(node, "value")
+            self.build(node, "value", "f", "at")
+            self.checks(node, "value", "at")
             self.line("return value, p")
         return self
 
     def _defaults(self, node: Node, begin: int = 0) -> None:
         """Write what gives their defaults to fields that the message does not have."""
-        for index, field in enumerate(node.fields[begin:], begin):
+        missing = list(enumerate(node.fields))[begin:]
+        for index, field in missing:
             if field.required:
                 self.refuse(f"f{index} is MISSING")
-            elif field.factory is not None:
-                made = self.functions.constant("factory", field.factory)
-                self.line(f"if f{index} is MISSING:", f"    f{index} = {made}()")
+        extras = [f"(f{index} is MISSING) * {field.extra}" for index, field in missing if field.extra]
+        self.take(" + ".join(extras), "at")
+        for index, field in missing:
+            if field.factory is not None:
+                made = f"{self.functions.constant('factory', field.factory)}()"
+                with self.block(f"if f{index} is MISSING:"):
+                    self.guard("build", "at", f"f{index} = {made}", is_safe=_is_builtin(field.factory))
             elif field.default is not MISSING:
                 default = self.functions.constant("default", field.default)
                 self.line(f"if f{index} is MISSING:", f"    f{index} = {default}")
+
+    def take(self, size: int | str, at: str) -> None:
+        """Write what counts memory beyond that which the headers show."""
+        if size and self.functions.weighs:
+            self.line(f"m.take({size}, {at})")
+
+    def guard(self, role: str, at: str, *lines: str, is_safe: bool = False) -> None:
+        """Write lines that run the caller's code, for a value that begins at a position."""
+        if is_safe:
+            self.line(*lines)
+            return
+        with self.block("try:"):
+            self.line(*lines)
+        self.line("except Exception as exc:", f"    raise Refused(exc, {at}, {role!r}) from exc")
 
     # --- objects --------------------------------------------------------------------------------------------------
 
@@ -150,11 +196,16 @@ class _Source(Source):
         rest = self._function("decode_any_order", node, _Source.decode_any_order)
         depth = f"depth - {level}" if level else "depth"
         self.refuse(f"depth < {level + 1}")
-        if not fields or len(fields) > _MANY:
-            self.line("n, p = read_map(d, p)", f"{to}, p = {rest}(d, p, {depth}, n)")
-            return
         self.objects += 1
         mine = f"x{self.objects}_"
+        at = "0"  # unless something asks where the object begins
+        if self.functions.weighs or not _is_set(node) or not all(_is_builtin(field.factory) for field in fields):
+            at = f"{mine}at"
+            self.line(f"{at} = p")
+        self.take(node.extra, at)
+        if not fields or len(fields) > _MANY:
+            self.line("n, p = read_map(d, p)", f"{to}, p = {rest}(d, p, {depth}{self.meter}, {at}, n)")
+            return
         with self.block("while True:  # once"):
             for index, field in enumerate(fields):
                 key = packed_key(field.key) if index else _header(node) + packed_key(field.key)
@@ -166,7 +217,7 @@ class _Source(Source):
                         if not index:
                             self.line("n, p = read_map(d, p)")
                         left = len(fields) - index if index else "n"
-                        self.line(f"{to}, p = {rest}(d, p, {depth}, {left}{got})", "break")
+                        self.line(f"{to}, p = {rest}(d, p, {depth}{self.meter}, {at}, {left}{got})", "break")
                     self.line(f"p += {len(key)}")
                     if begin:
                         self.line(otherwise)
@@ -175,22 +226,22 @@ class _Source(Source):
                 if begin:
                     with self.block("else:"):
                         self.line(f"p += {len(key + begin)}", *read)
-                    self.checks(field.node, value)
-            self.build(node, to, mine)
+                    self.checks(field.node, value, "")
+            self.build(node, to, mine, at)
             self.line("break")
 
     def _expected(self, node: Node, key: bytes, to: str, level: int) -> tuple[bytes, list[str], str]:
         """Return how the value behind a key begins as a rule, or nothing; what reads the rest; what reads another."""
-        if node.kind == "float" and not (_WORDS and len(key) > 15):
+        if node.kind == "float" and not (_WORDS and len(key) > 15) and not _needs_position(node):
             return b"\xcb", [f"{to} = read_f64(d, p)[0]", "p += 8"], f"{to}, p = read_float(d, p)"
-        texts = packed_texts(node) if len(node.table) == 1 and node.checks is None else {}
+        texts = packed_texts(node) if len(node.table) == 1 and node.checks is node.item is None else {}
         for only, value in texts.items():
             read = f"{to} = {self.functions.constant('only', value)}"
-            return only, [read], f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level})"
+            return only, [read], f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})"
         return b"", [], ""
 
-    def build(self, node: Node, to: str, fields: str) -> None:
-        """Write what makes an object of its fields, which are in variables."""
+    def build(self, node: Node, to: str, fields: str, at: str) -> None:
+        """Write what creates an object of its fields, which are in variables; it begins at a position."""
         functions = self.functions
         cls = functions.constant("class", node.cls)
         given = [(field, f"{fields}{index}") for index, field in enumerate(node.fields)]
@@ -200,19 +251,22 @@ class _Source(Source):
                 with nullcontext() if field.required else self.block(f"if {value} is not MISSING:"):
                     self.line(f"{to}[{field.name!r}] = {value}")
         elif node.style == "namedtuple":
-            self.line(f"{to} = {cls}({', '.join([value for _, value in given])})")
+            self.guard("build", at, f"{to} = {cls}({', '.join([value for _, value in given])})")
         elif node.build == "set" and not JIT and not node.cls.__dataclass_params__.frozen:
             # a JIT compiles the constructor with the rest; the interpreter is spared a call
             self.line(f"{to} = new({cls})")
             for field, value in given:
-                self.line(f"{to}.{field.name} = {value}")
-            if hasattr(node.cls, "__post_init__"):
-                self.line(f"{to}.__post_init__()")
+                plain = is_plain(field.name)
+                self.line(f"{to}.{field.name} = {value}" if plain else f"setattr({to}, {field.name!r}, {value})")
+            if node.post_init:
+                self.guard("build", at, f"{to}.__post_init__()")
         elif all(field.required or field.factory is not None or field.default is not MISSING for field in node.fields):
-            self.line(f"{to} = {cls}({', '.join([f'{field.parameter}={value}' for field, value in given])})")
+            arguments = ", ".join([_argument(field.parameter, value) for field, value in given])
+            self.guard("build", at, f"{to} = {cls}({arguments})", is_safe=_is_set(node))
         else:  # the constructor makes some defaults itself
             pairs = "".join([f"({field.parameter!r}, {value}), " for field, value in given])
-            self.line(f"{to} = {cls}(**{{name: item for name, item in ({pairs}) if item is not MISSING}})")
+            arguments = f"**{{name: item for name, item in ({pairs}) if item is not MISSING}}"
+            self.guard("build", at, f"{to} = {cls}({arguments})")
 
     # --- values ---------------------------------------------------------------------------------------------------
 
@@ -227,21 +281,28 @@ class _Source(Source):
         With `own` the function is that of the type.
         """
         write = getattr(self, "_" + node.kind, None)
-        many = node.kind == "object" and (self.objects >= _INLINED or level >= _NESTED)
+        many = node.kind in _CONTAINERS and level >= _NESTED
+        many |= node.kind == "object" and self.objects >= _INLINED
         if write is None:
-            self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level})")
+            self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})")
         elif node.array_like or (not own and (many or id(node) in self.functions.loops)):
             write = _Source.decode_array if node.array_like else _Source.decode
             decode = self._function("decode", node, write)
-            self.line(f"{to}, p = {decode}(d, p, depth - {level})")
+            self.line(f"{to}, p = {decode}(d, p, depth - {level}{self.meter})")
         else:
+            at = f"{to}_at" if _needs_position(node) else ""
+            if at:
+                self.line(f"{at} = p")
             write(node, to, level)
-            self.checks(node, to)
+            self.checks(node, to, at)
 
-    def checks(self, node: Node, value: str) -> None:
-        """Write the constraints of a type."""
+    def checks(self, node: Node, value: str, at: str) -> None:
+        """Write the constraints of a type, whose value begins at a position if its constraints need that."""
         checks = node.checks
         if checks is None:
+            return
+        if not node.rechecks():
+            self.line(f"check({self.functions.constant('problem', checks.problem)}, {value}, {at})")
             return
         tests = [
             f"not {value} {sign} {bound if type(bound) is int else self.functions.constant('bound', bound)}"
@@ -258,8 +319,14 @@ class _Source(Source):
             tests.append(f"{self.functions.constant('search', checks.pattern.search)}({value}) is None")
         if checks.tz is not MISSING:
             tests.append(f"({value}.tzinfo is not None) is not {checks.tz}")
-        tests.extend([f"not {self.functions.constant('predicate', item)}({value})" for item in checks.predicates])
-        self.refuse(" or ".join(tests))
+        if tests:
+            self.refuse(" or ".join(tests))
+        for item in checks.predicates:
+            with self.block("try:"):
+                self.line(f"b = {self.functions.constant('predicate', item)}({value})")
+            self.line("except Exception as exc:", f"    raise unchecked(exc, {at}, {value}) from exc")
+            expected = self.functions.constant("expected", expected_by(item))
+            self.line("if not b:", f"    raise Refused({expected}, {at}, 'check', {value})")
 
     # --- one for each kind ----------------------------------------------------------------------------------------
 
@@ -296,12 +363,20 @@ class _Source(Source):
         self.line("else:", f"    {to}, p = read_str(d, p)")
 
     def _bytes(self, node: Node, to: str, level: int) -> None:
+        self.take(node.extra, "p")
         self.line(f"{to}, p = read_bytes(d, p)")
         if node.cls is not bytes:
             self.line(f"{to} = {node.cls.__name__}({to})")
 
     def _array(self, node: Node, to: str, level: int) -> None:
+        hashed = node.cls in (set, frozenset)
+        if hashed or self.functions.weighs:
+            self.line(f"a{level} = p")
         self._header(level, "array", 0x90)
+        self.take(_size(node, f"n{level}"), f"a{level}")
+        if hashed and node.item.kind not in (*_SECRET, *_HASHED):
+            self._set(node, to, level)
+            return
         items = to if node.cls is list else f"items{level}"
         run = RUNS.get(node.item.kind) if node.item.checks is None else None
         if run:
@@ -311,8 +386,22 @@ class _Source(Source):
             with self.block(f"for _ in range(n{level}):"):
                 self.value(node.item, f"v{level}", level + 1)
                 self.line(f"{items}.append(v{level})")
+        if hashed and node.item.kind in _HASHED:
+            with self.block(f"if n{level} >= {METERED}:"):
+                self.line(f"{items} = m.set_of({items}, a{level}, depth - {level})")
         if node.cls is not list:
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
+
+    def _set(self, node: Node, to: str, level: int) -> None:
+        """Write what reads the items of a set of any objects."""
+        self.line(f"{to} = set()")
+        with self.block(f"for _ in range(n{level}):"):
+            self.line(f"a{level} = p")
+            self.value(node.item, f"v{level}", level + 1)
+            self.line(f"v{level} = m.hashable(v{level}, a{level}, {to}, n{level}, depth - {level})")
+            self.guard("hash", f"a{level}", f"{to}.add(v{level})", is_safe=not node.item.has("object", "custom"))
+        if node.cls is frozenset:
+            self.line(f"{to} = frozenset({to})")
 
     def _tuple(self, node: Node, to: str, level: int) -> None:
         self._header(level, "array", 0x90)
@@ -322,13 +411,27 @@ class _Source(Source):
         self.line(f"{to} = ({''.join([f'v{level}_{index}, ' for index in range(len(node.parts))])})")
 
     def _dict(self, node: Node, to: str, level: int) -> None:
+        kind = node.key.kind
+        needs_position = kind not in (*_SECRET, *_HASHED)
+        if kind in _HASHED or self.functions.weighs:
+            self.line(f"a{level} = p")
         self._header(level, "map", 0x80)
+        self.take(_size(node, f"n{level}"), f"a{level}")
         items = to if node.cls is dict else f"items{level}"
         self.line(f"{items} = {{}}")
+        if kind in _HASHED:
+            self.line(f"if n{level} >= {METERED}:", f"    {items} = m.entering(a{level}, depth - {level})")
         with self.block(f"for _ in range(n{level}):"):
+            if needs_position:
+                self.line(f"a{level} = p")
             self.value(node.key, f"k{level}", level + 1)
+            if needs_position:
+                self.line(f"k{level} = m.hashable(k{level}, a{level}, {items}, n{level}, depth - {level})")
             self.value(node.item, f"v{level}", level + 1)
-            self.line(f"{items}[k{level}] = v{level}")
+            is_safe = not node.key.has("object", "custom")
+            self.guard("hash", f"a{level}", f"{items}[k{level}] = v{level}", is_safe=is_safe)
+        if kind in _HASHED:
+            self.line(f"if n{level} >= {METERED}:", f"    {items} = {items}.made")
         if node.cls is not dict:
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
 
@@ -343,16 +446,27 @@ class _Source(Source):
         walk = self.functions.walk(node)
         texts = packed_texts(node)
         if node.checks is not None or not texts:
-            self.line(f"{to}, p = {walk}(d, p, depth - {level})")
+            self.line(f"{to}, p = {walk}(d, p, depth - {level}{self.meter})")
             return
         long = max(map(len, texts)) > 32
         end = "p + (d[p] & 31) + 1"  # of a short text; anything else is not in the table
         self.line(f"b = d[p:{f'{end} if d[p] < 0xC0 else p + d[p + 1] + 2' if long else end}]")
         self.line(f"{to} = {self.functions.constant('values', texts)}.get(b, MISSING)")
-        self.line(f"if {to} is MISSING:", f"    {to}, p = {walk}(d, p, depth - {level})")
+        self.line(f"if {to} is MISSING:", f"    {to}, p = {walk}(d, p, depth - {level}{self.meter})")
         self.line("else:", "    p += len(b)")
 
     _enum = _literal
+
+    def _choice(self, node: Node, to: str, level: int) -> None:
+        """Write a look into the values of several types, then what reads other text."""
+        if node.checks is not None or node.item is None or node.families != (STR,):
+            self._literal(node, to, level)
+            return
+        values = self.functions.constant("values", {value: result for (_, value), result in node.table.items()})
+        self.line(f"n{level} = p", "b, p = read_str(d, p)", f"{to} = {values}.get(b, MISSING)")
+        with self.block(f"if {to} is MISSING:"):
+            self.line(f"p = n{level}")
+            self.value(node.item, to, level)
 
     def _union(self, node: Node, to: str, level: int) -> None:
         parts = [part for part in node.parts if part.kind != "none"]
@@ -362,8 +476,8 @@ class _Source(Source):
             with self.block("else:"):
                 self.value(parts[0], to, level)
             return
-        if any(part.kind in (*TEXT_KINDS, "ext", "custom") for part in parts):
-            self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level})")
+        if any(isinstance(family, int) or family == EXT for family in node.by_family):
+            self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})")
             return
         self.line("b = d[p]")
         test = "if"
@@ -373,7 +487,7 @@ class _Source(Source):
         for part in parts:
             if part in node.objects:
                 continue
-            families = [family for family, taken in node.by_family.items() if taken is part and family != EXT]
+            families = [family for family, taken in node.by_family.items() if taken is part]
             tests = [_TESTS[family] for family in families]
             if FLOAT in families and INT not in node.by_family:
                 tests.append(_TESTS[INT])
@@ -392,11 +506,42 @@ class _Source(Source):
         """Write what finds out which object of a union a map is: by how it begins, where the tag comes first."""
         opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
         if not opening:
-            self.line(f"b = {self.functions.chooser(node)}(d, p)")
+            self.line(f"b = {self.functions.chooser(node)}(d, p, m)")
             return
         with self.block(f"if {self.differs(opening)}:"):
             self._choose(node, parts[1:])
         self.line("else:", f"    b = {parts[0][0]}")
+
+
+def _is_metered(node: Node) -> bool:
+    """Return whether what decodes a type counts probes, or remembers where containers end."""
+    hashed = node.key if node.kind == "dict" else node.item if node.cls in (set, frozenset) else None
+    return bool(node.objects or (hashed is not None and hashed.kind not in _SECRET))
+
+
+def _size(node: Node, count: str) -> str:
+    """Return the source of what an array or a map of so many items takes beyond what its header shows."""
+    return f"{node.extra} + {node.extra_item} * {count}" if node.extra else ""
+
+
+def _needs_position(node: Node) -> bool:
+    """Return whether the constraints of a type need to know where a value begins."""
+    return node.checks is not None and bool(node.checks.predicates or not node.rechecks())
+
+
+def _is_set(node: Node) -> bool:
+    """Return whether an object is created without code of the caller's."""
+    return (node.build == "set" and not node.post_init) or node.style == "typeddict"
+
+
+def _is_builtin(factory: object) -> bool:
+    """Return whether a default's factory, if there is one, runs none of the caller's code."""
+    return factory is None or (isinstance(factory, type) and factory.__module__ in ("builtins", "collections"))
+
+
+def _argument(parameter: str, value: str) -> str:
+    """Return the source that gives a value to a parameter."""
+    return f"{parameter}={value}" if is_plain(parameter) else f"**{{{parameter!r}: {value}}}"
 
 
 def packed_texts(node: Node) -> dict[bytes, object]:

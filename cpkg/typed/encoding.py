@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from cpkg.typed.nodes import MISSING, STR, is_default
-from cpkg.typed.source import Names, Source, identifier, packed_key
+from cpkg.typed.nodes import STR, is_default
+from cpkg.typed.source import Names, Source, attribute, identifier, packed_key
 from purepy.base.pypy import finish, new_builder, utf8, write_f64
 from purepy.msgpack.plain_writer import (
     FIXINT,
@@ -82,7 +82,7 @@ class Encoding:
             packed = utf8(value)
             out.append(str_header(len(packed)))
             out.append(packed)
-        elif kind is int:
+        elif kind is int and -(2**63) <= value < 2**64:
             out.append(int_bytes(value))
         elif kind is list or kind is tuple:
             self._list(out, value, depth)
@@ -135,47 +135,48 @@ class _EncodingSource(Source):
     def object(self, node: Node, name: str) -> None:
         with self.block(f"def {name}(out, o, depth, write):"):
             self.line("if depth < 1:", "    raise too_deep()", "depth -= 1", "append = out.append")
-            optional = [
-                field for field in node.fields if node.omit_defaults and not field.required and not node.array_like
-            ]
             lead = b""
-            if optional:
-                for index, field in enumerate(node.fields):
-                    self.line(f"v{index} = o.{field.name}")
-                    if field in optional:
-                        self._default_test(index, field)
-                count = " + ".join(
-                    [
-                        str(len(node.fields) - len(optional)),
-                        *[f"has{i}" for i, f in enumerate(node.fields) if f in optional],
-                    ]
-                )
-                self.line(f"append(map_header({count}))")
+            if node.omitted:
+                self.line(f"n = {len(node.written) - len(node.omitted)}")
+                for index, field in enumerate(node.written):
+                    self.line(f"v{index} = {attribute('o', field.name)}")
+                    if field in node.omitted:
+                        self.line(f"has{index} = {self._differs(field, f'v{index}')}")
+                        self.line(f"n += has{index}")
+                self.line("append(map_header(n))")
             elif node.array_like:
-                lead = array_header(len(node.fields))
+                lead = array_header(len(node.written))
             else:
-                lead = map_header(len(node.fields))
-            for index, field in enumerate(node.fields):
+                lead = map_header(len(node.written))
+            for index, field in enumerate(node.written):
                 key = lead if node.array_like else lead + packed_key(field.key)
                 lead = b""
-                if not optional:
-                    self.line(f"v{index} = o.{field.name}")
-                with self.block(f"if has{index}:") if field in optional else nullcontext():
+                if not node.omitted:
+                    self.line(f"v{index} = {attribute('o', field.name)}")
+                with self.block(f"if has{index}:") if field in node.omitted else nullcontext():
                     self.value_of(field.node, f"v{index}", key, 0)
             if lead:
                 self.line(f"append({lead!r})")
             self.line("return")
 
-    def _default_test(self, index: int, field: Field) -> None:
-        if field.factory is None and field.default is MISSING:
-            self.line(f"has{index} = 1")
-        else:
-            self.line(f"has{index} = not is_default({self.names.constant('field', field)}, v{index})")
+    def _differs(self, field: Field, value: str) -> str:
+        """Return a test that is true unless a field has its default: the frequent cases of `is_default`."""
+        default: Value = field.default
+        kind = type(default)
+        if field.factory in (list, dict):
+            return f"type({value}) is not {field.factory.__name__} or len({value}) > 0"
+        if field.factory is None and default is None:
+            return f"{value} is not None"
+        # of floats, 0.0 equals -0.0, and NaN nothing
+        if field.factory is None and (kind in (bool, int, str, bytes) or (kind is float and abs(default) > 0)):
+            name = self.names.constant("default", default)
+            return f"{value} is not {name} and (type({value}) is not {kind.__name__} or {value} != {name})"
+        return f"not is_default({self.names.constant('field', field)}, {value})"
 
     def value_of(self, node: Node, value: str, key: bytes, level: int) -> None:
         """Write what appends a value after its key, if it is what its annotation says."""
         test = "if"
-        for part in node.parts if node.kind == "union" else (node,):
+        for part in node.alternatives():
             kind = "str" if part.kind == "literal" and part.families == (STR,) else part.kind
             writer = getattr(self, "_put_" + kind, None)
             if writer is None or (part.kind == "array" and part.cls is not list) or level > 2:
@@ -185,7 +186,10 @@ class _EncodingSource(Source):
             test = "elif"
         with self.block("else:") if test == "elif" else nullcontext():
             self._append(key)
-            self.line(f"write(out, {value}, depth{f' - {level}' if level else ''})")
+            self._write(value, level)
+
+    def _write(self, value: str, level: int) -> None:
+        self.line(f"write(out, {value}, depth{f' - {level}' if level else ''})")
 
     def _append(self, packed: bytes) -> None:
         if packed:
@@ -200,7 +204,9 @@ class _EncodingSource(Source):
 
     def _put_int(self, node: Node, value: str, key: bytes, level: int) -> None:
         self._append(key)
-        self.line(f"append(FIXINT[{value}] if -0x20 <= {value} < 0x80 else int_bytes({value}))")
+        self.line("try:", f"    append(FIXINT[{value}] if -0x20 <= {value} < 0x80 else int_bytes({value}))")
+        with self.block("except OverflowError:"):
+            self._write(value, level)
 
     def _put_float(self, node: Node, value: str, key: bytes, level: int) -> None:
         self._append(key + b"\xcb")

@@ -17,7 +17,7 @@ class ValidationError(CodecError, ValueError):
     `path` is where the value is: names of fields, indices of arrays and keys of maps from the outermost value on.
     `offset` is the byte at which the value begins in the message; None for `convert`, which has no bytes. `expected`
     and `found` are the two halves of the text. `errors` has every error of the message, itself first, if all of them
-    were asked for, and otherwise itself alone.
+    were asked for, and otherwise itself alone. `more` is True if the message has more errors than `max_errors`.
     """
 
     __module__ = "cpkg.typed"  # where callers find it: what a traceback shows can be imported
@@ -29,9 +29,11 @@ class ValidationError(CodecError, ValueError):
         self.path = path
         self.offset = offset
         self.errors: tuple[ValidationError, ...] = (self,)
+        self.more = False
 
     def __str__(self) -> str:
-        return "\n".join(error._line() for error in self.errors)
+        lines = [error._line() for error in self.errors]
+        return "\n".join([*lines, f"and more than these {len(lines)} errors (max_errors)"] if self.more else lines)
 
     def _line(self) -> str:
         where = "" if self.offset is None else f" (at byte {self.offset})"

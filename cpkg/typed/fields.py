@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of dataclasses, attrs classes, NamedTuples and TypedDicts, and what their annotations mean there."""
+"""The fields of dataclasses, attrs classes, NamedTuples and TypedDicts, and how their objects are created."""
 
 from __future__ import annotations
 
@@ -8,124 +8,156 @@ import sys
 import typing
 
 from cpkg.typed.nodes import MISSING, Field
+from cpkg.typed.scopes import unwrapped
+from cpkg.typed.texts import DATE
+from purepy.base.errors import is_from_handler
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Final
+    from typing import Callable, Final
 
     from typing_extensions import TypeAlias
 
     from cpkg.typed.nodes import Annotation, Node
+    from cpkg.typed.scopes import Scope
     from purepy.base.types import Named
 
-    Scope: TypeAlias = "dict[object, tuple[object, Scope]]"
-    """What type variables stand for, each with the scope of that."""
-    Fields: TypeAlias = Iterator[tuple[Field, object]]
+    Scopes: TypeAlias = "dict[Annotation, Scope]"
+    """The scopes of a class and its bases."""
+    Fields: TypeAlias = "Iterator[tuple[Field, Annotation, Annotation, str]]"
+    """Each field with its annotation, the class that has this annotation, and one of the uses below."""
+
+BOTH, TAKEN, WRITTEN = "both", "taken", "written"
+"""Uses: a field is given to the constructor and is encoded, is only given to it, or is only encoded."""
+
+_PACKED_OTHERWISE: Final = (dict, list, tuple, int, float, str, bytes, bytearray, DATE)
+"""Objects of these and of classes that derive from them are packed as such, whatever fields they have."""
 
 
-def special(name: str) -> tuple[object, ...]:
-    """Return what has this name in typing and, if that is loaded, in typing_extensions."""
-    modules = [typing, sys.modules.get("typing_extensions"), sys.modules.get("_typeshed")]
-    return tuple([getattr(module, name) for module in modules if hasattr(module, name)])
+def reader_of(cls: Annotation) -> tuple[str, Callable[[Annotation, Scopes], Fields]] | None:
+    """Return the style of a class with fields and the function that yields them; None for any other class."""
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return "namedtuple", _namedtuple_fields
+    if issubclass(cls, dict) and hasattr(cls, "__total__"):
+        return "typeddict", _typeddict_fields
+    if issubclass(cls, _PACKED_OTHERWISE):
+        return None
+    if hasattr(cls, "__dataclass_fields__"):
+        return "dataclass", _dataclass_fields
+    return ("attrs", _attrs_fields) if hasattr(cls, "__attrs_attrs__") else None
 
 
-def hints_of(cls: Annotation) -> dict[str, Annotation]:
-    """Return the annotations of a class and its bases, evaluated each in its own module."""
-    names = {cls.__name__: cls, **{str(name): name for name in getattr(cls, "__type_params__", ())}}
-    try:
-        return typing.get_type_hints(cls, localns=names, include_extras=True)
-    except TypeError:  # InitVar as text, before 3.11
-        return {
-            name: eval(hint, vars(sys.modules[base.__module__]), names) if isinstance(hint, str) else hint
-            for base in reversed(cls.__mro__)
-            for name, hint in base.__dict__.get("__annotations__", {}).items()
-        }
-    except NameError as exc:
-        raise TypeError(f"{cls.__qualname__}: {exc}; types in annotations must be names of its module") from exc
-
-
-def scopes_of(cls: object, args: tuple[object, ...], env: Scope) -> dict[object, Scope]:
-    """Return what type variables stand for, for each class whose annotations the object has."""
-    scopes: dict[object, Scope] = {cls: {}}
-    parameters = getattr(cls, "__parameters__", ())
-    if args:
-        scopes[cls] = {name: (value, env) for name, value in zip(parameters, args)}
-    todo = [cls]
-    while todo:
-        below = todo.pop()
-        for base in getattr(below, "__orig_bases__", ()):
-            origin = typing.get_origin(base)
-            if isinstance(origin, type) and origin not in scopes:
-                given = zip(getattr(origin, "__parameters__", ()), typing.get_args(base))
-                scopes[origin] = {name: (value, scopes[below]) for name, value in given}
-                todo.append(origin)
-    return scopes
-
-
-def dataclass_fields(cls: Annotation, node: Node) -> Fields:
-    """Yield the fields that the constructor takes, each with its type, None where that is in `hints_of`."""
+def _dataclass_fields(cls: Annotation, scopes: Scopes) -> Fields:
     for field in cls.__dataclass_fields__.values():
         kind = field._field_type.name
-        if kind == "_FIELD_CLASSVAR" or not field.init:
+        if kind == "_FIELD_CLASSVAR":
             continue
+        owners = [
+            base for base in cls.__mro__ if base.__dict__.get("__dataclass_fields__", {}).get(field.name) is field
+        ]
+        owner = owners[-1] if owners else cls
         default = MISSING if field.default is dataclasses.MISSING else field.default
         factory = None if field.default_factory is dataclasses.MISSING else field.default_factory
-        made = Field(field.name, "", node, default is MISSING and factory is None, default, factory)
-        # without `from __future__ import annotations`, and as get_type_hints() does not give it
-        yield made, field.type if kind == "_FIELD_INITVAR" and not isinstance(field.type, str) else None
+        required = field.init and default is MISSING and factory is None
+        made = Field(field.name, "", _UNREAD, required, default, factory)
+        made.doc = getattr(field, "doc", None) or ""  # of dataclasses from 3.14 on
+        use = TAKEN if kind == "_FIELD_INITVAR" else BOTH if field.init else WRITTEN
+        if use != TAKEN:
+            made.slot = _slot_of(cls, field.name)
+        yield made, scopes[owner].annotations.get(field.name, field.type), owner, use
 
 
-def attrs_fields(cls: Annotation, node: Node) -> Fields:
-    """Yield fields as `dataclass_fields` does."""
+def _attrs_fields(cls: Annotation, scopes: Scopes) -> Fields:
     attrs: Named = sys.modules["attr"]
     for field in cls.__attrs_attrs__:
-        if field.init:
-            default, factory = field.default, None
-            if default is attrs.NOTHING:
-                default = MISSING
-            elif isinstance(default, attrs.Factory):
-                factory = default.factory if not default.takes_self else MISSING
-            made = Field(field.name, "", node, default is MISSING, MISSING if factory else default, factory)
-            made.parameter = getattr(field, "alias", None) or field.name.lstrip("_")
-            if factory is MISSING:  # its own constructor knows
-                made.factory = None
-            yield made, None
+        default, factory = field.default, None
+        if default is attrs.NOTHING:
+            default = MISSING
+        elif isinstance(default, attrs.Factory):
+            factory = default.factory if not default.takes_self else MISSING
+        required = field.init and default is MISSING
+        made = Field(field.name, "", _UNREAD, required, MISSING if factory else default, factory)
+        made.parameter = getattr(field, "alias", None) or field.name.lstrip("_")
+        made.slot = _slot_of(cls, field.name)
+        if factory is MISSING:  # its own constructor knows
+            made.factory = None
+        annotation, owner = typing.Any if field.type is None else field.type, cls
+        for base in cls.__mro__:
+            written = scopes[base].annotations.get(field.name)
+            if written is not None:
+                # a type that `resolve_types` has evaluated, or that `attr.ib(type=)` gave, comes first
+                owner = base
+                if field.type is None:
+                    annotation = written
+                break
+        if field.converter is not None:
+            annotation = _taken_by(field.converter, annotation)
+        yield made, annotation, owner, BOTH if field.init else WRITTEN
 
 
-def namedtuple_fields(cls: Annotation, node: Node) -> Fields:
-    """Yield fields as `dataclass_fields` does."""
+def _taken_by(converter: Annotation, otherwise: Annotation) -> Annotation:
+    """Return the type that a converter of attrs takes, if it says so."""
+    function = getattr(converter, "converter", converter)
+    try:
+        name = next(iter(imported("inspect").signature(function).parameters))
+        hints = {} if isinstance(function, type) else typing.get_type_hints(function, include_extras=True)
+    except Exception as exc:  # a builtin function, or annotations that cannot be evaluated
+        if is_from_handler(exc):
+            raise
+        return otherwise
+    return hints.get(name, otherwise)
+
+
+def _namedtuple_fields(cls: Annotation, scopes: Scopes) -> Fields:
     for name in cls._fields:
         default = cls._field_defaults.get(name, MISSING)
-        yield Field(name, "", node, default is MISSING, default, None), None
+        owner = next((base for base in cls.__mro__ if name in scopes[base].annotations), cls)
+        annotation = scopes[owner].annotations.get(name, typing.Any)
+        yield Field(name, "", _UNREAD, default is MISSING, default, None), annotation, owner, BOTH
 
 
-def typeddict_fields(cls: object, node: Node) -> Fields:
-    """Yield fields as `dataclass_fields` does."""
-    optional = _not_required(cls)
-    for name in hints_of(cls):
-        yield Field(name, "", node, name not in optional, MISSING, None), None
-
-
-def _not_required(cls: Annotation) -> set[str]:
-    """
-    Return the keys that a TypedDict may lack.
-
-    Its own `__optional_keys__` are wrong where its annotations are strings, and where NotRequired is not known.
-    """
+def _typeddict_fields(cls: Annotation, scopes: Scopes) -> Fields:
     optional = set(cls.__optional_keys__)
-    for name, hint in hints_of(cls).items():
-        origin: object = typing.get_origin(hint)
-        while origin is not None:
-            if origin in special("NotRequired"):
-                optional.add(name)
-            elif origin in special("Required"):
-                optional.discard(name)
-            hint = hint.__origin__ if hasattr(hint, "__metadata__") else typing.get_args(hint)[0]
-            origin = typing.get_origin(hint) if any(
-                origin in special(form) for form in ("NotRequired", "Required", "ReadOnly", "Annotated")
-            ) else None  # fmt: skip
-    return optional
+    for name, annotation in scopes[cls].annotations.items():  # those of its bases are among them
+        owner = [base for base, scope in scopes.items() if scope.annotations.get(name) == annotation][-1]
+        # `__optional_keys__` is wrong where annotations are text, and where NotRequired is not known
+        required = name not in optional
+        for form, _ in unwrapped(annotation, scopes[owner]):
+            if form in ("Required", "NotRequired"):
+                required = form == "Required"
+                break
+        yield Field(name, "", _UNREAD, required, MISSING, None), annotation, owner, BOTH
+
+
+_UNREAD: Final[Node] = typing.cast("Node", None)
+
+
+class _Slotted:
+    __slots__ = ("slot",)
+
+
+_MEMBER: Final = type(vars(_Slotted)["slot"])
+
+
+def _attribute(cls: Annotation, name: str) -> Annotation:
+    """Return a class attribute as it is in the class that has it."""
+    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+
+
+def _slot_of(cls: Annotation, name: str) -> object:
+    """Return the member descriptor of a field, None if it has none; TypeError for one that is another class's."""
+    found = _attribute(cls, name)
+    if type(found) is not _MEMBER:
+        return None
+    owner = found.__objclass__
+    if owner not in cls.__mro__ or found.__name__ != name:
+        raise TypeError(
+            f"{cls.__qualname__}.{name} is the slot {found.__name__!r} of {owner.__qualname__}:"
+            " give the field a default, or none, instead"
+        )
+    return found
 
 
 _ABSTRACT: Final = 1 << 20
@@ -133,24 +165,50 @@ _ABSTRACT: Final = 1 << 20
 
 
 def settable(cls: Annotation, fields: list[Field]) -> bool:
-    """Tell whether an instance is whole with its attributes set and `__post_init__` called, without its constructor."""
-    parameters = cls.__dataclass_params__
-    if [field.name for field in fields] != [
-        field.name for field in dataclasses.fields(cls)
-    ]:  # InitVar, or fields that the constructor sets
-        return False
-    generated = getattr(cls.__init__, "__code__", None) is not None and cls.__init__.__code__.co_filename == "<string>"
+    """
+    Tell whether an instance is whole with its attributes set and `__post_init__` called, without its constructor.
+
+    `fields` are all that the constructor of the dataclass takes, and all that its instances have.
+    """
     if (
-        not generated
+        not _is_generated(cls, fields)
         or cls.__flags__ & _ABSTRACT
         or cls.__new__ is not object.__new__
         or type(cls).__call__ is not type.__call__
     ):
         return False
-    if cls.__setattr__ is not object.__setattr__ and not (parameters.frozen and "__setattr__" in cls.__dict__):
+    if cls.__setattr__ is not object.__setattr__ and not (
+        cls.__dataclass_params__.frozen and "__setattr__" in cls.__dict__
+    ):
         return False
-    for field in fields:
-        found = getattr(cls, field.name, None) if not field.required else cls.__dict__.get(field.name)
-        if hasattr(type(found), "__set__") and type(found).__name__ != "member_descriptor":
-            return False
-    return True
+    return all(field.slot is not None or not hasattr(type(_attribute(cls, field.name)), "__set__") for field in fields)
+
+
+def calls_post_init(cls: Annotation) -> bool:
+    """Tell whether the generated constructor of a dataclass calls `__post_init__`."""
+    return "__post_init__" in cls.__init__.__code__.co_names
+
+
+def _is_generated(cls: Annotation, fields: list[Field]) -> bool:
+    """
+    Tell whether a constructor is surely the one that `dataclass` wrote for these fields.
+
+    Its code comes from text that starts with another function, names nothing but fields and what sets them, and has
+    no constants. Text that a program executes itself has the same file name.
+    """
+    code = getattr(cls.__init__, "__code__", None)
+    if code is None or hasattr(cls.__init__, "__wrapped__"):
+        return False
+    names = {field.name for field in fields}
+    return (
+        code.co_filename == "<string>"
+        and code.co_firstlineno == 2
+        and getattr(code, "co_qualname", _QUALNAME) == _QUALNAME
+        and set(code.co_varnames[1:]) == names
+        and names.union(_SETTERS).issuperset(code.co_names)
+        and names.union((None,)).issuperset(code.co_consts)
+    )
+
+
+_QUALNAME: Final = "__create_fn__.<locals>.__init__"
+_SETTERS: Final = ("object", "__setattr__", "__post_init__")

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from cpkg.typed.annotations import unique_keys
+from cpkg.typed.errors import ValidationError
 from cpkg.typed.inputs import Message
-from cpkg.typed.readers import HELPERS
+from cpkg.typed.nodes import TEXT_KINDS
+from cpkg.typed.readers import HELPERS, Meter, Mismatch
 from cpkg.typed.source import Names, identifier, packed_key
 from cpkg.typed.walker import Walker
 from purepy.base.errors import CodecError, FormatError
@@ -24,20 +26,28 @@ class Functions(Names):
         super().__init__(HELPERS)
         self.untyped = untyped  # (data, position, depth) -> value and where it ends
         self.hook = hook
+        self.weighs = False
+        self.meter = ""  # ", m" if the functions have a Meter as a parameter
         self.loops: set[int] = set()  # ids of types that have functions of their own: no type holds itself without one
 
     def walk(self, node: Node) -> str:
-        """Return the name of a function (data, position, depth) that leaves a type to the walker."""
+        """Return the name of a function (data, position, depth, meter) that leaves a type to the walker."""
 
-        def read(d: bytes, p: int, depth: int) -> tuple[object, int]:
-            message = Message(d)
-            value = self.walker(message).walk(node, p, (), depth)
-            return value, message.end
+        unused = Meter() if node.kind in (*TEXT_KINDS, "custom", "enum", "ext", "literal", "choice") else None
+
+        def read(d: bytes, p: int, depth: int, m: Meter | None = None) -> tuple[object, int]:
+            meter = m or unused or Meter()
+            message = Message(d, meter.ends)
+            walker = Walker(message, self.untyped_in(message), meter, hook=self.hook, is_part=True)
+            try:
+                return walker.walk(node, p, None, depth), message.end
+            except ValidationError:
+                raise Mismatch from None
 
         return self.name("walk", node, f"read_{identifier(node.name)}", lambda _: read)
 
-    def walker(self, message: Message, **options: bool) -> Walker:
-        """Return a walker over a message."""
+    def untyped_in(self, message: Message) -> Callable[[int, int], object]:
+        """Return the function that reads values without a type for a walker over a message."""
 
         def untyped(at: int, depth: int) -> object:
             try:
@@ -52,15 +62,15 @@ class Functions(Names):
                 raise error from exc
             return value
 
-        return Walker(message, untyped, hook=self.hook, **options)
+        return untyped
 
     def chooser(self, union: Node) -> str:
-        """Return the name of a function (data, position) that finds which object of a union a map is."""
+        """Return the name of a function (data, position, meter) that finds which object of a union a map is."""
         if union.tag is None:
             order = [(index, unique) for index, (_, unique) in enumerate(unique_keys(union))]
 
-            def choose(d: bytes, p: int) -> int:
-                keys = Message(d).keys(p).keys()
+            def choose(d: bytes, p: int, m: Meter) -> int:
+                keys = Message(d, m.ends).keys(p).keys()
                 return next((index for index, unique in order if unique <= keys), len(order) - 1)
         else:
             key, values = union.tag
@@ -68,13 +78,13 @@ class Functions(Names):
             numbers = {value: union.objects.index(node) for value, node in values.items()}
             texts = {packed_key(value): number for (of, value), number in numbers.items() if of is str}
 
-            def choose(d: bytes, p: int) -> int:
-                first = d.startswith(packed, p + 1) and d[p] < 0x90
-                at = p + 1 + len(packed) if first else Message(d).keys(p)[key]
+            def choose(d: bytes, p: int, m: Meter) -> int:
+                first = d.startswith(packed, p + 1) and 0x80 < d[p] < 0x90
+                at = p + 1 + len(packed) if first else Message(d, m.ends).keys(p)[key]
                 number = texts.get(d[at : at + (d[at] & 31) + 1], -1)
                 if number >= 0:
                     return number
-                value = Message(d).look(at)[1]
+                value = Message(d, m.ends).look(at)[1]
                 return numbers[type(value), value]
 
         return self.constant("choose", choose)

@@ -3,19 +3,26 @@
 
 from __future__ import annotations
 
-from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, NIL, STR
+import datetime
+from collections.abc import Iterable, Sized
+from decimal import Decimal
+from uuid import UUID
+
+from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR
+from cpkg.typed.texts import DATE, DATETIME, FROM_TEXT, from_base64, to_text
 from purepy.base.errors import CodecError, FormatError, TruncatedError
 from purepy.msgpack import formats
-from purepy.msgpack.ext import ExtType, Raw
+from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.plain_reader import NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any, Final
 
     from typing_extensions import TypeAlias
 
+    from cpkg.typed.nodes import Node
     from purepy.base.types import Value
 
     Place: TypeAlias = Any
@@ -28,9 +35,12 @@ class Message:
     """A message as the walker reads it: values are named by the offset at which they begin."""
 
     has_offsets = True
+    texts = FROM_TEXT
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, ends: dict[int, int]) -> None:
+        """`ends` is that of `find_end`."""
         self.data = data
+        self.ends = ends
         self.end = 0  # of the value that was read last
 
     def look(self, at: int) -> tuple[str, Value]:
@@ -76,13 +86,7 @@ class Message:
 
     def skip(self, at: int) -> None:
         """Go to the end of the value at an offset."""
-        left = 1
-        while left:
-            left -= 1
-            family, value = self.look(at)
-            at = self.end
-            if family in (ARRAY, MAP):
-                left += value if family == ARRAY else 2 * value
+        self.end = find_end(self.data, at, self.ends)
 
     def keys(self, at: int) -> dict[object, int]:
         """Return where the values of a map begin, by their keys that are text; the map is read again after that."""
@@ -100,56 +104,148 @@ class Message:
         self.end = inside
         return found
 
+    def is_made(self, node: Node, at: int) -> bool:
+        """Return False: a message has no instances."""
+        return False
+
+    def member(self, node: Node, text: Value) -> object:
+        """Return MISSING: a message has values of MessagePack's types as they are."""
+        return MISSING
+
     def raw(self, at: int) -> Raw:
         self.skip(at)
         return Raw(self.data[at : self.end])
+
+
+_FAMILIES_OF_CLASSES: Final[dict[type, str]] = {
+    type(None): NIL,
+    bool: BOOL,
+    int: INT,
+    float: FLOAT,
+    str: STR,
+    bytes: BIN,
+    bytearray: BIN,
+    memoryview: BIN,
+    ExtType: EXT,
+    list: ARRAY,
+    tuple: ARRAY,
+    set: ARRAY,
+    frozenset: ARRAY,
+    dict: MAP,
+    Raw: "raw",
+    Timestamp: "timestamp",
+    DATETIME: "datetime",
+    DATE: "date",
+    datetime.time: "time",
+    datetime.timedelta: "timedelta",
+    UUID: "uuid",
+    Decimal: "decimal",
+}
+"""The family of each class's instances; their kind, where they are not of a family."""
 
 
 class Objects:
     """Python objects as the walker reads them: values are themselves."""
 
     has_offsets = False
+    texts: Final[dict[str, Callable[[str], object]]] = {**FROM_TEXT, "bytes": from_base64}
     end = 0
 
+    def __init__(self) -> None:
+        self._items: dict[int, tuple[object, list[Value]]] = {}  # of iterables without a length, which give them once
+
     def look(self, value: Value) -> tuple[str, Value]:
-        if value is None:
-            return NIL, None
-        if isinstance(value, bool):
-            return BOOL, value
-        if isinstance(value, int):
-            return INT, value
-        if isinstance(value, float):
-            return FLOAT, value
-        if isinstance(value, str):
-            return STR, value
-        if isinstance(value, (bytes, bytearray, memoryview)):
-            return BIN, value
-        if isinstance(value, ExtType):
-            return EXT, (value.code, value.data)
-        if isinstance(value, dict) or (hasattr(value, "keys") and hasattr(value, "__getitem__")):
-            return MAP, len(value)
-        if isinstance(value, (list, tuple, set, frozenset)) or hasattr(value, "__iter__"):
-            return ARRAY, len(value) if hasattr(value, "__len__") else 0
-        return type(value).__name__, value
+        """Return the family or the kind of a value ("" for other classes), and itself; of a container, its length."""
+        cls = type(value)
+        family = _FAMILIES_OF_CLASSES.get(cls) or next(
+            (_FAMILIES_OF_CLASSES[base] for base in cls.__mro__ if base in _FAMILIES_OF_CLASSES), None
+        )
+        if family is None:
+            if not issubclass(cls, type) and hasattr(value, "keys") and hasattr(value, "__getitem__"):
+                family = MAP
+            else:
+                family = ARRAY if isinstance(value, Iterable) else ""
+        if family in (ARRAY, MAP):
+            return family, len(self._sized(value))
+        return family, (value.code, value.data) if family == EXT else value
+
+    def _sized(self, value: Value) -> Value:
+        """Return a container that has a length."""
+        if isinstance(value, Sized):
+            return value
+        if id(value) not in self._items:
+            self._items[id(value)] = (value, list(value))
+        return self._items[id(value)][1]
+
+    def is_made(self, node: Node, value: object) -> bool:
+        """Return whether a value is an instance of a type's class already."""
+        if node.kind == "object":
+            return node.style in ("dataclass", "attrs") and isinstance(value, node.cls)
+        if node.kind == "choice":
+            return any(self.is_made(part, value) for part in node.parts)
+        return node.kind in ("enum", "custom") and isinstance(value, node.cls)
 
     def children(self, value: Value, family: str, length: int) -> Iterator[Place]:
         if family == ARRAY:
-            yield from value
+            yield from self._sized(value)
         else:
-            for key in value:
+            for key in value.keys():  # noqa: SIM118 - rows of databases iterate over their values
                 yield key
                 yield value[key]
 
     def keys(self, value: Value) -> dict[object, Place]:
-        return {key: value[key] for key in value}
+        return {key: value[key] for key in value.keys()}  # noqa: SIM118
 
     def skip(self, value: object) -> None:
         """Do nothing: an object needs no reading."""
 
+    def member(self, node: Node, text: Value) -> object:
+        """Return the value of an Enum or a Literal that `to_builtins` turns into a text, or MISSING."""
+        of_text = [found for (cls, value), found in node.table.items() if cls is not str and to_text(value) == text]
+        return of_text[0] if of_text else MISSING
+
     def raw(self, value: object) -> Raw:
-        if not isinstance(value, Raw):
-            raise TypeError
-        return value
+        """Refuse an object that is not packed."""
+        raise TypeError
+
+
+_REMEMBERED: Final = 32
+"""Containers of fewer bytes are passed over again without an end that was remembered."""
+
+
+def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
+    """
+    Return where the value at an offset ends, without a look at its text.
+
+    `ends` has the ends of containers that were passed over before, and gets those of this value: whoever passes over
+    the values of nested maps, one after the other, does it in a time that grows with the message alone.
+    """
+    size = len(data)
+    stack: list[tuple[int, int]] = []  # of open containers: where each begins, and how many values follow it
+    left = 1
+    while True:
+        while left:
+            left -= 1
+            begin = at
+            if begin in ends:
+                at = ends[begin]
+                continue
+            if begin < size:
+                family, at, length = formats.value_header(data, begin)
+                if family < formats.ARRAY:
+                    at += length + (family == formats.EXT)
+                elif length:
+                    stack.append((begin, left))
+                    left = length if family == formats.ARRAY else 2 * length
+            if begin >= size or at > size:
+                raise located(TruncatedError("Unpack failed: incomplete input"), begin)
+            if family == formats.INVALID:
+                raise located(FormatError("byte 0xc1 starts no MessagePack type"), begin)
+        if not stack:
+            return at
+        begin, left = stack.pop()
+        if at - begin >= _REMEMBERED:
+            ends[begin] = at
 
 
 def located(error: CodecError, offset: int) -> CodecError:

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import copyreg
 import sys
+from functools import partial
 
 from cpkg.objects import types_written
-from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
-from cpkg.typed.readers import Mismatch
+from cpkg.typed.annotations import unique_keys
+from cpkg.typed.inputs import Message
+from cpkg.typed.kept import pickled_as_none
+from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS, is_default
+from cpkg.typed.readers import Mismatch, Refused, as_tuples
 from cpkg.typed.source import packed_key
 from purepy.msgpack import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Final, Protocol
+    from typing import Any, Final, Protocol
 
     from cpkg._backend_protocols import Function
     from cpkg.typed.functions import Functions
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     class Table(Protocol):
         """A TypedTable of C."""
 
-        def decode(self, data: bytes, depth: int, /) -> object: ...
+        def decode(self, data: bytes, depth: int, room: int, /) -> object: ...
 
 
 KINDS: Final = (
@@ -52,16 +57,24 @@ def _family(byte: int) -> str | None:
 
 def make_table(table: Function, node: Node, functions: Functions) -> Table:
     """Return a TypedTable for a type; what it leaves to Python goes to `functions`."""
-    made: Table = table(_Describer(functions).describe_all(node), Mismatch, types_written.unpack_ext)
+    made: Table = table(_Describer(functions).describe_all(node), Mismatch, Refused, types_written.unpack_ext)
     return made
 
 
 def make_class(module: Named, node: Node) -> object:
     """Return a TypedClass for the objects of a class that are encoded; None for one of too many fields."""
-    if len(node.fields) > _MOST_FIELDS:
+    if len(node.written) > _MOST_FIELDS:
         return None
-    fields = [{**_describe_field(field), "slot": getattr(node.cls, field.name, None)} for field in node.fields]
-    return module.TypedClass(node.cls, fields, node.array_like, node.omit_defaults)
+    copyreg.pickle(module.TypedClass, pickled_as_none)
+    fields = [
+        {
+            **_describe_field(field),
+            "slot": field.slot,
+            **({"is_default": partial(is_default, field)} if field in node.omitted else {}),
+        }
+        for field in node.written
+    ]
+    return module.TypedClass(node.cls, fields, node.array_like, bool(node.omitted))
 
 
 class _Describer:
@@ -98,6 +111,8 @@ class _Describer:
         kind = node.kind
         slow = self._functions.namespace[self._functions.walk(node)]
         spec["slow"] = slow
+        spec["extra"] = node.extra
+        spec["extra_item"] = node.extra_item
         write = getattr(self, "_" + kind, None)
         if write is not None:
             spec["kind"] = -1
@@ -107,7 +122,7 @@ class _Describer:
         else:
             spec["kind"] = 0
         if node.checks is not None and spec["kind"]:
-            if kind in ("enum", "literal", "datetime"):
+            if kind in ("enum", "literal", "choice", "datetime"):
                 spec.clear()
                 spec.update(kind=0, slow=slow)
             else:
@@ -123,8 +138,8 @@ class _Describer:
         spec.update(kind=KINDS.index(name if name in KINDS else "list"), item=self._number(node.item))
         if name not in KINDS:
             spec["made"] = node.cls
-        if node.item.kind not in _SCALARS:
-            spec["runs_python"] = True
+        if node.cls in (set, frozenset):
+            _describe_hashed(node.item, spec)
 
     def _tuple(self, node: Node, spec: dict[str, object]) -> None:
         spec.update(kind=KINDS.index("fixed tuple"), parts=[self._number(part) for part in node.parts])
@@ -133,8 +148,7 @@ class _Describer:
         spec.update(kind=KINDS.index("dict"), key=self._number(node.key), item=self._number(node.item))
         if node.cls is not dict:
             spec["made"] = node.cls
-        if node.key.kind not in _SCALARS:
-            spec["runs_python"] = True
+        _describe_hashed(node.key, spec)
 
     def _enum(self, node: Node, spec: dict[str, object]) -> None:
         if all(family in (STR, INT) for family in node.families):
@@ -143,36 +157,42 @@ class _Describer:
                 table = {value: member for (of, value), member in node.table.items() if of is kind}
                 if table:
                     spec[name] = table
+            if node.kind == "choice" and node.item is not None:
+                spec["item"] = self._number(node.item)
         else:
             spec["kind"] = 0
 
-    _literal = _enum
+    _literal = _choice = _enum
 
     def _union(self, node: Node, spec: dict[str, object]) -> None:
-        parts = list(node.parts)
+        # those that a first byte chooses come first: their numbers are bytes
+        parts = list(dict.fromkeys([*node.by_family.values(), *node.parts]))
+        has_text = any(part.kind in TEXT_KINDS for part in parts)
         by_byte = bytearray()
         for byte in range(256):
             family = _family(byte)
             part = None if family is None else node.by_family.get(family)
             if part is None and family == INT:
                 part = node.by_family.get(FLOAT)
-            if family == EXT and any(isinstance(code, int) or code == EXT for code in node.by_family):
+            slow = family == EXT and any(isinstance(code, int) or code == EXT for code in node.by_family)
+            slow |= family == STR and has_text and (part is None or bool(part.table and not part.item))
+            if slow:
                 by_byte.append(_SLOW)
             elif part is None:
-                text = family == STR and any(part.kind in TEXT_KINDS for part in parts)
-                by_byte.append(_SLOW if text else _NOTHING)
+                by_byte.append(_NOTHING)
             else:
                 by_byte.append(_OBJECTS if family == MAP and node.objects else parts.index(part))
         spec.update(kind=KINDS.index("union"), parts=[self._number(part) for part in parts], by_byte=bytes(by_byte))
-        if node.objects:
-            choose = self._functions.namespace[self._functions.chooser(node)]
-            places = [parts.index(part) for part in node.objects]
-            spec["choose"] = lambda data, position: places[choose(data, position)]
-            if node.tag is not None:
-                spec["tag"] = packed_key(node.tag[0])
-                spec["tag_values"] = {
-                    value: parts.index(part) for (of, value), part in node.tag[1].items() if of is str
-                }
+        if node.tag is not None:
+            _describe_tag(node.tag, parts, spec)
+        elif node.objects:
+            unique: dict[str, int] = {}
+            choices = []
+            for part, keys in unique_keys(node):
+                for key in keys:
+                    unique[key] = len(unique)
+                choices.append((parts.index(part), len(unique)))
+            spec.update(unique=unique, choices=choices)
 
     def _object(self, node: Node, spec: dict[str, object]) -> None:
         spec.update(
@@ -183,13 +203,15 @@ class _Describer:
         )
         if node.forbid or node.style == "namedtuple":
             spec["forbid"] = True
+        if node.passed:
+            spec["passed"] = node.passed
         if node.style == "typeddict":
             spec["build"] = _DICT
         elif node.style == "namedtuple":
             spec["build"] = _POSITION
         elif node.build == "set":
             spec["build"] = _SET
-            if hasattr(node.cls, "__post_init__"):
+            if node.post_init:
                 spec["post_init"] = sys.intern("__post_init__")
         else:
             spec.update(build=_KEYWORD, keywords=tuple([sys.intern(field.parameter) for field in node.fields]))
@@ -197,8 +219,31 @@ class _Describer:
     def _field(self, field: Field, node: Node) -> dict[str, object]:
         spec = {**_describe_field(field), "node": self._number(field.node)}
         if node.build == "set":
-            spec["slot"] = getattr(node.cls, field.name, None)
+            spec["slot"] = field.slot
         return spec
+
+
+def _describe_hashed(node: Node, spec: dict[str, object]) -> None:
+    """Describe the items of a set or the keys of a dict."""
+    if node.kind not in _SCALARS:
+        spec["runs_python"] = True
+        spec["as_tuples"] = as_tuples
+
+
+def _describe_tag(tag: tuple[str, dict[tuple[type, Any], Node]], parts: list[Node], spec: dict[str, object]) -> None:
+    """Describe how the objects of a union differ by the value of one key."""
+    key, values = tag
+    numbers = {value: parts.index(part) for value, part in values.items()}
+    spec["tag"] = packed_key(key)
+    spec["tag_text_size"] = len(key.encode())
+    spec["tag_values"] = {value: number for (of, value), number in numbers.items() if of in (int, str)}
+    if not all(of in (int, str) for of, _ in numbers):
+
+        def choose(data: bytes, position: int) -> int:
+            value = Message(data, {}).look(position)[1]
+            return numbers.get((type(value), value), -1)
+
+        spec["choose"] = choose
 
 
 def _describe_field(field: Field) -> dict[str, object]:
@@ -214,12 +259,17 @@ def _describe_field(field: Field) -> dict[str, object]:
         spec.update(how=_VALUE, fallback=field.default)
     elif not field.required:
         spec["how"] = _ABSENT
+    if field.extra:
+        spec["extra"] = field.extra
     return spec
 
 
 def _describe_checks(checks: Checks, node: Node, spec: dict[str, object]) -> None:
     """Describe constraints; those that C does not know are one function that asks for all of them."""
     spec["checked"] = True
+    if not node.rechecks():
+        spec["problem"] = checks.problem
+        return
     left = checks.multiple_of is not None or checks.tz is not MISSING or bool(checks.predicates)
     bounds = [
         (sign, bound)

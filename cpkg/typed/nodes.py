@@ -7,6 +7,10 @@ The model of a type: a node for each type in it, which all that decodes, checks 
 
 from __future__ import annotations
 
+import collections
+
+from purepy.msgpack.ext import Raw
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import re
@@ -25,6 +29,32 @@ if TYPE_CHECKING:
 
 MISSING: Final[Value] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
 """In the place of a value or a default that is not there."""
+
+
+class UnsetType:
+    """
+    The type of UNSET, the default of fields that are told from fields of any value: `Union[int, UnsetType] = UNSET`.
+
+    A message without the key gives UNSET, and an object with UNSET is encoded without the key.
+    """
+
+    __module__ = "cpkg.typed"
+    __slots__ = ()
+
+    def __new__(cls) -> UnsetType:
+        return UNSET
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final[UnsetType] = object.__new__(UnsetType)
 
 # What a value can be in a message. A family is one of these or an extension type's code as an int.
 NIL, BOOL, INT, FLOAT, STR, BIN, ARRAY, MAP, EXT = "None", "bool", "int", "float", "str", "bytes", "array", "map", "ext"
@@ -75,8 +105,50 @@ class Checks:
         self.tz: object = MISSING  # True: aware; None: naive
         self.predicates: tuple[Callable[[Value], object], ...] = ()
 
+    def given(self) -> list[str]:
+        """Return the names of the constraints that there are."""
+        found = [name for name in self.__slots__ if name != "tz" and getattr(self, name) not in (None, ())]
+        return found if self.tz is MISSING else [*found, "tz"]
+
+    def only(self, names: list[str]) -> Checks:
+        """Return those constraints alone that have these names."""
+        checks = Checks()
+        for name in names:
+            setattr(checks, name, getattr(self, name))
+        return checks
+
+    def add(self, name: str, value: Value) -> None:
+        """Add a constraint to those that there are, all of which hold."""
+        before = getattr(self, name)
+        if name == "predicates":
+            value = before + value
+        elif name in _NARROWER and before is not None:
+            value = _NARROWER[name](before, value)
+        elif name == "pattern" and before not in (None, value):
+            self.predicates += (before.search,)
+        elif name == "multiple_of" and before not in (None, value):
+            self.predicates += (lambda number: not number % before,)
+        setattr(self, name, value)
+
+    def over(self, others: Checks) -> Checks:
+        """Return the others with these added."""
+        checks = others.only(others.given())
+        for name in self.given():
+            checks.add(name, getattr(self, name))
+        return checks
+
     def problem(self, value: Value) -> str | None:
         """Return what is expected of a value that breaks a constraint, or None."""
+        return self.bound(value) or self.predicate(value)
+
+    def bound(self, value: Value) -> str | None:
+        """Do what `problem` does, without predicates."""
+        try:
+            return self._bound(value)
+        except REFUSING as exc:
+            return unchecked_by(exc)
+
+    def _bound(self, value: Value) -> str | None:
         for name, sign, holds in _BOUNDS:
             bound = getattr(self, name)
             if bound is not None and not holds(value, bound):
@@ -91,12 +163,35 @@ class Checks:
             return f"text that matches {self.pattern.pattern!r}"
         if self.tz is not MISSING and (value.tzinfo is not None) is not self.tz:
             return "a time with an offset from UTC" if self.tz else "a time without an offset from UTC"
-        for predicate in self.predicates:
-            if not predicate(value):
-                return f"a value that passes {getattr(predicate, '__qualname__', predicate)}"
+        return None
+
+    def predicate(self, value: Value) -> str | None:
+        """Do what `problem` does, with predicates alone."""
+        try:
+            for predicate in self.predicates:
+                if not predicate(value):
+                    return expected_by(predicate)
+        except REFUSING as exc:
+            return unchecked_by(exc)
         return None
 
 
+def expected_by(predicate: Callable[[Value], object]) -> str:
+    """Return what is expected of a value that a predicate refuses."""
+    return f"a value that passes {getattr(predicate, '__qualname__', predicate)}"
+
+
+def unchecked_by(error: Exception) -> str:
+    """Return what is expected of a value with which a constraint fails."""
+    return f"a value that can be checked ({type(error).__name__}: {error})"
+
+
+REFUSING: Final = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
+"""What a constraint may raise for a value that it refuses."""
+_NARROWER: Final[dict[str, Callable[[Value, Value], Value]]] = {
+    "gt": max, "ge": max, "min_len": max, "lt": min, "le": min, "max_len": min,
+}  # fmt: skip
+"""Which of two constraints of a name is the narrower one."""
 _BOUNDS: Final[tuple[tuple[str, str, Callable[[Value, Value], bool]], ...]] = (
     ("gt", ">", lambda value, bound: value > bound),
     ("ge", ">=", lambda value, bound: value >= bound),
@@ -105,10 +200,31 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Value, Value], bool]], ...]] = (
 )
 
 
+# What values take beyond their weight in `purepy.msgpack.weigher`, as on CPython: about, and only where it is much.
+_ATTRIBUTES: Final = 88
+"""An instance with attributes and no values, beyond an empty map."""
+_EXTRA: Final[dict[object, tuple[int, int]]] = {
+    collections.deque: (700, 0),
+    set: (152, 64),
+    frozenset: (152, 64),
+    collections.OrderedDict: (80, 64),
+    bytearray: (64, 0),
+    memoryview: (192, 0),
+    Raw: (96, 0),
+}
+"""Bytes of a value of a class, and of each of its items."""
+_MADE: Final[tuple[tuple[object, int], ...]] = (
+    (list, 64), (dict, 64), (set, 216), (collections.deque, 760), (collections.OrderedDict, 144), (frozenset, 0),
+    (tuple, 0), (str, 0), (bytes, 0), (int, 0), (float, 0), (bool, 0),
+)  # fmt: skip
+_MADE_BY_OTHERS: Final = 256
+"""Bytes of a default, by the factory that creates it."""
+
+
 class Field:
     """A field of an object: its attribute, its key in a message, its type and its default."""
 
-    __slots__ = ("default", "factory", "key", "name", "node", "parameter", "required")
+    __slots__ = ("default", "doc", "extra", "factory", "key", "name", "node", "parameter", "required", "slot")
 
     def __init__(
         self, name: str, key: str, node: Node, required: bool, default: object, factory: Callable[[], object] | None
@@ -120,6 +236,9 @@ class Field:
         self.default = default  # MISSING for none, as in a TypedDict
         self.factory = factory
         self.parameter = name  # of the constructor
+        self.doc = ""  # for readers of its schema
+        self.slot: object = None  # the member descriptor, if objects of the class have one for this field
+        self.extra = 0  # bytes of a default that the factory creates
 
     def make_default(self) -> object:
         return self.default if self.factory is None else self.factory()
@@ -135,8 +254,12 @@ class Node:
     - "bytes": `cls` is bytes, bytearray or memoryview
     - "array": `cls` made of any number of `item`; "tuple": one value of each of `parts`
     - "dict": `key` and `item`; `cls` is dict, or what makes the result from a dict
-    - "enum", "literal": `table` has the values, each under (its type, itself)
-    - "object": `cls`, `fields`, `style` ("dataclass", "attrs", "typeddict" or "namedtuple") and options
+    - "enum", "literal": `table` has the values, each under (its type, itself); `item` is the type of an Enum's values
+      where they are more than text, numbers and the like
+    - "choice": one of `parts`, enums, literals and at most one str: `table` has their values, `item` is the str or None
+    - "object": `cls`, `style` ("dataclass", "attrs", "typeddict" or "namedtuple") and options; `fields` are what a
+      message gives to the constructor, `written` what is encoded of an object, `passed` the keys of the latter alone,
+      `omitted` those of `written` that are left out while they have their default
     - "union": `by_family` has the one of `parts` that takes a family; `objects` those that share maps
     - "custom": `cls`, which the caller's `dec_hook` makes
     """
@@ -148,6 +271,8 @@ class Node:
         "by_family",
         "checks",
         "cls",
+        "extra",
+        "extra_item",
         "families",
         "fields",
         "forbid",
@@ -156,11 +281,14 @@ class Node:
         "kind",
         "name",
         "objects",
-        "omit_defaults",
+        "omitted",
         "parts",
+        "passed",
+        "post_init",
         "style",
         "table",
         "tag",
+        "written",
     )  # fmt: skip
 
     def __init__(self, kind: str, name: str, cls: Annotation = None) -> None:
@@ -173,13 +301,19 @@ class Node:
         self.key: Any = None
         self.parts: tuple[Node, ...] = ()
         self.fields: tuple[Field, ...] = ()
+        self.written: tuple[Field, ...] = ()
+        self.passed: frozenset[str] = frozenset()  # keys that are passed over although `forbid`
         self.table: dict[tuple[type, Value], Value] = {}
         self.by_family: dict[Family, Node] = {}
         self.objects: tuple[Node, ...] = ()
         self.tag: tuple[str, dict[tuple[type, Value], Node]] | None = None
         self.style = ""
         self.build = ""  # "set": attributes are set on a bare instance; "call": the constructor is called
-        self.array_like = self.forbid = self.omit_defaults = False
+        self.array_like = self.forbid = False
+        self.omitted: frozenset[Field] = frozenset()
+        self.post_init = False  # whether `__post_init__` is called after attributes are set
+        # bytes that a value, and each of its items, takes beyond what the headers of a message show
+        self.extra = self.extra_item = 0
 
     def __repr__(self) -> str:
         return f"<type {self.name}>"
@@ -200,6 +334,46 @@ class Node:
                 todo.extend(reversed(node.below()))
         return seen
 
+    def weigh(self) -> int:
+        """
+        Set `extra` and `extra_item` of this node and all below it, and `extra` of their fields.
+
+        Returns how many bytes these are at most for a byte of a message.
+        """
+        heaviest = 0
+        for node in self.walk().values():
+            node.extra, node.extra_item = _EXTRA.get(node.cls, (0, 0)) if isinstance(node.cls, type) else (0, 0)
+            if node.kind == "object" and node.style in ("dataclass", "attrs"):
+                required = sum(field.required for field in node.fields)
+                instance = 8 * len(node.fields) + (0 if all(field.slot for field in node.fields) else _ATTRIBUTES)
+                for field in node.fields:
+                    if field.factory is not None:
+                        made = [weight for cls, weight in _MADE if cls is field.factory]
+                        field.extra = made[0] if made else _MADE_BY_OTHERS
+                # a map of `loads` takes as much as these together, unless it is empty
+                counted = 8 * required if node.array_like else 40 * required + _ATTRIBUTES if required else 0
+                node.extra = max(0, instance - counted)
+            made_for_all = sum(field.extra for field in node.fields)
+            heaviest = max(heaviest, node.extra + made_for_all, node.extra_item)
+        return heaviest
+
+    def alternatives(self) -> tuple[Node, ...]:
+        """Return the types of a union, each enum, literal and str by itself; of another type, itself."""
+        if self.kind not in ("union", "choice"):
+            return (self,)
+        return tuple([each for part in self.parts for each in ((part,) if part.checks else part.alternatives())])
+
+    def rechecks(self) -> bool:
+        """Return whether constraints other than predicates hold, or not, without the objects that a value has."""
+        if self.kind in ("object", "custom", "enum", "choice", "union"):
+            return False
+        hashed = self.key if self.kind == "dict" else self.item if self.cls in (set, frozenset) else None
+        return hashed is None or not hashed.has("object", "custom", "enum", "choice")
+
+    def has(self, *kinds: str) -> bool:
+        """Return whether this node or one below it is of these kinds."""
+        return any(node.kind in kinds for node in self.walk().values())
+
     def loops(self) -> set[int]:
         """Return ids of nodes among this one and all below it, of which each circle of types has at least one."""
         found = set()
@@ -218,9 +392,53 @@ class Node:
         return found
 
 
+def form_of(node: Node, obj: object) -> dict[str, object] | list[object]:
+    """Return what an object with fields is encoded as."""
+    if node.array_like:
+        return [getattr(obj, field.name) for field in node.written]
+    form = {field.key: getattr(obj, field.name) for field in node.written}
+    for field in node.omitted:
+        if is_default(field, form[field.key]):
+            del form[field.key]
+    return form
+
+
+_EMPTY: Final = (list, dict, set, tuple, frozenset)
+"""Factories whose results are known to be equal each time."""
+
+
 def is_default(field: Field, value: object) -> bool:
-    """Tell whether a field has its default, as omit_defaults has it: the same object, or an equal one of its type."""
+    """Return whether a message without a field gives this value back."""
     if field.factory is not None:
-        return field.factory in (list, dict, set) and type(value) is field.factory and not value
-    default = field.default
-    return value is default or (type(value) is type(default) and value == default)
+        return field.factory in _EMPTY and type(value) is field.factory and not value
+    return _same(value, field.default)
+
+
+def _same(one: Value, two: Value) -> bool:
+    """Return whether values are equal in every part that equality overlooks: types, signs of zero, digits, zones."""
+    if one is two:
+        return True
+    kind = type(one)
+    if kind is not type(two):
+        return False
+    if kind in (int, str, bytes, bool):
+        return bool(one == two)
+    if isinstance(one, dict):
+        return len(one) == len(two) and all(map(_same, one.items(), two.items()))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(two) and all(map(_same, one, two))
+    if isinstance(one, (set, frozenset)):
+        twins = {item: item for item in two}
+        return len(one) == len(two) and all(item in twins and _same(item, twins[item]) for item in one)
+    fields = getattr(kind, "__dataclass_fields__", None) or [
+        field.name for field in getattr(kind, "__attrs_attrs__", ())
+    ]
+    if fields:
+        return all(_same(getattr(one, name, MISSING), getattr(two, name, MISSING)) for name in fields)
+    if kind is float or kind.__module__ in _SHOWN_WHOLE:  # and a signalling NaN cannot be compared
+        return repr(one) == repr(two)
+    return bool(one == two)
+
+
+_SHOWN_WHOLE: Final = frozenset(("datetime", "decimal", "_decimal", "_pydecimal", "uuid", "zoneinfo"))
+"""Modules whose objects are the same if their representations are."""

@@ -12,9 +12,11 @@ import struct
 import sys
 from array import array
 
-from cpkg.typed.nodes import MISSING
+from cpkg.typed.nodes import MISSING, REFUSING, unchecked_by
+from purepy.base.errors import LimitError
 from purepy.base.pypy import JIT, read_f32, read_f64, read_u16, read_u32
 from purepy.msgpack.formats import LENGTH_BYTES, LENGTHS
+from purepy.msgpack.key_meter import KeyMeters
 from purepy.msgpack.plain_reader import NUMBERS
 
 TYPE_CHECKING = False
@@ -22,14 +24,142 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
 
-    from purepy.base.types import Named
+    from purepy.base.types import Named, Value
 
 PADDING: Final = b"\xc1" * 24
 """The byte after a message: no value begins with it, and the longest guess of a key stays within."""
 
 
+METERED: Final = 8
+"""In sets and dicts of fewer items it takes no time that their hashes may collide."""
+
+
 class Mismatch(Exception):
     """A message is not what the type asks for."""
+
+
+class Refused(Exception):
+    """
+    Code of the caller's refused a value, or failed.
+
+    `exc` is the exception, or the text of the problem if the code returned. `offset` is where the value begins, and
+    `role` which code it was: "build" (a constructor, `__post_init__`, a default's factory), "hook" (dec_hook), "check"
+    (a constraint, which refused `value`), "hash" (of a key or an item of a set) or "enum" (`_missing_`). With the role
+    "extra" the message ends there already, with `value`.
+    """
+
+    def __init__(self, exc: Exception | str, offset: int, role: str, value: object = MISSING) -> None:
+        super().__init__(exc, offset, role)
+        self.exc = exc
+        self.offset = offset
+        self.role = role
+        self.value = value
+
+
+class Meter:
+    """What is counted, and remembered, during one call."""
+
+    __slots__ = ("ends", "keys", "room")
+
+    def __init__(self, room: int = -1) -> None:
+        self.room = room  # bytes that values may take beyond what headers show; -1 if they are not counted
+        self.keys: KeyMeters | None = None
+        self.ends: dict[int, int] = {}  # of containers that were passed over, by their offsets
+
+    def take(self, size: int, offset: int) -> None:
+        """Count bytes that a value takes beyond what the headers of the message show."""
+        if self.room < size:
+            if self.room < 0:
+                return
+            error = LimitError()
+            error.offset = offset
+            raise error
+        self.room -= size
+
+    def enter(self, key: object, offset: int, into: Value, level: int) -> None:
+        """Count a key, or an item of a set, that will come into a container."""
+        if self.keys is None:
+            self.keys = KeyMeters()
+        if not self.keys.add(level, into, key):
+            error = LimitError("too many keys whose hashes collide")
+            error.offset = offset
+            raise error
+
+    def entering(self, offset: int, level: int) -> _Entering:
+        """Return a dict for many keys whose hashes are no secret, as `made` of an object that counts them."""
+        return _Entering(self, offset, level)
+
+    def set_of(self, items: list[object], offset: int, level: int) -> set[object]:
+        """Return the set of many items whose hashes are no secret."""
+        made: set[object] = set()
+        for item in items:
+            self.enter(item, offset, made, level)
+            made.add(item)
+        return made
+
+    def hashable(self, key: Value, offset: int, into: Value, count: int, level: int) -> Value:
+        """
+        Return a key, or an item of a set, that will come into a container, one of `count`.
+
+        Arrays without a type become tuples, as `loads` gives them for keys. `level` is different for each open
+        container.
+        """
+        kind = type(key)
+        if kind is str or kind is bytes:
+            return key
+        try:
+            try:
+                hash(key)
+            except TypeError:
+                if kind is not list and kind is not tuple:
+                    raise
+                key = as_tuples(key)
+                hash(key)
+            if count >= METERED:
+                self.enter(key, offset, into, level)
+        except LimitError:
+            raise
+        except Exception as exc:
+            raise Refused(exc, offset, "hash") from exc
+        return key
+
+
+class _Entering:
+    """A dict whose keys are counted as they come."""
+
+    __slots__ = ("level", "made", "meter", "offset")
+
+    def __init__(self, meter: Meter, offset: int, level: int) -> None:
+        self.meter = meter
+        self.offset = offset
+        self.level = level
+        self.made: dict[object, object] = {}
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.meter.enter(key, self.offset, self.made, self.level)
+        self.made[key] = value
+
+
+def check(problem: Callable[[Value], str | None], value: Value, offset: int) -> None:
+    """Raise Refused for a value of which `problem` returns what is expected."""
+    try:
+        expected = problem(value)
+    except Exception as exc:
+        raise Refused(exc, offset, "check", value) from exc
+    if expected is not None:
+        raise Refused(expected, offset, "check", value)
+
+
+def unchecked(error: Exception, offset: int, value: object) -> Refused:
+    """Return what to raise for a value with which a predicate fails."""
+    return Refused(unchecked_by(error) if isinstance(error, REFUSING) else error, offset, "check", value)
+
+
+def as_tuples(value: Value) -> object:
+    """Return a value with tuples instead of lists, also inside of tuples."""
+    if type(value) in (list, tuple):
+        return tuple([as_tuples(item) for item in value])
+    return value
 
 
 def read_int(d: bytes, p: int) -> tuple[int, int]:
@@ -167,7 +297,10 @@ SHORTEST_RUN: Final = 4
 
 HELPERS: Final[dict[str, Named]] = {
     "MISSING": MISSING,
+    "Meter": Meter,
     "Mismatch": Mismatch,
+    "Refused": Refused,
+    "check": check,
     "new": object.__new__,
     "read_array": read_array,
     "read_bytes": read_bytes,
@@ -178,5 +311,6 @@ HELPERS: Final[dict[str, Named]] = {
     "read_run": read_run,
     "read_str": read_str,
     "skip": skip,
+    "unchecked": unchecked,
     "unpack_from": struct.unpack_from,
 }

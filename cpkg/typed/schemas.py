@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import enum
 import inspect as _inspect
+import math
+from urllib.parse import quote
 
 from cpkg.typed.annotations import Model
 from cpkg.typed.builtin_types import builtins_of
@@ -11,6 +15,7 @@ from cpkg.typed.nodes import MISSING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any, Final
 
     from cpkg.typed.nodes import Checks, Field, Node
@@ -19,6 +24,7 @@ _PLAIN: Final[dict[str, dict[str, object]]] = {
     "any": {},
     "raw": {},
     "custom": {},
+    "unset": {"not": {}},
     "none": {"type": "null"},
     "bool": {"type": "boolean"},
     "int": {"type": "integer"},
@@ -36,15 +42,24 @@ _PLAIN: Final[dict[str, dict[str, object]]] = {
 }
 
 
-def schema(type: object) -> dict[str, object]:
+def schema(
+    type: object,
+    *,
+    ref_template: str = "#/$defs/{name}",
+    schema_hook: Callable[[type], dict[str, object] | None] | None = None,
+    namespace: Mapping[str, object] | None = None,
+) -> dict[str, object]:
     """
     Return the JSON Schema (2020-12) of a type, as a dict.
 
-    It describes what `to_builtins` makes of the type's values, with keys in the place of names. Classes are under
-    `$defs`. Raises TypeError for a type that cannot be decoded.
+    It describes what `to_builtins` makes of the type's values, with keys instead of names. Text in a field's Annotated
+    becomes its description. Classes are under `$defs`; `ref_template` says how they are referred to, for callers that
+    move them. `schema_hook(cls)` returns the schema of a class that only a `dec_hook` makes, or None for a schema that
+    takes anything. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
     """
-    maker = _Maker()
-    made = maker.describe(Model(hooked=True).read(type))
+    maker = _Maker(ref_template, schema_hook)
+    made = maker.describe(Model(hooked=True, namespace=namespace).read(type))
+    maker.finish()
     result = {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
     if maker.definitions:
         result["$defs"] = maker.definitions
@@ -54,10 +69,13 @@ def schema(type: object) -> dict[str, object]:
 class _Maker:
     """Makes the parts of a schema; those of classes once each."""
 
-    def __init__(self) -> None:
+    def __init__(self, ref_template: str, hook: Callable[[type], dict[str, object] | None] | None) -> None:
         self.definitions: dict[str, object] = {}
+        self._ref_template = ref_template
+        self._hook = hook
         self._names: dict[int, str] = {}
         self._open: set[int] = set()
+        self._todo: list[Node] = []  # classes that are referred to; not described at once: they may nest deep
 
     def describe(self, node: Node) -> dict[str, object]:
         shared = node.kind in ("object", "enum") or (id(node) in self._open)
@@ -70,12 +88,16 @@ class _Maker:
                 made = self._reference(node)
         else:
             if id(node) not in self._names and node.kind in ("object", "enum"):
-                name = self._name(node)
-                self.definitions[name] = {}
-                self.definitions[name] = self._made(node)
+                self._todo.append(node)
             self._name(node)
             made = self._reference(node)
         return {**made, **_constraints(node.checks, node)} if node.checks is not None else made
+
+    def finish(self) -> None:
+        """Describe the classes that are referred to."""
+        while self._todo:
+            node = self._todo.pop(0)
+            self.definitions[self._name(node)] = self._made(node)
 
     def _name(self, node: Node) -> str:
         if id(node) not in self._names:
@@ -89,31 +111,38 @@ class _Maker:
 
     def _reference(self, node: Node) -> dict[str, object]:
         name = self._names[id(node)].replace("~", "~0").replace("/", "~1")
-        return {"$ref": f"#/$defs/{name}"}
+        return {"$ref": self._ref_template.replace("{name}", quote(name))}
 
     def _made(self, node: Node) -> dict[str, object]:
         kind = node.kind
+        if kind == "custom" and self._hook is not None:
+            return self._hook(node.cls) or {}
         if kind in _PLAIN:
             return dict(_PLAIN[kind])
         if kind == "array":
             made: dict[str, object] = {"type": "array", "items": self.describe(node.item)}
             return {**made, "uniqueItems": True} if node.cls in (set, frozenset) else made
         if kind == "tuple":
-            count = len(node.parts)
-            made = {"type": "array", "minItems": count, "maxItems": count, "items": False}
-            return {**made, "prefixItems": [self.describe(part) for part in node.parts]} if count else made
+            return _row([self.describe(part) for part in node.parts], len(node.parts), closed=True)
         if kind == "dict":
             made = {"type": "object", "additionalProperties": self.describe(node.item)}
             if node.key.checks is not None:
                 made["propertyNames"] = _constraints(node.key.checks, node.key)
             return made
         if kind in ("enum", "literal"):
-            values = [builtins_of(value, (), None, lambda cls: None) for _, value in node.table]
-            made = {"const": values[0]} if kind == "literal" and len(values) == 1 else {"enum": values}
-            return {**made, "title": node.name} if kind == "enum" else made
-        if kind == "union":
-            return {"anyOf": [self.describe(part) for part in node.parts]}
+            return self._choice(node)
+        if kind in ("union", "choice"):
+            return {"anyOf": [self.describe(part) for part in node.alternatives()]}
         return self._object(node)
+
+    def _choice(self, node: Node) -> dict[str, object]:
+        if node.kind == "enum" and issubclass(node.cls, enum.Flag):  # members that are combined are values, too
+            return {"type": "integer", "title": node.name}
+        values = [_builtins(value) for _, value in node.table]
+        made: dict[str, object] = (
+            {"const": values[0]} if node.kind == "literal" and len(values) == 1 else {"enum": values}
+        )
+        return {**made, "title": node.name} if node.kind == "enum" else made
 
     def _object(self, node: Node) -> dict[str, object]:
         made: dict[str, object] = {"title": node.name}
@@ -121,13 +150,15 @@ class _Maker:
         doc = node.cls.__doc__ if "__doc__" in vars(node.cls) else None
         if doc and not doc.startswith((f"{node.cls.__name__}(", "Alias for")):
             made["description"] = _inspect.cleandoc(doc)
-        properties = {field.key: self._field(field) for field in node.fields}
-        required = [field.key for field in node.fields if field.required]
+        # what is read and what is written: keys that are read alone are none of an object's, the others are passed over
+        properties = {field.key: self._field(field) for field in (*node.written, *node.fields)}
+        for key in node.passed:
+            properties[key] = {**properties[key], "readOnly": True}
+        written = {field.key for field in node.written}
+        required = [field.key for field in node.fields if field.required and field.key in written]
         if node.array_like:
-            made.update(type="array", prefixItems=list(properties.values()), minItems=len(required))
-            if node.forbid or node.style == "namedtuple":
-                made["maxItems"] = len(properties)
-            return made
+            closed = node.forbid or node.style == "namedtuple"
+            return {**made, **_row(list(properties.values()), len(required), closed=closed)}
         made.update(type="object", properties=properties)
         if required:
             made["required"] = required
@@ -137,52 +168,79 @@ class _Maker:
 
     def _field(self, field: Field) -> dict[str, object]:
         made = self.describe(field.node)
+        if field.doc:
+            made = {**made, "description": field.doc}
         if field.default is not MISSING:
-            try:
-                made = {**made, "default": builtins_of(field.default, (), None, lambda cls: None)}
-            except TypeError:
-                pass
+            with contextlib.suppress(TypeError, ValueError):
+                made = {**made, "default": _builtins(field.default)}
         return made
 
 
+def _builtins(value: object) -> object:
+    return builtins_of(value, (), None, lambda cls: None)
+
+
+def _row(items: list[dict[str, object]], least: int, *, closed: bool) -> dict[str, object]:
+    """Return the schema of an array whose items are described each; `closed` allows no others."""
+    made: dict[str, object] = {"type": "array", "minItems": least}
+    if items:  # JSON Schema has no empty list of them
+        made["prefixItems"] = items
+    return {**made, "maxItems": len(items)} if closed else made
+
+
 def _constraints(checks: Checks, node: Node) -> dict[str, object]:
-    sizes = {"str": "Length", "bytes": "Length", "dict": "Properties"}
-    size = sizes.get(node.kind, "Items")
-    found = {
-        "exclusiveMinimum": checks.gt,
-        "minimum": checks.ge,
-        "exclusiveMaximum": checks.lt,
-        "maximum": checks.le,
-        "multipleOf": checks.multiple_of,
-        f"min{size}": checks.min_len,
-        f"max{size}": checks.max_len,
-        "pattern": None if checks.pattern is None else checks.pattern.pattern,
-    }
-    return {name: builtins_of(value, (), None, lambda cls: None) for name, value in found.items() if value is not None}
+    """Return what JSON Schema has for constraints: nothing for the order of values that are text there."""
+    made: dict[str, object] = {}
+    if node.kind in _NUMBERS:
+        step: Any = checks.multiple_of
+        bounds: dict[str, Any] = {
+            "exclusiveMinimum": checks.gt,
+            "minimum": checks.ge,
+            "exclusiveMaximum": checks.lt,
+            "maximum": checks.le,
+            "multipleOf": abs(step) if step else None,
+        }
+        made = {name: bound for name, bound in bounds.items() if type(bound) in (int, float) and math.isfinite(bound)}
+    size = _SIZES.get(node.kind, "Items")
+    for name, length in ((f"min{size}", checks.min_len), (f"max{size}", checks.max_len)):
+        if length is not None:
+            made[name] = (length + 2) // 3 * 4 if node.kind == "bytes" else length  # of base64
+    if checks.pattern is not None:
+        made["pattern"] = checks.pattern.pattern
+    return made
 
 
-def inspect(type: object) -> dict[str, Any]:
+_NUMBERS: Final = ("int", "float", "any", "custom")
+_SIZES: Final = {"str": "Length", "bytes": "Length", "dict": "Properties"}
+
+
+def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> dict[str, Any]:
     """
     Return what a type is, for tools: a dict with "kind", "name", "type" and what belongs to the kind.
 
     The kinds are "int", "array", "dict", "union", "object" and so on. Objects have "fields", a list of dicts
-    with "name", "key", "type", "required", "default" and "factory" (the last two if there is one); arrays have "item",
-    maps "key" and "item", tuples and unions "parts", enums and literals "values"; constraints are under "checks". What
-    refers to itself is the same dict again. Raises TypeError for a type that cannot be decoded.
+    with "name", "key", "type", "required", and if there is one "default", "factory" and "description"; arrays have
+    "item", maps "key" and "item", tuples and unions "parts", enums and literals "values"; constraints are under
+    "checks". A type that refers to itself is the same dict again. `namespace` is that of `Decoder`. Raises TypeError
+    for a type that cannot be decoded.
     """
-    made: dict[int, dict[str, object]] = {}
-
-    def describe(node: Node) -> dict[str, object]:
-        if id(node) in made:
-            return made[id(node)]
-        result = made[id(node)] = {"kind": node.kind, "name": node.name, "type": node.cls}
-        if node.item is not None:
-            result["item"] = describe(node.item)
+    root = Model(hooked=True, namespace=namespace).read(type)
+    nodes = root.walk()
+    made: dict[int, dict[str, Any]] = {
+        number: {"kind": "union" if node.kind == "choice" else node.kind, "name": node.name, "type": node.cls}
+        for number, node in nodes.items()
+    }
+    for number, node in nodes.items():
+        result = made[number]
+        if node.kind in ("union", "choice"):
+            result["parts"] = [made[id(part)] for part in node.alternatives()]
+        elif node.item is not None:
+            result["item"] = made[id(node.item)]
         if node.key is not None:
-            result["key"] = describe(node.key)
-        if node.parts:
-            result["parts"] = [describe(part) for part in node.parts]
-        if node.table:
+            result["key"] = made[id(node.key)]
+        if node.kind == "tuple":
+            result["parts"] = [made[id(part)] for part in node.parts]
+        if node.kind in ("enum", "literal"):
             result["values"] = [value for _, value in node.table]
         if node.checks is not None:
             every = {name: getattr(node.checks, name) for name in node.checks.__slots__}
@@ -193,13 +251,12 @@ def inspect(type: object) -> dict[str, Any]:
                 {
                     "name": field.name,
                     "key": field.key,
-                    "type": describe(field.node),
+                    "type": made[id(field.node)],
                     "required": field.required,
                     **({} if field.default is MISSING else {"default": field.default}),
                     **({} if field.factory is None else {"factory": field.factory}),
+                    **({"description": field.doc} if field.doc else {}),
                 }
                 for field in node.fields
             ]
-        return result
-
-    return describe(Model(hooked=True).read(type))
+    return made[id(root)]

@@ -2,13 +2,15 @@
 """
 Functions that are written for one type each: their lines, the names in these, compiling at the first call.
 
-The source of a function appears in tracebacks under the file name `<cpkg.typed NAME>`.
+The source of a function appears in tracebacks under the file name `<cpkg.typed NAME>`. Names of classes and fields are
+data: they reach the source as plain identifiers, or else within literals.
 """
 
 from __future__ import annotations
 
 import keyword
 import linecache
+import weakref
 from itertools import count
 
 from purepy.base.pypy import utf8
@@ -88,16 +90,32 @@ class Source:
         text = "\n".join(self.lines) + "\n"
         file = f"<cpkg.typed {name}>"
         exec(compile(text, file, "exec", dont_inherit=True), self.names.namespace)
-        # without a time, checkcache() keeps the lines
-        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         function: Callable[..., Any] = self.names.namespace[name]
+        # without a time, checkcache() keeps the lines
+        shown = linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        weakref.finalize(function, _forget, file, shown).atexit = False
         return function
 
 
+def _forget(file: str, shown: object) -> None:
+    """Remove the lines of a function that is gone, unless another function of the same name has replaced them."""
+    if linecache.cache.get(file) is shown:
+        del linecache.cache[file]
+
+
 def identifier(name: str) -> str:
-    """Return a type's name as a part of a function's."""
-    text = "".join([character if character.isalnum() else "_" for character in name])
-    return f"{text}_" if keyword.iskeyword(text) or not text.isidentifier() else text
+    """Return a type's name as a part of a function's name."""
+    return "".join([character if character.isascii() and character.isalnum() else "_" for character in name])
+
+
+def is_plain(name: str) -> bool:
+    """Return whether a name can be written in source as an attribute or a keyword."""
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and name != "__debug__"
+
+
+def attribute(of: str, name: str) -> str:
+    """Return the source that reads an attribute."""
+    return f"{of}.{name}" if is_plain(name) else f"getattr({of}, {name!r})"
 
 
 def packed_key(key: str) -> bytes:

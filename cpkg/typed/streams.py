@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 from cpkg.typed.codecs import Decoder, decoder_for, msgpack_module
 from purepy.base.errors import CodecError
 from purepy.msgpack.options import UNPACKING
@@ -61,4 +63,11 @@ def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: ob
 def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
     """Return what makes an Unpacker's objects of a type, from their messages and the offsets where these end."""
     decoder = _decoder(type, options)
-    return lambda raw, end: _decoded(decoder, raw, end)
+
+    def decoded(raw: Raw, end: int) -> object:
+        try:
+            return _decoded(decoder, raw, end)
+        except (StopIteration, StopAsyncIteration) as exc:  # a constructor's or hook's, which would end the stream
+            raise RuntimeError(f"decoding the message before byte {end} raised {builtins.type(exc).__name__}") from exc
+
+    return decoded

@@ -9,20 +9,32 @@ import re
 from decimal import Decimal
 from uuid import UUID
 
-from cpkg.objects.types_read import DATE_TEXT, DECIMAL_TEXT, READERS, TIME_TEXT
+from cpkg.objects.types_read import DATE_TEXT, DECIMAL_TEXT, OFFSET_PATTERN, READERS, TIME_TEXT
 from cpkg.objects.types_written import MAX_DECIMAL_LENGTH
 from purepy.msgpack.ext import Timestamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Final
+    from typing import Any, Final
+
+
+def _real(cls: type) -> Any:
+    """Return the class of the module datetime that a class is, or that it has replaced there."""
+    return next((base for base in cls.__mro__ if base.__module__ == "datetime"), cls)
+
+
+# what freezes time in tests replaces these two, and this module may be imported while it does
+DATETIME: Final[type[datetime.datetime]] = _real(datetime.datetime)
+DATE: Final[type[datetime.date]] = _real(datetime.date)
 
 _MOMENT = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](([01]\d|2[0-3]):[0-5]\d:[0-5]\d)(?:\.(\d{1,9}))?(Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?",
+    r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<clock>([01]\d|2[0-3]):[0-5]\d:[0-5]\d)(\.(?P<fraction>\d{1,9}))?"
+    rf"(?P<offset>Z|{OFFSET_PATTERN})?",
     re.ASCII,
 )
-_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
+_UUID = re.compile(r"[0-9a-f]{8}(-?)[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{4}\1[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
+EPOCH: Final = DATETIME(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _SECOND: Final = datetime.timedelta(seconds=1)
 _DURATION = re.compile(
     r"([+-]?)P(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12})(?:\.(\d{1,6}))?S)?)?", re.ASCII
@@ -41,25 +53,33 @@ def _moment(text: str) -> datetime.datetime:
     match = _MOMENT.fullmatch(text)
     if match is None:
         raise ValueError(text)
-    day, clock, _, fraction, offset = match.groups()
+    day, clock, fraction, offset = match.group("day", "clock", "fraction", "offset")
     if fraction and len(fraction) > 6:
         raise ValueError(text)
     whole = f"{day}T{clock}.{(fraction or '').ljust(6, '0')}{'+00:00' if offset == 'Z' else offset or ''}"
-    return datetime.datetime.fromisoformat(whole)
+    return DATETIME.fromisoformat(whole)
 
 
 def _timestamp(text: str) -> Timestamp:
     match = _MOMENT.fullmatch(text)
-    if match is None or match[5] is None:
+    if match is None or match["offset"] is None:
         raise ValueError(text)
-    seconds = (_moment(f"{match[1]}T{match[2]}{match[5]}") - _EPOCH) // _SECOND
-    return Timestamp(seconds, int((match[4] or "").ljust(9, "0")))
+    seconds, rest = divmod(_moment(f"{match['day']}T{match['clock']}{match['offset']}") - EPOCH, _SECOND)
+    if rest:  # of an offset with a fraction
+        raise ValueError(text)
+    return Timestamp(seconds, int((match["fraction"] or "").ljust(9, "0")))
+
+
+def usual_time(text: str) -> str:
+    """Return the text of a time as the readers here take it: of an offset without a colon, and of nanoseconds."""
+    text = re.sub(r"(:\d\d(?:\.\d+)?[+-]\d\d)(\d\d)$", r"\1:\2", text)
+    return re.sub(r"(\.\d{6})\d{1,3}(?!\d)", r"\1", text)
 
 
 def _date(text: str) -> datetime.date:
     if DATE_TEXT.fullmatch(text) is None:
         raise ValueError(text)
-    return datetime.date.fromisoformat(text)
+    return DATE.fromisoformat(text)
 
 
 def _time(text: str) -> datetime.time:
@@ -87,9 +107,14 @@ def _decimal(text: str) -> Decimal:
 
 
 def _uuid(text: str) -> UUID:
-    if len(text) not in (32, 36):
+    if _UUID.fullmatch(text) is None:
         raise ValueError(text)
     return UUID(text)
+
+
+def from_base64(text: str) -> bytes:
+    """Return the bytes that `to_text` wrote."""
+    return base64.b64decode(text, validate=True)
 
 
 FROM_TEXT: Final[dict[str, Callable[[str], object]]] = {
@@ -112,12 +137,12 @@ def _duration_text(span: datetime.timedelta) -> str:
 
 def to_text(value: object) -> str | None:
     """Return what stands for a value in builtin types, as ISO 8601 has it; None for a value that has a type there."""
-    if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
+    if isinstance(value, (DATE, datetime.time)):
         text = value.isoformat()
         return text[:-6] + "Z" if text.endswith("+00:00") else text
     if isinstance(value, Timestamp):
         fraction = f".{value.nanoseconds:09}".rstrip("0") if value.nanoseconds else ""
-        return f"{(_EPOCH + value.seconds * _SECOND).isoformat()[:-6]}{fraction}Z"
+        return f"{(EPOCH + value.seconds * _SECOND).isoformat()[:-6]}{fraction}Z"
     if isinstance(value, datetime.timedelta):
         return _duration_text(value)
     if isinstance(value, (UUID, Decimal)):

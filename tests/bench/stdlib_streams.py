@@ -27,8 +27,8 @@ os.environ["CPKG_ZSTD_BACKEND"] = "stdlib"
 
 import cpkg
 from cpkg import zstd
+from purepy.base.locks import Exclusive
 from purepy.base.locks import RLock as OurLock
-from purepy.zstd.format.locks import Exclusive
 
 Call = Callable[[], Any]
 

@@ -11,13 +11,16 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import enum
+import math
 import sys
 import typing
 from decimal import Decimal
 from typing import (
+    Annotated,
     Any,
     Dict,
     FrozenSet,
+    Generic,
     List,
     Literal,
     NamedTuple,
@@ -29,10 +32,14 @@ from typing import (
 from uuid import UUID
 
 if sys.version_info >= (3, 11):
-    from typing import NotRequired, TypedDict, get_type_hints
+    from typing import NotRequired, TypedDict
 else:  # typing's own TypedDict forgets what is required
-    from typing_extensions import NotRequired, TypedDict, get_type_hints
+    from typing_extensions import NotRequired, TypedDict
 
+import annotated_types as at
+from typed_classes import ABSENT, MEANINGS, Field, Maker, Meaning, T, meaning_of
+
+from cpkg import typed
 from cpkg.msgpack import ExtType, unpackb
 from cpkg.objects.types_written import unpack_ext
 
@@ -43,6 +50,15 @@ class Refused(Exception):
 
 class Pairs(list):
     """A map as it is in a message."""
+
+
+class AnyOrder(list):
+    """An array that a set is encoded as."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, list) and sorted(map(repr, self)) == sorted(map(repr, other))
 
 
 def unpack(message: bytes) -> Any:
@@ -72,30 +88,15 @@ def check(ok: bool) -> None:
         raise Refused
 
 
-def fields_of(tp: Any) -> dict[str, tuple[Any, bool, Any]]:
-    """Return name -> (type, required, a function that makes the default) of a class with fields."""
-    hints = get_type_hints(tp)
-    if dataclasses.is_dataclass(tp):
-        found = {}
-        for field in dataclasses.fields(tp):
-            make = None
-            if field.default_factory is not dataclasses.MISSING:
-                make = field.default_factory
-            elif field.default is not dataclasses.MISSING:
-                make = lambda default=field.default: default  # noqa: E731
-            found[field.name] = hints[field.name], make is None, make
-        return found
-    if issubclass(tp, tuple):
-        defaults = tp._field_defaults
-        return {n: (hints[n], n not in defaults, lambda n=n: defaults[n]) for n in tp._fields}
-    return {n: (hints[n], n in tp.__required_keys__, None) for n in hints}
-
-
 def make(tp: Any, value: Any) -> Any:
     """Return the object of a type that a value stands for; Refused if it is none."""
     origin, args = typing.get_origin(tp), typing.get_args(tp)
     if tp is Any:
         return plain(value)
+    if tp in CHECKED:
+        result = make(args[0], value)
+        check(CHECKED[tp](result))
+        return result
     if tp is float and type(value) is int:
         return float(value)
     if tp in (bool, int, float, str, bytes, type(None)):
@@ -124,7 +125,7 @@ def make(tp: Any, value: Any) -> Any:
             and {datetime.date, UUID, Decimal, datetime.datetime} & set(args)
         ):
             raise NotImplementedError
-        for arg in sorted(args, key=lambda arg: arg is float):
+        for arg in sorted(args, key=lambda arg: arg in (float, str)):
             try:
                 return make(arg, value)
             except Refused:
@@ -143,33 +144,93 @@ def make(tp: Any, value: Any) -> Any:
     if origin is dict:
         check(type(value) is Pairs)
         return {make(args[0], key): make(args[1], item) for key, item in value}
-    if issubclass(tp, enum.Enum):
+    meaning = meaning_of(tp)
+    if meaning is None:
         check(type(value) in (int, str))
         check(value in [member.value for member in tp])
         return tp(value)
-    fields = fields_of(tp)
-    if issubclass(tp, tuple) or getattr(tp, "array_like", False):
-        least = sum(required for _, required, _ in fields.values())
+    fields = meaning.taken
+    if meaning.array_like:
+        least = sum(field.default is None for field in fields)
         check(type(value) in (list, tuple) and least <= len(value))
-        check(len(value) <= len(fields) or not issubclass(tp, tuple))
-        found = {name: make(kind, item) for (name, (kind, _, _)), item in zip(fields.items(), value)}
+        closed = meaning.style == "namedtuple" or meaning.options.get("forbid_unknown_fields")
+        check(len(value) <= len(meaning.written) or not closed)
+        found = {field.name: make(field.type, item) for field, item in zip(fields, value)}
     else:
         check(type(value) is Pairs and all(type(key) is str for key, _ in value))
+        by_key = {field.key: field for field in fields}
+        passed = {field.key for field in meaning.written if not field.takes}
         found = {}
         for key, item in value:
-            if key in fields:
-                found[key] = make(fields[key][0], item)
-    for name, (_, required, default) in fields.items():
-        check(not required or name in found)
-        if name not in found and default is not None:
-            found[name] = default()
-    return tp(**{name: found[name] for name in fields if name in found})
+            if key in by_key:
+                found[by_key[key].name] = make(by_key[key].type, item)
+            else:
+                check(key in passed or not meaning.options.get("forbid_unknown_fields"))
+    for field in fields:
+        check(field.default is not None or field.name in found)
+    try:
+        return (origin or tp)(**{field.parameter: found[field.name] for field in fields if field.name in found})
+    except (ValueError, TypeError):
+        raise Refused from None
+
+
+def written(value: Any) -> Any:
+    """Return what `unpack` gives for the message that an object is encoded as."""
+    meaning = MEANINGS.get(type(value))
+    if meaning is not None and meaning.style != "typeddict":
+        if meaning.array_like:
+            return [written(getattr(value, field.name)) for field in meaning.written]
+        pairs = Pairs()
+        for field in meaning.written:
+            item = getattr(value, field.name)
+            is_default = field.omits and same(item, field.default())
+            if not (is_default and meaning.options.get("omit_defaults")):
+                pairs.append((field.key, written(item)))
+        return pairs
+    if isinstance(value, dict):
+        return Pairs([(_as_key(written(key)), written(item)) for key, item in value.items()])
+    if isinstance(value, (set, frozenset)):
+        return AnyOrder([written(item) for item in value])
+    if isinstance(value, (list, tuple)) and type(value) is not ExtType:
+        return [written(item) for item in value]
+    if isinstance(value, enum.Enum):
+        return value.value
+    return bytes(value) if type(value) is bytearray else value
+
+
+def _as_key(value: Any) -> Any:
+    return tuple([_as_key(item) for item in value]) if type(value) is list else value
+
+
+def same(one: Any, two: Any) -> bool:
+    """Return whether values are equal and of the same types all the way down."""
+    if type(one) is not type(two):
+        return False
+    if isinstance(one, float):
+        return one == two or (math.isnan(one) and math.isnan(two))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(two) and all(map(same, one, two))
+    if isinstance(one, (set, frozenset)):
+        return sorted(map(repr, one)) == sorted(map(repr, two))
+    if isinstance(one, dict):
+        return same(list(one.items()), list(two.items()))
+    if type(one) in MEANINGS:
+        return same(_state(one), _state(two))
+    return bool(one == two)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    names = [field.name for field in MEANINGS[type(value)].fields if field.writes]
+    return {**{name: getattr(value, name, ABSENT) for name in names}, **getattr(value, "__dict__", {})}
 
 
 def _family(tp: Any) -> Any:
     origin = typing.get_origin(tp)
     if origin in (list, set, frozenset, tuple) or (isinstance(tp, type) and issubclass(tp, tuple)):
         return list
+    meaning = meaning_of(tp)
+    if meaning is not None:
+        return list if meaning.array_like else Pairs
     return tp
 
 
@@ -191,17 +252,70 @@ class Place(NamedTuple):
     lon: float = 0.5
 
 
+@dataclasses.dataclass
+class Tree:
+    value: int
+    below: List[Tree] = dataclasses.field(default_factory=list)
+
+
+@dataclasses.dataclass
+class Chain(Generic[T]):
+    content: T
+    rest: Optional[Chain[T]] = None
+
+
+MEANINGS[Movie] = Meaning("typeddict", [Field("name", "name", str), Field("year", "year", int, ABSENT)])
+MEANINGS[Place] = Meaning("namedtuple", [Field("lat", "lat", float), Field("lon", "lon", float, lambda: 0.5)])
+MEANINGS[Tree] = Meaning("dataclass", [Field("value", "value", int), Field("below", "below", List[Tree], list)])
+MEANINGS[Chain] = Meaning(
+    "dataclass",
+    [Field("content", "content", T), Field("rest", "rest", Optional[Chain[T]], lambda: None)],
+    parameters=(T,),
+)
+
 SCALARS = [
     bool, int, float, str, bytes, bytearray, type(None), Any, Color, Size, Optional[Literal["a", "bc", 3, True]],
+    Union[str, Color], Union[Color, Literal["a", "bc"], None], Union[int, Literal["only"], str],  # noqa: PYI051
     Literal["ärger"], Literal["y" * 32, "z" * 300, "a"], Literal["only"],
     datetime.date, datetime.datetime, UUID, Decimal, ExtType, Movie, Place,
+    Tree, Chain[int], Chain[List[str]], Chain,
 ]  # fmt: skip
+CHECKED = {
+    Annotated[int, at.Ge(0), at.Lt(70000)]: lambda value: 0 <= value < 70000,
+    Annotated[int, at.MultipleOf(2)]: lambda value: value % 2 == 0,
+    Annotated[float, at.Gt(-1.5)]: lambda value: value > -1.5,
+    Annotated[str, at.MaxLen(31)]: lambda value: len(value) <= 31,
+    Annotated[str, typed.Pattern("^[a-z]")]: lambda value: "a" <= value[:1] <= "z",
+    Annotated[bytes, at.Len(1, 299)]: lambda value: 1 <= len(value) <= 299,
+    Annotated[List[int], at.MaxLen(2)]: lambda value: len(value) <= 2,
+    Annotated[Dict[str, int], at.MinLen(1)]: lambda value: len(value) > 0,
+    Annotated[Set[int], at.MinLen(2)]: lambda value: len(value) >= 2,
+    Annotated[Decimal, at.Ge(Decimal(1)), at.MultipleOf(Decimal("0.5"))]: lambda value: value >= 1
+    and not value % Decimal("0.5"),
+    Annotated[datetime.date, at.Gt(datetime.date(2024, 2, 9))]: lambda value: value.day > 9,
+    Annotated[Color, at.Predicate(lambda color: color is Color.RED)]: lambda value: value is Color.RED,
+}
+"""Constraints, each with a function that checks a value of the type."""
+SCALARS.extend(CHECKED)
 HASHABLE = [int, str, bool, float, bytes, Color, Tuple[int, str], datetime.date]
-SHAPES = ["list", "set", "frozenset", "tuple", "tuple of any length", "dict", "optional", "union", "tagged", "object"]
+SHAPES = [
+    "list",
+    "set",
+    "frozenset",
+    "tuple",
+    "tuple of any length",
+    "dict",
+    "optional",
+    "union",
+    "tagged",
+    "apart",
+    "object",
+    "object",
+]
 
 
 def random_type(rng: Any, depth: int = 3) -> Any:
-    shape = rng.choice(SHAPES) if depth and rng.random() < 0.75 else "scalar"
+    shape = rng.choice(SHAPES) if depth > 0 and rng.random() < 0.75 else "scalar"
     if shape == "scalar":
         return rng.choice(SCALARS)
     if shape == "list":
@@ -223,51 +337,44 @@ def random_type(rng: Any, depth: int = 3) -> Any:
         parts += [rng.choice([List[random_type(rng, depth - 1)], Place]), rng.choice([Dict[str, int], Movie])]
         parts += [rng.choice([datetime.date, UUID, type(None)])]
         return Union[tuple(rng.sample(parts, rng.randint(2, 5)))]
+    maker = Maker(rng, lambda depth: random_type(rng, depth), lambda tp: random_object(rng, tp), HASHABLE)
     if shape == "tagged":
         tags = rng.sample(["a", "bc", "ärger", "x" * 32, 7], rng.randint(2, 4))
-        return Union[tuple(random_class(rng, depth, [("tag", Literal[tag])]) for tag in tags)]
-    return random_class(rng, depth)
+        return Union[tuple(maker.make(depth, [("tag", Literal[tag])]) for tag in tags)]
+    if shape == "apart":
+        return Union[tuple(maker.make(depth, [(name, random_type(rng, 0))]) for name in ("for_one", "for_two"))]
+    return maker.make(depth)
 
 
-def random_class(rng: Any, depth: int, before: Any = ()) -> Any:
-    names = rng.sample(
-        ["id", "name", "a_field_with_a_long_name", "ärger", "x", "kind", "tags", "value"], rng.randint(0, 6)
-    )
-    fields = list(before)
-    for name in names:
-        kind = random_type(rng, depth - 1)
-        if (fields and len(fields[-1]) == 3) or rng.random() < 0.3:
-            value = random_value(rng, kind)
-            fields.append((name, kind, dataclasses.field(default_factory=lambda value=value: value)))
-        else:
-            fields.append((name, kind))
-    options = {"frozen": rng.random() < 0.3}
-    if sys.version_info >= (3, 10):
-        options["slots"] = rng.random() < 0.5
-    made = dataclasses.make_dataclass(f"Class{rng.randint(0, 999)}", fields, **options)
-    made.__module__ = __name__
-    if rng.random() < 0.2 and not before:
-        made.array_like = True
-        made.__typed_options__ = {"array_like": True}
-    return made
+def random_object(rng: Any, tp: Any) -> Any:
+    """Return an object of a type."""
+    while True:
+        try:
+            return make(tp, unpack(typed.encode(random_value(rng, tp))))
+        except (Refused, NotImplementedError):  # by a constructor; or text for a date
+            continue
 
 
-def random_value(rng: Any, tp: Any) -> Any:
+def random_value(rng: Any, tp: Any, depth: int = 0) -> Any:
+    """Return what a message may hold for a type, as plain objects."""
     origin, args = typing.get_origin(tp), typing.get_args(tp)
-    several = range(rng.choice([0, 1, 2, 3, 17]))
+    if tp in CHECKED:
+        return random_value(rng, args[0], depth)
+    depth += 1
+    several = range(rng.choice([0, 1, 2, 3, 17]) if depth < 6 else 0)
     if origin is list and rng.random() < 0.2:
-        return [random_value(rng, args[0])] * len(several)
+        return [random_value(rng, args[0], depth)] * len(several)
     if origin in (list, set, frozenset):
-        return origin([random_value(rng, args[0]) for _ in several])
+        return origin([random_value(rng, args[0], depth) for _ in several])
     if origin is tuple:
         if args[1:] == (...,):
-            return tuple([random_value(rng, args[0]) for _ in several])
-        return tuple([random_value(rng, arg) for arg in args])
+            return tuple([random_value(rng, args[0], depth) for _ in several])
+        return tuple([random_value(rng, arg, depth) for arg in args])
     if origin is dict:
-        return {random_value(rng, args[0]): random_value(rng, args[1]) for _ in several}
+        return {random_value(rng, args[0], depth): random_value(rng, args[1], depth) for _ in several}
     if origin in (Union, Literal):
-        arg = rng.choice(args)
-        return arg if origin is Literal else random_value(rng, arg)
+        arg = rng.choice(args) if depth < 9 or type(None) not in args else type(None)
+        return rng.choice(args) if origin is Literal else random_value(rng, arg, depth)
     if tp is Any:
         return rng.choice([None, 1, "x", [1, {"a": b"b"}], {"k": [True]}, -3.5])
     if tp is int:
@@ -289,13 +396,52 @@ def random_value(rng: Any, tp: Any) -> Any:
     }
     if tp in made:
         return made[tp]
-    if issubclass(tp, enum.Enum):
+    meaning = meaning_of(tp)
+    if meaning is None:
         return rng.choice(list(tp))
+    if meaning.array_like:
+        fields = meaning.taken
+        least = sum(field.default is None for field in fields)
+        return [
+            random_value(rng, field.type, depth) for field in fields[: rng.choice([least, len(fields), len(fields)])]
+        ]
     found = {}
-    for name, (kind, required, _) in fields_of(tp).items():
-        if required or rng.random() < 0.7 or issubclass(tp, tuple):
-            found[name] = random_value(rng, kind)
-    return tp(**found)
+    for field in meaning.fields:
+        if field.takes and (field.default is None or rng.random() < 0.7):
+            found[field.key] = random_value(rng, field.type, depth)
+        elif not field.takes and rng.random() < 0.3:
+            found[field.key] = random_object(rng, field.type)  # as encode writes it
+    if rng.random() < 0.1:
+        found["of no field"] = [1, {"x": None}]
+    return found
+
+
+def below(tp: Any) -> list[Any]:
+    """Return a type and all types in it."""
+    found: list[Any] = []
+    todo = [tp]
+    while todo:
+        one = todo.pop()
+        if one not in found:
+            found.append(one)
+            meaning = meaning_of(one)
+            todo.extend([field.type for field in meaning.fields] if meaning else ())
+            todo.extend(typing.get_args(one) if typing.get_origin(one) is not Literal else ())
+    return found
+
+
+def is_kept(tp: Any) -> bool:
+    """Return whether objects of a type are the same after they were encoded and decoded."""
+    return all(meaning.builds() for meaning in map(meaning_of, below(tp)) if meaning)
+
+
+def has_text_for_others(tp: Any) -> bool:
+    """Return whether `to_builtins` writes text that `convert` may take for something else."""
+    texts = {bytes, bytearray, datetime.date, datetime.datetime, UUID, Decimal}
+    return any(
+        one in (Any, ExtType) or (typing.get_origin(one) is Union and str in below(one) and texts & set(below(one)))
+        for one in below(tp)
+    )
 
 
 def mutated(rng: Any, message: bytes) -> bytes:

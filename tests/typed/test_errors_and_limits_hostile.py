@@ -4,12 +4,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import weakref
+from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, make_dataclass
+from pathlib import Path
 from typing import Any, Dict, FrozenSet, List, Optional, Set, Tuple, Union
 
 import pytest
+from processes import run_python
 
 import cpkg
 from cpkg import typed
@@ -178,3 +182,55 @@ def test_a_map_in_a_set_or_a_key_is_a_validation_error():
     assert fails(cpkg.packb([3, [{"a": 1}]]), Set[Any]).path == (1,)
     assert "hashed" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int]))
     assert "hashed" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int], all_errors=True))
+
+
+def test_calls_within_hooks_do_not_outgrow_a_small_stack(msgpack):
+    program = Path(__file__).with_name("small_stack.txt")
+    run = run_python(str(program), env={**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND})
+    assert run.returncode == 0, run.stderr
+    assert len(run.stdout.split()) == 2
+
+
+@pytest.mark.parametrize(
+    ("tp", "message", "path", "offset"),
+    [
+        (Set[Any], cpkg.packb([1, "x", {"a": 1}]), (2,), 4),
+        (Dict[Any, int], b"\x82\xa1a\x01\x91\x80\x02", ("key of the map",), 4),
+        (Dict[int, Set[Any]], b"\x81\x01\x92\x05\x80", (1, 1), 4),
+    ],
+)
+def test_a_value_that_cannot_be_hashed_is_found_where_it_is(tp, message, path, offset):
+    with pytest.raises(typed.ValidationError) as info:
+        typed.decode(message, tp)
+    assert (info.value.path, info.value.offset) == (path, offset)
+
+
+def test_the_path_of_a_value_has_its_wrong_key():
+    for message, key in ((b"\x81\xa1a\xa1b", "a"), (b"\x81\x91\x01\xa1b", "array"), (b"\x81\xc0\xa1b", "None")):
+        error = fails(message, Dict[int, int], all_errors=True)
+        assert [e.path for e in error.errors] == [("key of the map",), (key,)]
+        assert [e.offset for e in error.errors] == [1, len(message) - 2]
+    with pytest.raises(typed.ValidationError) as info:
+        typed.convert({"a": "b"}, Dict[int, int], all_errors=True)
+    assert [e.path for e in info.value.errors] == [("key of the map",), ("a",)]
+
+
+def test_lists_of_any_type_are_hashed_as_tuples():
+    assert typed.decode(b"\x92\x92\x01\x91\x02\x03", Set[Any]) == {(1, (2,)), 3}
+    found = typed.decode(b"\x81\x91\x91\x01\x02", Dict[Any, int])
+    assert found == {((1,),): 2}
+    assert isinstance(typed.decode(b"\x81\x01\x02", OrderedDict), OrderedDict)
+
+
+class Config:
+    __slots__ = (*"abcdefgh", "timeout")
+
+
+def test_c_takes_a_slot_of_another_class_for_none(msgpack):
+    if msgpack.TypedTable is None:
+        pytest.skip("slots are C's in the native backend alone")
+    request = make_dataclass("Request", [("timeout", float)])
+    spec = {"name": "timeout", "packed": b"\xa7timeout", "text_size": 7, "slot": Config.timeout}
+    made = msgpack.TypedClass(request, [dict(spec)], False, False)
+    request.__typed_class__ = made
+    assert cpkg.unpackb(msgpack.typed_packb(request(1.5), None, 10)) == {"timeout": 1.5}

@@ -51,6 +51,51 @@ def test_a_message_of_another_type_is_passed_over(msgpack):
     assert unpacker.unpack() == USERS[1]
 
 
+@dataclass
+class Stopping:
+    x: int
+
+    def __post_init__(self):
+        if self.x == 2:
+            next(iter(()))
+        if self.x == 3:
+            raise StopAsyncIteration
+
+
+def test_a_constructor_does_not_end_a_stream(msgpack):
+    data = [typed.encode({"x": number}) for number in range(6)]
+
+    async def read() -> list:
+        reader = asyncio.StreamReader()
+        reader.feed_data(b"".join(data))
+        reader.feed_eof()
+        found = []
+        stream = msgpack.unpack_async(reader, type=Stopping)
+        while True:
+            try:
+                found.append((await stream.__anext__()).x)
+            except RuntimeError as exc:
+                found.append(str(exc))
+            except StopAsyncIteration:
+                return found
+
+    def read_all() -> list:
+        found = []
+        unpacker = msgpack.Unpacker(io.BytesIO(b"".join(data)), type=Stopping)
+        while True:
+            try:
+                found.append(next(unpacker).x)
+            except RuntimeError as exc:
+                found.append(str(exc))
+            except StopIteration:
+                return found
+
+    text = "decoding the message before byte %d raised %s"
+    stops = [text % (3 * len(data[0]), "StopIteration"), text % (4 * len(data[0]), "StopAsyncIteration")]
+    assert read_all() == [0, 1, *stops, 4, 5]
+    assert asyncio.run(read())[:3] == [0, 1, stops[0]]
+
+
 def test_asynchronous_streams(msgpack):
     async def read(data: bytes) -> list:
         reader = asyncio.StreamReader()

@@ -13,7 +13,21 @@ import typing
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Dict, Generic, List, Literal, NamedTuple, NewType, Optional, Set, Tuple, TypeVar, Union
+from typing import (
+    Annotated,
+    Any,
+    Dict,
+    Generic,
+    List,
+    Literal,
+    NamedTuple,
+    NewType,
+    Optional,
+    Set,
+    Tuple,
+    TypeVar,
+    Union,
+)
 from uuid import UUID
 
 import pytest
@@ -144,6 +158,58 @@ def test_raw_stays_packed_and_views_are_views():
     assert bytes(typed.decode(b"\xc4\x01x", memoryview)) == b"x"
 
 
+class Loud(enum.Enum):
+    RED = "RED"
+    TEN = 10
+
+
+A = Literal["a"]
+SEVERAL = Union[Color, Loud, A, str, None]
+TEXT_LIKE = [
+    (Union[Color, str], "red", Color.RED), (Union[str, Color], "pink", "pink"), (Union[A, str], "a", "a"),
+    (Union[Color, Literal["a", 7]], "a", "a"), (Union[Color, Literal["a", 7]], 7, 7),
+    (Optional[Union[Color, str]], None, None),
+    (Union[Color, Loud], "RED", Loud.RED), (Union[Color, Loud], "red", Color.RED), (Union[Color, Loud], 10, Loud.TEN),
+    (SEVERAL, "RED", Loud.RED), (SEVERAL, 10, Loud.TEN), (SEVERAL, None, None), (SEVERAL, "other", "other"),
+    (Annotated[Union[Color, str], typed.Pattern("^p")], "red", Color.RED), (Union[Color, Union[str, int]], 5, 5),
+    (Union[Optional[Color], Optional[str]], "blue", Color.BLUE),
+    (List[Union[Color, str]], ["red", "x"], [Color.RED, "x"]),
+    (Dict[Union[Color, str], int], {"red": 1, "x": 2}, {Color.RED: 1, "x": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "value", "wanted"), TEXT_LIKE)
+def test_values_of_enums_and_literals_come_before_other_text(tp, value, wanted):
+    decoder = typed.Decoder(tp)
+    message = cpkg.packb(value)
+    assert decoder.decode(message) == wanted
+    assert typed.Decoder(tp, strict=False).decode(message) == wanted
+    assert typed.convert(value, tp) == wanted
+    assert typed.convert(wanted, tp) == wanted
+    assert decoder.decode(typed.encode(wanted)) == wanted
+    if value == "red":  # in a longer format than it needs
+        assert decoder.decode(b"\xd9\x03red") == wanted
+
+
+@pytest.mark.parametrize(
+    "tp", [Union[Color, datetime.date], Union[datetime.date, Loud, A], Optional[Union[A, datetime.date]]]
+)
+def test_text_that_no_enum_has_may_be_a_date(tp):
+    day = datetime.date(2024, 1, 2)
+    assert typed.decode(cpkg.packb("2024-01-02"), tp) == typed.decode(typed.encode(day), tp) == day
+    assert typed.convert("2024-01-02", tp) == day
+    with pytest.raises(typed.ValidationError):
+        typed.decode(cpkg.packb("x"), tp)
+
+
+def test_unions_of_text_refuse_other_text_and_are_described():
+    for tp, text in ((Union[Color, Loud], "x"), (Annotated[Union[Color, str], typed.Pattern("^p")], "x")):
+        with pytest.raises(typed.ValidationError):
+            typed.decode(cpkg.packb(text), tp)
+    assert [part["kind"] for part in typed.inspect(Optional[Union[Color, str]])["parts"]] == ["enum", "str", "none"]
+    assert len(typed.schema(SEVERAL)["anyOf"]) == 5
+
+
 STRICT = [
     (int, True), (int, 1.0), (int, "1"), (bool, 1), (bool, "true"), (float, "1"), (float, True), (str, b"x"),
     (bytes, "x"), (Literal[1], True), (Literal[1], 1.0), (Color, "green"), (Level, True), (type(None), 0),
@@ -208,7 +274,8 @@ class Unknown:
 REFUSED = [
     (complex, "dec_hook"), (Unknown, "dec_hook"), (List["Nobody"], "forward reference"), (Set[List[int]], "no hash"),  # noqa: F821
     (Dict[Dict[str, int], int], "no hash"), (Union[List[int], Set[int]], "ambiguous"),
-    (Union[str, Color], "ambiguous"), (Union[Point, Dict[str, int]], "ambiguous"), (Union[ByUrl, Point, Movie], None),
+    (Union[Literal["red"], Color], "ambiguous"),
+    (Union[Point, Dict[str, int]], "ambiguous"), (Union[ByUrl, Point, Movie], None),
     (Union[Tree, Box[int]], None), (Union[Movie, Song], "ambiguous"), (3, "not a type"), (Literal[1.5], "Literal"),
 ]  # fmt: skip
 
@@ -405,7 +472,7 @@ def test_functions_are_compiled_when_walking_has_taken_as_long(monkeypatch, msgp
     monkeypatch.setattr(codecs, "WALKED", 16)
     sizes = []
     walk = typed.Decoder._walk
-    monkeypatch.setattr(typed.Decoder, "_walk", lambda self, data: (sizes.append(len(data)), walk(self, data))[1])
+    monkeypatch.setattr(typed.Decoder, "_walk", lambda *args: (sizes.append(len(args[1])), walk(*args))[1])
     data = typed.encode([Point(1.0, 2.0)])
     decoder = typed.Decoder(List[Point])
     for _ in range(9):

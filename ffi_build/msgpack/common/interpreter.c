@@ -185,26 +185,27 @@ static inline enum guard guard_of(bool gc_held)
 #define STACK_POSITION() UINTPTR_MAX
 #endif
 
-/* What code that is called at the deepest level may need, and the sanitizers' larger frames. */
+/* What code that is called at the deepest level may need, and the sanitizers' larger frames: half of a small stack. */
 #define STACK_MARGIN (192 * 1024)
 
-/* The lowest address that this thread's stack may grow to, or 0 where that is unknown. Takes microseconds. */
-static uintptr_t stack_floor(void)
+/* The lowest address that this thread's stack may grow to, or 1 where that is unknown. Takes microseconds. */
+static NEVER_INLINE uintptr_t stack_floor_find(void)
 {
     uintptr_t floor = 0;
+    size_t size = 0;
 #if defined(__APPLE__)
-    floor = (uintptr_t)pthread_get_stackaddr_np(pthread_self()) - pthread_get_stacksize_np(pthread_self());
+    size = pthread_get_stacksize_np(pthread_self());
+    floor = (uintptr_t)pthread_get_stackaddr_np(pthread_self()) - size;
 #elif defined(__GLIBC__) || defined(__FreeBSD__)
     pthread_attr_t attributes;
     void *address;
-    size_t size;
 #ifdef __FreeBSD__
     if (pthread_attr_init(&attributes) != 0)
-        return 0;
+        return 1;
     if (pthread_attr_get_np(pthread_self(), &attributes) == 0 &&
 #else
     if (pthread_getattr_np(pthread_self(), &attributes) != 0)
-        return 0;
+        return 1;
     if (
 #endif
         pthread_attr_getstack(&attributes, &address, &size) == 0)
@@ -215,5 +216,14 @@ static uintptr_t stack_floor(void)
     if (VirtualQuery(&found, &found, sizeof(found)) != 0)
         floor = (uintptr_t)found.AllocationBase;
 #endif
-    return floor ? floor + STACK_MARGIN : 0;
+    return floor ? floor + (size && size / 2 < STACK_MARGIN ? size / 2 : STACK_MARGIN) : 1;
+}
+
+/* The same, kept for each thread. Code that nests calls asks again at each of them. */
+static ALWAYS_INLINE uintptr_t stack_floor(void)
+{
+    static _Thread_local uintptr_t kept; /* 0: not known yet */
+    if (UNLIKELY(!kept))
+        kept = stack_floor_find();
+    return kept;
 }

@@ -24,7 +24,6 @@ typedef struct {
     /* Levels that remain are checked at each container from here down: none may be left, or too little C stack. With
        max_total_bytes, from the first one, since its check is there. */
     Py_ssize_t check_depth;
-    uintptr_t stack_floor;
 } Encoder;
 
 /* Levels that every stack has room for: they take up to 700 bytes each. */
@@ -68,7 +67,6 @@ static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *
     c->check_depth = options->max_depth > DEPTH_UNCHECKED ? options->max_depth - DEPTH_UNCHECKED : 0;
     if (UNLIKELY(options->max_total_bytes >= 0))
         c->check_depth = options->max_depth;
-    c->stack_floor = UINTPTR_MAX;
     return writer_start(&c->w, options->max_total_bytes);
 }
 
@@ -207,16 +205,20 @@ static unsigned char *encode_timestamp(Encoder *c, unsigned char *p, int64_t sec
     return encode_ext(c, p, -1, (const char *)payload, 12);
 }
 
+static NEVER_INLINE bool stack_left(void)
+{
+    if (STACK_POSITION() >= stack_floor())
+        return true;
+    PyErr_SetString(PyExc_ValueError, "recursion limit exceeded.");
+    return false;
+}
+
 static NEVER_INLINE bool depth_left(Encoder *c, const unsigned char *p, Py_ssize_t depth)
 {
     if (!within_limit(c, p))
         return false;
-    if (depth > 0) {
-        if (c->stack_floor == UINTPTR_MAX)
-            c->stack_floor = stack_floor();
-        if (STACK_POSITION() >= c->stack_floor)
-            return true;
-    }
+    if (depth > 0)
+        return stack_left();
     PyErr_SetString(PyExc_ValueError, "recursion limit exceeded.");
     return false;
 }

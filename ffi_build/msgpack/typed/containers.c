@@ -19,6 +19,7 @@ static ALWAYS_INLINE PyObject *typed_quick(TypedDecoder *d, const TypedNode *nod
     if (UNLIKELY(d->p == d->end))
         return typed_mismatch(d);
     const unsigned byte = *d->p;
+    const Py_ssize_t offset = typed_offset(d);
     if (node->nullable && byte == 0xc0) {
         d->p++;
         return new_ref(Py_None);
@@ -48,8 +49,63 @@ static ALWAYS_INLINE PyObject *typed_quick(TypedDecoder *d, const TypedNode *nod
         value = typed_value(d, node, depth);
     }
     if (UNLIKELY(node->checked) && LIKELY(value != NULL))
-        return typed_check(d, node, value);
+        return typed_check(d, node, value, offset);
     return value;
+}
+
+/* Have an item or key that is neither str nor bytes ready for a set or dict that is open at a depth, has room for `room` and
+   gets `more`: lists without a type become tuples, and its probes are counted. False with an exception. */
+static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyObject *made, PyObject **key,
+                                    Py_ssize_t offset, Py_ssize_t depth, Py_ssize_t room, uint64_t more)
+{
+    if (node->runs_python)
+        typed_python(d);
+    Py_hash_t hash = PyObject_Hash(*key);
+    const bool items = node->as_tuples && (PyList_CheckExact(*key) || PyTuple_CheckExact(*key));
+    if (hash == -1 && items && PyErr_ExceptionMatches(PyExc_TypeError)) {
+        PyErr_Clear();
+        PyObject *tuples = PyObject_CallFunctionObjArgs(node->as_tuples, *key, NULL);
+        if (!tuples)
+            return typed_refused(d, offset, "hash", NULL) != NULL;
+        Py_SETREF(*key, tuples);
+        hash = PyObject_Hash(*key);
+    }
+    if (hash == -1)
+        return typed_refused(d, offset, "hash", *key) != NULL;
+    if ((uint64_t)(PyDict_Check(made) ? PyDict_GET_SIZE(made) : PySet_GET_SIZE(made)) + more < METERED_PAIRS)
+        return true;
+    const int counted = key_meter_add(&d->meters, d->max_depth - depth, room, made, *key, hash);
+    if (counted < 0)
+        return typed_refused(d, offset, "hash", *key) != NULL;
+    if (!counted) {
+        d->stopped = true;
+        if (PyErr_ExceptionMatches(S.LimitError)) {
+            PyErr_SetString(S.LimitError, "too many keys whose hashes collide");
+            error_set_offset((uint64_t)offset);
+        }
+    }
+    return counted;
+}
+
+static ALWAYS_INLINE bool typed_is_text(PyObject *key)
+{
+    return PyUnicode_CheckExact(key) || PyBytes_CheckExact(key);
+}
+
+/* A set or dict is complete. */
+static ALWAYS_INLINE void typed_hashed(TypedDecoder *d, Py_ssize_t depth)
+{
+    if (UNLIKELY(d->meters.innermost != NULL) && d->meters.innermost->level == d->max_depth - depth)
+        key_meter_drop(&d->meters);
+}
+
+/* What the class of a container makes of the items, which are stolen. */
+static NEVER_INLINE PyObject *typed_made(TypedDecoder *d, const TypedNode *node, PyObject *items, Py_ssize_t offset)
+{
+    typed_python(d);
+    PyObject *result = PyObject_CallFunctionObjArgs(node->made, items, NULL);
+    Py_DECREF(items);
+    return result ? result : typed_refused(d, offset, "build", NULL);
 }
 
 /* How many of n items to allocate in advance: no more than the open containers of a sound message can have together. */
@@ -63,24 +119,45 @@ static ALWAYS_INLINE Py_ssize_t typed_reserve(TypedDecoder *d, uint64_t n)
     return (Py_ssize_t)n;
 }
 
+static PyObject *typed_set(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+{
+    const Py_ssize_t offset = typed_offset(d);
+    uint64_t n;
+    if (UNLIKELY(!typed_may_nest(d, depth)))
+        return NULL;
+    if (UNLIKELY(!ARRAY_LENGTH(d, &n)))
+        return typed_mismatch(d);
+    if (UNLIKELY(node->extra_item) && !typed_weigh(d, node->extra_item * (int64_t)n, offset))
+        return NULL;
+    const Py_ssize_t reserved = typed_reserve(d, n);
+    PyObject *set = node->kind == TYPED_SET ? PySet_New(NULL) : PyFrozenSet_New(NULL);
+    for (; set && n; n--) {
+        const Py_ssize_t begin = typed_offset(d);
+        PyObject *value = typed_tick(d) ? typed_quick(d, node->item, depth - 1) : NULL;
+        if (!value || (!typed_is_text(value) && !typed_hash(d, node, set, &value, begin, depth, reserved, n)))
+            Py_CLEAR(set);
+        else if (PySet_Add(set, value) < 0) {
+            typed_refused(d, begin, "hash", value);
+            Py_CLEAR(set);
+        }
+        Py_XDECREF(value);
+    }
+    d->reserved -= (uint64_t)reserved;
+    typed_hashed(d, depth);
+    return set;
+}
+
 static PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
+    const Py_ssize_t offset = typed_offset(d);
     uint64_t n;
-    if (UNLIKELY(!typed_may_nest(d, depth)) || UNLIKELY(!ARRAY_LENGTH(d, &n)))
+    if (UNLIKELY(!typed_may_nest(d, depth)))
+        return NULL;
+    if (UNLIKELY(!ARRAY_LENGTH(d, &n)))
         return typed_mismatch(d);
+    if (UNLIKELY(node->extra_item) && !typed_weigh(d, node->extra_item * (int64_t)n, offset))
+        return NULL;
     const TypedNode *item = node->item;
-    if (node->kind == TYPED_SET || node->kind == TYPED_FROZENSET) {
-        PyObject *set = node->kind == TYPED_SET ? PySet_New(NULL) : PyFrozenSet_New(NULL);
-        for (; set && n; n--) {
-            PyObject *value = typed_tick(d) ? typed_quick(d, item, depth - 1) : NULL;
-            if (value && node->runs_python)
-                typed_python(d);
-            if (!value || PySet_Add(set, value) < 0)
-                Py_CLEAR(set);
-            Py_XDECREF(value);
-        }
-        return set;
-    }
     const Py_ssize_t reserved = typed_reserve(d, n);
     const bool tuple = node->kind == TYPED_TUPLE && (uint64_t)reserved == n;
     if (tuple && !reserved)
@@ -109,19 +186,19 @@ static PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t 
     }
     d->reserved -= (uint64_t)reserved;
     PyObject_GC_Track(made);
-    if (UNLIKELY(node->made || (node->kind == TYPED_TUPLE && !tuple))) {
-        typed_python(d);
-        PyObject *result = node->made ? PyObject_CallFunctionObjArgs(node->made, made, NULL) : PyList_AsTuple(made);
-        Py_DECREF(made);
-        return result;
-    }
+    if (UNLIKELY(node->made != NULL))
+        return typed_made(d, node, made, offset);
+    if (UNLIKELY(node->kind == TYPED_TUPLE && !tuple))
+        Py_SETREF(made, PyList_AsTuple(made));
     return made;
 }
 
 static PyObject *typed_fixed_tuple(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     uint64_t n;
-    if (!typed_may_nest(d, depth) || !ARRAY_LENGTH(d, &n) || n != (uint64_t)node->parts_count)
+    if (!typed_may_nest(d, depth))
+        return NULL;
+    if (!ARRAY_LENGTH(d, &n) || n != (uint64_t)node->parts_count)
         return typed_mismatch(d);
     PyObject *made = PyTuple_New(node->parts_count);
     if (!made || !n)
@@ -141,31 +218,39 @@ static PyObject *typed_fixed_tuple(TypedDecoder *d, const TypedNode *node, Py_ss
 
 static PyObject *typed_dict(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
+    const Py_ssize_t offset = typed_offset(d);
     uint64_t n;
-    if (!typed_may_nest(d, depth) || !MAP_LENGTH(d, &n))
+    if (!typed_may_nest(d, depth))
+        return NULL;
+    if (!MAP_LENGTH(d, &n))
         return typed_mismatch(d);
+    if (UNLIKELY(node->extra_item) && !typed_weigh(d, node->extra_item * (int64_t)n, offset))
+        return NULL;
     const bool text = node->key->kind == TYPED_STR && !node->key->checked && !node->key->nullable;
     const Py_ssize_t reserved = typed_reserve(d, n);
     PyObject *made = dict_new(reserved / 2);
     for (; made && n; n--) {
+        const Py_ssize_t begin = typed_offset(d);
         PyObject *key = d->p == d->end ? typed_mismatch(d)
                         : text         ? typed_key_str(d)
                                        : typed_quick(d, node->key, depth - 1);
-        PyObject *value = key && typed_tick(d) ? typed_quick(d, node->item, depth - 1) : NULL;
+        bool sound = key &&
+                     (text || typed_is_text(key) || typed_hash(d, node, made, &key, begin, depth, reserved / 2, n));
+        PyObject *value = sound && typed_tick(d) ? typed_quick(d, node->item, depth - 1) : NULL;
         if (value && node->runs_python)
             typed_python(d);
-        if (!value || PyDict_SetItem(made, key, value) < 0)
+        sound = value != NULL;
+        if (sound && PyDict_SetItem(made, key, value) < 0)
+            sound = typed_refused(d, begin, "hash", key) != NULL;
+        if (!sound)
             Py_CLEAR(made);
         Py_XDECREF(key);
         Py_XDECREF(value);
     }
     d->reserved -= (uint64_t)reserved;
-    if (made && node->made) {
-        typed_python(d);
-        PyObject *result = PyObject_CallFunctionObjArgs(node->made, made, NULL);
-        Py_DECREF(made);
-        return result;
-    }
+    typed_hashed(d, depth);
+    if (made && node->made)
+        return typed_made(d, node, made, offset);
     return made;
 }
 

@@ -26,35 +26,7 @@ static PyObject *typed_choice(TypedDecoder *d, const TypedNode *node, Py_ssize_t
     if (PyErr_Occurred())
         return NULL;
     d->p = start;
-    return typed_slow(d, node, depth);
-}
-
-static const TypedNode *typed_object_of(TypedDecoder *d, const TypedNode *node)
-{
-    PyObject *number = NULL;
-    const Py_ssize_t left = d->end - d->p;
-    if (node->tag && left > node->tag_size + 2 && *d->p > 0x80 &&
-        memcmp(d->p + 1, node->tag, (size_t)node->tag_size) == 0) {
-        const unsigned char *value = d->p + 1 + node->tag_size;
-        const Py_ssize_t size = *value & 0x1f;
-        if ((*value & 0xe0) == 0xa0 && left > 2 + node->tag_size + size) {
-            PyObject *text = key_new(value + 1, (size_t)size);
-            number = text ? PyDict_GetItemWithError(node->tag_values, text) : NULL;
-            Py_XINCREF(number);
-            Py_XDECREF(text);
-        }
-    }
-    if (!number && !PyErr_Occurred() && node->choose) {
-        typed_python(d);
-        number = PyObject_CallFunction(node->choose, "On", d->source, (Py_ssize_t)(d->p - d->data));
-    }
-    const Py_ssize_t index = number ? PyLong_AsSsize_t(number) : -1;
-    Py_XDECREF(number);
-    if (index >= 0 && index < node->parts_count)
-        return node->parts[index];
-    if (!PyErr_Occurred())
-        typed_mismatch(d);
-    return NULL;
+    return number || !node->item ? typed_slow(d, node, depth) : typed_quick(d, node->item, depth);
 }
 
 static PyObject *typed_union(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
@@ -72,14 +44,17 @@ static PyObject *typed_union(TypedDecoder *d, const TypedNode *node, Py_ssize_t 
 
 static NEVER_INLINE PyObject *typed_value(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
+    if (UNLIKELY(node->extra) && !typed_weigh(d, node->extra, typed_offset(d)))
+        return NULL;
     switch ((enum typed_kind)node->kind) {
     case TYPED_OBJECT:
         return typed_object(d, node, depth);
     case TYPED_LIST:
-    case TYPED_SET:
-    case TYPED_FROZENSET:
     case TYPED_TUPLE:
         return typed_array(d, node, depth);
+    case TYPED_SET:
+    case TYPED_FROZENSET:
+        return typed_set(d, node, depth);
     case TYPED_DICT:
         return typed_dict(d, node, depth);
     case TYPED_FIXED_TUPLE:
@@ -106,27 +81,44 @@ static NEVER_INLINE PyObject *typed_value(TypedDecoder *d, const TypedNode *node
     }
 }
 
-/* decode(data, max_depth): the object of the one message in a bytes object. Raises `mismatch` for any message that is not of
-   the type or damaged, and what hooks and constructors raise. */
+/* Whether the exception at hand is what a reader of text, times or untyped values has raised for bytes that are wrong. */
+static bool typed_is_of_message(void)
+{
+    return !PyErr_ExceptionMatches(S.LimitError) &&
+           (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
+            PyErr_ExceptionMatches(PyExc_ArithmeticError));
+}
+
+/*
+ * decode(data, max_depth, room): the object of the one message in a bytes object. `room` is how many bytes its values may
+ * weigh beyond untyped ones; -1: any number. Raises `mismatch` for any message that is not of the type or damaged, `refused`
+ * for one that Python code refuses, LimitError and StackError.
+ */
 static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_args)
 {
     TypedTable *self = (TypedTable *)o;
     TypedDecoder d;
     ArenasAhead ahead;
-    if (n_args != 2 || !PyBytes_CheckExact(args[0]) || !self->keep) {
-        PyErr_SetString(PyExc_TypeError, "decode takes bytes and a depth");
+    if (n_args != 3 || !PyBytes_CheckExact(args[0]) || !self->keep) {
+        PyErr_SetString(PyExc_TypeError, "decode takes bytes, a depth and a room");
         return NULL;
     }
     d.max_depth = PyLong_AsSsize_t(args[1]);
-    if (d.max_depth == -1 && PyErr_Occurred())
+    d.room = PyLong_AsLongLong(args[2]);
+    if ((d.max_depth == -1 || d.room == -1) && PyErr_Occurred())
         return NULL;
+    if (d.room < 0)
+        d.room = INT64_MAX;
     const Py_ssize_t size = PyBytes_GET_SIZE(args[0]);
     d.source = args[0];
     d.table = self;
     d.data = d.p = (const unsigned char *)PyBytes_AS_STRING(args[0]);
     d.end = d.data + size;
     d.ticks = 0;
-    d.floor = 0;
+    d.floor = stack_floor();
+    d.stopped = false;
+    d.meters = (KeyMeters){.allowed = SPARE_PROBES};
+    d.ends = (TypedEnds){.entries = NULL};
     d.reserved = 0;
     d.values = d.inline_values;
     d.top = 0;
@@ -137,10 +129,18 @@ static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_a
     arenas_release(&ahead);
     if (d.values != d.inline_values)
         PyMem_Free(d.values);
+    PyMem_Free(d.ends.entries);
     if (d.gc_held)
         gc_resume(true);
     if (UNLIKELY(value && d.p != d.end)) {
+        PyObject *text = PyUnicode_New(0, 0);
+        if (text)
+            typed_refuse(&d, text, typed_offset(&d), "extra", value);
+        Py_XDECREF(text);
         Py_CLEAR(value);
+    }
+    if (UNLIKELY(!value) && !d.stopped && typed_is_of_message()) {
+        PyErr_Clear();
         typed_mismatch(&d);
     }
     return value;

@@ -22,7 +22,7 @@ typedef struct {
     PyObject *cls, *keep; /* the class; the description of its fields */
     TypedField *fields;
     Py_ssize_t count;
-    bool array_like, omit_defaults;
+    bool array_like, omits;
 } TypedClass;
 
 static int typed_class_traverse(PyObject *o, visitproc visit, void *arg)
@@ -44,12 +44,12 @@ static int typed_class_clear(PyObject *o)
 
 COLLECTED_DEALLOC(typed_class, PyMem_Free(((TypedClass *)self)->fields))
 
-/* TypedClass(cls, fields, array_like, omit_defaults) */
+/* TypedClass(cls, fields, array_like, omits): `omits` if any field is left out while it has its default */
 static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords))
 {
     PyObject *cls, *fields;
-    int array_like, omit_defaults;
-    if (!PyArg_ParseTuple(args, "O!O!pp", &PyType_Type, &cls, &PyList_Type, &fields, &array_like, &omit_defaults))
+    int array_like, omits;
+    if (!PyArg_ParseTuple(args, "O!O!pp", &PyType_Type, &cls, &PyList_Type, &fields, &array_like, &omits))
         return NULL;
     TypedClass *self = object_new(type);
     if (!self)
@@ -57,8 +57,9 @@ static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *P
     self->cls = new_ref(cls);
     self->keep = new_ref(fields);
     self->array_like = array_like;
-    self->omit_defaults = omit_defaults && !array_like;
-    if (PyList_GET_SIZE(fields) > TYPED_FIELDS_MAX || !typed_read_fields(NULL, fields, &self->fields, &self->count)) {
+    self->omits = omits;
+    if (PyList_GET_SIZE(fields) > TYPED_FIELDS_MAX ||
+        !typed_read_fields(NULL, cls, fields, &self->fields, &self->count)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError, "not the description of a class");
         Py_DECREF(self);
@@ -99,23 +100,33 @@ static ALWAYS_INLINE PyObject *typed_field_value(PyObject *o, const TypedField *
                                                                       : PyObject_GetAttr(o, field->name);
 }
 
+/* Whether an object that lacks the field has this value: the frequent cases of is_default() in cpkg/typed/nodes.py. */
 static int typed_is_default(const TypedField *field, PyObject *value)
 {
-    switch (field->how) {
-    case DEFAULT_LIST:
-        return PyList_CheckExact(value) && PyList_GET_SIZE(value) == 0;
-    case DEFAULT_DICT:
-        return PyDict_CheckExact(value) && PyDict_GET_SIZE(value) == 0;
-    case DEFAULT_FACTORY:
-        return field->fallback == (PyObject *)&PySet_Type && Py_TYPE(value) == &PySet_Type &&
-               PySet_GET_SIZE(value) == 0;
-    case DEFAULT_VALUE:
+    if (!field->is_default)
+        return 0;
+    if (field->how == DEFAULT_VALUE) {
         if (value == field->fallback)
             return 1;
-        return Py_TYPE(value) == Py_TYPE(field->fallback) ? PyObject_RichCompareBool(value, field->fallback, Py_EQ) : 0;
-    default:
-        return 0;
+        if (Py_TYPE(value) != Py_TYPE(field->fallback) || PyBool_Check(value))
+            return 0;
+        if (PyUnicode_CheckExact(value) || PyLong_CheckExact(value) || PyBytes_CheckExact(value))
+            return PyObject_RichCompareBool(value, field->fallback, Py_EQ);
+        if (PyFloat_CheckExact(value)) {
+            const double one = PyFloat_AS_DOUBLE(value), two = PyFloat_AS_DOUBLE(field->fallback);
+            return one == two ? !signbit(one) == !signbit(two) : isnan(one) && isnan(two);
+        }
     }
+    else if (field->how == DEFAULT_LIST)
+        return PyList_CheckExact(value) && PyList_GET_SIZE(value) == 0;
+    else if (field->how == DEFAULT_DICT)
+        return PyDict_CheckExact(value) && PyDict_GET_SIZE(value) == 0;
+    else if ((PyObject *)Py_TYPE(value) != field->fallback)
+        return 0;
+    PyObject *found = PyObject_CallOneArg(field->is_default, value);
+    const int result = found ? PyObject_IsTrue(found) : -1;
+    Py_XDECREF(found);
+    return result;
 }
 
 static ALWAYS_INLINE unsigned char *encode_field(Encoder *c, unsigned char *p, const TypedField *field, PyObject *value,
@@ -167,7 +178,7 @@ static unsigned char *encode_typed(Encoder *c, unsigned char *p, PyObject *o, co
 {
     if (!may_nest(c, p, depth))
         return NULL;
-    if (typed->omit_defaults)
+    if (typed->omits)
         return encode_typed_omitting(c, p, o, typed, depth - 1);
     RESERVE(HEADER_MAX);
     p = typed->array_like ? write_array(p, (size_t)typed->count) : write_map(p, (size_t)typed->count);

@@ -8,8 +8,8 @@
 #define CPKG_MSGPACK_TYPED_OBJECTS
 
 #include "../common/words.c"
-#include "../unpack/starts.c"
 #include "containers.c"
+#include "unions.c"
 
 /* Whether somebody may look for an object while its attributes are set; see guard_of(). */
 #if defined(Py_GIL_DISABLED) || PY_VERSION_HEX < 0x030C0000
@@ -18,15 +18,9 @@
 #define TYPED_HIDE false
 #endif
 
-/* Go to the end of the value at hand; false with an exception set if it is cut or none. */
-static bool typed_skip(TypedDecoder *d)
+static NEVER_INLINE bool typed_skip(TypedDecoder *d)
 {
-    const unsigned char *end = typed_tick(d) ? value_pass(d->p, d->end) : NULL;
-    if (end)
-        d->p = end;
-    else if (!PyErr_Occurred())
-        typed_mismatch(d);
-    return end != NULL;
+    return typed_pass(d, false);
 }
 
 /* Room for n values, NULL at first; false with MemoryError. */
@@ -60,13 +54,14 @@ static void typed_pop(TypedDecoder *d, size_t base)
     }
 }
 
-/* The number of the field whose key is next, -1 for none; -2 if the key is not a str. d->p moves past the key. */
-static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node)
+/* The number of the field whose key is next, -1 for none; -2 if the key is not a str. d->p moves past the key, whose text
+   begins at *begin. */
+static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node, const unsigned char **begin)
 {
     uint64_t n;
     if (!STR_LENGTH(d, &n) || (uint64_t)(d->end - d->p) < n)
         return -2;
-    const unsigned char *text = d->p;
+    const unsigned char *text = *begin = d->p;
     d->p += n;
     for (Py_ssize_t i = 0; i < node->fields_count; i++) {
         const TypedField *field = &node->fields[i];
@@ -87,42 +82,47 @@ static ALWAYS_INLINE bool typed_key_is(const TypedDecoder *d, const TypedField *
     return left >= field->packed_size && memcmp(d->p, field->packed, (size_t)field->packed_size) == 0;
 }
 
-/* Values for fields that the message does not have; false with an exception if one is required. */
-static ALWAYS_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, size_t base)
+/* The default of a field, owned; NULL, with an exception unless it is left out. */
+static PyObject *typed_default(TypedDecoder *d, const TypedField *field, Py_ssize_t offset)
 {
+    if (field->extra && !typed_weigh(d, field->extra, offset))
+        return NULL;
+    switch (field->how) {
+    case DEFAULT_VALUE:
+        return new_ref(field->fallback);
+    case DEFAULT_LIST:
+        return PyList_New(0);
+    case DEFAULT_DICT:
+        return PyDict_New();
+    case DEFAULT_FACTORY:
+        typed_python(d);
+        PyObject *value = PyObject_CallObject(field->fallback, NULL);
+        return value ? value : typed_refused(d, offset, "build", NULL);
+    default:
+        return NULL;
+    }
+}
+
+/* Values for fields that the message does not have, once all that are required are there; false with an exception.
+   `offset` is that of the object. */
+static NEVER_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, size_t base, Py_ssize_t offset)
+{
+    for (Py_ssize_t i = 0; i < node->fields_count; i++)
+        if (!d->values[base + (size_t)i] && node->fields[i].how == DEFAULT_NONE)
+            return typed_mismatch(d) != NULL;
     for (Py_ssize_t i = 0; i < node->fields_count; i++) {
-        if (LIKELY(d->values[base + (size_t)i] != NULL))
+        if (d->values[base + (size_t)i])
             continue;
-        const TypedField *field = &node->fields[i];
-        PyObject *value = NULL;
-        switch (field->how) {
-        case DEFAULT_NONE:
-            typed_mismatch(d);
-            return false;
-        case DEFAULT_VALUE:
-            value = new_ref(field->fallback);
-            break;
-        case DEFAULT_LIST:
-            value = PyList_New(0);
-            break;
-        case DEFAULT_DICT:
-            value = PyDict_New();
-            break;
-        case DEFAULT_FACTORY:
-            typed_python(d);
-            value = PyObject_CallObject(field->fallback, NULL);
-            break;
-        case DEFAULT_ABSENT:
-            continue;
-        }
-        if (!value)
+        PyObject *value = typed_default(d, &node->fields[i], offset);
+        if (!value && PyErr_Occurred())
             return false;
         d->values[base + (size_t)i] = value;
     }
     return true;
 }
 
-/* The object of the values from base on, which stay owned by the stack but for those that are moved. */
+/* The object of the values from base on, which stay owned by the stack but for those that are moved; NULL with what a
+   constructor raises. */
 static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base)
 {
     const Py_ssize_t n = node->fields_count;
@@ -183,11 +183,36 @@ static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base
     return PyObject_Vectorcall(node->cls, values, 0, node->keywords);
 }
 
+/* The same with a default for each field that the message does not have. */
+static ALWAYS_INLINE PyObject *typed_complete(TypedDecoder *d, const TypedNode *node, size_t base, Py_ssize_t offset)
+{
+    for (Py_ssize_t i = 0; i < node->fields_count; i++)
+        if (UNLIKELY(!d->values[base + (size_t)i])) {
+            if (!typed_defaults(d, node, base, offset))
+                return NULL;
+            break;
+        }
+    PyObject *o = typed_build(d, node, base);
+    return LIKELY(o != NULL) ? o : typed_refused(d, offset, "build", NULL);
+}
+
+/* Whether a key between two positions is one that the class writes and does not take. */
+static NEVER_INLINE bool typed_is_passed(const TypedNode *node, const unsigned char *begin, const unsigned char *end)
+{
+    PyObject *key = node->passed ? text_new(begin, (size_t)(end - begin)) : NULL;
+    const int known = key ? PySet_Contains(node->passed, key) : 0;
+    Py_XDECREF(key);
+    return known > 0;
+}
+
 static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
+    const Py_ssize_t offset = typed_offset(d);
     uint64_t left;
     size_t base;
-    if (UNLIKELY(!typed_may_nest(d, depth)) || UNLIKELY(!MAP_LENGTH(d, &left)))
+    if (UNLIKELY(!typed_may_nest(d, depth)))
+        return NULL;
+    if (UNLIKELY(!MAP_LENGTH(d, &left)))
         return typed_mismatch(d);
     const Py_ssize_t count = node->fields_count;
     const TypedField *const fields = node->fields;
@@ -200,10 +225,14 @@ static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t
         if (LIKELY(i < count) && LIKELY(typed_key_is(d, &fields[i])))
             d->p += fields[i].packed_size;
         else {
-            i = typed_find(d, node);
+            const unsigned char *text;
+            if (UNLIKELY(!typed_tick(d))) /* keys may come again and again */
+                goto done;
+            i = typed_find(d, node, &text);
             if (UNLIKELY(i < 0)) {
-                if (i == -2 || node->forbid) {
-                    typed_mismatch(d);
+                if (i == -2 || (node->forbid && !typed_is_passed(node, text, d->p))) {
+                    if (!PyErr_Occurred())
+                        typed_mismatch(d);
                     goto done;
                 }
                 if (!typed_skip(d))
@@ -219,8 +248,7 @@ static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t
         Py_XDECREF(before);
         next = i + 1;
     }
-    if (typed_defaults(d, node, base))
-        o = typed_build(d, node, base);
+    o = typed_complete(d, node, base, offset);
 done:
     typed_pop(d, base);
     return o;
@@ -228,10 +256,14 @@ done:
 
 static PyObject *typed_row(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
+    const Py_ssize_t offset = typed_offset(d);
     uint64_t n;
     size_t base;
     const uint64_t most = (uint64_t)node->fields_count;
-    if (!typed_may_nest(d, depth) || !ARRAY_LENGTH(d, &n) || n < (uint64_t)node->required || (node->forbid && n > most))
+    const uint64_t passed = node->passed ? (uint64_t)PySet_GET_SIZE(node->passed) : 0;
+    if (!typed_may_nest(d, depth))
+        return NULL;
+    if (!ARRAY_LENGTH(d, &n) || n < (uint64_t)node->required || (node->forbid && n > most + passed))
         return typed_mismatch(d);
     if (!typed_push(d, node->fields_count, &base))
         return NULL;
@@ -247,8 +279,7 @@ static PyObject *typed_row(TypedDecoder *d, const TypedNode *node, Py_ssize_t de
             goto done;
         d->values[base + i] = value;
     }
-    if (typed_defaults(d, node, base))
-        o = typed_build(d, node, base);
+    o = typed_complete(d, node, base, offset);
 done:
     typed_pop(d, base);
     return o;

@@ -66,6 +66,8 @@ typedef struct {
     Py_ssize_t offset; /* of the slot, or -1 */
     PyObject *fallback;
     enum typed_default how;
+    Py_ssize_t extra;     /* what its default weighs */
+    PyObject *is_default; /* of a field that is left out while it has its default: what knows that of any value */
 } TypedField;
 
 typedef struct {
@@ -76,6 +78,12 @@ typedef struct {
 
 #define BOUNDS_MAX 4
 
+/* An object of a union without a tag: the part, and where the numbers of keys that it alone has end; those of the next
+   one begin there. */
+typedef struct {
+    Py_ssize_t part, keys_end;
+} TypedChoice;
+
 struct TypedNode {
     unsigned char kind;
     bool nullable;
@@ -85,14 +93,19 @@ struct TypedNode {
     enum typed_build build;
     const TypedNode *item, *key;
     const TypedNode **parts;
-    Py_ssize_t parts_count, required;
+    TypedChoice *choices;
+    Py_ssize_t parts_count, choices_count, required;
     TypedField *fields;
     Py_ssize_t fields_count;
+    Py_ssize_t extra, extra_item; /* what a value, and each item of it, weighs beyond the untyped one */
     const unsigned char *by_byte; /* of a union: 256 bytes */
     const char *tag;              /* the packed key that distinguishes its objects */
-    Py_ssize_t tag_size;
+    Py_ssize_t tag_size, tag_text_size;
 #define NODE_OBJECTS(X) \
-    X(tag_values) X(choose) X(cls) X(made) X(slow) X(post_init) X(keywords) X(by_str) X(by_int) X(search) X(problem)
+    X(tag_values) \
+    X(choose) \
+    X(unique) \
+    X(cls) X(passed) X(made) X(as_tuples) X(slow) X(post_init) X(keywords) X(by_str) X(by_int) X(search) X(problem)
 #define NODE_OBJECT(name) PyObject *name;
     NODE_OBJECTS(NODE_OBJECT)
     Py_ssize_t min_len, max_len; /* -1 for none */
@@ -102,7 +115,7 @@ struct TypedNode {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *keep, *mismatch;
+    PyObject *keep, *mismatch, *refused;
     UnpackOptions untyped; /* of what has no type; max_depth is set at each call */
     TypedNode *nodes;
     Py_ssize_t count;
@@ -114,6 +127,7 @@ static int typed_table_traverse(PyObject *o, visitproc visit, void *arg)
     VISIT_TYPE(o);
     Py_VISIT(self->keep);
     Py_VISIT(self->mismatch);
+    Py_VISIT(self->refused);
     Py_VISIT(self->untyped.ext_hook);
     return 0;
 }
@@ -124,6 +138,7 @@ static int typed_table_clear(PyObject *o)
     /* the nodes refer to what goes now; nobody decodes with a table that is garbage */
     Py_CLEAR(self->keep);
     Py_CLEAR(self->mismatch);
+    Py_CLEAR(self->refused);
     Py_CLEAR(self->untyped.ext_hook);
     return 0;
 }
@@ -132,6 +147,7 @@ static void typed_table_free(TypedTable *self)
 {
     for (Py_ssize_t i = 0; self->nodes && i < self->count; i++) {
         PyMem_Free((void *)self->nodes[i].parts);
+        PyMem_Free(self->nodes[i].choices);
         PyMem_Free(self->nodes[i].fields);
     }
     PyMem_Free(self->nodes);
@@ -179,7 +195,19 @@ static bool spec_bytes(PyObject *spec, const char *name, Py_ssize_t least, const
     return true;
 }
 
-static bool typed_read_field(const TypedTable *self, PyObject *spec, TypedField *field)
+/* The offset of a slot by its member descriptor, which must be that of the class or a base: any other one's offset is
+   beyond the object, or another's place in it. -1 if there is none. */
+static Py_ssize_t typed_slot_offset(PyObject *slot, PyObject *cls, PyObject *name)
+{
+    if (!slot || Py_TYPE(slot) != &PyMemberDescr_Type)
+        return -1;
+    const PyMemberDef *member = ((PyMemberDescrObject *)slot)->d_member;
+    const bool own = PyType_IsSubtype((PyTypeObject *)cls, PyDescr_TYPE(slot)) && PyUnicode_Check(PyDescr_NAME(slot)) &&
+                     PyUnicode_Compare(PyDescr_NAME(slot), name) == 0;
+    return own && member->type == T_OBJECT_EX && !(member->flags & READONLY) ? member->offset : -1;
+}
+
+static bool typed_read_field(const TypedTable *self, PyObject *cls, PyObject *spec, TypedField *field)
 {
     const char *packed;
     if (!PyDict_Check(spec) || !spec_bytes(spec, "packed", 1, &packed, &field->packed_size))
@@ -192,28 +220,28 @@ static bool typed_read_field(const TypedTable *self, PyObject *spec, TypedField 
     if (!field->fallback)
         field->fallback = Py_None;
     field->how = (enum typed_default)spec_number(spec, "how", 0);
+    field->extra = spec_number(spec, "extra", 0);
+    field->is_default = spec_get(spec, "is_default");
     if (field->packed_size <= 8) {
         memcpy(&field->word, packed, (size_t)field->packed_size);
         memset(&field->mask, 0xff, (size_t)field->packed_size);
     }
-    field->offset = -1;
-    PyObject *slot = spec_get(spec, "slot"); /* its member descriptor */
-    if (slot && Py_TYPE(slot) == &PyMemberDescr_Type && ((PyMemberDescrObject *)slot)->d_member->type == T_OBJECT_EX &&
-        !(((PyMemberDescrObject *)slot)->d_member->flags & READONLY))
-        field->offset = ((PyMemberDescrObject *)slot)->d_member->offset;
-    return field->name && PyUnicode_CheckExact(field->name) && field->text_size >= 0 &&
-           field->text_size <= field->packed_size && !PyErr_Occurred();
+    if (!field->name || !PyUnicode_CheckExact(field->name))
+        return false;
+    field->offset = typed_slot_offset(spec_get(spec, "slot"), cls, field->name);
+    return field->text_size >= 0 && field->text_size <= field->packed_size && !PyErr_Occurred();
 }
 
-/* `self` is NULL for fields that are only encoded, which need no type. */
-static bool typed_read_fields(const TypedTable *self, PyObject *specs, TypedField **fields, Py_ssize_t *count)
+/* `self` is NULL for fields that are only encoded, which need no type; `cls` is a class. */
+static bool typed_read_fields(const TypedTable *self, PyObject *cls, PyObject *specs, TypedField **fields,
+                              Py_ssize_t *count)
 {
     if (!PyList_Check(specs))
         return false;
     *count = PyList_GET_SIZE(specs);
     *fields = spec_entries(*count, sizeof **fields);
     for (Py_ssize_t i = 0; *fields && i < *count; i++)
-        if (!typed_read_field(self, PyList_GET_ITEM(specs, i), &(*fields)[i]) || (self && !(*fields)[i].node))
+        if (!typed_read_field(self, cls, PyList_GET_ITEM(specs, i), &(*fields)[i]) || (self && !(*fields)[i].node))
             return false;
     return *fields != NULL;
 }
@@ -231,6 +259,23 @@ static bool typed_read_parts(const TypedTable *self, PyObject *parts, TypedNode 
         node->parts[i] = &self->nodes[index];
     }
     return node->parts != NULL;
+}
+
+static bool typed_read_choices(PyObject *choices, TypedNode *node)
+{
+    if (!PyList_Check(choices))
+        return false;
+    node->choices_count = PyList_GET_SIZE(choices);
+    node->choices = spec_entries(node->choices_count, sizeof *node->choices);
+    Py_ssize_t end = 0;
+    for (Py_ssize_t i = 0; node->choices && i < node->choices_count; i++) {
+        TypedChoice *choice = &node->choices[i];
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(choices, i), "nn", &choice->part, &choice->keys_end) ||
+            choice->part < 0 || choice->part >= node->parts_count || choice->keys_end < end)
+            return false;
+        end = choice->keys_end;
+    }
+    return node->choices != NULL;
 }
 
 static bool typed_read_bounds(PyObject *bounds, TypedNode *node)
@@ -269,6 +314,8 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
     node->runs_python = spec_get(spec, "runs_python") != NULL;
     node->build = (enum typed_build)spec_number(spec, "build", 0);
     node->required = spec_number(spec, "required", 0);
+    node->extra = spec_number(spec, "extra", 0);
+    node->extra_item = spec_number(spec, "extra_item", 0);
     node->item = spec_node(self, spec, "item");
     node->key = spec_node(self, spec, "key");
 #define READ_OBJECT(name) node->name = spec_get(spec, #name);
@@ -276,7 +323,10 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
     node->min_len = spec_number(spec, "min_len", -1);
     node->max_len = spec_number(spec, "max_len", -1);
     PyObject *fields = spec_get(spec, "fields"), *parts = spec_get(spec, "parts"), *bounds = spec_get(spec, "bounds");
-    if ((fields && !typed_read_fields(self, fields, &node->fields, &node->fields_count)) ||
+    const bool is_object = kind == TYPED_OBJECT || kind == TYPED_ROW;
+    if (is_object && (!fields || !node->cls || !PyType_Check(node->cls)))
+        return false;
+    if ((is_object && !typed_read_fields(self, node->cls, fields, &node->fields, &node->fields_count)) ||
         (parts && !typed_read_parts(self, parts, node)) || (bounds && !typed_read_bounds(bounds, node)))
         return false;
     const char *by_byte;
@@ -289,35 +339,41 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
                 return false;
         if (spec_get(spec, "tag") && !spec_bytes(spec, "tag", 1, &node->tag, &node->tag_size))
             return false;
+        PyObject *choices = spec_get(spec, "choices");
+        if (choices && !typed_read_choices(choices, node))
+            return false;
+        node->tag_text_size = spec_number(spec, "tag_text_size", 0);
+        if (node->tag_text_size < 0 || node->tag_text_size > node->tag_size || (node->tag && !node->tag_values))
+            return false;
     }
     const bool has_item = kind == TYPED_LIST || kind == TYPED_SET || kind == TYPED_FROZENSET || kind == TYPED_TUPLE ||
                           kind == TYPED_DICT;
-    const bool is_object = kind == TYPED_OBJECT || kind == TYPED_ROW;
     if ((has_item && !node->item) || (kind == TYPED_DICT && !node->key) || (kind == TYPED_FIXED_TUPLE && !parts) ||
-        (is_object && (!fields || !node->cls || !PyType_Check(node->cls))) ||
         (node->build == BUILD_KEYWORD && is_object && (!node->keywords || !PyTuple_CheckExact(node->keywords))) ||
         (kind == TYPED_CHOICE &&
          ((node->by_str && !PyDict_CheckExact(node->by_str)) || (node->by_int && !PyDict_CheckExact(node->by_int)))) ||
-        (node->tag_values && !PyDict_CheckExact(node->tag_values)))
+        (node->tag_values && !PyDict_CheckExact(node->tag_values)) ||
+        (node->unique && !PyDict_CheckExact(node->unique)) || (node->passed && !PyFrozenSet_CheckExact(node->passed)))
         return false;
     return !PyErr_Occurred();
 }
 
-/* typed_table(description, mismatch, ext_hook): root first. */
+/* typed_table(description, mismatch, refused, ext_hook): root first. */
 static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *specs, *mismatch, *ext_hook;
+    PyObject *specs, *mismatch, *refused, *ext_hook;
     if (keywords && PyDict_GET_SIZE(keywords)) {
         PyErr_SetString(PyExc_TypeError, "Table takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "O!OO", &PyList_Type, &specs, &mismatch, &ext_hook))
+    if (!PyArg_ParseTuple(args, "O!OOO", &PyList_Type, &specs, &mismatch, &refused, &ext_hook))
         return NULL;
     TypedTable *self = object_new(type);
     if (!self)
         return NULL;
     self->keep = PyList_AsTuple(specs);
     self->mismatch = new_ref(mismatch);
+    self->refused = new_ref(refused);
     self->untyped = default_unpack_options;
     self->untyped.ext_hook = new_ref(ext_hook);
     self->untyped.strict_map_key = false;

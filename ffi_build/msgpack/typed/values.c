@@ -18,8 +18,27 @@
 #include "table.c"
 
 #define TYPED_VALUES 128
-#define TYPED_DEPTH_UNCHECKED 64
 #define TYPED_TICKS 0x3fff
+
+/* A container that is not empty. Until its end is known it has what that takes. */
+typedef struct {
+    Py_ssize_t start;
+    union {
+        Py_ssize_t end;
+        uint64_t left; /* values */
+    } at;
+    union {
+        size_t next;  /* entry after those of what it holds */
+        size_t outer; /* entry of the container around it */
+    } entry;
+} TypedEnd;
+
+/* In the order of a message: all in the part of it that ends at `covered`. */
+typedef struct {
+    TypedEnd *entries;
+    size_t count, capacity, next; /* the entries before that one are not needed any more */
+    Py_ssize_t covered;
+} TypedEnds;
 
 typedef struct {
     const unsigned char *p, *end, *data;
@@ -28,8 +47,12 @@ typedef struct {
     bool gc_held;
     unsigned ticks;
     Py_ssize_t max_depth;
-    uintptr_t floor;
+    uintptr_t floor;   /* of the C stack */
+    int64_t room;      /* bytes that values may still weigh beyond untyped ones */
+    bool stopped;      /* by an exception that is not about the message */
     uint64_t reserved; /* items of open containers that are allocated in advance */
+    KeyMeters meters;  /* of open dicts and sets, whose levels are their depths */
+    TypedEnds ends;    /* of containers that were passed over to decide on an object of a union */
     PyObject **values; /* of the fields of objects that are open */
     size_t top, capacity;
     PyObject *inline_values[TYPED_VALUES];
@@ -56,20 +79,72 @@ static ALWAYS_INLINE bool typed_tick(TypedDecoder *d)
     if (LIKELY(++d->ticks & TYPED_TICKS))
         return true;
     typed_python(d);
-    return PyErr_CheckSignals() == 0;
+    d->stopped = PyErr_CheckSignals() != 0;
+    return !d->stopped;
 }
 
-/* Whether one more container may be opened. */
+/* Raise a Refused, from which the walker makes the error: what is wrong at an offset, an exception or a text, and the value
+   if it is not NULL. Returns NULL. */
+static NEVER_INLINE PyObject *typed_refuse(const TypedDecoder *d, PyObject *what, Py_ssize_t offset, const char *role,
+                                           PyObject *value)
+{
+    PyObject *refused = PyObject_CallFunction(d->table->refused, value ? "OnsO" : "Ons", what, offset, role, value);
+    if (refused)
+        PyErr_SetObject(d->table->refused, refused);
+    Py_XDECREF(refused);
+    return NULL;
+}
+
+/* Python code has raised an exception because of the value at an offset: it becomes a Refused. Returns NULL. */
+static NEVER_INLINE PyObject *typed_refused(TypedDecoder *d, Py_ssize_t offset, const char *role, PyObject *value)
+{
+    PyObject *type, *exc, *traceback;
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)) {
+        d->stopped = true;
+        return NULL;
+    }
+    PyErr_Fetch(&type, &exc, &traceback);
+    PyErr_NormalizeException(&type, &exc, &traceback);
+    if (traceback)
+        PyException_SetTraceback(exc, traceback);
+    typed_refuse(d, exc, offset, role, value);
+    Py_XDECREF(type);
+    Py_XDECREF(exc);
+    Py_XDECREF(traceback);
+    return NULL;
+}
+
+static ALWAYS_INLINE Py_ssize_t typed_offset(const TypedDecoder *d)
+{
+    return d->p - d->data;
+}
+
+/* Count bytes beyond what the untyped values of a message take; false with LimitError, whose text its caller has. */
+static NEVER_INLINE bool typed_weigh(TypedDecoder *d, int64_t bytes, Py_ssize_t offset)
+{
+    d->room -= bytes;
+    if (LIKELY(d->room >= 0))
+        return true;
+    PyErr_SetNone(S.LimitError);
+    error_set_offset((uint64_t)offset);
+    d->stopped = true;
+    return false;
+}
+
+static NEVER_INLINE bool typed_too_deep(TypedDecoder *d, Py_ssize_t depth)
+{
+    if (depth < 1)
+        return typed_mismatch(d) != NULL;
+    PyErr_SetString(S.StackError, "nested deeper than the interpreter's stack allows");
+    error_set_offset((uint64_t)typed_offset(d));
+    d->stopped = true;
+    return false;
+}
+
+/* Whether one more container may be opened; false with an exception. */
 static ALWAYS_INLINE bool typed_may_nest(TypedDecoder *d, Py_ssize_t depth)
 {
-    if (UNLIKELY(depth < 1))
-        return false;
-    if (UNLIKELY(d->max_depth - depth > TYPED_DEPTH_UNCHECKED)) {
-        if (!d->floor)
-            d->floor = stack_floor() + 1;
-        return STACK_POSITION() >= d->floor;
-    }
-    return true;
+    return (LIKELY(depth >= 1) && LIKELY(STACK_POSITION() >= d->floor)) || typed_too_deep(d, depth);
 }
 
 /* The length that the header at d->p declares, whose shortest form is `fix` to `fix` + `most`, and whose others follow `next`
@@ -192,9 +267,12 @@ static NEVER_INLINE PyObject *typed_slow(TypedDecoder *d, const TypedNode *node,
     if (!node->slow)
         return typed_mismatch(d);
     typed_python(d);
+    /* its exceptions are those that this may raise itself */
+    d->stopped = true;
     PyObject *pair = PyObject_CallFunction(node->slow, "Onn", d->source, (Py_ssize_t)(d->p - d->data), depth);
     if (!pair)
         return NULL;
+    d->stopped = false;
     Py_ssize_t end =
         PyTuple_CheckExact(pair) && PyTuple_GET_SIZE(pair) == 2 ? PyLong_AsSsize_t(PyTuple_GET_ITEM(pair, 1)) : -1;
     PyObject *value = NULL;
@@ -282,8 +360,8 @@ static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
     return true;
 }
 
-/* The value, or NULL if it breaks a constraint. */
-static NEVER_INLINE PyObject *typed_check(TypedDecoder *d, const TypedNode *node, PyObject *value)
+/* The value at an offset, or NULL if it breaks a constraint. */
+static NEVER_INLINE PyObject *typed_check(TypedDecoder *d, const TypedNode *node, PyObject *value, Py_ssize_t offset)
 {
     bool holds = true;
     if (node->bounds_count)
@@ -302,6 +380,10 @@ static NEVER_INLINE PyObject *typed_check(TypedDecoder *d, const TypedNode *node
         typed_python(d);
         PyObject *problem = PyObject_CallFunctionObjArgs(node->problem, value, NULL);
         holds = problem == Py_None;
+        if (!problem)
+            typed_refused(d, offset, "check", value);
+        else if (!holds)
+            typed_refuse(d, problem, offset, "check", value);
         Py_XDECREF(problem);
     }
     if (LIKELY(holds))

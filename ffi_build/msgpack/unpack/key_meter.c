@@ -22,7 +22,8 @@ enum {
     TAGS = 251,
 };
 
-/* The keys of one open map that are neither str nor bytes. Those only make the dict's table larger. */
+/* The keys of one open map that are neither str nor bytes. Those only make the dict's table larger. Typed decoding also has
+   sets, whose tables are at least as large and are probed alike. */
 typedef struct KeyMeter {
     struct KeyMeter *outer; /* of a map around this one */
     Py_ssize_t level;       /* of the map's frame */
@@ -105,12 +106,13 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
 }
 
 /*
- * Count a key that comes into `dict`, of the frame at `level`, which was made for `pairs`. Returns 1, or 0 with LimitError
+ * Count a key that comes into `dict` (or a set), of the frame at `level`, which was made for `pairs`. Returns 1, or 0 with LimitError
  * if it is one of too many that collide, or -1 with what a comparison of the keys' own raised.
  */
 static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyObject *dict, PyObject *key,
                          Py_hash_t hash)
 {
+    const bool is_dict = PyDict_Check(dict);
     KeyMeter *meter = all->innermost;
     if (!meter || meter->level != level) {
         meter = PyMem_Calloc(1, sizeof *meter);
@@ -124,7 +126,8 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
         if (!key_meter_grow(all, meter, dict_room(pairs)))
             return 0;
     }
-    size_t present = (size_t)PyDict_GET_SIZE(dict) + 1, full = (meter->mask + 1) * 2 / 3;
+    size_t present = (size_t)(is_dict ? PyDict_GET_SIZE(dict) : PySet_GET_SIZE(dict)) + 1,
+           full = (meter->mask + 1) * 2 / 3;
     if ((present > full || meter->count == full) && !key_meter_grow(all, meter, present > full ? present : full + 1))
         return 0;
     meter->hashes[meter->count++] = hash;
@@ -134,7 +137,7 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
     size_t slot = key_meter_put(all, meter, hash, &equal);
     if (equal) {
         /* a key that is there already has no place of its own */
-        int known = PyDict_Contains(dict, key);
+        int known = is_dict ? PyDict_Contains(dict, key) : PySet_Contains(dict, key);
         if (known < 0)
             return -1;
         if (known) {

@@ -501,8 +501,7 @@ fail_at:
         goto fail_by_hook;
     goto failed;
 fail_by_hook:
-    /* behind a hook's own error the stream continues at its position, as in msgpack */
-    ps->broken = !PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError);
+    ps->broken = !is_hooks_error();
 failed:
     parser_clear(ps);
     *position = p - data;

@@ -77,6 +77,14 @@ typedef struct {
     Frame inline_frames[INLINE_FRAMES];
 } Parser;
 
+/* Whether the exception that is set is a hook's own, after which the stream continues at its position, as in msgpack.
+   Other exceptions may come from any place: a TimeoutError is what a signal handler raises. */
+static NEVER_INLINE bool is_hooks_error(void)
+{
+    return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError) &&
+           !PyErr_ExceptionMatches(PyExc_TimeoutError);
+}
+
 /* Few stores: this is a good part of unpacking a short message. */
 static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, Py_ssize_t size)
 {

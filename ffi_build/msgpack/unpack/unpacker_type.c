@@ -233,7 +233,7 @@ static NEVER_INLINE PyObject *unpacker_typed(Unpacker *self, PyObject *raw)
     PyObject *result = end ? PyObject_CallFunctionObjArgs(self->options.type, raw, end, NULL) : NULL;
     Py_DECREF(raw);
     Py_XDECREF(end);
-    if (!result && (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError)))
+    if (!result && !is_hooks_error())
         self->ps.broken = true;
     return result;
 }

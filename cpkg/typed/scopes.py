@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the names and the type variables in annotations mean: each class's own, in its own module."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import sys
+import types
+import typing
+from collections import ChainMap
+
+from purepy.base.errors import is_from_handler
+from purepy.base.lazy import imported
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, Final
+
+    from typing_extensions import TypeAlias
+
+    from cpkg.typed.nodes import Annotation, Node
+
+    Variables: TypeAlias = "dict[object, tuple[Annotation, Scope]]"
+    """What type variables stand for, each with the scope in which that is written."""
+
+_LATE: Final = sys.version_info >= (3, 14)
+"""Annotations are evaluated when they are asked for; names that are not defined yet become ForwardRefs."""
+
+_DEEPEST: Final = 10
+"""So often a class may occur in its own annotations with other parameters in each."""
+
+
+QUALIFIERS: Final = ("Required", "NotRequired", "ReadOnly", "Final")
+_FORMS: Final = (*QUALIFIERS, "Union", "Literal", "LiteralString", "Self", "NoDefault")
+
+
+def special_form(tp: object) -> str:
+    """Return the name of a special form of typing or typing_extensions; "" for anything else."""
+    return _forms(sys.modules.get("typing_extensions"), sys.modules.get("_typeshed")).get(tp, "")
+
+
+@functools.lru_cache
+def _forms(*modules: object) -> dict[object, str]:
+    found = {getattr(module, name): name for module in (typing, *modules) for name in _FORMS if hasattr(module, name)}
+    return {**found, getattr(types, "UnionType", typing.Union): "Union"}
+
+
+def own_annotations(cls: Annotation) -> Mapping[str, Annotation]:
+    """Return the annotations in the body of a class, as they are written there."""
+    if _LATE:
+        library = imported("annotationlib")
+        try:
+            found: Mapping[str, Annotation] = library.get_annotations(cls, format=library.Format.FORWARDREF)
+        except Exception as exc:
+            if is_from_handler(exc):
+                raise
+            raise TypeError(f"{cls.__qualname__}: cannot evaluate its annotations: {_shown(exc)}") from exc
+        return found
+    return cls.__dict__.get("__annotations__") or {}
+
+
+class _Anything(dict):  # type: ignore[type-arg]
+    """Names that are not defined: they stand for Any."""
+
+    def __missing__(self, name: str) -> object:
+        return typing.Any
+
+
+class Scope:
+    """What names and type variables stand for in the annotations of one class, or of an alias."""
+
+    __slots__ = ("_globals", "_names", "annotations", "depths", "node", "owner", "variables")
+
+    def __init__(
+        self,
+        owner: Annotation = None,
+        namespace: Mapping[str, object] | None = None,
+        variables: Variables | None = None,
+        node: Node | None = None,
+        lenient: bool = False,
+        depths: dict[object, int] | None = None,
+    ) -> None:
+        """
+        Names are looked up in `namespace`, in the module of `owner`, among builtins, and in the class itself.
+
+        `node` is the class that `Self` stands for. With `lenient`, names that are not defined stand for Any. `depths`
+        counts how often a generic class is within itself.
+        """
+        self.owner = owner
+        self.annotations = own_annotations(owner) if isinstance(owner, type) else {}
+        self.variables = variables or {}
+        self.node = node
+        self.depths = depths or {}
+        module = vars(sys.modules[owner.__module__]) if getattr(owner, "__module__", None) in sys.modules else {}
+        own: dict[str, object] = {"typing": typing}
+        if owner is not None:
+            own[owner.__name__] = owner
+        own.update({str(name): name for name in getattr(owner, "__type_params__", ())})
+        # fields may have the names of builtins: `type: str = ""`
+        inside = vars(owner) if isinstance(owner, type) else {}
+        maps: list[Any] = [namespace or {}, own, module, vars(builtins), inside]
+        if lenient:
+            maps.append(_Anything())
+        self._names: ChainMap[str, object] = ChainMap(*maps)
+        self._globals = module
+
+    def evaluate(self, reference: Annotation) -> Annotation:
+        """Return the type that a text or a ForwardRef names; TypeError if it names nothing."""
+        names, known = self._names, self._globals
+        if isinstance(reference, str) and self.owner is None and not self._names.maps[0]:
+            raise TypeError(
+                f"cannot resolve the forward reference {reference!r}: name the type itself, or pass namespace="
+            )
+        text = reference
+        if not isinstance(reference, str):
+            text = reference.__forward_arg__
+            module = getattr(reference, "__forward_module__", None)
+            module = sys.modules.get(module) if isinstance(module, str) else module
+            if module is not None:
+                known = vars(module)
+                names = ChainMap(*names.maps[:2], known, *names.maps[3:])
+            extra = getattr(reference, "__extra_names__", None)
+            if extra:  # parts of the text that are objects
+                names = names.new_child(extra)
+        try:
+            return eval(text, known, names)
+        except Exception as exc:
+            if is_from_handler(exc):
+                raise
+            if hasattr(reference, "evaluate"):  # it may know variables of a function
+                try:
+                    return reference.evaluate()
+                except Exception as other:
+                    if is_from_handler(other):
+                        raise
+            where = getattr(self.owner, "__qualname__", "the type")
+            advice = ": name the type itself, or pass namespace=" if isinstance(exc, NameError) else ""
+            raise TypeError(f"{where}: cannot resolve the forward reference {text!r} ({_shown(exc)}){advice}") from exc
+
+    def bind(self, origin: Annotation, args: tuple[Annotation, ...]) -> Variables:
+        """Return what the variables of a generic class or alias stand for, with these arguments from this scope."""
+        names = getattr(origin, "__type_params__", ()) if not isinstance(origin, type) else ()
+        return {name: (value, self) for name, value in zip(names or getattr(origin, "__parameters__", ()), args)}
+
+    def resolved(self, tp: Annotation) -> Annotation:
+        """Return a type with what its variables stand for."""
+        if isinstance(tp, typing.TypeVar):
+            if tp not in self.variables:
+                return tp
+            value, outer = self.variables[tp]
+            return outer.resolved(value)
+        parameters = () if isinstance(tp, type) and not typing.get_args(tp) else getattr(tp, "__parameters__", ())
+        values = tuple([self.resolved(name) for name in parameters])
+        if all(value is name for value, name in zip(values, parameters)):
+            return tp
+        try:
+            return tp[values]
+        except TypeError:  # its variables are not types
+            return (tp, values)
+
+    def key(self, origin: object, args: tuple[Annotation, ...]) -> object:
+        """Return a key for a generic class or alias with arguments: what their variables stand for belongs to it."""
+        found = tuple([self.resolved(arg) for arg in args])
+        owner = self.owner if any(map(_has_text, args)) else None
+        key = (origin, found, owner)
+        try:
+            hash(key)
+        except TypeError:  # metadata of Annotated may be anything
+            return (origin, _Identical(found), owner)
+        # unions are equal, and the numbers in Literals, whatever their order and type
+        return (*key, repr(found)) if args else key
+
+    def depths_within(self, origin: Annotation, args: tuple[Annotation, ...]) -> dict[object, int]:
+        """Return the `depths` of a class or alias in an annotation of this scope; TypeError if it has no end."""
+        if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
+            return {}
+        depth = self.depths.get(origin, 0) + 1
+        if depth > _DEEPEST:
+            raise TypeError(f"{origin.__name__} refers to itself with other parameters each time, without end")
+        return {**self.depths, origin: depth}
+
+
+class _Identical:
+    """A key for objects that have no hash: it is equal for the same objects alone."""
+
+    __slots__ = ("objects",)
+
+    def __init__(self, objects: tuple[object, ...]) -> None:
+        self.objects = objects
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.objects)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Identical) and [*map(id, self.objects)] == [*map(id, other.objects)]
+
+
+def class_scopes(
+    cls: Annotation, variables: Variables, scope_of: Callable[[Annotation, Variables], Scope]
+) -> dict[Annotation, Scope]:
+    """Return the scopes of a class, with what its variables stand for, and of its bases; `scope_of` creates each."""
+    scopes = {cls: scope_of(cls, variables)}
+    todo = [cls]
+    while todo:
+        below = todo.pop()
+        for base in getattr(below, "__orig_bases__", ()):
+            origin = typing.get_origin(base) or base
+            if isinstance(origin, type) and origin not in scopes:
+                scopes[origin] = scope_of(origin, scopes[below].bind(origin, typing.get_args(base)))
+                todo.append(origin)
+    for base in cls.__mro__:
+        if base not in scopes:
+            scopes[base] = scope_of(base, {})
+    return scopes
+
+
+def unwrapped(annotation: Annotation, scope: Scope) -> Iterator[tuple[Annotation, Annotation]]:
+    """Yield (form, type) for the forms around a type that belong to its field, such as Annotated and Required."""
+    while True:
+        if isinstance(annotation, (str, typing.ForwardRef)):
+            annotation = scope.evaluate(annotation)
+        origin = typing.get_origin(annotation)
+        if hasattr(annotation, "__metadata__"):
+            yield "Annotated", annotation
+            annotation = annotation.__origin__
+        elif origin is not None and special_form(origin) in QUALIFIERS:
+            yield special_form(origin), annotation
+            annotation = typing.get_args(annotation)[0]
+        else:
+            yield "", annotation
+            return
+
+
+def _has_text(tp: Annotation) -> bool:
+    if isinstance(tp, (list, tuple)):
+        return any(map(_has_text, tp))
+    return isinstance(tp, (str, typing.ForwardRef)) or any(map(_has_text, typing.get_args(tp)))
+
+
+def _shown(exc: BaseException) -> str:
+    return f"{type(exc).__name__}: {exc}"

@@ -1,0 +1,692 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a class means: its fields, the names in its annotations, its constructor, and what is kept with it."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import dataclasses
+import datetime
+import decimal
+import enum
+import gc
+import pickle
+import sys
+import types
+import weakref
+from dataclasses import dataclass, field
+from typing import (
+    Any,
+    ClassVar,
+    DefaultDict,
+    Dict,
+    Final,
+    Generic,
+    List,
+    NamedTuple,
+    NewType,
+    Optional,
+    Tuple,
+    TypeVar,
+    Union,
+)
+
+import annotated_types as at
+import pytest
+from typing_extensions import Annotated, LiteralString, Self
+
+import cpkg
+from cpkg import typed
+from cpkg.typed.nodes import MISSING
+
+pytestmark = pytest.mark.interpreter
+T = TypeVar("T")
+
+
+def decode_in_all_ways(value: object, tp: Any, **options: Any) -> Any:
+    """Return what a message, the walker over it, and the objects themselves give for a type: the same."""
+    decoder = typed.Decoder(tp, **options)
+    data = cpkg.packb(value)
+    made = decoder.decode(data)
+    assert typed.Decoder(tp, strict=False, **options).decode(data) == made
+    assert decoder.convert(value) == made
+    return made
+
+
+def refusals(value: object, tp: Any) -> str:
+    """Return the error of all these ways, without the offset."""
+    texts = set()
+    for decode in (typed.Decoder(tp).decode, typed.Decoder(tp, strict=False).decode):
+        with pytest.raises(typed.ValidationError) as info:
+            decode(cpkg.packb(value))
+        texts.add(str(info.value).partition(" (at byte")[0])
+    with pytest.raises(typed.ValidationError) as info:
+        typed.convert(value, tp)
+    assert texts == {str(info.value)}
+    return texts.pop()
+
+
+def module_of(name: str, source: str, **names: object) -> types.ModuleType:
+    module = types.ModuleType(name)
+    vars(module).update(names)
+    sys.modules[name] = module
+    exec(compile(source, f"<{name}>", "exec", dont_inherit=True), vars(module))
+    return module
+
+
+@pytest.fixture
+def models():
+    """A module whose annotations are text, with a User of its own."""
+    yield module_of(
+        "typed_models",
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "from typing import List, NamedTuple, Optional, Union, Dict\n"
+        "@dataclass\nclass User:\n    id: int\n"
+        "@dataclass\nclass Owned:\n    owner: User\n    others: List['User']\n"
+        "class Pair(NamedTuple):\n    user: User\n"
+        "Json = Union[int, List['Json'], Dict[str, 'Json']]\n"
+        "@dataclass\nclass Holder:\n    json: Json\n",
+    )
+    del sys.modules["typed_models"]
+
+
+# --- the names and variables in annotations -------------------------------------------------------------------------
+
+
+def test_annotations_of_a_base_are_read_in_its_own_module(models):
+    @dataclass
+    class User(models.Owned):
+        extra: int = 0
+
+    message = {"owner": {"id": 1}, "others": [{"id": 2}]}
+    made = decode_in_all_ways(message, User)
+    assert made == User(models.User(1), [models.User(2)], 0)
+    assert [type(each) for each in (made.owner, *made.others)] == [models.User] * 2
+
+    class Pair(models.Pair):
+        pass
+
+    assert type(typed.decode(cpkg.packb([{"id": 1}]), Pair).user) is models.User
+
+
+UNQUOTED = """
+@dataclass
+class Base(Generic[T]):
+    v: T
+
+@dataclass
+class Child(Base[int]):
+    w: int = 0
+
+@dataclass
+class GrandChild(Base[List[int]], Generic[T]):
+    u: Optional[T] = None
+
+class Record(TypedDict):
+    n: int
+
+class Longer(Record, total=False):
+    m: str
+"""
+
+
+@pytest.mark.parametrize("head", ["", "from __future__ import annotations\n"])
+def test_fields_of_a_generic_base_have_what_its_parameters_stand_for(head):
+    source = "from dataclasses import dataclass\nfrom typing import *\nfrom typing_extensions import TypedDict\n"
+    module = module_of("typed_generics", head + source + "T = TypeVar('T')\n" + UNQUOTED)
+    try:
+        assert decode_in_all_ways({"v": 1}, module.Child) == module.Child(1)
+        assert refusals({"v": "x"}, module.Child) == "$.v: expected int, found str"
+        grand = module.GrandChild[str]
+        assert decode_in_all_ways({"v": [1], "u": "x"}, grand) == module.GrandChild([1], "x")
+        assert refusals({"v": ["x"]}, grand) == "$.v[0]: expected int, found str"
+        assert refusals({"v": [1], "u": 1}, grand) == "$.u: expected str | None, found int"
+        assert refusals({"n": "x"}, module.Longer) == "$.n: expected int, found str"
+    finally:
+        del sys.modules["typed_generics"]
+
+
+@dataclass
+class Growing(Generic[T]):
+    value: T
+    more: Optional[Growing[List[T]]] = None
+
+
+@dataclass
+class Swapped(Generic[T]):
+    value: T
+    more: Optional[Swapped[int]] = None
+
+
+@dataclass
+class Crate(Generic[T]):
+    value: T
+
+
+def test_parameters_that_change_from_level_to_level():
+    message = {"value": "x", "more": {"value": 1, "more": {"value": 2}}}
+    assert decode_in_all_ways(message, Swapped[str]).more.more == Swapped(2)
+    message["more"]["more"]["value"] = "x"
+    assert refusals(message, Swapped[str]) == "$.more.more.value: expected int, found str"
+    with pytest.raises(TypeError, match="Growing refers to itself with other parameters each time, without end"):
+        typed.Decoder(Growing[int])
+    deep: Any = int
+    for _ in range(12):
+        deep = Crate[deep]
+    assert "Crate" in repr(typed.Decoder(deep).node)
+
+
+def test_the_order_of_a_union_belongs_to_a_type():
+    one, two = Union[Crate[int], None, str], Union[str, None, Crate[int]]
+    assert one == two
+    for tp, words in ((one, "Crate | None | str"), (two, "str | None | Crate"), (one, "Crate | None | str")):
+        with pytest.raises(typed.ValidationError, match=words.replace("|", r"\|")):
+            typed.decode(b"\x01", tp)
+
+
+@pytest.mark.parametrize("text", ["collections.nothing", "1 +", "1/0", "Nobody", "[][1]"])
+def test_an_annotation_that_cannot_be_evaluated_is_a_type_error_for_decoders_alone(text):
+    cls = dataclasses.make_dataclass("Made", [("x", text, 0), ("y", "List[Nobody]", field(default=1))])
+    cls.__module__ = __name__
+    with pytest.raises(TypeError, match=r"Made: cannot resolve the forward reference"):
+        typed.Decoder(cls)
+    assert typed.encode(cls(5)) == cpkg.packb({"x": 5, "y": 1})
+    assert typed.to_builtins(cls(5)) == {"x": 5, "y": 1}
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="PEP 695")
+def test_type_statements_that_name_nothing_or_grow():
+    source = "type X = undefined\ntype G[A] = list[G[list[A]]] | A\n@dataclass\nclass A:\n    x: X\n"
+    source += "type Y = Y | int\n@dataclass\nclass B:\n    y: Y\n"
+    module = module_of("typed_aliases", source, dataclass=dataclass)
+    try:
+        for tp in (module.X, module.A):
+            with pytest.raises(TypeError, match="NameError"):
+                typed.Decoder(tp)
+        with pytest.raises(TypeError, match="without end"):
+            typed.Decoder(module.G[int])
+        with pytest.raises(TypeError, match="itself as an alternative"):
+            typed.Decoder(module.B)
+        assert typed.encode(module.A(1)) == cpkg.packb({"x": 1})
+    finally:
+        del sys.modules["typed_aliases"]
+
+
+def test_a_namespace_has_names_that_modules_have_not(models):
+    @dataclass
+    class Local:
+        x: int
+
+    @dataclass
+    class Outer:
+        local: Optional[Local] = None
+        named: Annotated[Optional[Local], typed.Name("n")] = None
+
+    with pytest.raises(TypeError, match=r"'Optional\[Local\]'.*pass namespace="):
+        typed.Decoder(Outer)
+    message = {"local": {"x": 1}, "n": {"x": 2}}
+    made = decode_in_all_ways(message, Outer, namespace={"Local": Local})
+    assert made == Outer(Local(1), Local(2))
+    assert typed.encode(made) == cpkg.packb(message)
+    json = {"a": [1, {"b": []}]}
+    assert decode_in_all_ways(json, models.Json, namespace=vars(models)) == json
+    assert decode_in_all_ways({"json": json}, models.Holder) == models.Holder(json)
+    assert refusals({"json": [["x"]]}, models.Holder) == "$.json[0][0]: expected Json, found str"
+    for tp in (models.Json, "int"):
+        with pytest.raises(TypeError, match=r"forward reference .* pass namespace="):
+            typed.Decoder(tp)
+
+
+@dataclass
+class Shadows:
+    class Inner(NamedTuple):
+        n: int
+
+    other: Optional[Inner]
+    also: List[str]
+    type: str = ""
+    str: int = 0
+    List: int = 1
+    collections: int = 2
+
+
+def test_names_in_annotations_are_not_those_of_fields():
+    made = decode_in_all_ways({"other": [1], "also": ["x"], "type": "t", "str": 5}, Shadows)
+    assert made == Shadows(Shadows.Inner(1), ["x"], "t", 5)
+    assert refusals({"other": None, "also": [], "type": 1}, Shadows) == "$.type: expected str, found int"
+
+
+@dataclass
+class Linked:
+    next: Optional[Self] = None
+    text: LiteralString = ""
+
+
+@dataclass
+class Longer(Linked):
+    size: int = 0
+
+
+def test_self_is_the_class_that_is_decoded():
+    made = decode_in_all_ways({"next": {"text": "a", "size": 2}}, Longer)
+    assert made == Longer(Longer(None, "a", 2))
+    assert refusals({"next": {"size": "x"}}, Longer) == "$.next.size: expected int, found str"
+
+
+class Unhashable:
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_metadata_need_no_hash():
+    class Doc(Generic[T]):
+        pass
+
+    tp = Annotated[int, {"a": 1}, Unhashable()]
+    assert decode_in_all_ways([1], List[tp]) == [1]
+    box = Crate[tp]
+    assert decode_in_all_ways([{"value": 1}], List[box]) == [Crate(1)]
+    assert typed.decode(b"\x01", tp) == 1
+    assert refusals([{"value": "x"}], List[box]) == "$[0].value: expected int, found str"
+
+
+def test_classes_may_nest_deeper_than_calls():
+    cls: Any = int
+    message: object = 1
+    for number in range(400):
+        cls = dataclasses.make_dataclass(f"Level{number}", [("x", cls)])
+        message = {"x": message}
+    made = typed.Decoder(cls).decode(cpkg.packb(message))
+    assert dataclasses.asdict(made.x.x) == message["x"]["x"]  # type: ignore[index]
+
+
+# --- which fields, and who sets them --------------------------------------------------------------------------------
+
+
+@dataclass
+class Job:
+    name: str
+    kind: ClassVar[str] = "job"
+    retries: int = field(init=False, default=0)
+    where: Annotated[str, typed.Name("at")] = field(init=False, default="here")
+
+
+@dataclass
+class Scaled:
+    x: int
+    scale: dataclasses.InitVar[int] = 2
+    y: int = field(init=False, default=0)
+
+    def __post_init__(self, scale: int) -> None:
+        self.y = self.x * scale
+
+
+def test_what_is_written_is_what_asdict_has():
+    job = Job("a")
+    job.retries, job.where = 5, "there"
+    written = {"name": "a", "retries": 5, "at": "there"}
+    assert typed.encode(job) == cpkg.packb(written)
+    assert typed.to_builtins(job) == written
+    assert decode_in_all_ways(written, Job) == Job("a")
+    scaled = Scaled(2, 3)
+    assert typed.encode(scaled) == cpkg.packb(dataclasses.asdict(scaled))
+    assert typed.to_builtins(scaled) == dataclasses.asdict(scaled)
+    assert decode_in_all_ways({"x": 2, "scale": 3, "y": 100}, Scaled) == scaled
+
+
+def test_attributes_of_attrs_that_the_constructor_does_not_take_are_written():
+    attr = pytest.importorskip("attr")
+
+    @attr.s
+    class Attrs:
+        x = attr.ib(type=int)
+        y = attr.ib(init=False, default=3)
+        z = attr.ib(init=False, default=None)
+
+    made = Attrs(1)
+    made.z = "z"
+    written = {"x": 1, "y": 3, "z": "z"}
+    assert typed.encode(made) == cpkg.packb(attr.asdict(made)) == cpkg.packb(written)
+    assert decode_in_all_ways({**written, "y": 100}, Attrs).y == 3
+    assert refusals({"x": "one"}, Attrs) == "$.x: expected int, found str"
+
+
+def test_a_converter_of_attrs_has_what_it_takes():
+    attr = pytest.importorskip("attr")
+
+    def from_text(value: Union[str, int]) -> int:
+        return int(value)
+
+    @attr.s
+    class Attrs:
+        x = attr.ib(type=int, converter=from_text)
+        y = attr.ib(type=List[int], converter=tuple, factory=list)
+
+    assert decode_in_all_ways({"x": "5", "y": [1]}, Attrs) == Attrs(5, [1])
+    assert refusals({"x": []}, Attrs) == "$.x: expected str | int, found array"
+    assert refusals({"x": 1, "y": ["x"]}, Attrs) == "$.y[0]: expected int, found str"
+
+
+@typed.options(forbid_unknown_fields=True)
+@dataclass
+class Strict:
+    name: str
+    size: int = field(init=False, default=7)
+
+
+@typed.options(array_like=True, forbid_unknown_fields=True)
+@dataclass
+class Row:
+    size: int = field(init=False, default=7)
+    name: str
+
+
+def test_fields_that_the_constructor_does_not_take_are_passed_over():
+    assert typed.encode(Strict("a")) == cpkg.packb({"name": "a", "size": 7})
+    for message in ({"name": "a", "size": [1]}, {"size": None, "name": "a"}):
+        assert decode_in_all_ways(message, Strict) == Strict("a")
+    assert "'other'" in refusals({"name": "a", "other": 1}, Strict)
+    assert typed.encode(Row("a")) == cpkg.packb(["a", 7])
+    for row in (["a"], ["a", "x"]):
+        assert decode_in_all_ways(row, Row) == Row("a")
+    assert refusals(["a", 7, 7], Row) == "$: expected array of length 1 to 2, found length 3"
+
+
+def test_an_array_has_no_place_for_an_init_var():
+    @typed.options(array_like=True)
+    @dataclass
+    class Wrong:
+        x: int
+        scale: dataclasses.InitVar[int] = 2
+
+    for use in (typed.Decoder, lambda cls: typed.encode(cls(1))):
+        with pytest.raises(TypeError, match=r"array_like is not for a class with an InitVar \(scale\)"):
+            use(Wrong)
+
+
+def test_excluded_fields_are_neither_written_nor_taken():
+    @typed.options(forbid_unknown_fields=True)
+    @dataclass
+    class Account:
+        name: str
+        password: Annotated[str, typed.Exclude()] = "secret"
+        token: Annotated[Optional[str], typed.Exclude()] = field(default=None, init=False)
+
+    Account.__annotations__.clear()  # locals, as text
+    for each, tp in (("password", Annotated[str, typed.Exclude()]), ("token", Annotated[None, typed.Exclude()])):
+        Account.__dataclass_fields__[each].type = tp
+    assert typed.encode(Account("a", "other")) == cpkg.packb({"name": "a"})
+    assert typed.to_builtins(Account("a", "other")) == {"name": "a"}
+    assert decode_in_all_ways({"name": "a"}, Account) == Account("a")
+    assert "no key 'password'" in refusals({"name": "a", "password": "x"}, Account)
+    needed = dataclasses.make_dataclass("Needed", [("x", Annotated[int, typed.Exclude()])])
+    with pytest.raises(TypeError, match=r"Needed\.x cannot be excluded"):
+        typed.Decoder(needed)
+
+
+@dataclass
+class Named:
+    x: Final[Annotated[int, typed.Name("y")]]  # type: ignore[misc]
+    z: Optional[Annotated[int, typed.Name("w")]] = None
+    both: Annotated[Optional[Annotated[int, typed.Name("inner")]], typed.Name("outer")] = None
+
+
+def test_a_name_counts_within_other_forms():
+    message = {"y": 1, "w": 2, "outer": 3}
+    assert typed.encode(Named(1, 2, 3)) == cpkg.packb(message)
+    assert decode_in_all_ways(message, Named) == Named(1, 2, 3)
+
+
+def test_keys_are_text():
+    with pytest.raises(TypeError, match="a str, not 3"):
+        typed.Name(3)  # type: ignore[arg-type]
+    for rename in (lambda name: 3, {"x": b"x"}):
+        cls = typed.options(rename=rename)(dataclasses.make_dataclass("Made", [("x", int)]))
+        for use in (typed.Decoder, lambda cls: typed.encode(cls(1))):
+            with pytest.raises(TypeError, match="for the field 'x': expected a str"):
+                use(cls)
+
+
+# --- constructors and layout ----------------------------------------------------------------------------------------
+
+
+OWN_INIT = """
+class Account:
+    balance: int
+    def __init__(self, balance):
+        if balance < 0:
+            raise ValueError("negative")
+        self.balance = balance
+Account = dataclass(Account)
+"""
+SWAPPING = """class Swap:
+    def __init__(self, x, y): self.x, self.y = y, x
+    x: int
+    y: int
+"""
+
+
+def test_a_constructor_in_text_that_a_program_executes_is_called():
+    names: dict[str, Any] = {"__name__": __name__, "dataclass": dataclass}
+    exec(OWN_INIT, names)
+    account = names["Account"]
+    assert decode_in_all_ways({"balance": 1}, account) == account(1)
+    assert refusals({"balance": -1}, account) == "$: expected Account, found ValueError: negative"
+    exec(SWAPPING, names)
+    made = typed.decode(cpkg.packb({"x": 1, "y": 2}), dataclass(names["Swap"]))
+    assert (made.x, made.y) == (2, 1) or sys.version_info < (3, 11)
+
+
+def test_a_constructor_that_does_not_take_all_fields_is_called():
+    @dataclass
+    class One:
+        x: int
+
+    @dataclass(init=False)
+    class Two(One):
+        y: int = 0
+
+    assert "TypeError" in refusals({"x": 1, "y": 2}, Two)
+
+    class Later(One):
+        def __post_init__(self) -> None:
+            raise ValueError("the constructor does not call this")
+
+    assert decode_in_all_ways({"x": 1}, Later) == Later(1)
+
+
+class Config:
+    __slots__ = (*"abcdefgh", "timeout")
+
+
+def test_a_slot_of_another_class_is_refused():
+    other = Config.timeout  # type: ignore[attr-defined]
+    request = dataclass(type("Request", (), {"__annotations__": {"timeout": float}, "timeout": other}))
+    with pytest.raises(TypeError, match=r"Request\.timeout is the slot 'timeout' of Config"):
+        typed.Decoder(request)
+    child = dataclass(type("Child", (Config,), {"__annotations__": {"a": int}, "a": Config.b}))  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match=r"Child\.a is the slot 'b' of Config"):
+        typed.Decoder(child)
+    broken = object.__new__(request)
+    with pytest.raises(TypeError):
+        typed.encode(broken)
+
+
+def test_slots_of_a_base_are_slots():
+    @dataclass
+    class Base:
+        __slots__ = ("x",)
+        x: int
+
+    @dataclass
+    class Derived(Base):
+        __slots__ = ("y",)
+        y: int
+
+    assert decode_in_all_ways({"x": 1, "y": 2}, Derived) == Derived(1, 2)
+    assert typed.encode(Derived(1, 2)) == cpkg.packb({"x": 1, "y": 2})
+
+
+@pytest.mark.parametrize("base", [dict, list, int, str, float, bytes, tuple, bytearray])
+def test_objects_of_builtin_classes_are_packed_as_such_whatever_fields_they_have(base):
+    cls = dataclass(type("Made", (base,), {"__annotations__": {"a": int}, "a": 0}))
+    for _ in range(2):
+        assert typed.encode(cls()) == cpkg.dumps(cls())
+    with pytest.raises(TypeError, match="dec_hook"):
+        typed.Decoder(cls)
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+@dataclass
+class Defaults:
+    x: int = 1
+
+
+FACTORIES = [
+    (DefaultDict[str, int], 0), (DefaultDict[str, List[int]], []), (DefaultDict[str, Defaults], Defaults()),
+    (DefaultDict[str, DefaultDict[str, int]], collections.defaultdict(int)), (DefaultDict[str, Tuple[int, ...]], ()),
+    *[(DefaultDict[str, tp], MISSING) for tp in (Tuple[int, int], Any, Optional[int], None, Crate[int], Pair)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "new"), FACTORIES)
+def test_the_factory_of_a_defaultdict_is_that_of_its_items(tp, new):
+    for made in (typed.decode(b"\x80", tp), typed.convert({}, tp)):
+        again = pickle.loads(pickle.dumps(made))
+        for each in (made, again):
+            if new is MISSING:
+                with pytest.raises(KeyError):
+                    each["new"]
+            else:
+                assert each["new"] == new
+    made = typed.decode(cpkg.packb({"a": {}}), DefaultDict[str, DefaultDict[str, int]])
+    assert made["a"]["b"] == made["c"]["d"] == 0
+
+
+class Day(enum.Enum):
+    FIRST = datetime.date(2024, 1, 1)
+    LAST = datetime.date(2024, 12, 31)
+
+
+class Mixed(enum.Enum):
+    DAY = datetime.date(2024, 1, 1)
+    PRICE = decimal.Decimal("1.50")
+    PAIR = (1, ("x", None))
+    NUMBER = 5
+    SPAN = datetime.timedelta(1)
+
+
+@pytest.mark.parametrize("tp", [Day, Mixed, Optional[Mixed], Union[Day, bool], List[Mixed], Dict[Mixed, int]])
+def test_an_enum_of_times_numbers_and_tuples_comes_back(tp):
+    members = Mixed if "Mixed" in str(tp) else Day
+    for member in members:
+        value = [member] if "List" in str(tp) else {member: 1} if "Dict" in str(tp) else member
+        for strict in (True, False):
+            decoder = typed.Decoder(tp, strict=strict)
+            assert decoder.decode(typed.encode(value)) == value
+            if "Dict" not in str(tp):
+                assert decoder.convert(typed.to_builtins(value)) == value
+    for wrong in (datetime.date(2025, 1, 1), [1], [True, ["x", None]], [{}], 5.0, {}, "x", decimal.Decimal(2)):
+        with pytest.raises(typed.ValidationError, match=r"datetime.date\(2024, 1, 1\)"):
+            typed.decode(cpkg.dumps(wrong), members)
+
+
+# --- constraints on a union -----------------------------------------------------------------------------------------
+
+
+def test_a_constraint_on_a_union_is_for_the_alternatives_that_it_fits():
+    tp = Annotated[Union[int, str, None], at.Gt(0), at.MinLen(2)]
+    for good in (None, 1, "ab"):
+        assert decode_in_all_ways(good, tp) == good
+    assert refusals(0, tp) == "$: expected int > 0, found 0"
+    assert refusals("a", tp) == "$: expected a length of at least 2, found 'a'"
+    tp = Annotated[Optional[Annotated[int, at.Lt(9)]], at.Gt(0), at.Predicate(lambda value: value != 5)]
+    assert [decode_in_all_ways(good, tp) for good in (None, 8)] == [None, 8]
+    for bad in (9, 0, 5):
+        refusals(bad, tp)
+    assert typed.schema(Annotated[Optional[int], at.Gt(0)])["anyOf"][0] == {"type": "integer", "exclusiveMinimum": 0}
+
+
+Positive = NewType("Positive", Annotated[int, at.Gt(0), at.MultipleOf(2), at.Predicate(lambda value: value != 6)])  # type: ignore[valid-newtype]
+
+
+def test_constraints_of_one_kind_hold_together():
+    tp: Any = Annotated[Positive, at.Gt(-5), at.Le(90), at.MultipleOf(3), at.Predicate(lambda value: value != 12)]
+    assert decode_in_all_ways([18, 90], List[tp]) == [18, 90]
+    for bad in (0, 3, 4, 6, 12, 96):
+        refusals(bad, tp)
+    tp = Annotated[
+        str, at.MinLen(3), at.MinLen(1), typed.Pattern("^a"), typed.Pattern("z$"), at.MaxLen(5), at.MaxLen(9)
+    ]
+    assert decode_in_all_ways("a-z", tp) == "a-z"
+    for text in ("az", "a--", "--z", "a----z"):
+        refusals(text, tp)
+    assert typed.schema(Annotated[int, at.Ge(5), at.Ge(0)])["minimum"] == 5
+
+
+@pytest.mark.parametrize("tp", [
+    Annotated[Optional[int], at.MinLen(2)], Annotated[str, at.Gt(0)], Annotated[int, at.Lt("x")],
+    Annotated[str, __import__("re").compile(b"x")], Annotated[Union[int, str], at.Timezone(None)],
+])  # fmt: skip
+def test_a_constraint_that_no_value_meets_is_refused(tp):
+    with pytest.raises(TypeError, match="does not apply"):
+        typed.Decoder(tp)
+
+
+# --- what is kept with a class --------------------------------------------------------------------------------------
+
+
+def test_classes_are_freed():
+    @dataclass
+    class Kept:
+        x: int = 1
+        y: DefaultDict[str, int] = field(default_factory=dict)  # type: ignore[assignment]
+
+    for _ in range(2):
+        assert typed.decode(typed.encode(Kept()), Kept) == Kept()
+    typed.decode(b"\x90", list[Kept])
+    reference = weakref.ref(Kept)
+    del Kept
+    for _ in range(3):
+        gc.collect()
+    assert reference() is None
+
+
+def test_what_is_kept_pickles_as_nothing():
+    @dataclass
+    class Kept:
+        x: int
+
+    assert typed.decode(typed.encode(Kept(1)), Kept) == Kept(1)
+    mine = {name: value for name, value in vars(Kept).items() if name.startswith("__typed")}
+    assert mine
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert set(pickle.loads(pickle.dumps(mine, protocol)).values()) == {None}
+    assert set(copy.copy(list(mine.values()))) == set(mine.values())
+    again = type("Kept", (), {**vars(Kept), "__dict__": None, "__weakref__": None, **dict.fromkeys(mine)})
+    assert typed.encode(again(2)) == cpkg.packb({"x": 2})
+
+
+@pytest.mark.parametrize("use", [
+    lambda cls: typed.decode(b"\x80", cls), lambda cls: typed.encode(cls()), typed.schema, typed.to_builtins,
+    lambda cls: typed.Decoder(Dict[str, cls]),
+])  # fmt: skip
+def test_options_come_before_the_first_use(use):
+    cls = dataclasses.make_dataclass("Point", [("x", int, 0)])
+    derived = dataclasses.make_dataclass("Derived", [("y", int, 0)], bases=(cls,))
+    use(cls() if use is typed.to_builtins else cls)
+    with pytest.raises(TypeError, match=r"Point is in use: apply typed\.options before"):
+        typed.options(array_like=True)(cls)
+    cls.__typed_options__ = {"array_like": True}  # type: ignore[attr-defined]
+    assert typed.decode(typed.encode(cls(3)), cls) == typed.Decoder(List[cls]).decode(typed.encode([cls(3)]))[0]  # type: ignore[valid-type]
+    del cls.__typed_options__  # type: ignore[attr-defined]
+    assert typed.encode(typed.options(array_like=True)(derived)()) == b"\x92\x00\x00"
+    base = dataclasses.make_dataclass("Base", [("x", int, 0)])
+    below = dataclasses.make_dataclass("Below", [("y", int, 0)], bases=(base,))
+    use(below() if use is typed.to_builtins else below)
+    with pytest.raises(TypeError, match="Base is in use"):
+        typed.options(rename="upper")(base)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Random recursive types: the time for a message is linear in its size, however deep it is.
+
+Steps are lines of Python that run: those of the walker on every backend, and those of the pure backend's functions.
+A message has a depth and a payload at its bottom. If each level looked through what is below it once more, steps would
+have a part that grows with both at once, or with the square of the depth.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Dict, Generic, List, Literal, Optional, TypeVar, Union
+
+import pytest
+import typed_classes
+import typed_reference as reference
+from seeds import SEED
+
+from cpkg import _backend, typed
+from cpkg.typed import codecs
+from purepy.base.errors import CodecError
+
+T = TypeVar("T")
+TYPES = 1 if sys.implementation.name == "pypy" else 2
+MODES = [{}, {"strict": False}, {"all_errors": True, "max_errors": 5}]
+
+
+@dataclass
+class One(Generic[T]):
+    kind: Literal["one"]
+    next: Optional[Union[One[T], Two[T]]] = None
+    many: List[Union[One[T], Two[T]]] = field(default_factory=list)
+    named: Dict[str, Union[One[T], Two[T]]] = field(default_factory=dict)
+    content: Optional[List[T]] = None
+
+
+@dataclass
+class Two(Generic[T]):
+    kind: Literal["two"]
+    next: Optional[Union[One[T], Two[T]]] = None
+    many: List[Union[One[T], Two[T]]] = field(default_factory=list)
+    named: Dict[str, Union[One[T], Two[T]]] = field(default_factory=dict)
+    content: Optional[List[T]] = None
+
+
+@dataclass
+class ByUrl(Generic[T]):
+    url: str
+    next: Optional[Union[ByUrl[T], ByPath[T]]] = None
+    content: Optional[List[T]] = None
+
+
+@dataclass
+class ByPath(Generic[T]):
+    path: str
+    next: Optional[Union[ByUrl[T], ByPath[T]]] = None
+    content: Optional[List[T]] = None
+
+
+SHAPES = {
+    "tag first": lambda inner, tag: {"kind": tag, "next": inner},
+    "tag last": lambda inner, tag: {"next": inner, "kind": tag},
+    "tag that nobody has": lambda inner, tag: {"next": inner, "kind": "three"},
+    "no tag": lambda inner, tag: {"next": inner},
+    "in lists": lambda inner, tag: {"many": [inner], "kind": tag},
+    "in maps": lambda inner, tag: {"named": {"x": inner}, "kind": tag},
+    "passed over": lambda inner, tag: {"unknown": inner, "kind": tag},
+    "by keys": lambda inner, tag: {"next": inner, "url" if tag == "one" else "path": ""},
+    "without a key": lambda inner, tag: {"next": inner},
+}
+
+
+def nested(shape: str, depth: int, content: list[Any], last: Any) -> bytes:
+    """Return a message of a shape, so many levels deep, with `last` after the content at its bottom."""
+    make = SHAPES[shape]
+    value = {"content": [*content, *last], "kind": "one", "url": ""}
+    for level in range(depth):
+        value = make(value, ("one", "two")[level % 2])
+    return typed.encode(value)
+
+
+def steps(decoder: typed.Decoder, message: bytes) -> int:
+    """Return how many lines of Python run while a message is decoded."""
+    count = 0
+
+    def trace(frame: object, event: str, arg: object) -> object:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    gc.disable()  # what is freed meanwhile may run lines of its own
+    sys.settrace(trace)
+    try:
+        decoder.decode(message)
+    except CodecError:
+        pass
+    finally:
+        sys.settrace(before)
+        gc.enable()
+    return count
+
+
+def judge(rng: random.Random, shape: str, mode: dict[str, Any]) -> None:
+    """Compare the steps for messages of a shape around values of a random type."""
+    tp = reference.random_type(rng, 2)
+    content = [reference.random_value(rng, tp) for _ in range(4)]
+    pair = (ByUrl, ByPath) if "key" in shape else (One, Two)
+    try:
+        decoder = typed.Decoder(Union[pair[0][tp], pair[1][tp]], **mode)
+    except TypeError:  # a type whose parts look alike
+        return
+    for last in ([], [reference.ExtType(99, b"")]):
+        measured = {}
+        for depth, times in ((4, 1), (44, 1), (84, 1), (4, 9), (44, 9)):
+            message = nested(shape, depth, content * times, last)
+            steps(decoder, message)  # compiles functions
+            measured[depth, times] = steps(decoder, message)
+        of_both = measured[44, 9] - measured[44, 1] - measured[4, 9] + measured[4, 1]
+        of_square = measured[84, 1] - 2 * measured[44, 1] + measured[4, 1]
+        assert of_both < 0.1 * measured[44, 9] + 50, (tp, shape, mode, last, measured)
+        assert of_square < 0.1 * measured[84, 1] + 50, (tp, shape, mode, last, measured)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=["strict", "lax", "all errors"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_steps_grow_with_the_size_alone(shape, mode):
+    rng = random.Random(SEED)
+    for _ in range(TYPES):
+        judge(rng, shape, mode)
+    typed_classes.forget()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_steps_of_the_walker_grow_with_the_size_alone(shape, monkeypatch):
+    monkeypatch.setattr(codecs, "msgpack_module", lambda: _backend.load("msgpack", "pure"))
+    monkeypatch.setattr(codecs, "WALKED", 10**9)
+    rng = random.Random(SEED)
+    for _ in range(TYPES):
+        judge(rng, shape, {})
+    typed_classes.forget()
+
+
+@pytest.mark.nightly
+def test_steps_grow_with_the_size_alone_for_many_types():
+    rng = random.Random(SEED)
+    for _ in range(300):
+        judge(rng, rng.choice(list(SHAPES)), rng.choice(MODES))
+        typed_classes.forget()

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a small message can make large: probes of dicts and sets, memory, errors, and steps through nested unions."""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Callable, Deque, Dict, FrozenSet, List, Literal, Optional, OrderedDict, Set, Tuple, Union
+
+import pytest
+
+import cpkg
+from cpkg import typed
+from cpkg.typed import codecs, inputs
+from purepy.base.errors import LimitError
+from purepy.msgpack import formats
+
+WAYS: Dict[str, Dict[str, Any]] = {
+    "functions": {},
+    "strict=False": {"strict": False},
+    "all errors": {"all_errors": True},
+}
+
+
+@pytest.fixture(params=[*WAYS, "first messages"])
+def decoder(request: Any, monkeypatch: Any) -> Callable[..., typed.Decoder]:
+    """Return a function that creates decoders, of each way to decode."""
+    if request.param == "first messages":
+        monkeypatch.setattr(codecs, "WALKED", 2**40)
+        return typed.Decoder
+    return lambda tp, **options: typed.Decoder(tp, **options, **WAYS[request.param])
+
+
+# --- probes -------------------------------------------------------------------------------------------------------
+
+PRIME = 2**61 - 1  # hashes of numbers are what is left after dividing by it
+
+
+def uuids(count: int) -> List[bytes]:
+    return [b"\xd8\x55" + (index * PRIME + 5).to_bytes(16, "big") for index in range(1, count + 1)]
+
+
+def decimals(count: int) -> List[bytes]:
+    texts = [str(index * PRIME + 5).encode() for index in range(1, count + 1)]
+    return [cpkg.packb(cpkg.msgpack.ExtType(ord("N"), text)) for text in texts]
+
+
+def sparse(count: int) -> List[bytes]:
+    """Return ints whose places in a table of a million bytes are the same."""
+    return [cpkg.packb(index << 44) for index in range(1, count + 1)]
+
+
+def array(items: List[bytes]) -> bytes:
+    return b"\xdd" + len(items).to_bytes(4, "big") + b"".join(items)
+
+
+def pairs(keys: List[bytes]) -> bytes:
+    return b"\xdf" + len(keys).to_bytes(4, "big") + b"".join([key + b"\x00" for key in keys])
+
+
+@dataclass(frozen=True)
+class Key:
+    id: uuid.UUID
+
+    def __hash__(self) -> int:
+        return self.id.int % PRIME
+
+
+KEYS: List[Tuple[Any, Callable[[int], List[bytes]]]] = [
+    (uuid.UUID, uuids),
+    (Decimal, decimals),
+    (Tuple[uuid.UUID], lambda count: [b"\x91" + key for key in uuids(count)]),
+    (Union[str, uuid.UUID], uuids),
+    (Any, uuids),
+    (Key, lambda count: [b"\x81\xa2id" + key for key in uuids(count)]),
+]
+
+
+@pytest.mark.parametrize(("tp", "keys"), KEYS)
+def test_keys_whose_hashes_collide_are_refused(decoder, tp, keys):
+    for container, message in ((Dict[tp, int], pairs(keys(1000))), (Set[tp], array(keys(1000)))):
+        with pytest.raises(LimitError, match="collide"):
+            decoder(container).decode(message)
+    with pytest.raises(LimitError, match="collide"):
+        decoder(List[FrozenSet[tp]]).decode(b"\x91" + array(keys(1000)))
+
+
+@pytest.mark.parametrize("tp", [int, float, Any, Optional[int]])
+def test_usual_keys_are_not_refused(decoder, tp):
+    numbers = [cpkg.packb(index * 1_000_003 % 2**40) for index in range(2000)]
+    assert len(decoder(Set[tp]).decode(array(numbers))) == 2000
+    assert len(decoder(Dict[tp, int]).decode(pairs(numbers))) == 2000
+
+
+def test_the_probes_of_all_maps_of_a_message_count(decoder):
+    few = 60  # collide in vain, in one map
+    assert len(decoder(List[Dict[uuid.UUID, int]]).decode(array([pairs(uuids(few))]))) == 1
+    with pytest.raises(LimitError, match="collide"):
+        decoder(List[Dict[uuid.UUID, int]]).decode(array([pairs(uuids(few))] * 40))
+
+
+# --- memory -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Defaults:
+    a: List[int] = field(default_factory=list)
+    b: Set[int] = field(default_factory=set)
+    c: Deque[int] = field(default_factory=deque)
+    d: Any = field(default_factory=lambda: [0] * 20)
+
+
+@dataclass
+class Numbers:
+    a: int = 0
+    b: int = 0
+    c: int = 0
+
+
+@typed.options(array_like=True)
+@dataclass
+class Row:
+    a: int = 0
+    b: int = 0
+
+
+HEAVY: List[Tuple[Any, bytes]] = [
+    (Defaults, b"\x80"), (Numbers, b"\x80"), (Row, b"\x90"), (Deque[int], b"\x90"), (Set[int], b"\x90"),
+    (FrozenSet[int], b"\x90"), (OrderedDict[str, int], b"\x80"), (memoryview, b"\xc4\x00"), (bytearray, b"\xc4\x00"),
+    (cpkg.msgpack.Raw, b"\x01"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tp", "message"), HEAVY)
+def test_memory_beyond_what_the_headers_show_is_counted(decoder, tp, message):
+    count = 1000
+    least = 50_000 if message[0] in (0x01, 0xC4) else 75_000  # more than the objects of `loads` take
+    data = array([message] * count)
+    assert len(typed.decode(data, max_memory=least)) == count
+    with pytest.raises(LimitError, match=f"max_memory={least} allows") as info:
+        decoder(List[tp], max_memory=least).decode(data)
+    assert 0 < info.value.offset < len(data)
+    assert len(decoder(List[tp], max_memory=2_000_000).decode(data)) == count
+    assert len(decoder(List[tp], max_memory=-1).decode(data)) == count
+
+
+def test_sets_are_weighed_by_their_items(decoder):
+    numbers = [index.to_bytes(1, "big") for index in range(100)]
+    data = array([array(numbers)] * 100)
+    assert len(decoder(List[Set[int]]).decode(data)) == 100
+    with pytest.raises(LimitError, match="max_memory"):
+        decoder(List[Set[int]], max_memory=200_000).decode(data)
+    assert len(decoder(List[List[int]], max_memory=200_000).decode(data)) == 100
+
+
+# --- errors -------------------------------------------------------------------------------------------------------
+
+
+def test_errors_are_not_kept_without_limit():
+    data = array([b"\x01"] * 1000)
+    with pytest.raises(typed.ValidationError) as info:
+        typed.decode(data, List[str], all_errors=True)
+    assert (len(info.value.errors), info.value.more) == (100, True)
+    assert "more than these 100 errors" in str(info.value)
+    for most in (1, 7, 999):
+        with pytest.raises(typed.ValidationError) as info:
+            typed.decode(data, List[str], all_errors=True, max_errors=most)
+        assert (len(info.value.errors), info.value.more) == (most, True)
+    for most in (1000, -1):
+        with pytest.raises(typed.ValidationError) as info:
+            typed.decode(data, List[str], all_errors=True, max_errors=most)
+        assert (len(info.value.errors), info.value.more) == (1000, False)
+    with pytest.raises(typed.ValidationError) as info:
+        typed.convert(["x"] * 1000, List[int], all_errors=True)
+    assert len(info.value.errors) == 100
+    with pytest.raises(ValueError, match="max_errors must be"):
+        typed.Decoder(int, max_errors=0)
+
+
+# --- steps --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Branch:
+    children: List[Union[Branch, Leaf]]
+    kind: Literal["branch"] = "branch"
+
+
+@dataclass
+class Leaf:
+    v: Any = None
+    kind: Literal["leaf"] = "leaf"
+
+
+@dataclass
+class ByUrl:
+    url: str
+    next: Optional[Union[ByUrl, ByPath]] = None
+
+
+@dataclass
+class ByPath:
+    path: str
+    next: Optional[Union[ByUrl, ByPath]] = None
+
+
+@typed.options(forbid_unknown_fields=True)
+@dataclass
+class Strict:
+    next: Optional[Strict] = None
+
+
+def text(value: str) -> bytes:
+    return cpkg.packb(value)
+
+
+KIND = text("kind")
+CHAINS: Dict[str, Tuple[Any, Callable[[int, bytes], bytes], bool]] = {
+    "tag behind": (
+        Union[Branch, Leaf],
+        lambda depth, value: (b"\x82" + text("children") + b"\x91") * depth + b"\x82" + text("v") + value + KIND
+        + text("leaf") + (KIND + text("branch")) * depth,
+        True,
+    ),
+    "tag in front, wrong at last": (
+        Union[Branch, Leaf],
+        lambda depth, value: (b"\x82" + KIND + text("branch") + text("children") + b"\x91") * depth
+        + b"\x83" + KIND + text("leaf") + text("v") + value + KIND + text("leaf!"),
+        False,
+    ),
+    "no tag": (
+        Union[ByUrl, ByPath],
+        lambda depth, value: (b"\x82" + text("next")) * depth + b"\x82" + text("x") + value + text("url") + text("u")
+        + (text("url") + text("u")) * depth,
+        True,
+    ),
+    "a wrong key at each level": (
+        Strict,
+        lambda depth, value: (b"\x82" + text("next")) * depth + b"\x81" + text("x") + value
+        + (text("y") + b"\x01") * depth,
+        False,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+def test_steps_grow_with_the_message_alone(monkeypatch, decoder, chain):
+    steps = 0
+
+    class Counting:
+        def __getattr__(self, name: str) -> object:
+            return getattr(formats, name)
+
+        def value_header(self, data: bytes, at: int) -> Tuple[int, int, int]:
+            nonlocal steps
+            steps += 1
+            return formats.value_header(data, at)
+
+    monkeypatch.setattr(inputs, "formats", Counting())
+    tp, message, is_good = CHAINS[chain]
+    found = []
+    for depth in (1, 100):
+        data = message(depth, array([b"\x01"] * 1000))
+        steps = 0
+        if is_good:
+            decoder(tp).decode(data)
+        else:
+            with pytest.raises(typed.ValidationError):
+                decoder(tp).decode(data)
+        found.append(steps)
+    assert found[1] < found[0] + 5000, found
+
+
+# --- one rule -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class A:
+    x: int
+
+
+@dataclass
+class B:
+    y: int
+
+
+@pytest.mark.parametrize("tp", [A, Union[A, B], Union[Branch, A, None]])
+def test_text_that_is_passed_over_need_not_be_utf8(decoder, tp):
+    if tp is not A and "Branch" in str(tp):
+        tp = Union[A, None]
+    bad = b"\x82\xa1u\xa2\xff\xfe\xa1x\x01"
+    for _ in range(3):
+        assert decoder(tp).decode(bad) == A(1)
+    assert decoder(List[tp]).decode(b"\x91\x82\xa1u\x92\x81\xa1\xff\xa1\xfe\xc0\xa1x\x01") == [A(1)]
+
+
+@dataclass
+class Cat:
+    lives: int = 9
+    kind: Literal["cat"] = "cat"
+
+
+@dataclass
+class Dog:
+    name: str = ""
+    kind: Literal["dog"] = "dog"
+
+
+@pytest.mark.parametrize("empty", [b"\x80", b"\xde\x00\x00", b"\xdf\x00\x00\x00\x00"])
+@pytest.mark.parametrize("behind", [["kind", "cat"], ["kind", "xxx"]])
+def test_an_empty_map_has_no_tag(decoder, empty, behind):
+    message = b"\x93" + empty + b"".join(map(text, behind))
+    with pytest.raises(typed.ValidationError) as info:
+        decoder(Tuple[Union[Cat, Dog], str, str]).decode(message)
+    assert (info.value.path, info.value.offset) == ((0,), 1)
+    assert "told apart by the key 'kind'" in str(info.value)
+
+
+@dataclass
+class On:
+    name: str
+    state: Literal[True] = True
+
+
+@dataclass
+class Off:
+    name: str
+    state: Literal[False, b"off"] = False
+
+
+def test_tags_are_of_any_type(decoder):
+    tp = List[Union[On, Off]]
+    data = typed.encode([On("a"), Off("b"), Off("c", b"off")])
+    for _ in range(2):
+        assert decoder(tp).decode(data) == [On("a"), Off("b"), Off("c", b"off")]
+    for tag in (1, "x", None, b"on", [1], cpkg.msgpack.ExtType(5, b"")):
+        with pytest.raises(typed.ValidationError) as info:
+            decoder(tp).decode(typed.encode([{"name": "a", "state": tag}]))
+        assert info.value.errors[0].path == (0, "state")

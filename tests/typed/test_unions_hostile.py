@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unions of objects: decided in one pass, whatever map, however many of them and however deep they nest."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, make_dataclass
+from functools import partial
+from typing import Any, Callable, List, Literal, Optional, Union
+
+import pytest
+
+import cpkg
+from cpkg import typed
+
+
+def array(items: List[bytes]) -> bytes:
+    return b"\xdd" + len(items).to_bytes(4, "big") + b"".join(items)
+
+
+@dataclass
+class Branch:
+    inner: List[Union[Branch, Leaf, Twig]]
+    kind: Literal["branch"] = "branch"
+
+
+@dataclass
+class Leaf:
+    value: Any = None
+    kind: Literal["leaf", 7] = "leaf"
+
+
+@dataclass
+class Twig:
+    inside: Optional[Union[Branch, Leaf, Twig]] = None
+    kind: Literal[True, 300] = True
+
+
+@dataclass
+class ByUrl:
+    url: str
+    next: Optional[Union[ByUrl, ByPath]] = None
+
+
+@dataclass
+class ByPath:
+    path: str
+    next: Optional[Union[ByUrl, ByPath]] = None
+
+
+def text(value: str) -> bytes:
+    return typed.encode(value)
+
+
+def calls_of(act: Callable[[], Any]) -> int:
+    """Return how many functions in Python a call calls."""
+    count = 0
+
+    def see(frame: Any, event: str, argument: Any) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(see)
+    try:
+        act()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def tagged(depth: int) -> bytes:
+    tree: Any = {"value": [{}, {"kind": 1}, [[], [1]]] * 20, "kind": "leaf"}
+    for level in range(depth):
+        tree = {"inner": [{"kind": 7}, tree, {"value": {"kind": "x"}, "kind": "leaf"}], "kind": "branch"}
+        if level % 3 == 0:
+            tree = {"x": [{}, tree], "inside": tree if level < 9 else None, "kind": True if level % 2 else 300}
+            tree = {"inner": [tree], "other": {1: {"kind": "y"}}, "kind": "branch"}
+    return cpkg.packb(tree)
+
+
+def untagged(depth: int) -> bytes:
+    inside = b"\x82" + text("x") + array([b"\x81\x01\x90"] * 200) + text("path") + text("p")
+    return (b"\x82" + text("next")) * depth + inside + (text("url") + text("u")) * depth
+
+
+@pytest.mark.parametrize(("make", "tp"), [(tagged, Union[Branch, Leaf, Twig]), (untagged, Union[ByUrl, ByPath])])
+def test_unions_in_unions_are_decided_in_one_pass(make, tp):
+    decoder = typed.Decoder(tp)
+    decoder.decode(make(2))
+    calls = {depth: calls_of(partial(decoder.decode, make(depth))) for depth in (30, 60)}
+    assert calls[60] <= 2.5 * calls[30] + 20
+    plain = cpkg.unpackb(make(15), strict_map_key=False)
+    assert decoder.decode(make(15)) == typed.Decoder(tp, strict=False).decode(make(15)) == typed.convert(plain, tp)
+
+
+def test_unions_of_many_classes_and_of_a_long_map():
+    classes = [
+        make_dataclass(f"C{i}", [("t", Literal[f"c{i}"])], namespace={"__module__": __name__}) for i in range(300)
+    ]
+    decoder = typed.Decoder(Union[(*classes, int)])
+    assert decoder.decode(b"\x05") == 5
+    assert type(decoder.decode(cpkg.packb({"t": "c299"}))) is classes[299]
+    cat = make_dataclass("Cat", [("lives", int, 9), ("t", Literal["cat"], "cat")])
+    dog = make_dataclass("Dog", [("name", str, ""), ("t", Literal["dog"], "dog")])
+    # its length, 0xa174, is not the key "t"
+    long = b"\xde\xa1\x74" + text("cat") + b"\x00" + b"".join([text(f"k{i:05}") + b"\0" for i in range(0xA173)])
+    for message in (
+        long,
+        b"\x80",
+        b"\x81\x01\x02",
+        cpkg.packb({"t": 1}),
+        cpkg.packb({"t": None}),
+        cpkg.packb({"t": "cow"}),
+    ):
+        with pytest.raises(typed.ValidationError):
+            typed.Decoder(Union[cat, dog]).decode(message)
+    assert typed.Decoder(Union[cat, dog]).decode(b"\x82\xa1x\xc0\xd9\x01t\xd9\x03dog") == dog()
