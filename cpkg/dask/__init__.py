@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, Union
 from cpkg import records
 from cpkg._urls import filesystem, is_url
 from cpkg.records.opening import SUFFIX as _SUFFIX
+from purepy.base.errors import Suppressed, is_from_handler
 from purepy.base.new_files import replacing
 
 try:
@@ -113,6 +114,8 @@ def write_records(
     """
     Write each partition of a dask.bag to a file of its own, `part-00000.rec` and so on, in the folder `url`.
 
+    From 100,001 partitions on the numbers have as many digits as the last one, so that names sort by them.
+
     Each file is written in a folder of this write's own (`.writing-...`), and gets its name when all are complete: the
     bag may read the files that it replaces, and a worker that dies, or a partition that is computed twice, leaves no
     record missing or doubled.
@@ -141,7 +144,7 @@ def write_records(
         return done.compute() if compute else done
     except BaseException as exc:
         names = folder.settle(len(parts))
-        if names and isinstance(exc, Exception):
+        if names and isinstance(exc, Exception) and not is_from_handler(exc):
             return names
         raise
 
@@ -226,6 +229,7 @@ class _Folder:
         May be done again where it was interrupted, and by two at once: what has its name keeps it.
         """
         fs, path, own = self._place()
+        names = [_part(number, count) for number in range(count)]
         if fs.exists(f"{own}/begun"):
             try:
                 self._refuse_parts(fs, path, own)
@@ -234,22 +238,21 @@ class _Folder:
                 raise
             fs.touch(f"{own}/named")
             if fs.exists(f"{own}/begun"):
-                for number in range(count):
+                for number, name in enumerate(names):
                     with contextlib.suppress(FileNotFoundError):
-                        _move(fs, f"{own}/{_part(number)}", f"{path}/{_part(number)}")
-                for name in self._parts(fs, path):
-                    if int(name[len("part-") : -len(_SUFFIX)]) >= count:
-                        with contextlib.suppress(FileNotFoundError):
-                            fs.rm_file(f"{path}/{name}")
+                        _move(fs, f"{own}/{_part(number)}", f"{path}/{name}")
+                for name in set(self._parts(fs, path)).difference(names):
+                    with contextlib.suppress(FileNotFoundError):
+                        fs.rm_file(f"{path}/{name}")
             self._remove()
-        return [f"{self.url}/{_part(number)}" for number in range(count)]
+        return [f"{self.url}/{name}" for name in names]
 
     def settle(self, count: int) -> list[str]:
         """Name the parts, and return their names, if that has begun; else remove what this write has created."""
         fs, _, own = self._place()
         if fs.exists(f"{own}/named"):
             return self.finish(count)
-        with contextlib.suppress(OSError):  # the error that led here is what the caller has to see
+        with Suppressed(OSError):  # the error that led here is what the caller has to see
             fs.rm_file(f"{own}/begun")
         if not fs.exists(f"{own}/named"):
             self._remove()
@@ -258,7 +261,7 @@ class _Folder:
     def _remove(self) -> None:
         """Remove the write's own folder, and the one around it if that is new and empty. No name is a pattern here."""
         fs, path, own = self._place()
-        with contextlib.suppress(OSError):
+        with Suppressed(OSError):
             for name in sorted(fs.find(own), key=lambda name: not name.endswith("/begun")):
                 with contextlib.suppress(FileNotFoundError):
                     fs.rm_file(name)
@@ -277,8 +280,9 @@ def _move(fs: fsspec.AbstractFileSystem, old: str, new: str) -> None:
         fs.mv(old, new)
 
 
-def _part(number: int) -> str:
-    return f"part-{number:05d}{_SUFFIX}"
+def _part(number: int, count: int = 0) -> str:
+    """Return the name of a part; those of `count` parts sort by their numbers."""
+    return f"part-{number:0{max(len(str(count - 1)), 5)}d}{_SUFFIX}"
 
 
 def to_dataframe(

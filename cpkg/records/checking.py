@@ -284,6 +284,7 @@ class _Copy:
 
     def __init__(self, file: BinaryIO, found: list[tuple[Source, Layout]]) -> None:
         self._file = file
+        self._stop = 0  # the number that follows the last frame
         self.layout = layout = Layout(new_token())
         file.write(fmt.file_header(layout.token))
         layout.go_on(fmt.FILE_HEADER_SIZE, 0)
@@ -304,6 +305,9 @@ class _Copy:
         for piece in _sound(old, bad):
             first = base + piece.first
             if isinstance(piece, Gap):
+                if first + piece.records - self._stop > fmt.LOST_MAX:
+                    lost = f"more than {fmt.LOST_MAX} records in a row are lost"
+                    raise RecordsError(f"{source.name}: {lost}, and a file cannot mark as many: copy the records")
                 header = fmt.DataHeader(piece.records, 0, first, new.end, 0, 0, new.token, new.dictionary_at, True)
                 self._file.write(fmt.data_header(header))
                 new.go_on(new.end + fmt.DATA_HEADER_SIZE, first + piece.records)
@@ -315,6 +319,7 @@ class _Copy:
             self._file.write(fmt.data_header(new.header(frame)))
             self._file.write(data)
             new.add(frame)
+            self._stop = first + piece.records
         new.go_on(new.end, base + old.total)
 
     def finish(self) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Union
 from cpkg import _backend, msgpack, zstd
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError, numbers
-from cpkg.records.layout import Frame, Gap
+from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.positions import Source
 from cpkg.records.typed_records import Record, TypedRecords
 from purepy.base.errors import CodecError, ExtraData, LimitError, StackError, UnpackException, ZstdError
@@ -33,6 +33,8 @@ _ANY_DEPTH: Final[Keywords] = {"max_depth": fmt.CONTENT_MAX}
 _MEMORY: Final = 64 << 20
 _EXPANSION: Final = 100
 """The records of a frame may take so much memory, or so many times its compressed size: the limits of `cpkg.loads`."""
+_PLACE: Final = 8
+"""So many bytes a list takes for an item."""
 _ITEM: Final = 64
 """So many bytes of memory an item takes, about."""
 _LIGHT: Final = 1 << 12
@@ -81,6 +83,7 @@ class Decoder(Generic[Record]):
         self._max_memory = None if max_memory is None else index(max_memory)
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
         self._typed: TypedRecords[Record] | None = TypedRecords(options) if "type" in options else None
+        self.is_typed = self._typed is not None
         if options and self._typed is None:
             try:
                 msgpack.unpackb(b"\xc0", **options)  # an option that does not exist is found here, not in a frame
@@ -130,7 +133,7 @@ class Decoder(Generic[Record]):
             info = zstd.get_frame_info(data)
             found = info.decompressed_size
             if found == size:
-                if 0 <= self._allowed(frame) < size:
+                if 0 <= self._allowed(frame.compressed) < size:
                     raise self._too_large(frame, f"{size} bytes of content")
                 dictionary = self.dictionary if info.dictionary_id else None
                 content = zstd.decompress(data, zstd_dict=dictionary, max_output_size=size)
@@ -141,13 +144,27 @@ class Decoder(Generic[Record]):
             raise damaged(frame, f"it holds {found} bytes instead of {size}")
         return content
 
-    def _allowed(self, frame: Frame) -> int:
-        """Return how much memory the records of a frame may take, in bytes; -1 is without limit."""
-        return max(_MEMORY, frame.compressed * _EXPANSION) if self._max_memory is None else self._max_memory
+    def check_lost(self, layout: Layout) -> None:
+        """
+        Raise LimitError if so many records are lost that a list of all numbers takes more memory than objects may.
+
+        `list` allocates as many places as `len` says, and any file can say that 2**32 - 1 records are lost.
+        """
+        lost = sum(gap.records for gap in layout.gaps)
+        allowed = self._allowed(layout.compressed)
+        if 0 <= allowed < lost * _PLACE:
+            raise LimitError(
+                f"{lost} records are lost, and {layout.records} are there: places for all of them take more than "
+                f"max_memory={allowed}; raise that"
+            )
+
+    def _allowed(self, compressed: int) -> int:
+        """Return how much memory the records of so many bytes may take, in bytes; -1 is without limit."""
+        return max(_MEMORY, compressed * _EXPANSION) if self._max_memory is None else self._max_memory
 
     def _too_large(self, frame: Frame, what: str) -> LimitError:
         which = numbers(frame.first, frame.records)
-        allowed = f"max_memory={self._allowed(frame)}"
+        allowed = f"max_memory={self._allowed(frame.compressed)}"
         return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what}, beyond {allowed}; raise that")
 
     def _is_heavy(self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX) -> bool:
@@ -156,7 +173,7 @@ class Decoder(Generic[Record]):
 
         What comes behind one that is nested deeper than `max_depth` does not count: unpacking ends there.
         """
-        allowed = self._allowed(frame)
+        allowed = self._allowed(frame.compressed)
         if allowed < 0 or len(content) * HEAVIEST <= allowed:
             return False
         data = content[:] if prefix == b"" else b"".join((prefix, content[:]))
@@ -218,7 +235,7 @@ class Decoder(Generic[Record]):
         """Unpack records one by one; each may take as much memory as otherwise all of them together."""
         while skip < frame.records:
             try:
-                for record in self._one_by_one(frame, content, skip, self._allowed(frame) // _ITEM):
+                for record in self._one_by_one(frame, content, skip, self._allowed(frame.compressed) // _ITEM):
                     skip += 1
                     yield record
                 return
@@ -235,20 +252,27 @@ class Decoder(Generic[Record]):
         return self._typed_one_by_one(frame, content, skip) if found is None else found
 
     def _typed_one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
+        # unlike a generator, `map` continues after an error: with the record after the one that is not of the type
+        return map(self._typed_record, self._messages(frame, content, skip))
+
+    def _typed_record(self, message: tuple[Frame, int, bytes]) -> Record:
+        try:
+            return self.record(*message)
+        except StopIteration as exc:  # a constructor's or hook's, which would end the iteration
+            raise RuntimeError(f"decoding record {message[0].first + message[1]} raised StopIteration") from exc
+
+    def _messages(self, frame: Frame, content: bytes, skip: int) -> Iterator[tuple[Frame, int, bytes]]:
+        """Yield the packed records of a frame with their numbers, without the first `skip`."""
         unpacker = self._unpacker(content, {**_ANY_DEPTH, "raw_depth": 0})
-        done = 0
-        while done < frame.records:
+        for number in range(frame.records):
             try:
-                if done < skip:
+                if number < skip:
                     unpacker.skip()
-                    data = None
-                else:
-                    data = unpacker.unpack().data
+                    continue
+                message = frame, number, unpacker.unpack().data
             except UnpackException as exc:
                 raise self._wrong(frame, exc) from exc
-            if data is not None:
-                yield self.record(frame, done, data)
-            done += 1
+            yield message
         _check_end(frame, unpacker.tell(), content)
 
     def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[Record]:
@@ -286,13 +310,12 @@ class Decoder(Generic[Record]):
         """Yield the records that a frame begins with, their numbers and ends, as long as many have the same keys."""
         done = end = 0
         if isinstance(content, LaidOut):
-            try:
-                for found in content.rows.each(content.data):
-                    _, count, end = found
-                    done += count
-                    yield found
-            except Exception:
-                return  # a value is wrong: the error is raised where it is read alone
+            for found in content.rows.each(
+                content.data
+            ):  # up to a wrong value, whose error comes where it is read alone
+                _, count, end = found
+                done += count
+                yield found
             if done == frame.records:
                 return
             content = content.data[:]

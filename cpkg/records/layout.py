@@ -215,7 +215,7 @@ class Layout:
             table.append(frame.compressed, frame.decompressed, frame.checksum)
             at += frame.compressed
             entries.append(frame.records)
-            entries.append(min(frame.first - following, 2**32 - 1))
+            entries.append(frame.first - following)
             following = frame.first + frame.records
         empty_until(self.end)
         table.append(fmt.index_size(len(self)), 0, fmt.EMPTY_CHECKSUM)

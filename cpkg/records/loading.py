@@ -142,6 +142,8 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
         covered, first = offset + compressed, first + records
     if used != len(entries):
         return None, "the index has more frames than the seek table"
+    if index.total - first > fmt.LOST_MAX:
+        return None, f"the index says that {index.total - first} records are lost at the end, of {fmt.LOST_MAX} at most"
     if index.total > first:
         layout.gaps.append(Gap(covered, end, first, index.total - first, MARKED, known=True))
     layout.go_on(end, max(index.total, first))

@@ -30,7 +30,7 @@ def open_reader(
         return Shards(place, threads=threads, errors=errors, options=options)
     try:
         source = open_source(place)
-    except OSError:
+    except (IsADirectoryError, PermissionError):  # the latter on Windows
         if not isinstance(place, (str, bytes, os.PathLike)) or not os.path.isdir(place):
             raise
         return Shards(_files_in(os.fsdecode(place)), threads=threads, errors=errors, options=options)

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from threading import get_ident
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cpkg import _backend, msgpack, zstd
+from purepy.base.locks import RLock
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -49,14 +51,27 @@ class BatchPacker:
     """Packs several records by one call, under one set of options of `Packer`; used by several threads at once."""
 
     def __init__(self, options: Keywords) -> None:
+        self.locks: dict[int, Any] = {}
+        """By thread, where options may call functions of the caller's: a lock that it holds while it packs."""
+        self._has_options = bool(options)
         # kept, because to take options takes PyPy as long as to pack some records
         self._pack = msgpack.Packer(**{**options, "max_depth": options.get("max_depth", _DEPTH) + 1}).pack
 
     def pack(self, records: Sequence[object]) -> tuple[bytes, int]:
         """Return bytes, and from where on they are the records, one behind the other."""
-        packed = self._pack(records if type(records) is list else list(records))
+        rows = records if type(records) is list else list(records)
+        if self._has_options:
+            with self.locks.setdefault(get_ident(), RLock()):
+                packed = self._pack(rows)
+        else:
+            packed = self._pack(rows)
         first = packed[0]
         return packed, 1 if first < _ARRAY16 else 3 if first == _ARRAY16 else 5
+
+    def is_packing(self) -> bool:
+        """Return whether the calling thread is inside of `pack`."""
+        lock = self.locks.get(get_ident())
+        return lock is not None and bool(lock._is_owned())
 
 
 class Encoded(NamedTuple):

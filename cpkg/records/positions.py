@@ -17,7 +17,8 @@ import weakref
 from cpkg._urls import Upload, filesystem
 from purepy.base import system
 from purepy.base.descriptors import Descriptor, write_at
-from purepy.base.locks import Lock
+from purepy.base.errors import is_from_handler
+from purepy.base.locks import Exclusive, RLock
 from purepy.base.new_files import sync_directory
 from purepy.base.reading import read_full
 from purepy.base.writing import write_all
@@ -33,6 +34,8 @@ class Source:
     """Bytes at any position, for several threads at once."""
 
     name = ""
+    place = ""
+    """The absolute path or the URL by which another process opens it again; empty if there is none."""
     is_local = False
     """Whether many small reads cost little."""
     size: Callable[[], int]
@@ -54,7 +57,9 @@ class PathSource(Source):
     is_local = True
 
     def __init__(self, path: Name | int) -> None:
-        self.name = "" if isinstance(path, int) else os.fsdecode(path)
+        if not isinstance(path, int):
+            self.name = os.fsdecode(path)
+            self.place = os.path.abspath(self.name)  # now: the working directory may be another one later
         self._descriptor = -1
         self._file = open(path, "rb", buffering=0, closefd=not isinstance(path, int))  # noqa: SIM115
         if not self._file.seekable():
@@ -93,7 +98,7 @@ class PathSource(Source):
         self._file.close()
 
 
-class FileSource(Source):
+class FileSource(Exclusive, Source):
     """A binary file object of the caller, which the caller closes."""
 
     is_local = True
@@ -101,22 +106,25 @@ class FileSource(Source):
     def __init__(self, file: File) -> None:
         self.name = _name_of(file)
         self._file = file
-        self._lock = Lock()
+        self._lock = RLock()
         # a SpooledTemporaryFile can, and before Python 3.11 does not say so
         if not (file.seekable() if hasattr(file, "seekable") else hasattr(file, "seek")):
             raise _cannot_seek(self.name)
 
     def size(self) -> int:
-        with self._lock:
+        with self._turn():
             self._file.seek(0, io.SEEK_END)
             size: int = self._file.tell()
             return size
 
     def read_at(self, offset: int, size: int) -> bytes:
-        with self._lock:
+        with self._turn():
             self._file.seek(offset)
             result = read_full(self._file, size)
             return result
+
+    def _reentered(self) -> str:
+        return f"{self._file!r} is read from inside its own seek(), tell() or read(): let that return first"
 
 
 class UrlSource(Source):
@@ -124,7 +132,7 @@ class UrlSource(Source):
 
     def __init__(self, url: str) -> None:
         self._fs, self._path = filesystem(url)
-        self.name = url
+        self.name = self.place = url
         self._size: int | None = None
 
     def size(self) -> int:
@@ -201,9 +209,10 @@ class PathTarget(Target):
         try:
             write_at(self._descriptor.number, data, offset)
         except OSError as exc:
-            with contextlib.suppress(OSError):  # then it is a torn tail, and the next try writes over it
-                self.cut(offset)  # no part of a frame stays
-            raise OSError(exc.errno, exc.strerror, self.name) from None
+            if not is_from_handler(exc):
+                exc.filename = self.name
+            self.cut(offset)  # no part of a frame stays
+            raise
 
     def cut(self, offset: int) -> None:
         if os.fstat(self._descriptor.number).st_size > offset:
@@ -273,9 +282,11 @@ class FileTarget(Target):
         if hasattr(self._file, "fileno"):
             try:
                 descriptor = self._file.fileno()
-            except OSError:
-                return  # in memory
-            os.fsync(descriptor)
+            except OSError as exc:  # it is in memory
+                if is_from_handler(exc):
+                    raise
+            else:
+                os.fsync(descriptor)
 
     def close(self) -> None:
         if self._is_owned:

@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import operator
-import os
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, Final, Generic, overload
 
-from cpkg._urls import is_url
 from cpkg.records.decoding import Content, Decoder, lost, read_dictionary
 from cpkg.records.errors import DamagedError
 from cpkg.records.layout import Frame, Gap, Layout
@@ -23,10 +21,15 @@ from cpkg.records.taking import Bunch, bunches, spans
 from cpkg.records.typed_records import Record
 from purepy.base.cores import python_runs_in_parallel
 from purepy.base.crew import Crew, mapped
-from purepy.base.locks import Lock
+from purepy.base.errors import CodecError
+from purepy.base.locks import Exclusive, RLock
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeAlias
+
     from cpkg.records.reading_ahead import Prepared
+
+    _Call: TypeAlias = "tuple[Frame | Gap, Source | bytes]"
 
 _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
@@ -37,7 +40,7 @@ _WORTH_THREADS: Final = 2
 """After so many frames threads have decompressed more than it takes to start them."""
 
 
-class Reader(Generic[Record]):
+class Reader(Exclusive, Generic[Record]):
     """
     The records of a file, as a sequence.
 
@@ -69,9 +72,10 @@ class Reader(Generic[Record]):
             self._threads = thread_count(threads, alone=not self._unpacks_ahead)
         self._source = source
         self._skip = errors == "skip"
-        self._lock = Lock()
+        self._lock = RLock()  # of `refresh`
         self._is_part = layout is not None
         self._layout = load(source) if layout is None else layout
+        self._decoder.check_lost(self._layout)
         self._decoder.dictionary = read_dictionary(source, self._layout.dictionary_at)
         self._idle: list[_Last] = []  # taken by `pop` while one is used: no lock, and none to stay taken
         self._counted: set[int] = set()
@@ -90,11 +94,15 @@ class Reader(Generic[Record]):
         """
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
-        The reader's threads, if it has any, decompress frames in advance. Raises DamagedError in the place of records
+        The reader's threads, if it has any, decompress frames in advance from the second one on. They end with the
+        iterator: at its end, by its `close()`, or when it is collected. Raises DamagedError in the place of records
         that cannot be read.
         """
         start, stop, _ = slice(start, stop).indices(len(self))
-        return chain.from_iterable(self._streams(start, stop))
+        streams = self._streams(start, stop)
+        records: Any = _Records.from_iterable(streams)
+        records.streams = streams
+        return records  # type: ignore[no-any-return]
 
     def _streams(self, start: int, stop: int) -> Iterator[Iterable[Record]]:
         """Yield iterables that together give the records."""
@@ -103,7 +111,7 @@ class Reader(Generic[Record]):
                 if not isinstance(result, list):
                     skip = max(start - piece.first, 0)
                     if piece.first + piece.records > stop:
-                        yield islice(self._each(piece, result, skip), stop - max(start, piece.first))
+                        yield self._first(self._each(piece, result, skip), stop - max(start, piece.first))
                     elif self._skip:
                         yield self._each(piece, result, skip)
                     else:
@@ -112,10 +120,30 @@ class Reader(Generic[Record]):
                 else:
                     yield result[max(start - piece.first, 0) : stop - piece.first]
 
+    def _first(self, records: Iterator[Record], count: int) -> Iterator[Record]:
+        if self._decoder.is_typed:  # islice would end where a record is not of the type
+            return map(operator.itemgetter(1), zip(range(count), records))
+        return islice(records, count)
+
     def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
         """Unpack a frame's records up to its damage, and note or raise that."""
+        records = self._decoder.each(frame, content, skip)
+        if not self._skip:
+            return records
+
+        def each(_: None) -> Record:
+            try:
+                return next(records)
+            except DamagedError as exc:
+                self._note(exc)
+                raise StopIteration from None
+
+        # a generator would end where a record is not of the type
+        return map(each, repeat(None)) if self._decoder.is_typed else self._noting(records)
+
+    def _noting(self, records: Iterator[Record]) -> Iterator[Record]:
         try:
-            yield from self._decoder.each(frame, content, skip)
+            yield from records
         except DamagedError as exc:
             self._note(exc)
 
@@ -151,7 +179,7 @@ class Reader(Generic[Record]):
         else:
             # a window is read from front to back, and not by several threads
             calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
-            prepare = mapped(self._prepared, calls, self._threads, AHEAD * self._threads)
+            prepare = self._by_threads(calls)
         with contextlib.closing(prepare) as prepared:
             for piece, result in prepared:
                 if not isinstance(result, Exception):
@@ -162,9 +190,11 @@ class Reader(Generic[Record]):
                     raise result
 
     def _in_advance(
-        self, pieces: Iterator[Frame | Gap] | Iterator[Bunch], source: Source
+        self, pieces: Iterator[Frame | Gap] | Iterator[Bunch], source: Source, *, are_wanted: bool = False
     ) -> Generator[Prepared, None, None]:
         with contextlib.closing(Decoding(self._decoder, source, self._threads - 1)) as frames:
+            if are_wanted:
+                frames.begin()
             for piece in pieces:
                 while frames.is_full:
                     yield frames.first()
@@ -173,6 +203,11 @@ class Reader(Generic[Record]):
             while len(frames):
                 yield frames.first()
                 frames.drop()
+
+    def _by_threads(self, calls: Iterator[_Call]) -> Generator[tuple[Frame | Gap, object], None, None]:
+        if not self._unpacks_ahead:  # the threads do less than the caller, and start for the second frame
+            yield from map(self._prepared, islice(calls, 1))
+        yield from mapped(self._prepared, calls, self._threads, AHEAD * self._threads)
 
     def _note(self, exc: DamagedError) -> None:
         """Raise an error about damage, or note it."""
@@ -192,7 +227,7 @@ class Reader(Generic[Record]):
                 continue
             yield piece
 
-    def _prepared(self, call: tuple[Frame | Gap, Source | bytes]) -> tuple[Frame | Gap, object]:
+    def _prepared(self, call: _Call) -> tuple[Frame | Gap, object]:
         """Do what a thread can do in advance for one frame; errors wait for their turn."""
         piece, found = call
         if isinstance(piece, Gap):
@@ -201,8 +236,8 @@ class Reader(Generic[Record]):
             data = found if isinstance(found, bytes) else found.read_at(piece.offset, piece.compressed)
             content = self._decoder.content(piece, data)
             if self._unpacks_ahead:
-                # the caller unpacks a damaged frame once more, and returns its sound records
-                with contextlib.suppress(DamagedError):
+                # the caller unpacks a frame that has something wrong once more, and returns its sound records
+                with contextlib.suppress(CodecError):
                     return piece, self._decoder.records(piece, content)
             return piece, content
         except Exception as exc:
@@ -276,7 +311,7 @@ class Reader(Generic[Record]):
     def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, Content | None], None, None]:
         """Yield the contents of bunches; None for what C is not to do, or has failed at."""
         if self._ahead_by_c and self._threads > 1 and len(work) > _WORTH_THREADS:
-            yield from self._in_advance(iter(work), self._source)
+            yield from self._in_advance(iter(work), self._source, are_wanted=True)
             return
         last = self._idle.pop() if self._idle else _Last()
         last.forget()
@@ -375,11 +410,12 @@ class Reader(Generic[Record]):
 
     def refresh(self) -> int:
         """Look for records that were written since; return how many there are. Whole frames count alone."""
-        with self._lock:
+        with self._turn():
             before = len(self)
             layout = self._layout
             known = layout.dictionary
             extend(layout, self._source, layout.token if layout.end else b"")
+            self._decoder.check_lost(layout)
             if known is None and layout.dictionary is not None:
                 self._decoder.dictionary = read_dictionary(self._source, layout.dictionary_at)
                 self._drop_idle()  # they have none
@@ -411,10 +447,9 @@ class Reader(Generic[Record]):
 
     def __reduce__(self) -> tuple[Callable[..., Reader[Record]], tuple[object, ...]]:
         """Pickle the place, where the copy opens the file again."""
-        if not self.name:
-            raise TypeError("a Reader pickles that was opened by a path or a URL, not one of a file object")
-        threads, errors, options = self._arguments
-        return _reopened, (self.name if is_url(self.name) else os.path.abspath(self.name), threads, errors, options)
+        if not self._source.place:
+            raise TypeError("a Reader of a file object cannot be pickled, only one that was opened by a path or a URL")
+        return _reopened, (self._source.place, *self._arguments)
 
     def __enter__(self) -> Reader[Record]:
         return self
@@ -425,6 +460,24 @@ class Reader(Generic[Record]):
 
 def _reopened(place: str, threads: int | None, errors: str, options: dict[str, object]) -> Reader:
     return Reader(open_source(place), threads=threads, errors=errors, options=options)
+
+
+class _Records(chain):  # type: ignore[type-arg]
+    """An iterator over the records of streams that come from a generator, which `close` closes."""
+
+    streams: Generator[Iterable[Any], None, None]
+
+    def close(self) -> None:
+        """End the iteration and its threads."""
+        self.streams.close()
+        self.__class__ = _NoRecords
+
+
+class _NoRecords(_Records):
+    """A `_Records` that is closed."""
+
+    def __next__(self) -> Any:
+        raise StopIteration
 
 
 class _Last:

@@ -11,6 +11,7 @@ from cpkg.records.decoding import Decoder, LaidOut, lost
 from cpkg.records.layout import Frame, Gap
 from cpkg.records.positions import Source
 from cpkg.records.taking import Bunch
+from purepy.base.errors import is_from_handler
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
@@ -61,13 +62,15 @@ class Decoding:
     """
     Frames of a file that threads of C decompress, and lay out where their records are read by columns, in order.
 
+    The threads start with `begin`, or when the first frame is dropped: many an iterator is asked for one record alone.
     Where the file is the system's they read it, too: PyPy's collector counts bytes that Python reads.
     """
 
     def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
         self._decoder = decoder
-        self._ahead = decoder.decompressing_queue(threads)
-        self._most = threads + 2 if self._ahead.begin() else 1
+        self._threads = threads
+        self._ahead: Any = None  # the threads
+        self._most = 1  # the caller's
         self._source = source
         self._queue: deque[tuple[Any, Any]] = deque()  # with each frame the job that has it, or bytes, or an error
 
@@ -80,26 +83,32 @@ class Decoding:
         """Whether something should be taken before the next frame."""
         return len(self._queue) >= self._most
 
+    def begin(self) -> None:
+        """Start the threads, which decompress what is put from now on."""
+        self._ahead = self._decoder.decompressing_queue(self._threads)
+        self._most = self._threads + 2 if self._ahead.begin() else 1
+
     def put(self, piece: Frame | Gap | Bunch) -> None:
         """Have a frame or several read and decompressed; errors about a frame, gaps among them, wait for their turn."""
         try:
             work: object = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
-        except Exception as exc:
-            if isinstance(piece, Bunch):
+        except (OSError, ValueError) as exc:
+            if isinstance(piece, Bunch) or is_from_handler(exc):
                 raise
             work = exc
         self._queue.append((piece, work))
 
     def _submitted(self, piece: Frame | Bunch) -> FrameJob | bytes | None:
         """Have threads work; return the job or, where they are not to do it, a frame's bytes, or None for a Bunch."""
-        if self._ahead.begin():
+        if self._ahead is not None and self._ahead.begin():
             job = self._ahead.job()
             size = _fill(self._ahead, job, piece, self._source)
             if size is not None:
                 if isinstance(piece, Frame):
                     job.made = self._decoder.rows_of(job, piece)
                 self._ahead.submit(job, size)
-                return job
+                submitted: FrameJob = job
+                return submitted
             self._ahead.back(job)
         return None if isinstance(piece, Bunch) else self._read(piece)
 
@@ -130,11 +139,14 @@ class Decoding:
         _, work = self._queue.popleft()
         if work is not None and not isinstance(work, (bytes, Exception)):
             self._ahead.back(work)
+        if self._ahead is None:
+            self.begin()
 
     def close(self) -> None:
         """End the threads."""
         self._queue.clear()
-        self._ahead.close()
+        if self._ahead is not None:
+            self._ahead.close()
 
     def _read(self, frame: Frame) -> bytes:
         return self._source.read_at(frame.offset, frame.compressed)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Generic, overload
 
 from cpkg._places import Place
@@ -80,8 +80,8 @@ class Shards(Generic[Record]):
 
     def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Record]:
         """Iterate over the records from number `start` on, up to `stop` (not included) or the end."""
-        for reader, first, last in self._parts(start, stop):
-            yield from reader.iter(first, last)
+        parts = self._parts(start, stop)
+        return chain.from_iterable(reader.iter(first, last) for reader, first, last in parts)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
         """Iterate over the records from number `start` to `stop` (None: the end) in lists, one for each frame."""

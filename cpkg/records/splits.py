@@ -21,9 +21,9 @@ class Split:
     """
     A stretch of a record file, which can be read alone, in another process or on another machine.
 
-    `place` is the path or URL, `start` and `end` are in bytes. The stretch has all frames whose headers begin in it.
-    `first` is the number of its first record and `stop` that of the first one behind it. `layout` is where the frames
-    are.
+    `place` is the absolute path or the URL, `start` and `end` are in bytes. The stretch has all frames whose headers
+    begin in it. `first` is the number of its first record and `stop` that of the first one behind it. `layout` is where
+    the frames are.
     """
 
     place: str
@@ -73,9 +73,9 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
     try:
         if count is None:
             count = max(-(-source.size() // wanted), 1)
-        if not source.name:
+        if not source.place:
             raise ValueError("splits are of a path or URL, which their readers open again")
-        return list(_by_frames(source.name, load(source), count))
+        return list(_by_frames(source.place, load(source), count))
     finally:
         source.close()
 

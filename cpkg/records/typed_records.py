@@ -43,7 +43,7 @@ class TypedRecords(Generic[Record]):
         """Return the records of a content as a list; None if any of them is wrong. `header` is that of their array."""
         try:
             return self._decode_all(b"".join((header, content)))
-        except CodecError:
+        except (CodecError, StopIteration):
             return None  # they are decoded one by one, up to the one that is wrong
 
     def record(self, number: int, data: bytes) -> Record:

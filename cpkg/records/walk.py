@@ -68,6 +68,7 @@ class Walk:
         self._end = self._size if end is None else end
         self._at = start
         self._following = following
+        self._stop = following  # what follows the last frame: at most LOST_MAX records are lost before the next one
         self._moved = 0  # by how much the place of a frame exceeds the offset in its header
         self._settled = start  # the end of the last frame that stays: where a writer puts the next one
         self._last: Frame | None = None
@@ -103,7 +104,12 @@ class Walk:
 
     def _is_next(self, header: fmt.DataHeader, at: int) -> bool:
         """Return whether a header at `at` has its own offset, and a number that follows or that the index can have."""
-        return header.offset + self._moved == at and 0 <= header.first - self._following <= fmt.LOST_MAX
+        return header.offset + self._moved == at and self._can_follow(header, self._following)
+
+    def _can_follow(self, header: fmt.DataHeader, following: int) -> bool:
+        """Return whether a header has the number `following` or a higher one, and not too many records are lost."""
+        stop = header.first + header.records if header.lost else header.first
+        return following <= header.first and stop - self._stop <= fmt.LOST_MAX
 
     def _frame(self, header: fmt.DataHeader) -> Frame | Gap | Other | None:
         """Return the frame of the header at the current position."""
@@ -120,7 +126,8 @@ class Walk:
         if header.first > following:
             self._following = header.first
             return Gap(at, at, following, header.first - following, "the frame in front of this one is missing")
-        self._at, self._following = end, header.first + header.records
+        self._at = end
+        self._following = self._stop = header.first + header.records
         self.dictionary = header.dictionary
         size, records = header.decompressed, header.records
         self._last = Frame(begin, header.compressed, size, records, header.first, header.checksum)
@@ -128,7 +135,7 @@ class Walk:
 
     def _torn(self, header: fmt.DataHeader, end: int) -> Frame | Gap | Other | None:
         """Deal with a frame that would end beyond the file."""
-        found, foreign = self._search(self._at + 1, header.first + header.records, most=0)
+        found, foreign = self._search(self._at + 1, header.first + header.records, is_exact=True)
         if found is None:
             self.torn, self.foreign = self._size - self._at, foreign
             return None
@@ -186,12 +193,12 @@ class Walk:
         return crc == expected
 
     def _search(
-        self, start: int, following: int, most: int = fmt.LOST_MAX
+        self, start: int, following: int, *, is_exact: bool = False
     ) -> tuple[tuple[int, fmt.DataHeader] | None, int]:
         """
         Return where the next header of the file is, and the header; and where the first other header is, or 0.
 
-        Its first record has number `following`, or one that is at most `most` higher.
+        Its first record has number `following` or, unless `is_exact`, a higher one.
         """
         moved: tuple[int, fmt.DataHeader] | None = None
         foreign = 0
@@ -202,7 +209,7 @@ class Walk:
                 foreign = foreign or at
             elif at + fmt.DATA_HEADER_SIZE + header.compressed > self._size:
                 continue
-            elif not 0 <= header.first - following <= most:
+            elif not self._can_follow(header, following) or (is_exact and header.first > following):
                 foreign = foreign or at
             elif header.offset + self._moved == at:
                 return (at, header), foreign

@@ -17,15 +17,16 @@ from cpkg.records.positions import Target
 from cpkg.records.settings import WriterSettings
 from cpkg.records.writing_ahead import Encoding
 from purepy.base.errors import LimitError, ZstdError
-from purepy.base.locks import RLock
+from purepy.base.locks import Exclusive, RLock
 
 _SAMPLES_PER_BYTE: Final = 100
 """A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
+_CONTENT_MAX: Final = fmt.CONTENT_MAX
 
 
-class Writer:
+class Writer(Exclusive):
     """
     Append records to a file.
 
@@ -37,16 +38,19 @@ class Writer:
     A call that raises has not taken its record (`extend`: the record that it came to), and what was taken before is
     kept and written by the next call: after a full disk, and after a signal at any point, the writer goes on where it
     was. One over a file object or URL whose `write` was interrupted is broken, and says so. Several threads may append.
-    A forked child cannot use its parent's writer.
+    A call from inside another call of the same writer (a signal handler, `default`, the caller's file) is a
+    RuntimeError, and the other call continues. A forked child cannot use its parent's writer.
     """
 
     def __init__(self, target: Target, layout: Layout, settings: WriterSettings) -> None:
         self._closed = True  # until the file is begun
+        self._is_close_tried = False
         self._is_forked = self._is_discarded = False
         self._target = target
         self._batch = BatchPacker(settings.options) if batches(settings.options) else None
         self._layout = layout
         self._frame_size = self._limit = settings.frame_size
+        self._most = -1  # `_limit`, but -1 where `append` has to look closer: while it is closed, for example
         self._fsync = settings.fsync
         self._lock = RLock()
         encoder = FrameCompressor(settings.level, settings.dictionary)
@@ -85,14 +89,17 @@ class Writer:
         Raises what packing does (TypeError, OverflowError, ...), LimitError for a record beyond 1 GiB, OSError if an
         earlier frame cannot be written; the record is not added then.
         """
-        with self._lock:
+        lock = self._lock
+        if lock._is_owned():  # as `_turn` does it, which takes longer
+            raise RuntimeError(self._reentered())
+        with lock:
             buffer = self._buffer
             ended, count, added, size = self._whole
-            if added + size >= self._limit or len(buffer) != size or self._closed:
+            if added + size >= self._most or len(buffer) != size:
                 ended, count, added, size = self._with_room()
             self._pack(record)
             end = len(buffer)
-            if added + end > fmt.CONTENT_MAX:
+            if added + end > _CONTENT_MAX:
                 self._divide(size)
                 return
             if self._ends is not None:
@@ -133,29 +140,41 @@ class Writer:
 
     def _batch_size(self) -> int:
         """Return how many records to pack at once, so that they fill about a quarter of a frame."""
-        with self._lock:
-            _, count, added, size = self._whole
-            mean = (added + size) // count if count else self._mean
-            result = max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
-            return result
+        _, count, added, size = self._whole
+        mean = (added + size) // count if count else self._mean
+        return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
 
     def _extend_batch(self, records: Sequence[object]) -> None:
-        if len(records) > 1 and self._batch is not None and self._ends is None:
+        failure = None
+        batch = self._batch
+        if len(records) > 1 and batch is not None and self._ends is None:
+            if batch.locks and batch.is_packing():  # else `Packer` would refuse, and its records be added one by one
+                raise RuntimeError(self._reentered())
             try:
-                packed, start = self._batch.pack(records)
-            except Exception:
-                pass  # one of them fails: it is found, and those in front of it are added, one by one
+                packed, start = batch.pack(records)
+            except (MemoryError, RecursionError):
+                pass  # one by one they take less
+            except Exception as exc:
+                failure = exc  # one of them fails: it is found, and those in front of it are added, one by one
             else:
-                with self._lock:
+                lock = self._lock
+                if lock._is_owned():  # as in `append`
+                    raise RuntimeError(self._reentered())
+                with lock:
                     ended, count, added, size = self._with_room()
                     more = len(packed) - start
-                    if added + size + more <= fmt.CONTENT_MAX and self._ends is None:
+                    if added + size + more <= _CONTENT_MAX and self._ends is None:
                         added = self._add_buffer()
                         self._frames.add(ended, added, packed, start)
                         self._whole = ended, count + len(records), added + more, 0
                         return
         for record in records:
             self.append(record)
+        if failure is not None:  # none of them has failed: it is that of a signal handler
+            try:
+                raise failure
+            finally:
+                del failure  # no cycle of an error and the frames that it went through
 
     def _settled(self) -> tuple[int, int, int, int]:
         """Undo what a signal has interrupted; return `_whole`."""
@@ -163,6 +182,7 @@ class Writer:
         self._frames.settle(len(self._layout), ended)
         if self._ends is not None and len(self._ends) > count:
             del self._ends[count:]
+        self._most = self._limit
         if len(self._buffer) > size:  # at last: by this `append` knows that there is something to undo
             del self._buffer[size:]
         return self._whole
@@ -188,8 +208,8 @@ class Writer:
         """Give the last record, with which the buffer became too large for a frame, one of its own."""
         last = bytes(self._buffer[before:])  # PyPy 8 would not shrink a buffer that has a view
         del self._buffer[before:]
-        if len(last) > fmt.CONTENT_MAX:
-            raise LimitError(f"a record of {len(last)} bytes exceeds the most that a frame holds ({fmt.CONTENT_MAX})")
+        if len(last) > _CONTENT_MAX:
+            raise LimitError(f"a record of {len(last)} bytes exceeds the most that a frame holds ({_CONTENT_MAX})")
         self._cut()
         self._buffer += last
         if self._ends is not None:
@@ -294,7 +314,7 @@ class Writer:
         When it has returned they outlast this process, and with `fsync="flush"` the system, too. Frames that are much
         smaller than `frame_size` compress worse: flush when records have to be safe, not after each.
         """
-        with self._lock:
+        with self._turn():
             self._drain()
             if self._fsync == "flush":
                 self._target.sync()
@@ -311,7 +331,8 @@ class Writer:
         If it raises, the file stays open and nothing is lost: it can be called again. A file to which nothing was
         added stays as it is.
         """
-        with self._lock:
+        with self._turn():
+            self._is_close_tried = True
             if not self._closed:
                 self._drain()
                 if self._has_changed:
@@ -322,16 +343,20 @@ class Writer:
                     self._target.sync()
                     self._is_synced = True
                 self._frames.close()
-                self._closed = True
+                self._close()
             self._target.close()  # again: nothing, or the error that it was
 
     def discard(self) -> None:
         """Close the file as it is: records that were not written are lost, and an upload leaves nothing behind."""
-        with self._lock:
+        with self._turn():
             self._is_discarded = True
             self._frames.close()
-            self._closed = True
+            self._close()
             self._target.discard()
+
+    def _close(self) -> None:
+        self._most = -1  # first: `append` looks at this alone
+        self._closed = True
 
     @property
     def closed(self) -> bool:
@@ -345,7 +370,7 @@ class Writer:
 
     def __len__(self) -> int:
         """Return the number of records: those that were there, and those added."""
-        with self._lock:
+        with self._turn():
             ended, count, _, _ = self._whole
             written = len(self._layout)
             return self._layout.total + self._frames.records(written, ended) + count
@@ -355,16 +380,19 @@ class Writer:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        try:
-            self.close()
-        except Exception:
-            if error is None or not self._target.is_broken:
-                raise
+        if error is not None and self._target.is_broken:
             self.discard()  # the error that broke it goes on
+        else:
+            self.close()
 
     def __del__(self) -> None:
         if not getattr(self, "_closed", True) and not self._target.is_closed:
-            self.close()
+            is_known = self._is_close_tried
+            try:
+                self.close()
+            except Exception:
+                if not is_known:  # else the caller has had the error
+                    raise
 
 
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
@@ -374,7 +402,8 @@ def _forget_in_child() -> None:
     """Have the writers of a process be nobody's in its forked child: its records and its lock are the parent's."""
     for writer in list(_writers):
         writer._lock = RLock()
-        writer._is_forked = writer._closed = True
+        writer._is_forked = True
+        writer._close()
 
 
 if hasattr(os, "register_at_fork"):

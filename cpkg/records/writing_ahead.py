@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cpkg.records.packing import Encoded, FrameCompressor
 from cpkg.records.settings import has_threads_of_c
-from purepy.base.crew import Call, Crew
+from purepy.base.crew import Call, Crew, wait_for
 
 if TYPE_CHECKING:
     from cpkg._native.zstd.frame_queue import FrameJob
@@ -52,18 +52,16 @@ class _QueueOfPython:
         self._crew = Crew(threads)
 
     def begin(self) -> bool:
-        return bool(self._threads) and self._crew.begin() > 0
+        return bool(self._threads) and not self._crew.is_stopped and self._crew.begin() > 0
 
     def submit(self, job: _Pieces, size: int) -> None:
         job.work = self._crew.submit(lambda: self._encode(job.input(size)))
 
     def wait(self, job: _Pieces) -> bytes | None:
-        try:
-            assert job.work is not None
-            data: bytes = job.work.result()
-        except Exception:  # the caller does it again, and learns why
-            return None
-        return data
+        work = job.work
+        assert work is not None
+        wait_for(work)
+        return work.result() if work.failure is None else None  # the caller does it again, and learns why
 
     def back(self, job: _Pieces) -> None:
         pass

@@ -161,6 +161,39 @@ def test_a_write_whose_workers_die_each_time(client: Client, folder: Path, tmp_p
     assert os.listdir(tmp_path / "out") == ["part-00007.rec"]
 
 
+def test_names_of_parts_sort_by_their_numbers() -> None:
+    numbers = [0, 9, 99_999, 100_000, 100_001]
+    names = [cpkg.dask._part(number, numbers[-1] + 1) for number in numbers]
+    assert names == sorted(names)
+    assert cpkg.dask._part(99_999, 100_000) == "part-99999.rec"
+
+
+def test_parts_with_more_digits_are_replaced(tmp_path: Path) -> None:
+    for name in ("part-000001.rec", "part-00001.rec", "notes.rec"):
+        written(tmp_path / name, 1)
+    folder = cpkg.dask._Folder(str(tmp_path), True).begin()
+    folder.write(0, numbered(3), {})
+    folder.finish(1)
+    assert sorted(os.listdir(tmp_path)) == ["notes.rec", "part-00000.rec"]
+
+
+def test_a_handlers_error_is_not_a_write_that_succeeds(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parts have got their names by then; the error still comes out."""
+
+    def finish(self: Any, *_: object) -> list[str]:
+        monkeypatch.undo()
+        fs, _, own = self._place()
+        fs.touch(f"{own}/named")
+        raise TimeoutError("mine")
+
+    monkeypatch.setattr(cpkg.dask._Folder, "finish", finish)
+    with dask.config.set(scheduler="synchronous"), pytest.raises(TimeoutError, match="mine"):
+        cpkg.dask.write_records(cpkg.dask.read_records(folder), tmp_path / "out")
+    assert numbers(cpkg.dask.read_records(tmp_path / "out")) == list(range(300))
+
+
 PLACES = ["{}/in/[x]", "file://{}/in/[x]", "memory://{}/in/[x]"]
 
 

@@ -9,18 +9,23 @@ import os
 import sys
 import threading
 from array import array
+from contextlib import closing
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from interrupts import nothing_left
 from record_files import flip, flipped, forget_index, numbered, read_all, record, spans, write_all, written
 from zstd_data import check_trains
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead
 from cpkg.records import reader as reader_module
+from cpkg.records.decoding import Decoder
 from cpkg.records.sources import open_source
 from purepy.base import system
+from purepy.base.crew import Crew
 
 COUNT = 400
 ALL = numbered(COUNT)
@@ -138,11 +143,12 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
 
 
 def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads of C are given its bytes, and leave no frame to the caller."""
+    """Threads of C are given its bytes, and leave no frame to the caller but the first one that an iterator reads."""
     written(path, COUNT, frame_size=1000)
     with records.open(io.BytesIO(path.read_bytes()), threads=2) as reader:
         if threads_of == "C":
-            monkeypatch.setattr(reader._decoder, "content", None)
+            first = iter([reader._decoder.content])
+            monkeypatch.setattr(reader._decoder, "content", lambda *arguments: next(first)(*arguments))
         assert list(reader) == ALL
         assert reader[7] == ALL[7]
 
@@ -203,6 +209,66 @@ def test_an_iterator_that_is_dropped(path: Path, threads_of: str) -> None:
         assert next(first) == ALL[0]
         del first
         assert list(second) == ALL
+
+
+def test_the_first_frame_needs_no_thread(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many an iterator is asked for one record, and PyPy closes what is given up much later."""
+    if threads_of == "Python without the GIL":
+        pytest.skip("its threads unpack the first frame")
+    started: list[str] = []
+    for owner, name in ((Decoder, "decompressing_queue"), (Crew, "_start")):
+        real = getattr(owner, name)
+        monkeypatch.setattr(
+            owner, name, lambda self, *given, real=real, name=name: started.append(name) or real(self, *given)
+        )
+    written(path, COUNT, per_frame=20)
+    with records.open(path, threads=2) as reader:
+        for iterator in (iter(reader), reader.batches()):
+            assert next(iterator) in (ALL[0], ALL[:20])
+        assert not started
+        assert list(reader) == ALL
+        assert started
+
+
+def test_an_iterator_that_is_closed(path: Path, threads_of: str) -> None:
+    written(path, COUNT, per_frame=20)
+    with records.open(path, threads=2) as reader, nothing_left():
+        for taken in (0, 1, 21, COUNT):
+            with closing(reader.iter()) as iterator:
+                assert list(islice(iterator, taken)) == ALL[:taken]
+            assert list(iterator) == []
+            iterator.close()
+
+
+class Failing(io.BytesIO):
+    """A file whose next read() raises an error."""
+
+    error: Exception | None = None
+
+    def read(self, size: int | None = -1) -> bytes:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        return super().read(size)
+
+
+@pytest.mark.parametrize(
+    "by", [iter, lambda reader: iter(reader.batches()), lambda reader: reader.take([0, COUNT - 1])]
+)
+def test_what_a_signal_handler_raises_comes_at_once(path: Path, threads_of: str, by: Any) -> None:
+    """It is not taken for an error of the frame, which would wait for its turn, or be read again."""
+    written(path, COUNT, per_frame=20)
+    file = Failing(path.read_bytes())
+    with records.open(file, threads=2) as reader:
+        iterator = by(reader) if by is iter else None
+        if iterator is not None:
+            next(iterator)
+        file.error = error = TimeoutError("mine")
+        with pytest.raises(TimeoutError) as caught:
+            # threads of Python's read the file themselves, and run no signal handlers
+            list(islice(iterator, 40 if threads_of == "C" else COUNT) if iterator is not None else by(reader))
+        assert caught.value is error
+        assert list(reader) == ALL
 
 
 def test_a_growing_file(path: Path, threads_of: str) -> None:

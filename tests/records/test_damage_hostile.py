@@ -31,7 +31,7 @@ from zstd_data import check_trains
 from cpkg import records
 from cpkg.records import Split
 from cpkg.records import format as fmt
-from purepy.base.errors import StackError
+from purepy.base.errors import LimitError, StackError
 
 EVERY = 1 if IS_THOROUGH else 5
 """Every so many bytes are damaged, from one that the seed chooses."""
@@ -356,6 +356,67 @@ def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
         path.write_bytes(data[: span.start] + fmt.data_header(wrong) + frame)
         assert records.verify(path).torn == span.end - span.start
         assert read(path) == []
+
+
+@pytest.mark.parametrize("total", [24 + 2**32, 2**63, 2**64 - 1])
+def test_an_index_with_too_many_lost_records(path: Path, total: int) -> None:
+    """It is damaged, and the headers count."""
+    with records.open(path) as reader:
+        layout = reader.layout
+    layout.go_on(layout.end, total)
+    path.write_bytes(path.read_bytes()[: layout.end] + layout.tail())
+    with records.open(path) as reader:
+        assert len(reader) == 24
+        assert [row["number"] for row in reader] == list(range(24))
+    assert "records are lost at the end" in records.verify(path).problems[0]
+    assert records.join([path, path], path.with_suffix(".joined")) == 48
+    records.repair(path)
+    assert records.verify(path).ok
+
+
+def with_lost(path: Path, *counts: int) -> None:
+    """Append headers that mark so many records as lost, and no index."""
+    with records.open(path) as reader:
+        layout = reader.layout
+    data, end, total = bytearray(path.read_bytes()[: layout.end]), layout.end, layout.total
+    for count in counts:
+        data += fmt.data_header(fmt.DataHeader(count, 0, total, end, 0, 0, layout.token, 0, True))
+        end, total = end + fmt.DATA_HEADER_SIZE, total + count
+    path.write_bytes(data)
+
+
+def test_places_for_lost_records_are_limited(path: Path) -> None:
+    """A list of a reader has one for each record that is lost."""
+    with_lost(path, fmt.LOST_MAX)
+    with pytest.raises(LimitError, match=f"{fmt.LOST_MAX} records are lost.*raise that"):
+        records.open(path)
+    with records.open(path, max_memory=-1) as reader:
+        assert len(reader) == 24 + fmt.LOST_MAX
+        assert sum(1 for _ in reader) == 24
+    assert records.verify(path).ok
+    assert sum(1 for _ in chain.from_iterable(split.read(max_memory=-1) for split in records.splits(path, 3))) == 24
+    with records.open(path, "ab") as writer:
+        writer.append(record(24))
+    for _ in range(2):  # by the index, and without it
+        with records.open(path, max_memory=-1) as reader:
+            assert reader[24 + fmt.LOST_MAX] == record(24)
+        forget_index(path)
+
+
+def test_more_lost_records_than_a_file_can_mark(path: Path) -> None:
+    with_lost(path, fmt.LOST_MAX, 1)
+    assert [damage.lost for damage in records.verify(path).damage] == [True]  # the second header
+    with pytest.raises(records.DamagedError):
+        records.join([path], path.with_suffix(".joined"))
+    records.repair(path)
+    assert records.verify(path).ok
+    with records.open(path, max_memory=-1) as reader:
+        assert len(reader) == 24 + fmt.LOST_MAX
+    begin = path.with_suffix(".begin")
+    records.open(begin, "wb").close()
+    with_lost(begin, 1)
+    with pytest.raises(records.RecordsError, match="in a row are lost"):
+        records.join([path, begin], path.with_suffix(".joined"))
 
 
 @pytest.mark.parametrize("indexed", [True, False])

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import io
 import os
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,9 @@ import pytest
 from record_files import depth_of, flip, nested, numbered, read_all, record, spans, write_all, written
 
 from cpkg import msgpack, records, zstd
-from cpkg.records import decoding, packing
-from cpkg.records.positions import PathTarget
+from cpkg.records import decoding, opening, packing
+from cpkg.records.positions import FileTarget, PathTarget
+from purepy.base import system
 from purepy.base.errors import LimitError
 from purepy.zstd.seekable.table import read_seek_table
 
@@ -307,7 +311,7 @@ def test_a_record_larger_than_a_frame(path: Path) -> None:
 
 
 def test_a_record_beyond_the_most_that_a_frame_holds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records.format, "CONTENT_MAX", 1000)
+    monkeypatch.setattr(records.writer, "_CONTENT_MAX", 1000)
     with records.open(path, "wb", frame_size=400) as writer:
         for size in (300, 990, 5, 380, 700):
             writer.append(bytes(size))
@@ -328,6 +332,81 @@ def test_writers_that_are_given_up_write_all(path: Path) -> None:
         with pytest.raises(ValueError, match="closed"):
             use()
     writer.close()
+
+
+@pytest.mark.parametrize("fails", ["write", "flush", "cut"])
+def test_a_finalizer_does_not_repeat_an_error(path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    """What `close` has raised is known to the caller, who can do nothing more about it."""
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with open(path, "wb") as file, monkeypatch.context() as patch:
+        writer = records.open(path if fails == "cut" else file, "wb")
+        patch.setattr(PathTarget if fails == "cut" else FileTarget, "write" if fails == "cut" else fails, full)
+        with pytest.raises(OSError, match="No space"), writer:
+            writer.append(1)
+        writer.__del__()
+        del writer
+        gc.collect()
+    assert not ignored
+
+
+def test_a_full_disk_is_named_and_a_handlers_error_is_not(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with records.open(path, "wb", threads=1) as writer:
+        writer.append(1)
+        for error in (OSError(errno.ENOSPC, "No space left on device"), TimeoutError("mine")):
+            with monkeypatch.context() as patch:
+                patch.setattr(system, "pwrite", raising(error))
+                with pytest.raises(OSError) as caught:
+                    writer.flush()
+            assert caught.value is error
+            assert error.filename == (str(path) if error.errno else None)
+    assert read_all(path) == [1]
+
+
+def raising(error: Exception) -> Any:
+    """Return a function that raises an error."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
+
+
+def test_a_handlers_error_in_the_middle_of_a_batch(path: Path) -> None:
+    """It comes out, after the records of the batch, and is not taken for an error of one of them."""
+    errors = [TimeoutError("mine")]
+
+    def default(value: object) -> object:
+        if errors:
+            raise errors.pop()
+        return "replaced"
+
+    with records.open(path, "wb", default=default) as writer:
+        with pytest.raises(TimeoutError, match="mine"):
+            writer.extend([1, object(), 3])
+        assert len(writer) == 3
+    assert read_all(path) == [1, "replaced", 3]
+
+
+def test_a_handlers_error_while_a_folder_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_all(tmp_path / "a.rec", [1])
+    monkeypatch.setattr(opening, "open_source", raising(TimeoutError("mine")))
+    with pytest.raises(TimeoutError, match="mine"):
+        records.open(tmp_path)
+
+
+def test_a_handlers_error_while_a_file_is_synced(path: Path) -> None:
+    class File(io.BytesIO):
+        fileno = raising(TimeoutError("mine"))
+
+    writer = records.open(File(), "wb", fsync="flush")
+    with pytest.raises(TimeoutError, match="mine"):
+        writer.flush()
+    writer.discard()
 
 
 def test_discarding_that_is_interrupted_takes_nothing_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import interrupts
 import pytest
 from extent import fewer
-from interrupts import Interrupt
 from plain_record_reader import JoinedFilesError
 from record_files import plainly, spans
 from seeds import SEED
@@ -83,16 +83,16 @@ class Model:
             if "records" not in frame.f_code.co_filename or frame.f_code.co_name == "__del__":
                 return None
             left -= event == "line"
-            if left < 0:
+            if left < 0 and not interrupts.holds_signals(frame):
                 sys.settrace(None)
-                raise Interrupt
+                raise interrupts.Interrupt
             return trace
 
         kept = sys.gettrace()
         sys.settrace(trace)
         try:
             writer.extend(rows)
-        except Interrupt:
+        except interrupts.Interrupt:
             pass
         finally:
             sys.settrace(kept)

@@ -8,6 +8,8 @@ import os
 import pickle
 import random
 import threading
+import zipfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -145,10 +147,39 @@ def test_taking_in_a_forked_child(path: Path, threads: int) -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_file_object_does_not_pickle(path: Path) -> None:
+@pytest.mark.parametrize("kind", ["memory", "file", "member"])
+def test_a_file_object_does_not_pickle(path: Path, kind: str) -> None:
+    """Its name is not a place: that of a member of an archive may be one of another file."""
     written(path, 3)
-    with records.open(io.BytesIO(path.read_bytes())) as reader, pytest.raises(TypeError, match="path or a URL"):
-        pickle.dumps(reader)
+    with zipfile.ZipFile(path.with_suffix(".zip"), "w") as archive:
+        archive.write(path, path)
+    with zipfile.ZipFile(path.with_suffix(".zip")) as archive, ExitStack() as stack:
+        opened = {
+            "memory": lambda: io.BytesIO(path.read_bytes()),
+            "file": lambda: open(path, "rb"),  # noqa: SIM115 (the stack closes it)
+            "member": lambda: archive.open(archive.namelist()[0]),
+        }
+        file = stack.enter_context(opened[kind]())
+        with records.open(file) as reader:
+            assert len(reader) == 3
+            with pytest.raises(TypeError, match="path or a URL"):
+                pickle.dumps(reader)
+            with pytest.raises(ValueError, match="path or URL"):
+                records.splits(file, 2)
+
+
+def test_a_place_is_that_of_the_time_of_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, rows in ((tmp_path, ["right"]), (tmp_path / "sub", ["wrong", "wrong"])):
+        folder.mkdir(exist_ok=True)
+        write_all(folder / "a.rec", rows)
+    monkeypatch.chdir(tmp_path)
+    readers = records.open("a.rec"), records.open(["a.rec"])
+    splits = records.splits("a.rec", 1)
+    monkeypatch.chdir(tmp_path / "sub")
+    for reader in readers:
+        with reader, pickle.loads(pickle.dumps(reader)) as copy:
+            assert list(copy) == ["right"]
+    assert [row for split in splits for row in split.read()] == ["right"]
 
 
 def test_a_folder_without_record_files(tmp_path: Path) -> None:

@@ -96,6 +96,53 @@ def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, t
                 list(split.read(type=Event))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("frame_size", [100, 1 << 18])
+@pytest.mark.parametrize("errors", ["raise", "skip"])
+def test_an_iterator_continues_after_a_record_that_is_wrong(
+    tmp_path: Path, errors: str, frame_size: int, threads: int
+) -> None:
+    path = tmp_path / "wrong.rec"
+    write_all(path, ["x" if n % 7 == 3 else n for n in range(60)], frame_size=frame_size)
+
+    def found(numbers: Any) -> list[Any]:
+        every: list[Any] = []
+        while True:
+            try:
+                every.append(next(numbers))
+            except typed.ValidationError as exc:
+                every.append(exc.path)
+            except StopIteration:
+                return every
+
+    expected = [(n,) if n % 7 == 3 else n for n in range(60)]
+    with records.open(path, type=int, threads=threads, errors=errors) as reader:
+        assert found(iter(reader)) == expected
+        assert found(reader.iter(2, 59)) == expected[2:59]
+    with records.open([path, path], type=int, threads=threads, errors=errors) as shards:
+        assert found(iter(shards)) == expected * 2
+
+
+def test_a_constructor_does_not_end_an_iterator(tmp_path: Path) -> None:
+    path = tmp_path / "stops.rec"
+    write_all(path, [{"x": n} for n in range(9)])
+    with records.open(path, type=Stopping) as reader:
+        events = iter(reader)
+        assert [next(events).x for _ in range(4)] == [0, 1, 2, 3]
+        with pytest.raises(RuntimeError, match="record 4 raised StopIteration"):
+            next(events)
+        assert [event.x for event in events] == [5, 6, 7, 8]
+
+
+@dataclass
+class Stopping:
+    x: int
+
+    def __post_init__(self) -> None:
+        if self.x == 4:
+            next(iter(()))
+
+
 def test_damage_and_types(file: Path) -> None:
     flip(file, spans(file)[0].end - 9)
     with records.open(file, type=Event, errors="skip") as reader:
