@@ -12,10 +12,10 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator
-from importlib.abc import Loader
+from importlib.abc import InspectLoader, Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
-from types import ModuleType
+from types import CodeType, ModuleType
 
 # a name that libraries import -> the module of ours behind it, and the same for its submodules
 _TARGETS = {
@@ -95,6 +95,12 @@ class _Loader(Loader):
 
     def __init__(self, target: str) -> None:
         self.target = target
+
+    def get_code(self, name: str) -> CodeType | None:
+        """Return the code of the target, which `python -m` runs."""
+        spec = find_spec(self.target)
+        loader = None if spec is None else spec.loader
+        return loader.get_code(self.target) if isinstance(loader, InspectLoader) else None
 
     def exec_module(self, module: ModuleType) -> None:
         target = importlib.import_module(self.target)

@@ -155,6 +155,29 @@ def test_interrupted_by_signals(signals: int) -> None:
     by_timer(lambda: None, work, check, times=400, signals=signals)
 
 
+def test_a_crew_that_is_forgotten_loses_nothing_silently() -> None:
+    """A collector forgets a crew before it closes the file of that crew, if both are in a cycle."""
+    for is_given_before in (True, False):
+        crew, begun, wanted = Crew(1), threading.Event(), threading.Event()
+
+        class Waits(Job):
+            def run(self, begun: Any = begun, wanted: Any = wanted) -> None:
+                begun.set()
+                wanted.wait()
+                self.put(b"output")
+
+        if is_given_before:
+            crew.give(Waits())
+            begun.wait()
+        crew._shared._owner = lambda: None
+        if not is_given_before:
+            crew.give(Waits())
+        wanted.set()
+        with pytest.raises(RuntimeError, match="close the object before you drop it"):
+            crew.take(lambda: True)
+        crew.stop()
+
+
 def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that loses a lock, a descriptor or a thread to an interrupt fails: else no test with it could."""
     lock, read_ends = threading.Lock(), []

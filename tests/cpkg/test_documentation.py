@@ -26,7 +26,7 @@ ZSTD = (
     *("SeekableZstdFile", "ZstdCompressor", "ZstdDecompressor", "ZstdDict", "ZstdFile", "acompress", "adecompress"),
     *("aopen", "compress", "compress_into", "compress_iter", "copy_stream", "decompress", "decompress_into"),
     *("decompress_iter", "finalize_dict", "get_frame_info", "get_frame_size", "index_frames", "iter_frames", "open"),
-    *("train_dict", "verify"),
+    *("apply_patch", "patch", "train_dict", "verify"),
 )
 # what the settings of the drop-in hand to the library, under names without an underscore
 INTERNAL = {"applied", "apply", "apply_again", "compress_frame", "give", "take"}

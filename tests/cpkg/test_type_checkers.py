@@ -130,7 +130,7 @@ def test_an_editor_documents_every_name(tmp_path: Path) -> None:
         for name in modules
         for key in importlib.import_module(name).__all__
         for value in [getattr(importlib.import_module(name), key)]
-        if getattr(value, "__module__", "builtins") != "builtins"
+        if callable(value) and getattr(value, "__module__", "builtins") != "builtins"
     }
     names = list({**documented, **HOVERS})
     program = tmp_path / "program.py"

@@ -111,20 +111,21 @@ def by_index(data: bytes, token: bytes | None) -> Found | None:
 
 def by_headers(data: bytes, token: bytes | None) -> Found:
     frames: list[tuple[int, int, int, int, int]] = []
-    at = following = dictionary = moved = behind = 0
+    at = following = stop = dictionary = moved = behind = 0
     last = None
     while at < len(data):
         header = frame_header(data, at, token)
-        if header and header.offset + moved == at and 0 <= header.first - following <= LOST_MAX:
+        if header and header.offset + moved == at and can_follow(header, following, stop):
             end = at + SIZE + header.compressed
             if end > len(data):
-                found = search(data, at + 1, token, (header.first + header.records, 0), moved)
+                found = search(data, at + 1, token, header.first + header.records, stop, moved, is_exact=True)
                 if found is None:
                     break
                 at, moved = found
                 continue
             if header.kind == b"RecD":
                 frames.append((header.first, at + SIZE, header.compressed, header.records, header.content))
+                stop = header.first + header.records
             following, dictionary, last = header.first + header.records, header.dictionary or dictionary, (at, header)
             at = behind = end
             continue
@@ -139,26 +140,29 @@ def by_headers(data: bytes, token: bytes | None) -> Found:
             continue
         if last and data[last[0] + SIZE + last[1].compressed - 4 :][:4] != struct.pack("<I", last[1].checksum):
             behind = last[0] + SIZE
-        found = search(data, behind, token, (following, LOST_MAX), moved)
+        found = search(data, behind, token, following, stop, moved)
         if found is None:
             break
         at, moved = found
     return Found(frames, following, dictionary_at(data, dictionary))
 
 
-def search(
-    data: bytes, start: int, token: bytes | None, following: tuple[int, int], moved: int
-) -> tuple[int, int] | None:
-    """
-    Return where the next header is, and how far it has moved.
+def can_follow(header: Header, following: int, stop: int) -> bool:
+    """Return whether a header has this number or a higher one, with at most LOST_MAX records lost from `stop` on."""
+    lost = header.records if header.kind == b"RecX" else 0
+    return following <= header.first and header.first + lost - stop <= LOST_MAX
 
-    `following` are the number that it has, and by how much it may be above that.
-    """
+
+def search(
+    data: bytes, start: int, token: bytes | None, following: int, stop: int, moved: int, is_exact: bool = False
+) -> tuple[int, int] | None:
+    """Return where the next header is, with the number `following` or a higher one, and how far it has moved."""
     other: tuple[int, int] | None = None
     at = data.find(MAGIC, start)
     while at >= 0:
         header = frame_header(data, at, token)
-        is_next = header is not None and 0 <= header.first - following[0] <= following[1]
+        is_next = header is not None and can_follow(header, following, stop)
+        is_next = is_next and not (is_exact and header is not None and header.first > following)
         if header is not None and is_next and at + SIZE + header.compressed <= len(data):
             if header.offset + moved == at:
                 return at, moved

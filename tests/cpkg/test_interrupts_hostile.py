@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of files, interrupted at any line: the exception comes out, and the files are whole or as before."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from extent import IS_PURE_CODEC
+from interrupts import Outcome, at_every_line
+
+import cpkg
+from cpkg import records, zstd
+from cpkg._backend import choose
+
+OBJECT = {"number": list(range(2000)), "text": "text " * 2000}
+ROWS = [{"number": number, "text": "x" * 50} for number in range(200)]
+RECORDS = io.BytesIO()
+with records.open(RECORDS, "wb", frame_size=3000) as writer:
+    writer.extend(ROWS)
+SOURCE = RECORDS.getvalue()
+
+CALLS: dict[str, Callable[[Path], Any]] = {
+    "dump": lambda folder: cpkg.dump(OBJECT, folder / "out"),
+    "load": lambda folder: cpkg.load(folder / "packed"),
+    "join": lambda folder: records.join([folder / "rows"] * 2, folder / "out", overwrite=True),
+    "verify": lambda folder: records.verify(folder / "rows", threads=2).records,
+    "repair": lambda folder: records.repair(folder / "torn").records,
+    "list": lambda folder: list(records.open(folder / "rows", threads=2)),
+    "take": lambda folder: records.open(folder / "rows").take(range(0, 200, 3)),
+    "copy_stream": lambda folder: zstd.copy_stream(io.BytesIO(choose("zstd").module.compress(SOURCE)), io.BytesIO()),
+    "verify a frame": lambda folder: zstd.verify(folder / "packed"),
+}
+EVERY = 40 if IS_PURE_CODEC else 8
+
+
+@pytest.mark.once
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that was not closed yet
+@pytest.mark.parametrize("call", CALLS)
+def test_the_exception_comes_out(call: str, tmp_path: Path) -> None:
+    cpkg.dump(OBJECT, tmp_path / "packed")
+    (tmp_path / "rows").write_bytes(SOURCE)
+    kept = {"packed", "rows", "torn", "out"}
+
+    def make() -> Path:
+        (tmp_path / "torn").write_bytes(SOURCE[:-30])
+        (tmp_path / "out").write_bytes(b"old")
+        return tmp_path
+
+    def check(folder: Path, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted, outcome.error
+        assert set(os.listdir(folder)) == kept
+        new = (folder / "out").read_bytes()
+        if new != b"old":
+            assert cpkg.load(folder / "out") == OBJECT if call == "dump" else len(records.open(folder / "out")) == 400
+
+    at_every_line(make, CALLS[call], check, times=1, every=EVERY)

@@ -1,0 +1,539 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Objects that are used from inside their own calls: by a signal handler, a callback, or the caller's own file.
+
+Each call from inside is refused with a RuntimeError that names the call under way, or it takes effect before or after
+that call. Either way the call under way ends as it would alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import itertools
+import re
+import tarfile
+import types
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from extent import IS_FULL, IS_THOROUGH
+from interrupts import calling_at, points_of
+
+from cpkg import archive, records
+from cpkg._backend import choose
+from cpkg.zstandard.backend_names import names_over
+
+DATA = b"".join(b"%06d\n" % number for number in range(1000))
+ROWS = [{"number": number, "text": "x" * number} for number in range(40)]
+REFUSED = "inside|in progress|already executing|reentrant call"
+"""Our words, those of Python's buffered files, and those of its generators."""
+MOST = 1 << 30 if IS_THOROUGH else 30 if IS_FULL else 6
+"""So many points of a call are tried; no points of the codecs, which work on plain data while the object is locked."""
+OBSERVERS = ("tell", "len")
+"""Calls that change nothing, and may see how far another one is."""
+LEFT = re.compile("(text, writing: .*write inside (write|flush|close)|chunker: .*), accepted: ")
+"""Calls that signal handlers may still make where the call under way does not hold the lock."""
+CODECS = ("/purepy/zstd/decoder/", "/purepy/zstd/encoder/")
+
+
+class Hook:
+    """Calls a function once, from wherever it is called itself."""
+
+    call: Callable[[], object] | None = None
+
+    def __call__(self) -> None:
+        call, self.call = self.call, None
+        if call is not None:
+            call()
+
+
+class Sink(io.BytesIO):
+    """A file that calls a hook before it takes bytes; `flush` and `close` keep them."""
+
+    def __init__(self, hook: Hook) -> None:
+        super().__init__()
+        self.hook = hook
+
+    def write(self, data: Any) -> int:
+        self.hook()
+        return super().write(data)
+
+    def close(self) -> None:
+        """Stay open."""
+
+
+class Source(io.BytesIO):
+    """A file that calls a hook before it gives bytes."""
+
+    def __init__(self, data: bytes, hook: Hook) -> None:
+        super().__init__(data)
+        self.hook = hook
+
+    def read(self, size: int | None = -1) -> bytes:
+        self.hook()
+        return super().read(min(size, 500) if size and size > 0 else size)
+
+    def readinto(self, memory: Any) -> int:
+        data = self.read(len(memory))
+        memory[: len(data)] = data
+        return len(data)
+
+
+@dataclasses.dataclass
+class Row:
+    """An object: how to make it, its methods, and what holds of it in the end."""
+
+    make: Callable[[Hook], Any]
+    calls: dict[str, Callable[[Any], Any]]
+    state: Callable[[Any], Any]
+    in_parts: tuple[str, ...] = ()
+    """Calls that add items one after the other, so that others may come in between."""
+    known: dict[tuple[str, ...], list[Any]] = dataclasses.field(default_factory=dict)
+    """What calls that follow each other give."""
+
+
+def methods(*names: str, **more: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
+    """Return calls by their names: of methods without arguments, and others."""
+
+    def without_arguments(name: str) -> Callable[[Any], Any]:
+        return lambda thing: getattr(thing, name)()
+
+    return {**{name: without_arguments(name) for name in names}, **more}
+
+
+def made(thing: Any, **more: Any) -> Any:
+    """Return an object with what its state is read from."""
+    return types.SimpleNamespace(thing=thing, **more)
+
+
+def rows_of_zstd(zstd: Any) -> Iterator[tuple[str, Row]]:
+    frames = b"".join(zstd.compress(DATA[at : at + 2000]) for at in range(0, len(DATA), 2000))
+    writing = methods(
+        "flush",
+        "close",
+        "tell",
+        write=lambda file: file.write(DATA),
+        flush_frame=lambda file: file.flush(file.FLUSH_FRAME),
+    )
+    reading = methods(
+        "read",
+        "close",
+        "tell",
+        "readline",
+        "read1",
+        "peek",
+        part=lambda file: file.read(3000),
+        into=lambda file: file.readinto(bytearray(3000)),
+        seek=lambda file: file.seek(100),
+        back=lambda file: file.seek(0),
+    )
+
+    def written(open_file: Callable[[Any], Any]) -> Callable[[Hook], Any]:
+        def make(hook: Hook) -> Any:
+            sink = Sink(hook)
+            file = open_file(sink)
+            file.write(DATA[:20])
+            return made(file, sink=sink)
+
+        return make
+
+    def content(subject: Any) -> Any:
+        subject.thing.close()
+        return zstd.decompress(subject.sink.getvalue())
+
+    def rest(subject: Any) -> Any:
+        return None if subject.thing.closed else subject.thing.read()
+
+    def read(open_file: Callable[[Any], Any]) -> Callable[[Hook], Any]:
+        return lambda hook: made(open_file(Source(frames, hook)))
+
+    text = methods("flush", "close", write=lambda file: file.write(DATA.decode()))
+    yield "ZstdFile, writing", Row(written(lambda sink: zstd.ZstdFile(sink, "w")), writing, content)
+    yield (
+        "ZstdFile, frames",
+        Row(written(lambda sink: zstd.open(sink, "wb", threads=2, frame_size=2000)), writing, content),
+    )
+    yield "ZstdFile, reading", Row(read(lambda source: zstd.ZstdFile(source)), reading, rest)
+    yield "ZstdFile, threads", Row(read(lambda source: zstd.open(source, threads=2)), reading, rest)
+    yield "text, writing", Row(written(lambda sink: Text(zstd.open(sink, "wt"))), text, content)
+    seekable = {name: call for name, call in writing.items() if name != "flush_frame"}
+    yield (
+        "SeekableZstdFile, writing",
+        Row(written(lambda sink: zstd.SeekableZstdFile(sink, "w", max_frame_content_size=2000)), seekable, content),
+    )
+    sought = io.BytesIO()
+    with zstd.SeekableZstdFile(sought, "w", max_frame_content_size=2000) as file:
+        file.write(DATA)
+    yield (
+        "SeekableZstdFile, reading",
+        Row(lambda hook: made(zstd.SeekableZstdFile(Source(sought.getvalue(), hook))), reading, rest),
+    )
+    compressing = {
+        "compress": lambda stream: stream.compress(DATA),
+        "flush_block": lambda stream: stream.flush(stream.FLUSH_BLOCK),
+        "flush": lambda stream: stream.flush(),
+    }
+    yield (
+        "ZstdCompressor",
+        Row(lambda hook: made(zstd.ZstdCompressor()), compressing, lambda subject: subject.thing.flush()),
+    )
+    one = zstd.compress(DATA)
+    decompressing = {
+        "all": lambda stream: stream.decompress(one),
+        "some": lambda stream: stream.decompress(one[:500], 500),
+        "unused_data": lambda stream: stream.unused_data if stream.eof else None,
+    }
+    yield (
+        "ZstdDecompressor",
+        Row(lambda hook: made(zstd.ZstdDecompressor()), decompressing, lambda subject: subject.thing.eof),
+    )
+
+
+class Text:
+    """A text file, which is written to in bytes at first."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.file, name)
+
+    def write(self, data: Any) -> Any:
+        return self.file.write(data.decode() if isinstance(data, bytes) else data)
+
+
+def rows_of_msgpack(msgpack: Any) -> Iterator[tuple[str, Row]]:
+    unknown = object()
+
+    def packer(hook: Hook) -> Any:
+        def default(thing: object) -> object:
+            hook()
+            return None
+
+        return made(msgpack.Packer(default=default, autoreset=False))
+
+    packing = methods(
+        "bytes",
+        "reset",
+        pack=lambda packer: packer.pack([1, unknown, 2]),
+        array=lambda packer: packer.pack_array_header(2),
+        map=lambda packer: packer.pack_map_header(2),
+        ext=lambda packer: packer.pack_ext_type(1, b"e"),
+        pairs=lambda packer: packer.pack_map_pairs([(1, unknown)]),
+    )
+    yield "Packer", Row(packer, packing, lambda subject: subject.thing.bytes())
+    stream = b"".join(map(msgpack.packb, [{"a": number} for number in range(500)]))
+    unpacking = methods(
+        "unpack",
+        "skip",
+        "tell",
+        next=lambda unpacker: next(unpacker),
+        header=lambda unpacker: unpacker.read_map_header(),
+        read_bytes=lambda unpacker: unpacker.read_bytes(10),
+        feed=lambda unpacker: unpacker.feed(b"\x01"),
+    )
+
+    def of_file(hook: Hook) -> Any:
+        return made(msgpack.Unpacker(Source(stream, hook), read_size=4096))
+
+    def hooked(hook: Hook) -> Any:
+        def found(items: dict[Any, Any]) -> Any:
+            hook()
+            return items
+
+        unpacker = msgpack.Unpacker(object_hook=found)
+        unpacker.feed(stream)
+        return made(unpacker)
+
+    def all_of(subject: Any) -> Any:
+        return list(subject.thing)
+
+    yield "Unpacker of a file", Row(of_file, unpacking, all_of)
+    yield "Unpacker with a hook", Row(hooked, unpacking, all_of)
+
+
+def rows_of_records(zstd: Any) -> Iterator[tuple[str, Row]]:
+    unknown = object()
+
+    def writer(threads: int) -> Callable[[Hook], Any]:
+        def make(hook: Hook) -> Any:
+            def default(thing: object) -> object:
+                hook()
+                return "unknown"
+
+            sink = Sink(hook)
+            thing = records.open(sink, "wb", frame_size=300, threads=threads, default=default)
+            thing.append("first")
+            return made(thing, sink=sink)
+
+        return make
+
+    writing = methods(
+        "flush",
+        "close",
+        append=lambda writer: writer.append({"a": unknown}),
+        extend=lambda writer: writer.extend(ROWS),
+        unknown=lambda writer: writer.extend([unknown, *ROWS[:9], unknown]),
+        one_by_one=lambda writer: writer.extend(iter(ROWS[:9])),
+        len=len,
+    )
+
+    def content(subject: Any) -> Any:
+        subject.thing.close()
+        return list(records.open(io.BytesIO(subject.sink.getvalue())))
+
+    for threads in (1, 2):
+        yield f"Writer, {threads} threads", Row(writer(threads), writing, content, ("extend", "unknown", "one_by_one"))
+    target = io.BytesIO()
+    with records.open(target, "wb", frame_size=300) as file:
+        file.extend(ROWS)
+    reading = methods(
+        "refresh",
+        "close",
+        list=list,
+        one=lambda reader: reader[20],
+        take=lambda reader: reader.take([1, 30]),
+        len=len,
+        last=lambda reader: reader[-5:],
+        first=lambda reader: next(iter(reader)),
+    )
+
+    def rest(subject: Any) -> Any:
+        try:
+            return list(subject.thing)
+        except ValueError:
+            return "closed"
+
+    yield "Reader", Row(lambda hook: made(records.open(Source(target.getvalue(), hook))), reading, rest)
+
+
+def rows_of_zstandard(zstd: Any) -> Iterator[tuple[str, Row]]:
+    zstandard = types.SimpleNamespace(**names_over(zstd))
+    frame = zstd.compress(DATA)
+
+    def written(of: Callable[[Any], Any]) -> Callable[[Hook], Any]:
+        def make(hook: Hook) -> Any:
+            sink = Sink(hook)
+            return made(of(sink), sink=sink)
+
+        return make
+
+    def content(subject: Any) -> Any:
+        subject.thing.close()
+        return subject.sink.getvalue()
+
+    writing = methods("flush", "close", "tell", write=lambda file: file.write(DATA))
+    yield (
+        "stream_writer of a compressor",
+        Row(written(lambda sink: zstandard.ZstdCompressor().stream_writer(sink, closefd=False)), writing, content),
+    )
+    unpacking = {**writing, "write": lambda file: file.write(frame)}
+    yield (
+        "stream_writer of a decompressor",
+        Row(written(lambda sink: zstandard.ZstdDecompressor().stream_writer(sink, closefd=False)), unpacking, content),
+    )
+    reading = methods(
+        "read",
+        "readall",
+        "close",
+        "tell",
+        read1=lambda file: file.read1(3000),
+        part=lambda file: file.read(3000),
+        into=lambda file: file.readinto(bytearray(3000)),
+    )
+
+    def rest(subject: Any) -> Any:
+        return None if subject.thing.closed else subject.thing.read()
+
+    yield (
+        "stream_reader of a compressor",
+        Row(lambda hook: made(zstandard.ZstdCompressor().stream_reader(Source(DATA, hook))), reading, rest),
+    )
+    yield (
+        "stream_reader of a decompressor",
+        Row(lambda hook: made(zstandard.ZstdDecompressor().stream_reader(Source(frame, hook))), reading, rest),
+    )
+    packing = {"compress": lambda stream: stream.compress(DATA), "flush": lambda stream: stream.flush()}
+    yield (
+        "compressobj",
+        Row(
+            lambda hook: made(zstandard.ZstdCompressor().compressobj()),
+            packing,
+            lambda subject: result(packing["flush"], subject),
+        ),
+    )
+    chunking = {
+        "compress": lambda stream: list(stream.compress(DATA)),
+        "flush": lambda stream: list(stream.flush()),
+        "finish": lambda stream: list(stream.finish()),
+    }
+    yield (
+        "chunker",
+        Row(
+            lambda hook: made(zstandard.ZstdCompressor().chunker(chunk_size=500)),
+            chunking,
+            lambda subject: result(chunking["finish"], subject),
+        ),
+    )
+    yield (
+        "decompressobj",
+        Row(
+            lambda hook: made(zstandard.ZstdDecompressor().decompressobj()),
+            {"decompress": lambda stream: stream.decompress(frame), "flush": lambda stream: stream.flush()},
+            lambda subject: subject.thing.eof,
+        ),
+    )
+
+
+def rows_of_archives(zstd: Any) -> Iterator[tuple[str, Row]]:
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for number in range(9):
+            info = tarfile.TarInfo(f"f{number}")
+            info.size = 3000
+            tar.addfile(info, io.BytesIO(DATA[:3000]))
+    data = content.getvalue()
+    packed = b"".join(zstd.compress(data[at : at + 4000]) for at in range(0, len(data), 4000))
+
+    def names(entries: Any) -> list[str]:
+        return [entry.name for entry in entries]
+
+    calls = methods("close", next=lambda entries: next(entries).name, all=names)
+    yield (
+        "entries of an archive",
+        Row(
+            lambda hook: made(archive.entries(Source(packed, hook), threads=1)),
+            calls,
+            lambda subject: names(subject.thing),
+        ),
+    )
+
+
+def result(call: Callable[[Any], Any], subject: Any) -> Any:
+    """Return the result of a call of an object, or the type of its error."""
+    try:
+        found = call(subject.thing)
+    except Exception as exc:
+        return type(exc)
+    return bytes(found) if isinstance(found, (bytearray, memoryview)) else found
+
+
+def in_turn(row: Row, *names: str) -> list[Any]:
+    """Return the results of calls that follow each other, and the state after them."""
+    if names not in row.known:
+        subject = row.make(Hook())
+        row.known[names] = [*(result(row.calls[name], subject) for name in names), row.state(subject)]
+    return row.known[names]
+
+
+def is_between(found: list[Any], ended: Any, alone: list[Any], both: list[Any]) -> bool:
+    """Return whether items are those of two calls, the first one's in order, or how those begin if it has failed."""
+    if isinstance(ended, type):
+        return alone[: len(found)] == found
+    rest = iter(found)
+    return sorted(map(repr, found)) == sorted(map(repr, both)) and all(item in rest for item in alone)
+
+
+def shown(results: list[Any]) -> str:
+    """Return results as a short text, by which large ones can be told from each other."""
+    texts = [each.__name__ if isinstance(each, type) else repr(each) for each in results]
+    return ", ".join(text if len(text) < 30 else f"{text[:9]}..{text[-9:]} ({len(text)})" for text in texts)
+
+
+class Inner:
+    """A call from inside another one: its result, or the error that refused it."""
+
+    def __init__(self, row: Row, name: str) -> None:
+        self._call = row.calls[name]
+        self.subject: Any = None
+        self.result: Any = None
+        self.is_refused = self.is_done = False
+
+    def __call__(self) -> None:
+        self.is_done = True
+        try:
+            self.result = self._call(self.subject.thing)
+        except (RuntimeError, ValueError) as exc:
+            self.is_refused = re.search(REFUSED, str(exc)) is not None
+            self.result = type(exc)
+        except Exception as exc:
+            self.result = type(exc)
+
+
+def fault(row: Row, outer: str, name: str, inner: Inner, ended: Any) -> str | None:
+    """Return how a call that another one was made from inside of is wrong, None if it is right."""
+    state = row.state(inner.subject)  # which closes a file: its finalizer would report what is missing
+    if not inner.is_done:
+        return None
+    found = [ended, state]
+    after, before = in_turn(row, outer, name), in_turn(row, name, outer)
+    if inner.is_refused:
+        wanted = [in_turn(row, outer)]
+    else:
+        found.insert(0, inner.result)
+        wanted = [[after[1], after[0], after[2]], before]
+    if name in OBSERVERS and found[-2:] == in_turn(row, outer):
+        return None
+    is_mixed = outer in row.in_parts and not inner.is_refused
+    if found in wanted or (is_mixed and is_between(found[-1], ended, in_turn(row, outer)[-1], after[-1])):
+        return None
+    how = "refused" if inner.is_refused else "accepted"
+    return f"{name} inside {outer}, {how}: {shown(found)} instead of {' or '.join(map(shown, wanted))}"
+
+
+def faults_by_hook(row: Row, most: int) -> Iterator[str | None]:
+    """Make each call from the file or callback of each other one."""
+    for outer, name in itertools.product(row.calls, row.calls):
+        hook, inner = Hook(), Inner(row, name)
+        inner.subject = subject = row.make(hook)
+        hook.call = inner
+        ended = result(row.calls[outer], subject)
+        hook.call = None
+        yield fault(row, outer, name, inner, ended)
+
+
+def faults_by_lines(row: Row, most: int) -> Iterator[str | None]:
+    """Make each call at lines of each other one, in turn."""
+    turns = itertools.cycle(row.calls)
+    for outer, call in row.calls.items():
+        act = partial(result, call)
+        found = points_of(act, row.make(Hook()))
+        points = [each for each in found if each.time < 2 and not any(codec in each.file for codec in CODECS)]
+        for point in points[:: len(points) // most + 1]:
+            for name in row.calls if IS_THOROUGH else [next(turns)]:
+                inner = Inner(row, name)
+                inner.subject = subject = row.make(Hook())
+                outcome = calling_at(point, inner, act, subject)
+                wrong = fault(row, outer, name, inner, outcome.value)
+                yield wrong and f"{point.file}:{point.line} ({point.time}): {wrong}"
+
+
+def check(rows: Iterator[tuple[str, Row]], way: Callable[[Row, int], Iterator[str | None]], backend: str = "") -> None:
+    most = MOST if backend != "pure" or IS_THOROUGH else 4
+    faults = [f"{name}: {each}" for name, row in rows for each in way(row, most) if each is not None]
+    found = [each for each in faults if not LEFT.match(each)]
+    assert not found, "\n".join(found)
+
+
+WAYS = pytest.mark.parametrize("way", [faults_by_hook, faults_by_lines])
+
+
+@WAYS
+@pytest.mark.parametrize("rows", [rows_of_zstd, rows_of_zstandard])
+def test_objects_of_zstandard(zstd: Any, rows: Callable[[Any], Any], way: Any) -> None:
+    check(rows(zstd), way, zstd.BACKEND)
+
+
+@WAYS
+def test_objects_of_messagepack(msgpack: Any, way: Any) -> None:
+    check(rows_of_msgpack(msgpack), way, msgpack.BACKEND)
+
+
+@WAYS
+@pytest.mark.once
+@pytest.mark.parametrize("rows", [rows_of_records, rows_of_archives])
+def test_records_and_archives(rows: Callable[[Any], Any], way: Any) -> None:
+    check(rows(choose("zstd").module), way)
