@@ -205,9 +205,10 @@ static unsigned char *encode_timestamp(Encoder *c, unsigned char *p, int64_t sec
     return encode_ext(c, p, -1, (const char *)payload, 12);
 }
 
-static NEVER_INLINE bool stack_left(void)
+/* Whether a level is left, and C stack for it; false with ValueError. */
+static NEVER_INLINE bool stack_left(Py_ssize_t depth)
 {
-    if (STACK_POSITION() >= stack_floor())
+    if (depth > 0 && STACK_POSITION() >= stack_floor())
         return true;
     PyErr_SetString(PyExc_ValueError, "recursion limit exceeded.");
     return false;
@@ -215,12 +216,7 @@ static NEVER_INLINE bool stack_left(void)
 
 static NEVER_INLINE bool depth_left(Encoder *c, const unsigned char *p, Py_ssize_t depth)
 {
-    if (!within_limit(c, p))
-        return false;
-    if (depth > 0)
-        return stack_left();
-    PyErr_SetString(PyExc_ValueError, "recursion limit exceeded.");
-    return false;
+    return within_limit(c, p) && stack_left(depth);
 }
 
 /* To be asked before a container is entered; false with an exception set. */

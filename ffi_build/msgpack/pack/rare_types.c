@@ -111,7 +111,7 @@ static bool datetime_is_aware(PyObject *o)
 /* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
 static unsigned char *encode_foreign(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
-    if (!stack_left()) /* what is called may pack another object, whose first levels are not checked */
+    if (!stack_left(1)) /* what is called may pack another object, whose first levels are not checked */
         return NULL;
     if (c->conversions && stage & MAY_CONVERT) {
         PyObject *flags = conversions_ready() < 0 ? NULL : PyLong_FromLong(c->conversions);

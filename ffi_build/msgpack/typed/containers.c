@@ -119,15 +119,22 @@ static ALWAYS_INLINE Py_ssize_t typed_reserve(TypedDecoder *d, uint64_t n)
     return (Py_ssize_t)n;
 }
 
-static PyObject *typed_set(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+/* Open the array at hand, or with `map` the map: go past its header, which declares *n. False with an exception. */
+static ALWAYS_INLINE bool typed_open(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth, const bool map,
+                                     uint64_t *n)
 {
     const Py_ssize_t offset = typed_offset(d);
-    uint64_t n;
     if (UNLIKELY(!typed_may_nest(d, depth)))
-        return NULL;
-    if (UNLIKELY(!ARRAY_LENGTH(d, &n)))
-        return typed_mismatch(d);
-    if (UNLIKELY(node->extra_item) && !typed_weigh(d, node->extra_item * (int64_t)n, offset))
+        return false;
+    if (UNLIKELY(!(map ? MAP_LENGTH(d, n) : ARRAY_LENGTH(d, n))))
+        return typed_mismatch(d) != NULL;
+    return LIKELY(!node->extra_item) || typed_weigh(d, node->extra_item * (int64_t)*n, offset);
+}
+
+static PyObject *typed_set(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+{
+    uint64_t n;
+    if (UNLIKELY(!typed_open(d, node, depth, false, &n)))
         return NULL;
     const Py_ssize_t reserved = typed_reserve(d, n);
     PyObject *set = node->kind == TYPED_SET ? PySet_New(NULL) : PyFrozenSet_New(NULL);
@@ -151,11 +158,7 @@ static PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t 
 {
     const Py_ssize_t offset = typed_offset(d);
     uint64_t n;
-    if (UNLIKELY(!typed_may_nest(d, depth)))
-        return NULL;
-    if (UNLIKELY(!ARRAY_LENGTH(d, &n)))
-        return typed_mismatch(d);
-    if (UNLIKELY(node->extra_item) && !typed_weigh(d, node->extra_item * (int64_t)n, offset))
+    if (UNLIKELY(!typed_open(d, node, depth, false, &n)))
         return NULL;
     const TypedNode *item = node->item;
     const Py_ssize_t reserved = typed_reserve(d, n);
@@ -196,9 +199,9 @@ static PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t 
 static PyObject *typed_fixed_tuple(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     uint64_t n;
-    if (!typed_may_nest(d, depth))
+    if (!typed_open(d, node, depth, false, &n))
         return NULL;
-    if (!ARRAY_LENGTH(d, &n) || n != (uint64_t)node->parts_count)
+    if (n != (uint64_t)node->parts_count)
         return typed_mismatch(d);
     PyObject *made = PyTuple_New(node->parts_count);
     if (!made || !n)
@@ -220,11 +223,7 @@ static PyObject *typed_dict(TypedDecoder *d, const TypedNode *node, Py_ssize_t d
 {
     const Py_ssize_t offset = typed_offset(d);
     uint64_t n;
-    if (!typed_may_nest(d, depth))
-        return NULL;
-    if (!MAP_LENGTH(d, &n))
-        return typed_mismatch(d);
-    if (UNLIKELY(node->extra_item) && !typed_weigh(d, node->extra_item * (int64_t)n, offset))
+    if (UNLIKELY(!typed_open(d, node, depth, true, &n)))
         return NULL;
     const bool text = node->key->kind == TYPED_STR && !node->key->checked && !node->key->nullable;
     const Py_ssize_t reserved = typed_reserve(d, n);

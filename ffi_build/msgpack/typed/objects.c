@@ -59,10 +59,9 @@ static void typed_pop(TypedDecoder *d, size_t base)
 static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node, const unsigned char **begin)
 {
     uint64_t n;
-    if (!STR_LENGTH(d, &n) || (uint64_t)(d->end - d->p) < n)
+    if (!typed_scan_key(d, begin, &n))
         return -2;
-    const unsigned char *text = *begin = d->p;
-    d->p += n;
+    const unsigned char *text = *begin;
     for (Py_ssize_t i = 0; i < node->fields_count; i++) {
         const TypedField *field = &node->fields[i];
         if ((uint64_t)field->text_size == n &&
@@ -104,7 +103,7 @@ static PyObject *typed_default(TypedDecoder *d, const TypedField *field, Py_ssiz
 }
 
 /* Values for fields that the message does not have, once all that are required are there; false with an exception.
-   `offset` is that of the object. */
+   The object begins at `offset`. */
 static NEVER_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, size_t base, Py_ssize_t offset)
 {
     for (Py_ssize_t i = 0; i < node->fields_count; i++)
@@ -210,10 +209,8 @@ static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t
     const Py_ssize_t offset = typed_offset(d);
     uint64_t left;
     size_t base;
-    if (UNLIKELY(!typed_may_nest(d, depth)))
+    if (UNLIKELY(!typed_open(d, node, depth, true, &left)))
         return NULL;
-    if (UNLIKELY(!MAP_LENGTH(d, &left)))
-        return typed_mismatch(d);
     const Py_ssize_t count = node->fields_count;
     const TypedField *const fields = node->fields;
     if (UNLIKELY(!typed_push(d, count, &base)))
@@ -261,9 +258,9 @@ static PyObject *typed_row(TypedDecoder *d, const TypedNode *node, Py_ssize_t de
     size_t base;
     const uint64_t most = (uint64_t)node->fields_count;
     const uint64_t passed = node->passed ? (uint64_t)PySet_GET_SIZE(node->passed) : 0;
-    if (!typed_may_nest(d, depth))
+    if (!typed_open(d, node, depth, false, &n))
         return NULL;
-    if (!ARRAY_LENGTH(d, &n) || n < (uint64_t)node->required || (node->forbid && n > most + passed))
+    if (n < (uint64_t)node->required || (node->forbid && n > most + passed))
         return typed_mismatch(d);
     if (!typed_push(d, node->fields_count, &base))
         return NULL;

@@ -67,7 +67,7 @@ typedef struct {
     PyObject *fallback;
     enum typed_default how;
     Py_ssize_t extra;     /* what its default weighs */
-    PyObject *is_default; /* of a field that is left out while it has its default: what knows that of any value */
+    PyObject *is_default; /* of a field that is left out while it has its default: the function that compares */
 } TypedField;
 
 typedef struct {
@@ -195,8 +195,8 @@ static bool spec_bytes(PyObject *spec, const char *name, Py_ssize_t least, const
     return true;
 }
 
-/* The offset of a slot by its member descriptor, which must be that of the class or a base: any other one's offset is
-   beyond the object, or another's place in it. -1 if there is none. */
+/* The offset of a slot by its member descriptor, which must belong to the class or a base: the offset of another class is
+   beyond the object, or that of another field. -1 if there is none. */
 static Py_ssize_t typed_slot_offset(PyObject *slot, PyObject *cls, PyObject *name)
 {
     if (!slot || Py_TYPE(slot) != &PyMemberDescr_Type)
