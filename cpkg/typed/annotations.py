@@ -16,7 +16,6 @@ import enum
 import functools
 import typing
 from decimal import Decimal
-from uuid import UUID
 
 from cpkg.typed.class_options import ATTRIBUTE, Exclude, Name, key_of
 from cpkg.typed.constraints import add_check, fitting, flat
@@ -24,9 +23,9 @@ from cpkg.typed.fields import BOTH, TAKEN, WRITTEN, calls_post_init, reader_of, 
 from cpkg.typed.kept import Kept, kept_with
 from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, STR, UNSET, Checks, Node, UnsetType
 from cpkg.typed.scopes import QUALIFIERS, Scope, class_scopes, special_form, unwrapped
-from cpkg.typed.texts import DATE, DATETIME
+from cpkg.typed.texts import DATE, DATETIME, KINDS
 from purepy.base.errors import is_from_handler
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack.ext import ExtType, Raw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,15 +49,9 @@ _SIMPLE: Final[dict[object, str]] = {
     bytes: "bytes",
     bytearray: "bytes",
     memoryview: "bytes",
-    DATETIME: "datetime",
-    DATE: "date",
-    datetime.time: "time",
-    datetime.timedelta: "timedelta",
-    UUID: "uuid",
-    Decimal: "decimal",
+    **KINDS,
     Raw: "raw",
     ExtType: "ext",
-    Timestamp: "timestamp",
     UnsetType: "unset",
 }
 _ABC: Final = collections.abc
@@ -320,51 +313,53 @@ class Model:
         """Read the fields of an object."""
         cls = node.cls
         loose = self if self._lenient else Model(namespace=self._namespace, lenient=True)
-        uses: dict[str, list[Field]] = {BOTH: [], TAKEN: [], WRITTEN: []}
-        taken: list[Field] = []
-        written: list[Field] = []
-        excluded = False
+        found: list[tuple[Field, str]] = []
+        has_excluded = False
         for field, annotation, owner, use in fields:
             scope = scopes[owner]
             marks: list[object] = []
+            is_excluded = False
             try:
                 if isinstance(annotation, (str, typing.ForwardRef)):
                     annotation = scope.evaluate(annotation)
                 while isinstance(annotation, dataclasses.InitVar):
                     annotation = annotation.type
                 marks = _marks(annotation, scope)
-                if not any(isinstance(mark, Exclude) for mark in marks):
+                is_excluded = any(isinstance(mark, Exclude) for mark in marks)
+                if not is_excluded:
                     field.node = (loose if use == WRITTEN else self)._node(annotation, scope)
             except TypeError:
                 if use != WRITTEN and not self._lenient:
                     raise
                 field.node = Node("any", "Any")
-            if any(isinstance(mark, Exclude) for mark in marks):
+            if is_excluded:
                 if field.required or node.style not in ("dataclass", "attrs"):
                     raise TypeError(
                         f"{cls.__qualname__}.{field.name} cannot be excluded:"
                         " expected a field with a default, of a dataclass or an attrs class"
                     )
-                excluded = True
+                has_excluded = True
                 continue
             field.doc = field.doc or next(filter(None, map(_text_of, marks)), "")
             keys = [mark.key for mark in marks if isinstance(mark, Name)]
             field.key = keys[0] if keys else key_of(field.name, rename)
-            uses[use].append(field)
-            taken += [field] * (use != WRITTEN)
-            written += [field] * (use == BOTH or (use == WRITTEN and not node.array_like))
+            found.append((field, use))
+        taken = [field for field, use in found if use != WRITTEN]
+        written = [field for field, use in found if use != TAKEN]
+        passed = [field for field, use in found if use == WRITTEN]
         if node.array_like:
-            written += uses[WRITTEN]  # places agree with those that are taken
-            if uses[TAKEN]:
+            written.sort(key=passed.__contains__)  # in the array the fields that are taken have the same places
+            init_vars = [field.name for field, use in found if use == TAKEN]
+            if init_vars:
                 raise TypeError(
-                    f"{cls.__qualname__}: array_like is not for a class with an InitVar ({uses[TAKEN][0].name}),"
+                    f"{cls.__qualname__}: array_like is not for a class with an InitVar ({init_vars[0]}),"
                     " which has no place in the array"
                 )
-        if len({field.key for field in taken + uses[WRITTEN]}) < len(taken + uses[WRITTEN]):
+        if len({field.key for field, _ in found}) < len(found):
             raise TypeError(f"{cls.__qualname__} has two fields of the same key in a message")
         node.fields, node.written = tuple(taken), tuple(written)
-        node.passed = frozenset([field.key for field in uses[WRITTEN]])
-        plain = node.style == "dataclass" and not uses[TAKEN] and not uses[WRITTEN] and not excluded
+        node.passed = frozenset([field.key for field in passed])
+        plain = node.style == "dataclass" and not has_excluded and all(use == BOTH for _, use in found)
         node.build = "set" if plain and settable(cls, taken) else "call" if node.style in ("dataclass", "attrs") else ""
         node.post_init = node.build == "set" and calls_post_init(cls)
 

@@ -93,6 +93,10 @@ class Limits:
         if max_memory is None and self.any_length:
             self.harmless = dumps_loads.MEMORY_FLOOR // max(HEAVIEST, heaviest)
 
+    def memory_allowed(self, size: int) -> int:
+        """Return how many bytes the objects of a message of `size` bytes may take; -1 is no limit."""
+        return dumps_loads.memory_allowed(size, None) if self.max_memory is None else self.max_memory
+
     def check(self, data: bytes) -> int:
         """
         Raise LimitError for a message that exceeds a limit; by its headers, before any object exists.
@@ -102,7 +106,7 @@ class Limits:
         size = len(data)
         room = -1
         if self.max_memory is not None or size * max(HEAVIEST, self.heaviest) > dumps_loads.MEMORY_FLOOR:
-            allowed = dumps_loads.memory_allowed(size, None) if self.max_memory is None else self.max_memory
+            allowed = self.memory_allowed(size)
             dumps_loads.check_memory(dumps_loads.chosen_codecs(), data, allowed, self.max_depth)
             if size * self.heaviest > allowed:
                 room = allowed
@@ -220,7 +224,7 @@ class Decoder:
         self._walks: int | None = None  # how many bytes of messages the walker may still have
 
     def __reduce__(self) -> tuple[Callable[[], Decoder], tuple[()]]:
-        """Pickle the type and the options, of which a copy is made."""
+        """Pickle the type and the options, from which the copy is created."""
         return partial(self.__class__, self.type, **self._options), ()
 
     def __class_getitem__(cls, item: object) -> type[Decoder]:
@@ -238,11 +242,9 @@ class Decoder:
             data = memory_of(data).tobytes()
         limits = self.limits
         room = limits.check(data) if len(data) > limits.harmless else -1
-        decode = self._decode if self.strict else None
+        decode = self._decode or (self._make_decode(len(data)) if self.strict else None)
         if decode is None:
-            decode = self._make_decode(len(data)) if self.strict else None
-            if decode is None:
-                return self._walk(data, room, None)
+            return self._walk(data, room, None)
         try:
             return decode(data, limits.max_depth, room)
         except LimitError as exc:
@@ -316,10 +318,7 @@ class Decoder:
     def _name_limit(self, error: LimitError, size: int) -> None:
         """Give the error of a meter its text."""
         if not error.args:
-            allowed = self.limits.max_memory
-            error.args = (
-                dumps_loads.memory_text(size, dumps_loads.memory_allowed(size, None) if allowed is None else allowed),
-            )
+            error.args = (dumps_loads.memory_text(size, self.limits.memory_allowed(size)),)
 
     def convert(self, obj: object, *, from_attributes: bool = False) -> Any:
         """Return an object of this type made of `obj`; `from_attributes` is that of `cpkg.typed.convert`."""

@@ -37,7 +37,7 @@ _CONTAINERS: Final = ("array", "dict", "tuple", "object")
 _SECRET: Final = ("str", "enum", "literal", "choice")
 """Kinds of keys whose hashes a message cannot choose."""
 _HASHED: Final = ("none", "bool", "int", "float", *TEXT_KINDS)
-"""Kinds of keys of which each has a hash, which a message can choose."""
+"""Kinds of keys whose hashes a message can choose."""
 _TESTS: Final[dict[Family, str]] = {
     NIL: "b == 0xC0",
     BOOL: "b == 0xC2 or b == 0xC3",

@@ -3,16 +3,13 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Sized
-from decimal import Decimal
-from uuid import UUID
 
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR
-from cpkg.typed.texts import DATE, DATETIME, FROM_TEXT, from_base64, to_text
+from cpkg.typed.texts import FROM_TEXT, KINDS, from_base64, to_text
 from purepy.base.errors import CodecError, FormatError, TruncatedError
 from purepy.msgpack import formats
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack.ext import ExtType, Raw
 from purepy.msgpack.plain_reader import NUMBERS
 
 TYPE_CHECKING = False
@@ -38,7 +35,7 @@ class Message:
     texts = FROM_TEXT
 
     def __init__(self, data: bytes, ends: dict[int, int]) -> None:
-        """`ends` is that of `find_end`."""
+        """Create one over a message; `ends` is the argument of `find_end`."""
         self.data = data
         self.ends = ends
         self.end = 0  # of the value that was read last
@@ -117,7 +114,7 @@ class Message:
         return Raw(self.data[at : self.end])
 
 
-_FAMILIES_OF_CLASSES: Final[dict[type, str]] = {
+_FAMILIES_OF_CLASSES: Final[dict[object, str]] = {
     type(None): NIL,
     bool: BOOL,
     int: INT,
@@ -133,13 +130,7 @@ _FAMILIES_OF_CLASSES: Final[dict[type, str]] = {
     frozenset: ARRAY,
     dict: MAP,
     Raw: "raw",
-    Timestamp: "timestamp",
-    DATETIME: "datetime",
-    DATE: "date",
-    datetime.time: "time",
-    datetime.timedelta: "timedelta",
-    UUID: "uuid",
-    Decimal: "decimal",
+    **KINDS,
 }
 """The family of each class's instances; their kind, where they are not of a family."""
 

@@ -165,7 +165,7 @@ class _Describer:
     _literal = _choice = _enum
 
     def _union(self, node: Node, spec: dict[str, object]) -> None:
-        # those that a first byte chooses come first: their numbers are bytes
+        # parts that a first byte chooses come first: their numbers are bytes
         parts = list(dict.fromkeys([*node.by_family.values(), *node.parts]))
         has_text = any(part.kind in TEXT_KINDS for part in parts)
         by_byte = bytearray()

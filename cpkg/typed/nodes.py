@@ -118,7 +118,7 @@ class Checks:
         return checks
 
     def add(self, name: str, value: Value) -> None:
-        """Add a constraint to those that there are, all of which hold."""
+        """Add a constraint; values have to meet the earlier ones as well."""
         before = getattr(self, name)
         if name == "predicates":
             value = before + value

@@ -141,7 +141,7 @@ class _Entering:
 
 
 def check(problem: Callable[[Value], str | None], value: Value, offset: int) -> None:
-    """Raise Refused for a value of which `problem` returns what is expected."""
+    """Raise Refused for a value if `problem(value)` returns what is expected instead."""
     try:
         expected = problem(value)
     except Exception as exc:

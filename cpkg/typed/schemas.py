@@ -136,7 +136,7 @@ class _Maker:
         return self._object(node)
 
     def _choice(self, node: Node) -> dict[str, object]:
-        if node.kind == "enum" and issubclass(node.cls, enum.Flag):  # members that are combined are values, too
+        if node.kind == "enum" and issubclass(node.cls, enum.Flag):  # combined members are values as well
             return {"type": "integer", "title": node.name}
         values = [_builtins(value) for _, value in node.table]
         made: dict[str, object] = (

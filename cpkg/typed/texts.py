@@ -117,6 +117,17 @@ def from_base64(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
+KINDS: Final[dict[object, str]] = {
+    DATETIME: "datetime",
+    DATE: "date",
+    datetime.time: "time",
+    datetime.timedelta: "timedelta",
+    Decimal: "decimal",
+    UUID: "uuid",
+    Timestamp: "timestamp",
+}
+"""The kind of each class whose values also come as text."""
+
 FROM_TEXT: Final[dict[str, Callable[[str], object]]] = {
     "datetime": _moment,
     "date": _date,

@@ -434,14 +434,13 @@ class Walker:
         if node.extra_item and self.failure is None:
             self.meter.take(node.extra_item * length, at)
         result: dict[object, object] = {}
-        named = _Unmade(node.key.name) if node.key.has(*_OF_CALLERS) else None
         children = self.source.children(at, MAP, length)
         for child in children:
             step = (path, "key of the map")
             key = self.below(node.key, child, step, depth)
             if key is not MISSING:
                 key = self._hashable(node.key, key, step, child, result, length, depth)
-            shown = self._step(key, named, child)
+            shown = self._step(node.key, key, child)
             item = self.below(node.item, next(children), (path, shown), depth)
             if key is not MISSING:
                 self._put(node.key, step, child, result.__setitem__, key, item)
@@ -449,7 +448,7 @@ class Walker:
             return MISSING
         return result if node.cls is dict else node.cls(result)
 
-    def _step(self, key: object, named: object, at: Place) -> object:
+    def _step(self, node: Node, key: object, at: Place) -> object:
         """Return what a path has for a key; of one that is wrong, what is in the source."""
         if key is MISSING:
             end = self.source.end
@@ -457,7 +456,9 @@ class Walker:
             self.source.end = end
             key = family if family in (ARRAY, MAP, EXT) else value
         is_short = isinstance(key, str) or (isinstance(key, int) and key.bit_length() <= 64)
-        return key if is_short else _shown(named or key)
+        if is_short:
+            return key
+        return _shown(_Unmade(node.name) if node.has(*_OF_CALLERS) else key)
 
     def _object(self, node: Node, family: str, length: int, at: Place, path: Path, depth: int) -> object:
         source = self.source

@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any, Callable, Deque, Dict, FrozenSet, List, Literal, Optional, OrderedDict, Set, Tuple, Union
 
 import pytest
+from typed_untagged import ByPath, ByUrl
 
 import cpkg
 from cpkg import typed
@@ -192,18 +193,6 @@ class Branch:
 class Leaf:
     v: Any = None
     kind: Literal["leaf"] = "leaf"
-
-
-@dataclass
-class ByUrl:
-    url: str
-    next: Optional[Union[ByUrl, ByPath]] = None
-
-
-@dataclass
-class ByPath:
-    path: str
-    next: Optional[Union[ByUrl, ByPath]] = None
 
 
 @typed.options(forbid_unknown_fields=True)

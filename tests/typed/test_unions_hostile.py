@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Callable, List, Literal, Optional, Union
 
 import pytest
+from typed_untagged import ByPath, ByUrl
 
 import cpkg
 from cpkg import typed
@@ -34,18 +35,6 @@ class Leaf:
 class Twig:
     inside: Optional[Union[Branch, Leaf, Twig]] = None
     kind: Literal[True, 300] = True
-
-
-@dataclass
-class ByUrl:
-    url: str
-    next: Optional[Union[ByUrl, ByPath]] = None
-
-
-@dataclass
-class ByPath:
-    path: str
-    next: Optional[Union[ByUrl, ByPath]] = None
 
 
 def text(value: str) -> bytes:
