@@ -106,7 +106,7 @@ def text_name(name: str) -> str:
 
 class Text:
     """
-    A file of text that is read, of which no more is held at a time than `unpack` holds of a message.
+    A file of text; no more of it is held at a time than `unpack` holds of a message.
 
     `size` are the bytes that are held, `objects` about how many objects those become; whoever drops them sets both
     back. `most` are the bytes that are allowed, -1 for no limit. By default, as for `unpack`, it is what the file

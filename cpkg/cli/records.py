@@ -18,17 +18,7 @@ from cpkg import records
 from cpkg._urls import is_url
 from cpkg.cli import record_formats as formats
 from cpkg.cli.fitting import counted, squeezed
-from cpkg.cli.inout import (
-    STDOUT,
-    exists,
-    naming,
-    open_output,
-    open_seekable,
-    open_text,
-    shown,
-    size_of,
-    summarise,
-)
+from cpkg.cli.inout import STDOUT, exists, naming, open_output, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, MAX_SIZE, QUIET, Commands, Failure, not_empty, parse_size
 

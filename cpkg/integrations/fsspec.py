@@ -46,7 +46,7 @@ class _Owner:
     """
     A file that closes the compressed one with itself, and knows its size in bytes.
 
-    Its `name` is that of the content: other file systems infer compressions from names.
+    Its `name` is the name of the content: other file systems infer compressions from names.
     """
 
     name = ""

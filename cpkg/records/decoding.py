@@ -310,9 +310,8 @@ class Decoder(Generic[Record]):
         """Yield the records that a frame begins with, their numbers and ends, as long as many have the same keys."""
         done = end = 0
         if isinstance(content, LaidOut):
-            for found in content.rows.each(
-                content.data
-            ):  # up to a wrong value, whose error comes where it is read alone
+            # up to a wrong value, whose error is raised where the value is read alone
+            for found in content.rows.each(content.data):
                 _, count, end = found
                 done += count
                 yield found

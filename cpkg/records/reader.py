@@ -95,7 +95,7 @@ class Reader(Exclusive, Generic[Record]):
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
         The reader's threads, if it has any, decompress frames in advance from the second one on. They end with the
-        iterator: at its end, by its `close()`, or when it is collected. Raises DamagedError in the place of records
+        iterator: at its end, by its `close()`, or when it is collected. Raises DamagedError instead of records
         that cannot be read.
         """
         start, stop, _ = slice(start, stop).indices(len(self))

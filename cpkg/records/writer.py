@@ -170,7 +170,7 @@ class Writer(Exclusive):
                         return
         for record in records:
             self.append(record)
-        if failure is not None:  # none of them has failed: it is that of a signal handler
+        if failure is not None:  # no record has failed: a signal handler has raised it
             try:
                 raise failure
             finally:

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 IS_POSSIBLE = hasattr(os, "pread") and hasattr(os, "pwrite")
 _FILES = (io.FileIO, io.BufferedReader, io.BufferedWriter, io.BufferedRandom)
-PLAIN_FILES = frozenset((*_FILES, io.BytesIO))
+_PLAIN_FILES = frozenset((*_FILES, io.BytesIO))
 
 
 def is_plain_file(file: object) -> bool:
     """Say whether a file is one of the io module's own, which read into memory and do not keep what they are given."""
-    return type(file) in PLAIN_FILES
+    return type(file) in _PLAIN_FILES
 
 
 def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:

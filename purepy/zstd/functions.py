@@ -142,7 +142,7 @@ class Functions(BackendMethods):
             size_hint (int | None): how many bytes to expect where the frames do not say; it changes the speed
                 alone.
             threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
-            padding (bool): whether zero bytes may follow the frames, of which nothing comes.
+            padding (bool): whether zero bytes may follow the frames; they add nothing to the content.
 
         Raises TypeError and ValueError for wrong arguments, ZstdError for data that is cut, corrupted, followed by
         anything but a frame, or needs another dictionary or a larger window than allowed.

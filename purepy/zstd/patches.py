@@ -35,7 +35,7 @@ class Patches(BackendMethods):
         Return a patch that makes `new` of `old`, two buffers, for `apply_patch`.
 
         It is a frame whose window holds both, as `zstd --patch-from` writes one, with a checksum of `new`. `level` is
-        that of `compress`. Of more than 2 GiB the window holds the end only.
+        the level of `compress`. Of more than 2 GiB the window holds the end only.
         """
         old = as_bytes(old)
         with memoryview(new) as view:

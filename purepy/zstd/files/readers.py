@@ -7,7 +7,7 @@ import copy
 import io
 from contextlib import suppress
 
-from purepy.base.descriptors import PLAIN_FILES
+from purepy.base.descriptors import is_plain_file
 from purepy.base.errors import ZstdError, is_from_handler
 from purepy.base.locks import Exclusive, RLock
 from purepy.base.reading import no_data
@@ -53,7 +53,7 @@ class ContentReader(Exclusive, io.RawIOBase):
     def __init__(self, fp: BinaryIO, close_fp: bool) -> None:
         self._fp = fp
         self._close_fp = close_fp
-        self.is_plain = type(fp) in PLAIN_FILES
+        self.is_plain = is_plain_file(fp)
         self._lock = RLock()
         self._kept: list[Bytes] = []  # content that a readall() which failed had read, not empty
         self._read: list[bytes | None] = []  # what was read from the file and not used yet

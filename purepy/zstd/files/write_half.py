@@ -44,6 +44,7 @@ class WriteHalf(io.BufferedIOBase):
             self._check_not_closed()
             raise io.UnsupportedOperation("File not open for writing")
         if self._is_ending or self._has_ended:
+            self._buffer.raw.refuse_within()
             raise ValueError("write to closed file")
         if self._backlog is not None:
             return self._backlog.write(data)

@@ -63,7 +63,7 @@ class ZstdFile(ReadHalf, WriteHalf):
             `frame_size`, a file is written in several frames, and flush() ends one.
         frame_size (int | None): bytes of content in each frame that is written; None for 16 to 64 MiB, by
             the level.
-        padding (bool): for reading, whether zero bytes may follow the frames, of which nothing comes.
+        padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
     Raises ValueError for another mode, TypeError for other wrong arguments; reading raises EOFError for a file that is
     empty or ends inside a frame and ZstdError for one that is no Zstandard file.

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 COMPRESSION_LEVEL_DEFAULT = 3
 """The level that stands for `level=None` and for level 0 (ZSTD_CLEVEL_DEFAULT)."""
 
-COMPRESSION_FORMAT, DECOMPRESSION_FORMAT = 10, 1000
 WINDOW_LOG_MAX_KEY = 100
+"""The key of `DecompressionParameter.window_log_max` (ZSTD_d_windowLogMax)."""
+
+COMPRESSION_FORMAT, DECOMPRESSION_FORMAT = 10, 1000
 """
 Parameters of either direction that are in no enum (ZSTD_c_format, ZSTD_d_format): 1 is for frames without magic number.
 
@@ -61,6 +63,7 @@ WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
 """The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
 
 _EXPERIMENTAL_TARGET = 1003
+"""The key of `target_cblock_size` in libzstd before 1.5.6."""
 
 BoundsSource: TypeAlias = "Callable[[int, bool], tuple[int, int]]"
 

@@ -185,8 +185,6 @@ class SeekableZstdFile(ZstdFile):
 
     def write(self, data: Buffer) -> int:
         """Write the bytes of `data`, a buffer, and return how many they are."""
-        if self._is_writing:
-            self._buffer.raw.refuse_within()  # what is written within close() would come after the table
         return super().write(data)
 
     def close(self) -> None:

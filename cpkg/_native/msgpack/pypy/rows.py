@@ -149,7 +149,7 @@ class _Cells:
 
 
 def _sound_batch(words: CData, data: bytes | CBuffer) -> tuple[Iterator[object], int, int, int] | None:
-    """Return what `_read_batch` does; None for a wrong value, of which the pure codec raises the error."""
+    """Return what `_read_batch` does; None for a wrong value, whose error the pure codec raises."""
     try:
         return _read_batch(words, data)
     except _WRONG:
