@@ -17,6 +17,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import find_spec
 from types import CodeType, ModuleType
 
+from purepy.base.errors import raise_if_from_handler
+
 # a name that libraries import -> the module of ours behind it, and the same for its submodules
 _TARGETS = {
     "backports.zstd": "cpkg.zstd",
@@ -85,7 +87,8 @@ def _is_ours(name: str) -> bool:
         return True  # put there by hand
     try:
         spec = find_spec(name)
-    except Exception:  # a parent package that is somebody else's and cannot be imported or is none
+    except Exception as exc:  # a parent package that is somebody else's and cannot be imported or is none
+        raise_if_from_handler(exc)
         return False
     return spec is not None and isinstance(spec.loader, _Loader)
 

@@ -42,4 +42,5 @@ def make_builder(library: probe.FoundLibrary, implementation: str, name: str = "
 ffibuilder = make_builder(probe.find("msgpack"), sys.implementation.name)
 
 if __name__ == "__main__":
+    probe.demand(probe.find("msgpack"))
     ffibuilder.compile(tmpdir=str(HERE.parent), verbose=True)

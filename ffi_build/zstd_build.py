@@ -41,5 +41,6 @@ abi_builder.set_source("cpkg._native._zstd_abi", None)
 
 
 if __name__ == "__main__":
+    probe.demand(probe.find("zstd"))  # a module without the library would be built, and fail when it is imported
     ffibuilder.compile(verbose=True)
     abi_builder.compile()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -70,7 +71,7 @@ class ZstdCompressionChunker:
     the next call, else that raises ZstdError.
     """
 
-    __slots__ = ("_chunk_size", "_feed", "_finished", "_held", "_is_busy", "_size")
+    __slots__ = ("_busy", "_chunk_size", "_feed", "_finished", "_held", "_size")
 
     def __init__(self, feed: Feed, chunk_size: int) -> None:
         self._feed = feed
@@ -78,7 +79,7 @@ class ZstdCompressionChunker:
         self._held: list[bytes] = []
         self._size = 0
         self._finished = False
-        self._is_busy = False
+        self._busy = allocate_lock()  # taken in one step, in which no signal handler or thread begins another operation
 
     def compress(self, data: Buffer) -> Iterator[bytes]:
         """Take the bytes of `data`, a buffer; return an iterator of the chunks that became full."""
@@ -97,11 +98,11 @@ class ZstdCompressionChunker:
         return self._run(b"", FLUSH_FRAME)
 
     def _begin(self, finished: str, busy: str) -> None:
-        if self._finished:
-            raise ZstdError(finished)
-        if self._is_busy:
+        if not self._busy.acquire(False):
             raise ZstdError(f"{busy} before consuming output from previous operation")
-        self._is_busy = True
+        if self._finished:
+            self._busy.release()
+            raise ZstdError(finished)
 
     def _run(self, data: Bytes, mode: int) -> Iterator[bytes]:
         if mode == CONTINUE:
@@ -112,7 +113,7 @@ class ZstdCompressionChunker:
         if mode == FLUSH_FRAME:
             self._finished = True
             self._feed.release()
-        self._is_busy = False
+        self._busy.release()
 
     def _chunks(self, output: bytes, is_end: bool = False) -> Iterator[bytes]:
         """Yield full chunks of the held bytes and the output, and keep the rest, or yield it too."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from cpkg.zstandard.arguments import PIECE_SIZE
-from purepy.base.errors import ZstdError
+from purepy.base.errors import ZstdError, is_refusal
 from purepy.base.locks import Exclusive, RLock
 
 if TYPE_CHECKING:
@@ -215,6 +215,10 @@ class StreamReader(StreamFile):
                         piece = self._next(limit)
                     except ZstdError as exc:
                         self._failure = exc
+                    except BaseException as exc:
+                        if not is_refusal(exc):  # data that was read from the source may be lost
+                            self._failure = ZstdError(f"content was lost because of {exc!r}")
+                        raise
                 if self._failure is not None and (size < 0 or not found):
                     raise self._failure.with_traceback(None)
                 if not piece:

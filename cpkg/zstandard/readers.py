@@ -13,7 +13,6 @@ from cpkg.zstandard.constants import DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Ahead, StreamReader
 from purepy.base.buffers import view_of
-from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import FLUSH_FRAME
@@ -115,11 +114,7 @@ class ZstdDecompressionReader(StreamReader):
                     self._finished = True
                     break
                 self._taken += len(chunk)
-            try:
-                output = stream.decompress(chunk, limit)
-            except BaseException as exc:
-                self._failure = exc if isinstance(exc, ZstdError) else ZstdError(f"content was lost because of {exc!r}")
-                raise
+            output = stream.decompress(chunk, limit)
             if output:
                 return output
         return b""

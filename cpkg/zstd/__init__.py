@@ -16,34 +16,11 @@ from purepy.base.lazy import imported
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below
 if TYPE_CHECKING:
     # where editors find the documentation of what the stub declares
-    from cpkg.zstd._shutil import register_shutil
     from purepy.base.types import Named
-    from purepy.zstd import (
-        acompress,
-        adecompress,
-        aopen,
-        apply_patch,
-        compress,
-        compress_into,
-        compress_iter,
-        copy_stream,
-        decompress,
-        decompress_into,
-        decompress_iter,
-        finalize_dict,
-        get_frame_info,
-        get_frame_size,
-        index_frames,
-        iter_frames,
-        open,
-        patch,
-        train_dict,
-        verify,
-    )  # fmt: skip
+    from purepy.zstd import aopen, open
     from purepy.zstd.aio.file import AsyncZstdFile as _AsyncZstdFile  # noqa: F401
     from purepy.zstd.files.zstd_file import ZstdFile
     from purepy.zstd.format.compressor_base import CompressorBase as ZstdCompressor
-    from purepy.zstd.format.decompressor_base import DecompressorBase as ZstdDecompressor
     from purepy.zstd.seekable.zstd_file import SeekableZstdFile
 
 _PARAMETERS = "purepy.zstd.format.parameters"

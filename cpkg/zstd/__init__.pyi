@@ -1,22 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from os import PathLike
-from typing import Any, AnyStr, ClassVar, Final, Generic, Literal, Protocol, overload
+from typing import Any, AnyStr, ClassVar, Generic, Literal, Protocol, overload
 
 from typing_extensions import Buffer, Self, TypeAlias
 
+from cpkg.zstd._shutil import register_shutil as register_shutil
 from purepy.base.errors import SeekableFormatError as SeekableFormatError
 from purepy.base.errors import ZstdError as ZstdError
 from purepy.base.errors import ZstdLimitError as ZstdLimitError
+from purepy.zstd import ZstdDecompressor as ZstdDecompressor
+from purepy.zstd import acompress as acompress
+from purepy.zstd import adecompress as adecompress
+from purepy.zstd import apply_patch as apply_patch
+from purepy.zstd import compress as compress
+from purepy.zstd import compress_into as compress_into
+from purepy.zstd import compress_iter as compress_iter
+from purepy.zstd import copy_stream as copy_stream
+from purepy.zstd import decompress as decompress
+from purepy.zstd import decompress_into as decompress_into
+from purepy.zstd import decompress_iter as decompress_iter
+from purepy.zstd import finalize_dict as finalize_dict
+from purepy.zstd import get_frame_info as get_frame_info
+from purepy.zstd import get_frame_size as get_frame_size
+from purepy.zstd import index_frames as index_frames
+from purepy.zstd import iter_frames as iter_frames
+from purepy.zstd import patch as patch
+from purepy.zstd import train_dict as train_dict
+from purepy.zstd import verify as verify
+from purepy.zstd import zstd_version as zstd_version
+from purepy.zstd import zstd_version_info as zstd_version_info
+from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT as COMPRESSION_LEVEL_DEFAULT
 from purepy.zstd.format.parameters import CompressionParameter as CompressionParameter
 from purepy.zstd.format.parameters import DecompressionParameter as DecompressionParameter
 from purepy.zstd.format.parameters import FrameInfo as FrameInfo
 from purepy.zstd.format.parameters import Strategy as Strategy
-from purepy.zstd.format.scanner import Frame
 from purepy.zstd.format.zdict import ZstdDict as ZstdDict
-from purepy.zstd.seekable.inspecting import Verified
-from purepy.zstd.seekable.table import SeekTable
 
 _DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
 _CompressionOptions: TypeAlias = Mapping[int, int] | None
@@ -29,12 +49,9 @@ class _Writer(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 _File: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | _Reader | _Writer
-_Source: TypeAlias = Iterable[Buffer] | _Reader
 
 class _SeekableReader(_Reader, Protocol):
     def seek(self, offset: int, whence: int = ..., /) -> int: ...
-
-_Frames: TypeAlias = Buffer | str | PathLike[str] | _SeekableReader
 
 class _Opening(Generic[AnyStr]):
     def __await__(self) -> Generator[Any, Any, _AsyncZstdFile[AnyStr]]: ...
@@ -66,105 +83,6 @@ class _AsyncZstdFile(Generic[AnyStr]):
     def writable(self) -> bool: ...
     def seekable(self) -> bool: ...
 
-COMPRESSION_LEVEL_DEFAULT: Final[int]
-zstd_version: Final[str]
-zstd_version_info: Final[tuple[int, int, int]]
-
-def compress(
-    data: Buffer,
-    level: int | None = None,
-    options: _CompressionOptions = None,
-    zstd_dict: _DictArgument = None,
-    *,
-    threads: int | None = None,
-    frame_size: int | None = None,
-) -> bytes: ...
-def compress_into(
-    data: Buffer,
-    buffer: Buffer,
-    level: int | None = None,
-    options: _CompressionOptions = None,
-    zstd_dict: _DictArgument = None,
-) -> int: ...
-def decompress(
-    data: Buffer,
-    zstd_dict: _DictArgument = None,
-    options: _DecompressionOptions = None,
-    *,
-    max_output_size: int | None = None,
-    size_hint: int | None = None,
-    threads: int | None = None,
-    padding: bool = False,
-) -> bytes: ...
-def decompress_into(
-    data: Buffer,
-    buffer: Buffer,
-    zstd_dict: _DictArgument = None,
-    options: _DecompressionOptions = None,
-) -> int: ...
-def compress_iter(
-    chunks: _Source,
-    level: int | None = None,
-    options: _CompressionOptions = None,
-    zstd_dict: _DictArgument = None,
-    *,
-    size: int | None = None,
-    read_size: int = 131072,
-    threads: int | None = None,
-    frame_size: int | None = None,
-) -> Iterator[bytes]: ...
-def decompress_iter(
-    chunks: _Source,
-    zstd_dict: _DictArgument = None,
-    options: _DecompressionOptions = None,
-    *,
-    max_output_size: int | None = None,
-    read_size: int = 131072,
-    write_size: int = 131072,
-    threads: int | None = None,
-    padding: bool = False,
-) -> Iterator[bytes]: ...
-def copy_stream(
-    source: _Source,
-    destination: _Writer,
-    *,
-    mode: Literal["compress", "decompress"] = "compress",
-    level: int | None = None,
-    options: Mapping[int, int] | None = None,
-    zstd_dict: _DictArgument = None,
-    size: int | None = None,
-    max_output_size: int | None = None,
-    read_size: int = 131072,
-    write_size: int = 131072,
-    progress: Callable[[int, int], object] | None = None,
-    threads: int | None = None,
-    frame_size: int | None = None,
-) -> tuple[int, int]: ...
-def register_shutil(
-    *,
-    tar: bool = True,
-    zip: bool = True,
-    level: int | None = None,
-    options: _CompressionOptions = None,
-    threads: int | None = None,
-) -> None: ...
-async def acompress(
-    data: Buffer,
-    level: int | None = None,
-    options: _CompressionOptions = None,
-    zstd_dict: _DictArgument = None,
-    *,
-    threads: int | None = None,
-    frame_size: int | None = None,
-) -> bytes: ...
-async def adecompress(
-    data: Buffer,
-    zstd_dict: _DictArgument = None,
-    options: _DecompressionOptions = None,
-    *,
-    max_output_size: int | None = None,
-    threads: int | None = None,
-) -> bytes: ...
 @overload
 def aopen(
     file: _File,
@@ -197,24 +115,6 @@ def aopen(
     frame_size: int | None = None,
     padding: bool = False,
 ) -> _Opening[str]: ...
-def train_dict(samples: Iterable[Buffer], dict_size: int) -> ZstdDict: ...
-def finalize_dict(zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict: ...
-def get_frame_info(frame_buffer: Buffer) -> FrameInfo: ...
-def get_frame_size(frame_buffer: Buffer) -> int: ...
-def patch(old: Buffer, new: Buffer, level: int | None = None) -> bytes: ...
-def apply_patch(old: Buffer, patch: Buffer, *, max_output_size: int | None = None) -> bytes: ...
-def iter_frames(source: _Frames) -> Iterator[Frame]: ...
-def index_frames(
-    source: _Frames, zstd_dict: _DictArgument = None, options: _DecompressionOptions = None
-) -> SeekTable: ...
-def verify(
-    source: _Frames,
-    zstd_dict: _DictArgument = None,
-    options: _DecompressionOptions = None,
-    *,
-    threads: int | None = None,
-    max_output_size: int | None = None,
-) -> Verified: ...
 
 class ZstdCompressor:
     CONTINUE: ClassVar[Literal[0]]
@@ -228,25 +128,9 @@ class ZstdCompressor:
     ) -> None: ...
     @property
     def last_mode(self) -> Literal[0, 1, 2]: ...
-    def compress(self, data: Buffer, mode: Literal[0, 1, 2] = 0) -> bytes: ...
+    def compress(self, data: Buffer, mode: Literal[0, 1, 2] = 0) -> bytes: ...  # noqa: F811
     def flush(self, mode: Literal[1, 2] = 2) -> bytes: ...
     def set_pledged_input_size(self, size: int | None, /) -> None: ...
-
-class ZstdDecompressor:
-    def __init__(
-        self,
-        zstd_dict: _DictArgument = None,
-        options: _DecompressionOptions = None,
-        *,
-        multi_frame: bool = False,
-    ) -> None: ...
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def needs_input(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: Buffer, max_length: int = -1) -> bytes: ...
 
 _ReadMode: TypeAlias = Literal["r", "rb"]
 _WriteMode: TypeAlias = Literal["w", "wb", "x", "xb", "a", "ab"]

@@ -11,18 +11,15 @@
 
 #include "../common/compat.c"
 
-enum { ARGUMENTS_FIT = -1, TOO_MANY_ARGUMENTS = -2 };
-
 /*
- * Sort positional and keyword arguments into `values`, borrowed, NULL where there is none. Return ARGUMENTS_FIT, or
- * with no error set TOO_MANY_ARGUMENTS or the number of the keyword that does not fit.
+ * Sort the arguments of a builtin into `values`, borrowed, NULL where there is none. Return -1, with no error set, if
+ * they do not fit, or if the first one is missing.
  */
-static ALWAYS_INLINE Py_ssize_t sort_arguments(const char *const *names, Py_ssize_t names_count,
-                                               Py_ssize_t positional_max, PyObject *const *args, Py_ssize_t nargs,
-                                               PyObject *kwnames, PyObject **values)
+static ALWAYS_INLINE int take_ordinary(const char *const *names, Py_ssize_t names_count, Py_ssize_t positional_max,
+                                       PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values)
 {
     if (nargs > positional_max)
-        return TOO_MANY_ARGUMENTS;
+        return -1;
     for (Py_ssize_t i = 0; i < names_count; i++)
         values[i] = i < nargs ? args[i] : NULL;
     Py_ssize_t keywords = kwnames == NULL ? 0 : PyTuple_GET_SIZE(kwnames);
@@ -32,18 +29,10 @@ static ALWAYS_INLINE Py_ssize_t sort_arguments(const char *const *names, Py_ssiz
         while (i < names_count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0)
             i++;
         if (i == names_count || values[i] != NULL)
-            return k;
+            return -1;
         values[i] = args[nargs + k];
     }
-    return ARGUMENTS_FIT;
-}
-
-/* Take the arguments of a builtin, the first of which it has to have; -1, with no error set, if they do not fit. */
-static int take_ordinary(const char *const *names, Py_ssize_t names_count, Py_ssize_t positional_max,
-                         PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values)
-{
-    Py_ssize_t misfit = sort_arguments(names, names_count, positional_max, args, nargs, kwnames, values);
-    return misfit == ARGUMENTS_FIT && values[0] != NULL ? 0 : -1;
+    return values[0] != NULL ? 0 : -1;
 }
 
 /* Take the slow path: hand the call, as it came, to a Python function of the module that the builtins belong to. */

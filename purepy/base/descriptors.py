@@ -123,6 +123,18 @@ def _write_rest(data: Bytes, done: int, some: Callable[[memoryview, int], int]) 
         done += more
 
 
+def bytes_at(descriptor: int, size: int, position: int) -> bytes:
+    """Return `size` bytes from a position in a file, fewer only at its end."""
+    found = system.pread(descriptor, size, position)
+    if len(found) == size or not found:
+        return found
+    pieces, done = [found], len(found)
+    while done < size and (found := system.pread(descriptor, size - done, position + done)):
+        pieces.append(found)
+        done += len(found)
+    return b"".join(pieces)
+
+
 def read_at(descriptor: int, memory: memoryview, position: int) -> int:
     """Fill a view of bytes from a place in a file, as far as that goes; return how much that was."""
     filled = 0

@@ -143,6 +143,17 @@ def is_from_handler(exc: BaseException | None) -> bool:
     return isinstance(exc, TimeoutError) or (exc.errno is None and type(exc).__module__ not in ("builtins", "io"))
 
 
+def is_refusal(exc: BaseException) -> bool:
+    """Return whether `exc` is an error of a file itself: the call that raised it has done nothing."""
+    return isinstance(exc, OSError) and not is_from_handler(exc)
+
+
+def raise_if_from_handler(exc: BaseException) -> None:
+    """Raise `exc` if it comes from a signal handler: call this before `exc` is treated as an error of the call."""
+    if is_from_handler(exc):
+        raise exc
+
+
 class Suppressed:
     """Suppress exceptions of these classes in a block, but none that comes from a signal handler."""
 

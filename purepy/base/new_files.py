@@ -11,7 +11,7 @@ import stat
 
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
-from purepy.base.errors import Suppressed, is_from_handler
+from purepy.base.errors import Suppressed, raise_if_from_handler
 from purepy.base.uninterrupted import drop_finalizer
 
 TYPE_CHECKING = False
@@ -65,8 +65,7 @@ class NewFile(_Ended):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OPEN_FLAGS
             self.file = Descriptor(self._temporary, flags, mode, by=os.open).file("wb", buffering)
         except OSError as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
 
     def appear(self, *, overwrite: bool = True) -> None:
@@ -171,8 +170,7 @@ def _resolve(path: str) -> str | int:
         try:
             link = os.readlink(path)
         except OSError as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             return path
         path = os.path.join(directory, link)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
@@ -201,15 +199,13 @@ def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
         try:
             os.fchown(descriptor, old.st_uid, -1)
         except OSError as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             mode &= ~stat.S_ISUID
     if new.st_gid != old.st_gid:
         try:
             os.fchown(descriptor, -1, old.st_gid)
         except OSError as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             # another group may do no more than everybody might before
             mode = mode & ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
     if hasattr(os, "listxattr"):

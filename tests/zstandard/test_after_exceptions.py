@@ -160,5 +160,28 @@ def test_a_compressing_reader_that_was_interrupted(zstandard: SimpleNamespace) -
     reader._feed._stream = Interrupted(reader._feed._stream, call=1)
     with pytest.raises(KeyboardInterrupt):
         reader.read(100)
-    with pytest.raises(zstandard.ZstdError, match="given up because of KeyboardInterrupt"):
+    with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
         reader.read(100)
+
+
+@pytest.mark.parametrize("compresses", [False, True])
+def test_an_exception_after_the_read_of_a_source(zstandard: SimpleNamespace, compresses: bool) -> None:
+    """Data that a source has given and that was lost is not left out of the content: reading on is an error."""
+
+    class Source(io.BytesIO):
+        def read(self, size: Any = -1) -> bytes:
+            data = super().read(size)
+            if self.tell() == 100:
+                raise TimeoutError("of a signal handler")
+            return data
+
+    rest = bytes(range(256)) * 100
+    if compresses:
+        reader = zstandard.ZstdCompressor().stream_reader(Source(rest), read_size=50)
+    else:
+        reader = zstandard.ZstdDecompressor().stream_reader(Source(zstandard.compress(rest)), read_size=50)
+    with pytest.raises(TimeoutError):
+        reader.readall()
+    for _ in range(2):
+        with pytest.raises(zstandard.ZstdError, match="content was lost because of TimeoutError"):
+            reader.readall()

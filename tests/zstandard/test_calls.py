@@ -50,7 +50,7 @@ def names(zstandard: SimpleNamespace, tmp_path: Path) -> dict[str, Any]:
     }
 
 
-@calls(Path(__file__).with_name("calls.txt"))
+@calls(Path(__file__).with_name("calls.txt"), every=4)
 def test_call(names: dict[str, Any], tmp_path: Path, call: str, outcome: list[str]) -> None:
     check_call(call, outcome, names)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"there": CONTENT}

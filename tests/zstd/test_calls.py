@@ -63,13 +63,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@calls(Path(__file__).with_name("calls.txt"))
+@calls(Path(__file__).with_name("calls.txt"), every=2)
 def test_call(zstd: ModuleType, folder: Path, call: str, outcome: list[str]) -> None:
     check_call(call, outcome, {**names(zstd), "there": folder / "there", "absent": folder / "absent"})
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == {"there": zstd_data.FRAME_ABC}
 
 
-@calls(Path(__file__).with_name("training_calls.txt"))
+@calls(Path(__file__).with_name("training_calls.txt"), every=2)
 def test_training_call(zstd: ModuleType, call: str, outcome: list[str]) -> None:
     zstd_data.check_trains(zstd)
     check_call(call, outcome, names(zstd))

@@ -11,10 +11,10 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
-from extent import IS_THOROUGH
+from extent import IS_FULL, IS_THOROUGH
 from threads import run_threads, switching
 
-ROUNDS = 20 if IS_THOROUGH else 6
+ROUNDS = 20 if IS_THOROUGH else 6 if IS_FULL else 3
 
 LINES = [f"{number} {'x' * (number % 50)}\n" for number in range(3000)]
 CONTENT = "".join(LINES).encode()

@@ -30,7 +30,7 @@ def test_size_hint_is_a_hint(zstd: ModuleType, hint: int) -> None:
 def test_sizes_beyond_memory(zstd: ModuleType, size: int) -> None:
     """A limit that no memory reaches is none, a hint is believed as far as the input can give."""
     compressor = zstd.ZstdCompressor()
-    unsized = compressor.compress(TEXT) + compressor.flush()
+    unsized = compressor.compress(TEXT[:10_000]) + compressor.flush()
     for frame in (FRAME_ABC, FRAME_ABC_UNSIZED, unsized, unsized + FRAME_ABC):
         content = zstd.decompress(frame)
         assert zstd.decompress(frame, max_output_size=size) == content

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import random
+import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 from extent import IS_PYPY
@@ -116,3 +118,33 @@ def test_short_raw_frames_create_no_decompressor(zstd: ModuleType, monkeypatch: 
         assert not created
     assert zstd.decompress(frames + zstd.compress(bytes(1000))) == b"abc" * 500 + bytes(1000)
     assert len(created) == 1
+
+
+SHORT_FRAMES = {
+    "empty": "28b52ffd2000010000",
+    "raw": FRAME_ABC.hex(),
+    "rle": "28b52ffd20052b000041",
+    "rle, no size": "28b52ffd00582b000041",
+    "with a checksum": "28b52ffd240001000099e9d851",
+    "empty block and rle": "28b52ffd00580000002b000041",
+}
+
+
+def test_the_work_for_short_frames_and_empty_blocks_is_bounded_per_byte(zstd: ModuleType) -> None:
+    """Count calls of Python functions per byte of input."""
+    inputs = [bytes.fromhex(frame) * 100 for frame in SHORT_FRAMES.values()]
+    inputs.append(bytes.fromhex("28b52ffd0058") + bytes(3) * 500 + b"\1\0\0")
+    for data in inputs:
+        calls = [0]
+
+        def count(frame: Any, event: str, argument: Any, calls: list[int] = calls) -> None:
+            calls[0] += event == "call"
+
+        zstd.decompress(data)  # what is imported and created once
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            zstd.decompress(data)
+        finally:
+            sys.setprofile(before)
+        assert calls[0] <= 5 * len(data)

@@ -187,7 +187,7 @@ def test_a_file_that_is_written(zstd: ModuleType, interrupted: Callable[..., Non
     interrupted(Subject, act, check)
 
 
-@pytest.mark.parametrize("kind", ["file", "threads", "seekable", "lines"])
+@pytest.mark.parametrize("kind", ["file", "threads", "seekable", "lines", "under text"])
 def test_a_file_that_is_read(
     zstd: ModuleType, interrupted: Callable[..., None], kind: str, request: pytest.FixtureRequest
 ) -> None:
@@ -197,11 +197,15 @@ def test_a_file_that_is_read(
     packed = zstd.compress(SHORT, 1, frame_size=FRAME)
     if kind == "seekable":
         packed += zstd.index_frames(packed).to_bytes()
+    texts: list[Any] = []  # which close what is under them
 
     def make() -> Any:
         source = io.BytesIO(packed)
         if kind == "seekable":
             return zstd.SeekableZstdFile(source)
+        if kind == "under text":
+            texts[:] = [zstd.open(source, "rt", encoding="utf-8")]
+            return texts[0].buffer
         return zstd.ZstdFile(source, threads=2 if kind == "threads" else None)
 
     def act(file: Any) -> bytes:

@@ -196,7 +196,7 @@ def test_files_are_closed(tree: Path) -> None:
         tarfile.open("out.tar.zst", mode).close()
     Path("out.tar").write_bytes(PLAIN)
     tarfile.open("out.tar", "r|*").close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_fifo(tree: Path) -> None:
@@ -358,6 +358,7 @@ def test_shutil_arguments(tree: Path, registered: None) -> None:
     assert sizes[1] < sizes[0]
 
 
+@pytest.mark.interpreter
 @pytest.mark.parametrize("command", [["cpkg.zstd.tarfile"], ["cpkg", "run", "--force", "-m", "backports.zstd.tarfile"]])
 def test_the_command_line_of_the_module(command: list[str], tmp_path: Path) -> None:
     """That of the interpreter's tarfile, which compresses and reads by the suffix."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from cpkg._native.zstd.backend_names import Names
-from purepy.base.errors import is_from_handler
+from purepy.base.errors import raise_if_from_handler
 
 try:
     from cpkg._native._zstd_abi import ffi
@@ -34,8 +34,7 @@ def _open() -> Lib:
     try:
         return ffi.dlopen(name)
     except OSError as exc:
-        if is_from_handler(exc):
-            raise
+        raise_if_from_handler(exc)
         raise ImportError(f"{name} cannot be opened ({exc}); install libzstd (Debian: libzstd1)") from exc
 
 

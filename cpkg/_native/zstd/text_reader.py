@@ -14,7 +14,6 @@ import locale
 import sys
 
 from purepy.zstd.files.buffering import SerialMemory
-from purepy.zstd.files.readers import tried
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,16 +100,34 @@ class LineReader(_Base):
 
     def _read_on(self) -> bool:
         held = self._make_room()
-        size: int = self.raw.readinto(self._memory[held:])
-        self._add(size)
+        try:
+            size: int = self.raw.readinto(self._memory[held:])
+            self._add(size)
+        except BaseException as exc:
+            self._fail(exc)
+            raise
         return size > 0
+
+    def _fail(self, exc: BaseException) -> None:
+        """Make an exception final until a seek(): what was read before it is lost."""
+        self.raw.fail(exc)
+        self._drop()
+
+    def _tried(self, call: Callable[[int], bytes], size: int) -> bytes:
+        """Return `call(size)`, which may take several steps; an exception is final."""
+        lock = self._open()
+        try:
+            with lock:
+                result = call(size)
+                return result
+        except BaseException as exc:
+            self._fail(exc)
+            raise
 
     def read(self, size: int | None = -1, /) -> bytes:
         if size is not None and size < -1:
             raise ValueError("read length must be non-negative or -1")
-        with self._open():
-            result: bytes = tried(self, self._read, -1 if size is None else size)
-            return result
+        return self._tried(self._read, -1 if size is None else size)
 
     def _read(self, size: int) -> bytes:
         if size < 0:
@@ -147,9 +164,7 @@ class LineReader(_Base):
             return len(content)
 
     def readline(self, size: int | None = -1, /) -> bytes:
-        with self._open():
-            line: bytes = tried(self, self._read_line, sys.maxsize if size is None or size < 0 else size)
-            return line
+        return self._tried(self._read_line, sys.maxsize if size is None or size < 0 else size)
 
     def _read_line(self, left: int) -> bytes:
         pieces = []

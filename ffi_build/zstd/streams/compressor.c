@@ -61,7 +61,10 @@ static int compressor_open(Compressor *compressor, PyObject *preset)
 {
     SET_SHOWN(compressor->last_mode, ZSTD_e_end);
     compressor->preset = (CompressionPreset *)new_ref(preset);
-    return compressor_take(compressor) < 0 ? -1 : turn_make(&compressor->turn);
+    if (compressor_take(compressor) < 0)
+        return -1;
+    turn_make(&compressor->turn);
+    return 0;
 }
 
 static int compressor_traverse(PyObject *self, visitproc visit, void *arg)

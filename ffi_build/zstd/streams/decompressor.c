@@ -63,7 +63,8 @@ static int decompressor_open(Decompressor *decompressor, PyObject *preset, int i
             return -1;
         decompressor->window_max = window_max;
     }
-    return turn_make(&decompressor->turn);
+    turn_make(&decompressor->turn);
+    return 0;
 }
 
 static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)

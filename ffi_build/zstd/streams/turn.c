@@ -2,63 +2,113 @@
 /*
  * Taking turns in an object that threads share: a second thread waits. A call from inside of one of the object's own
  * calls (a finalizer, a signal handler) gets a RuntimeError, because waiting would not end.
- * purepy/zstd/format/locks.py is the same in Python.
+ * purepy/zstd/format/locks.py is the same in Python. A lock costs a quarter of what an object for a small frame does, so
+ * a turn is one atomic exchange, and the first thread that has to wait creates a bell.
  */
 #pragma once
 
 #include "../../common/compat.c"
 
 typedef struct {
-    PyThread_type_lock lock; /* NULL in an object that is not initialized */
-    unsigned long owner;     /* the thread that is inside, or 0 */
+    unsigned long owner;     /* the thread that is inside, or TURN_FREE; 0 in an object that is not initialized */
+    int waiting;             /* how many threads wait */
+    char is_rung;            /* whether the bell is free, for a thread that waits to take it */
+    PyThread_type_lock bell; /* held, except between the end of a turn and the waking of a thread; NULL at first */
 } Turn;
+
+enum { TURN_FREE = 1 };
 
 /* Set a field that is also an attribute: other threads read it outside of a turn. */
 #define SET_SHOWN(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
-/* Create the lock, last of all that initializes an object; return 0, or -1 with an exception set. */
-static int turn_make(Turn *turn)
+/* Let turns begin, last of all that initializes an object. */
+static void turn_make(Turn *turn)
 {
-    turn->lock = PyThread_allocate_lock();
-    if (turn->lock != NULL)
-        return 0;
-    PyErr_NoMemory();
-    return -1;
+    __atomic_store_n(&turn->owner, TURN_FREE, __ATOMIC_RELEASE);
+}
+
+/* Return the bell, which is created if need be, or NULL with an exception set. */
+static PyThread_type_lock turn_bell(Turn *turn)
+{
+    PyThread_type_lock found = __atomic_load_n(&turn->bell, __ATOMIC_ACQUIRE);
+    if (found != NULL)
+        return found;
+    PyThread_type_lock bell = PyThread_allocate_lock();
+    if (bell == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    PyThread_acquire_lock(bell, WAIT_LOCK);
+    if (__atomic_compare_exchange_n(&turn->bell, &found, bell, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return bell;
+    PyThread_release_lock(bell);
+    PyThread_free_lock(bell);
+    return found;
+}
+
+/* Begin a turn if none is under way; return the thread that is inside, or TURN_FREE if the turn has begun. */
+static ALWAYS_INLINE unsigned long turn_try(Turn *turn, unsigned long me)
+{
+    unsigned long owner = TURN_FREE;
+    __atomic_compare_exchange_n(&turn->owner, &owner, me, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    return owner;
+}
+
+/*
+ * Wait and begin a turn; return 0, or -1 with an exception set. The thread that is woken begins its turn without the
+ * GIL: the thread that ended its turn may hold the GIL until it is inside again.
+ */
+static NEVER_INLINE int turn_wait(Turn *turn, unsigned long me)
+{
+    PyThread_type_lock bell = turn_bell(turn);
+    if (bell == NULL)
+        return -1;
+    int has_begun = 0;
+    while (!has_begun) {
+        if (PyErr_CheckSignals() < 0)
+            return -1;
+        PyLockStatus status = PY_LOCK_ACQUIRED;
+        __atomic_add_fetch(&turn->waiting, 1, __ATOMIC_SEQ_CST);
+        Py_BEGIN_ALLOW_THREADS
+        /* tried after `waiting` was raised: a turn that ends from here on rings */
+        while (!(has_begun = turn_try(turn, me) == TURN_FREE) && status == PY_LOCK_ACQUIRED) {
+            status = PyThread_acquire_lock_timed(bell, -1, 1);
+            if (status == PY_LOCK_ACQUIRED)
+                __atomic_store_n(&turn->is_rung, 0, __ATOMIC_SEQ_CST);
+        }
+        Py_END_ALLOW_THREADS
+        __atomic_sub_fetch(&turn->waiting, 1, __ATOMIC_SEQ_CST);
+    }
+    return 0;
 }
 
 /* Begin a turn in an object; return 0, or -1 with an exception set. */
 static int turn_enter(PyObject *self, Turn *turn)
 {
-    unsigned long me = PyThread_get_thread_ident();
-    if (turn->lock == NULL) {
-        PyErr_Format(PyExc_RuntimeError, "%s is not initialized", Py_TYPE(self)->tp_name);
-        return -1;
-    }
-    if (__atomic_load_n(&turn->owner, __ATOMIC_RELAXED) == me) {
-        PyErr_Format(PyExc_RuntimeError, "%s is used again from inside one of its own calls", Py_TYPE(self)->tp_name);
-        return -1;
-    }
-    PyLockStatus status = PyThread_acquire_lock_timed(turn->lock, 0, 0);
-    while (UNLIKELY(status != PY_LOCK_ACQUIRED)) {
-        if (PyErr_CheckSignals() < 0)
-            return -1;
-        Py_BEGIN_ALLOW_THREADS
-        status = PyThread_acquire_lock_timed(turn->lock, -1, 1);
-        Py_END_ALLOW_THREADS
-    }
-    SET_SHOWN(turn->owner, me);
-    return 0;
+    unsigned long me = PyThread_get_thread_ident(), owner = turn_try(turn, me);
+    if (LIKELY(owner == TURN_FREE))
+        return 0;
+    if (owner != 0 && owner != me)
+        return turn_wait(turn, me);
+    const char *why = owner == 0 ? "is not initialized" : "is used again from inside one of its own calls";
+    PyErr_Format(PyExc_RuntimeError, "%s %s", Py_TYPE(self)->tp_name, why);
+    return -1;
 }
 
 static void turn_leave(Turn *turn)
 {
-    SET_SHOWN(turn->owner, 0);
-    PyThread_release_lock(turn->lock);
+    __atomic_store_n(&turn->owner, TURN_FREE, __ATOMIC_SEQ_CST);
+    if (UNLIKELY(__atomic_load_n(&turn->waiting, __ATOMIC_SEQ_CST) > 0) &&
+        !__atomic_exchange_n(&turn->is_rung, 1, __ATOMIC_SEQ_CST))
+        PyThread_release_lock(turn->bell);
 }
 
-/* Free a turn's lock, with its object. */
+/* Free a turn's bell, with its object. */
 static void turn_free(Turn *turn)
 {
-    if (turn->lock != NULL)
-        PyThread_free_lock(turn->lock);
+    if (turn->bell == NULL)
+        return;
+    if (!turn->is_rung)
+        PyThread_release_lock(turn->bell);
+    PyThread_free_lock(turn->bell);
 }

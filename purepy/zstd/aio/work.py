@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 
 from purepy.base.cores import usable_cores
 from purepy.base.crew import Crew, Job, Stopped
-from purepy.base.descriptors import write_next
 from purepy.base.pypy import JIT
 
 STEP = 1 << 20
@@ -87,66 +86,17 @@ async def in_thread(work: Callable[[Callable[[], None]], bytes]) -> bytes:
 
 def joined(pieces: Iterable[bytes], check: Callable[[], None]) -> bytes:
     """
-    Return pieces as one, as b"".join does, but never with the GIL for longer than the copy of a STEP takes.
+    Return pieces as one, as b"".join does, in copies of a STEP at most, between which other threads may run.
 
-    `check` is called for each piece.
+    `check` is called for each piece. CPython's BytesIO gives away the memory that it has filled; PyPy's copies it once.
     """
-    # Where the system has no files in memory: CPython's BytesIO gives away the memory that it has filled, but as it
-    # grows it may copy some 30 MiB with the GIL, once.
-    gatherer = _MemoryFile() if hasattr(os, "memfd_create") else io.BytesIO()
-    try:
-        for piece in pieces:
-            check()
-            if len(piece) <= STEP:
-                gatherer.write(piece)
-            else:
-                for start in range(0, len(piece), STEP):
-                    gatherer.write(piece[start : start + STEP])
+    gatherer = io.BytesIO()
+    for piece in pieces:
         check()
-        return gatherer.getvalue()
-    finally:
-        gatherer.close()
-
-
-class _MemoryFile:
-    """
-    Bytes in a file in memory: to read it makes an object without the GIL, where anything else copies with it.
-
-    A few pieces are only joined.
-    """
-
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-        self._size = 0  # of the pieces, then of the file
-        self._file = -1
-
-    def write(self, piece: bytes) -> None:
-        self._size += len(piece)
-        if self._file < 0:
-            self._pieces.append(piece)
-            if self._size <= JOINED_MAX:
-                return
-            self._file = os.memfd_create("cpkg-zstd")
-            pieces, self._pieces = self._pieces, []
+        if len(piece) <= STEP:
+            gatherer.write(piece)
         else:
-            pieces = [piece]
-        for data in pieces:
-            write_next(self._file, data)
-
-    def getvalue(self) -> bytes:
-        if self._file < 0:
-            return b"".join(self._pieces)
-        data = os.pread(self._file, self._size, 0)
-        if len(data) < self._size:  # more than the system reads in one call
-            pieces = [data]
-            position = len(data)
-            while position < self._size:
-                pieces.append(os.pread(self._file, self._size - position, position))
-                position += len(pieces[-1])
-            data = b"".join(pieces)
-        return data
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.ftruncate(self._file, 0)  # frees the memory without the GIL; close() has it on PyPy
-            os.close(self._file)
+            for start in range(0, len(piece), STEP):
+                gatherer.write(piece[start : start + STEP])
+    check()
+    return gatherer.getvalue()

@@ -61,18 +61,6 @@ class ReadHalf(io.BufferedIOBase):
         line: bytes = self._buffer.readline(-1 if size is None else size)
         return line
 
-    def readlines(self, hint: int | None = -1, /) -> list[bytes]:
-        """Read lines, all that are left or until they have `hint` bytes, and return a list of them."""
-        self._check_can_read()
-        before = self._buffer.tell()
-        try:
-            lines = super().readlines(-1 if hint is None else hint)
-            return lines
-        except BaseException:
-            if self._is_reading and self._buffer.tell() != before:
-                self._buffer.raw.lose()  # lines that nobody has got
-            raise
-
     def peek(self, size: int = 0, /) -> bytes:
         """Return some of the bytes ahead, at least one unless at the end, without moving on; `size` changes nothing."""
         self._check_can_read()

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import io
 import sys
+import weakref
 
 from purepy.base.locks import Exclusive, RLock
 from purepy.zstd.format.rules import FLUSH_BLOCK, FLUSH_FRAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable, TypeVar
 
     from purepy.base.types import Bytes, File
+
+    _Argument = TypeVar("_Argument")
+    _Result = TypeVar("_Result")
 
 PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
 """False for PyPy: its JIT looks through Python methods, and its finalizers could close a file under such a method."""
@@ -30,7 +34,7 @@ class WriteHalf(io.BufferedIOBase):
         _backlog: Backlog | None
         """For a file under a text file."""
         _is_ending: bool
-        """Whether close() is ending the content."""
+        """Whether close() is ending the content, or has ended it."""
         _has_ended: bool
         """Whether close() has ended the content."""
 
@@ -43,18 +47,20 @@ class WriteHalf(io.BufferedIOBase):
         if not self._is_writing:
             self._check_not_closed()
             raise io.UnsupportedOperation("File not open for writing")
-        if self._is_ending or self._has_ended:
-            self._buffer.raw.refuse_within()
+        buffer = self._buffer
+        if self._is_ending:
+            buffer.raw.refuse_within()
             raise ValueError("write to closed file")
         if self._backlog is not None:
             return self._backlog.write(data)
-        raw = self._buffer.raw
-        if raw.compressor.last_mode == FLUSH_FRAME:
-            raw.refuse_within()  # as begin() would after the data was taken
-        size: int = self._buffer.write(data)
-        raw.begin()
+        if buffer.raw.compressor.last_mode != FLUSH_FRAME:
+            size: int = buffer.write(data)
+        else:
+            buffer.raw.refuse_within()  # as begin() would after the data was taken
+            size = buffer.write(data)
+            buffer.raw.begin()
         if PUTS_METHODS_ON_OBJECTS and type(self).write is WriteHalf.write:
-            self.write = self._buffer.write  # type: ignore[method-assign]
+            self.write = buffer.write  # type: ignore[method-assign]
         return size
 
     def flush(self, mode: int = FLUSH_BLOCK) -> None:
@@ -72,8 +78,13 @@ class WriteHalf(io.BufferedIOBase):
         if self._buffer.raw.drops:
             return
         self.__dict__.pop("write", None)  # the next write looks again whether it begins a frame
-        if self._backlog is not None:
+        if self._backlog is None:
+            self._flush(mode)
+        else:
             self._backlog.settle()
+            self._backlog.alone(self._flush, mode)
+
+    def _flush(self, mode: int) -> None:
         try:
             self._buffer.flush()
         except ValueError:
@@ -100,7 +111,7 @@ class WriteHalf(io.BufferedIOBase):
             if not (buffer.raw.closed or self._has_ended):  # by another thread, or half closed by an interrupt
                 raise
         finally:
-            self._is_ending = False
+            self._is_ending = self._has_ended
 
     def _close_buffer(self) -> None:
         try:
@@ -109,24 +120,38 @@ class WriteHalf(io.BufferedIOBase):
             if not self._has_ended:  # else this goes on with what an interrupt has left half closed
                 raise
 
-    def _write_for(self, text_file: io.TextIOWrapper) -> None:
-        """Write from now on for a text file on top of this file; the text file closes both."""
-        self._backlog = Backlog(self._buffer)
+    def _write_for(self, text_file: Any) -> None:
+        """Write from now on for an opening.TextWriter on top of this file, which closes both."""
+        self._backlog = Backlog(self._buffer, text_file)
         self._buffer.raw.leave_to(text_file)
 
 
 class Backlog(Exclusive):
     """What an io.TextIOWrapper gave to a write() that failed: it forgets that, so the next call writes it first."""
 
-    def __init__(self, buffer: File) -> None:
+    def __init__(self, buffer: File, text_file: Any) -> None:
         self._lock = RLock()
         self._buffer = buffer
+        reference: Callable[[], Any] = weakref.ref(text_file)
+        self._write_text: Callable[[str], int] = lambda text: reference().write_alone(text)
+        self._text_names = text_file.__dict__
         self._kept = b"", 0  # with the position where it begins
 
     def write(self, data: Bytes) -> int:
         with self._turn():
-            size = self._write(data)
+            size = self.alone(self._write, data)
             return size
+
+    def alone(self, call: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+        """Return the result of a call from inside of which write() of the text file is refused."""
+        names = self._text_names
+        if "write" in names:
+            return call(argument)
+        names["write"] = self._write_text
+        try:
+            return call(argument)
+        finally:
+            names.pop("write", None)
 
     def _write(self, data: Bytes) -> int:
         buffer = self._buffer

@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import weakref
 
-from purepy.base.errors import Suppressed, ZstdError, is_from_handler
+from purepy.base.errors import Suppressed, ZstdError, is_refusal
 from purepy.base.locks import Exclusive, RLock
 from purepy.base.uninterrupted import call_and_keep
 from purepy.base.writing import taken_by
@@ -32,11 +32,6 @@ class WriteFile(io.FileIO):
 
     def __del__(self) -> None:
         pass
-
-
-def _is_refusal(exc: BaseException) -> bool:
-    """Return whether what a file's write() raised is the file's own error, so that the file took nothing."""
-    return isinstance(exc, OSError) and not is_from_handler(exc)
 
 
 class CompressWriter(Exclusive, io.RawIOBase):
@@ -130,7 +125,9 @@ class CompressWriter(Exclusive, io.RawIOBase):
     def _take(self, call: Callable[[_Argument], bytes], argument: _Argument, size: int) -> None:
         """Call the compressor, and count what it has taken; broken if that is interrupted anywhere, or fails."""
         self.is_broken = True
-        self._queue(call(argument))
+        output = call(argument)
+        if output:
+            self._queue(output)
         self._pos += size
         compressor = self.compressor
         self._ends_frame = getattr(compressor, "ends_frame", compressor.last_mode == FLUSH_FRAME)
@@ -146,7 +143,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
         try:
             self._put()
         except BaseException as exc:
-            if _is_refusal(exc):
+            if is_refusal(exc):
                 return
             if self.is_broken or not self.repeats:
                 raise
@@ -162,7 +159,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 try:
                     taken = taken_by(self._fp, returned[0], len(output))
                 except OSError as exc:
-                    if _is_refusal(exc):
+                    if is_refusal(exc):
                         self._output = output, []
                     raise
                 self._output = memoryview(output)[taken:] if taken < len(output) else b"", []
@@ -176,7 +173,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 returned.append(exc.characters_written)
             except BaseException as exc:
                 is_exact = type(self._fp).write in (io.FileIO.write, io.BytesIO.write)
-                self.is_broken = not (returned or is_exact or _is_refusal(exc))
+                self.is_broken = not (returned or is_exact or is_refusal(exc))
                 raise
 
     def refuse_within(self) -> None:

@@ -17,7 +17,7 @@ import sys
 from purepy.base.pypy import JIT
 from purepy.zstd.files.buffering import BuilderWriter, PlainWriter, is_closed_from_above
 from purepy.zstd.files.read_half import READ_METHODS, ReadHalf
-from purepy.zstd.files.readers import CarefulReader, ContentReader, DecompressReader
+from purepy.zstd.files.readers import ContentReader, DecompressReader
 from purepy.zstd.files.write_half import PUTS_METHODS_ON_OBJECTS, Backlog, WriteHalf
 from purepy.zstd.files.writer import CompressWriter, WriteFile
 from purepy.zstd.format.error_codes import truncated_file_error
@@ -143,13 +143,12 @@ class ZstdFile(ReadHalf, WriteHalf):
         else:
             raise TypeError("file must be a file-like object or a str, bytes, or PathLike object")
         if make_reader is not None:
-            reader = make_reader(self._fp, self._close_fp)
-            reader_type = self._reader_type
-            if not reader.is_plain and reader_type is io.BufferedReader:
-                reader_type = CarefulReader
+            source = self._fp
             if padding:
-                reader.unpads = True
-            self._buffer = reader_type(reader, BUFFER_SIZE)
+                from purepy.zstd.format.padding import UnpaddedFile
+
+                source = UnpaddedFile(source)
+            self._buffer = self._reader_type(make_reader(source, self._close_fp), BUFFER_SIZE)
             self._is_reading = True
             for name in self._put:
                 setattr(self, name, getattr(self._buffer, name))

@@ -4,50 +4,71 @@
 from __future__ import annotations
 
 from purepy.base.errors import ZstdError
+from purepy.base.reading import read_some
 from purepy.zstd.format.scanner import FrameScanner
 
-_MAGIC_SIZE = 4
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from purepy.base.types import File
+
+_READ_SIZE = 64 << 10
 
 
 class Unpadded:
     """
-    Passes the bytes of frames on, without the zero bytes that follow the last of them.
+    A filter that passes on the bytes of frames, without the zero bytes that follow the last frame.
 
-    It goes by the headers of frames and blocks. What is no frame is passed on from its beginning, with zero bytes in
-    front: the decompressor raises its error.
+    It follows the headers of frames and blocks. From a wrong header on it passes on everything, so that the
+    decompressor raises its error; bytes that follow padding get zero bytes in front.
     """
 
-    __slots__ = ("_base", "_is_off", "_scanner", "_tail", "_zeros")
+    __slots__ = ("_base", "_scanner", "_tail")
 
     def __init__(self) -> None:
-        self._scanner = FrameScanner(is_strict=False)
+        self._scanner: FrameScanner | None = FrameScanner(is_strict=False, pads=True)
         self._base = 0  # where `_tail` begins
         self._tail = b""  # bytes that were passed on, of a header that is cut
-        self._zeros = -1  # how many have come after a frame; -1: none is awaited
-        self._is_off = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return the part of the next bytes that is no padding, perhaps b""."""
-        if self._is_off:
+        """Return the next bytes without padding, perhaps b""."""
+        scanner = self._scanner
+        if scanner is None:
             return data
-        if self._zeros >= 0:
-            if not data.strip(b"\0"):
-                self._zeros += len(data)
-                return b""
-            self._is_off = True
-            return bytes(min(self._zeros, _MAGIC_SIZE)) + data
-        scanner, buffer = self._scanner, self._tail + data
-        while (position := scanner.offset - self._base) < len(buffer):
-            if scanner.is_between and scanner.offset and not buffer[position]:  # no magic number begins so
-                self._zeros = 0
-                padding = position - len(self._tail)
-                return data[:padding] + self.feed(data[padding:])
-            try:
+        passed = b"" if scanner.in_padding else data
+        buffer = self._tail + data
+        try:
+            while (position := scanner.offset - self._base) < len(buffer):
                 if not scanner.step(buffer, position, len(buffer)):
                     break
-            except ZstdError:
-                self._is_off = True
-                return data
+        except ZstdError:
+            self._scanner = None
+            return passed or bytes(4) + data
+        if scanner.in_padding:
+            passed = passed[: len(data) - (scanner.offset - scanner.start)]
         self._tail = buffer[position:]
         self._base += len(buffer) - len(self._tail)
-        return data
+        return passed
+
+
+class UnpaddedFile:
+    """A file that is read without the zero bytes after its frames; it can seek to its beginning only."""
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._unpadded = Unpadded()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, size: int = -1, /) -> bytes:
+        while data := read_some(self._file, _READ_SIZE if size < 0 else size):
+            content = self._unpadded.feed(data)
+            if content:
+                return content
+        return b""
+
+    def seek(self, offset: int, /) -> None:
+        self._file.seek(offset)
+        self._unpadded = Unpadded()

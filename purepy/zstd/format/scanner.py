@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from purepy.base.errors import ZstdError
 from purepy.base.reading import read_full
-from purepy.zstd.format.error_codes import SRC_SIZE_WRONG, corruption, decoding_error
+from purepy.zstd.format.error_codes import PREFIX_UNKNOWN, SRC_SIZE_WRONG, corruption, decoding_error
 from purepy.zstd.format.header import Header, read_header
 from purepy.zstd.format.rules import (
     BLOCK_HEADER_SIZE,
@@ -46,32 +46,37 @@ class FrameScanner:
 
     `step(data, start, end)` looks at `data[start:end]`, the rest of what has come, and passes over the frame or block
     header there, and what belongs to it. All positions are in the whole of the data. Without `is_strict` blocks may be
-    larger than their frame allows.
+    larger than their frame allows. With `pads` zero bytes may follow the frames, but nothing may follow the zeros:
+    `step` passes over the zeros at hand.
     """
 
     __slots__ = (
         "_block",
         "_is_last",
         "_is_strict",
+        "_pads",
         "block_max",
         "content_max",
         "header",
+        "in_padding",
         "is_between",
         "offset",
         "start",
     )
 
-    def __init__(self, offset: int = 0, is_strict: bool = True) -> None:
+    def __init__(self, offset: int = 0, is_strict: bool = True, pads: bool = False) -> None:
         self.offset = offset
         """Where the next thing begins: a frame, a block or a checksum."""
         self.start = offset
-        """Where the frame begins."""
+        """Where the frame begins, or the padding."""
         self.header: Header | None = None
         self.is_between = True
         """Whether the last frame is complete."""
         self.block_max = 0
         self.content_max = 0
         """The most content that the blocks so far can have."""
+        self.in_padding = False
+        self._pads = pads
         self._block: tuple[int, int, int, int] | None = None
         self._is_last = False
         self._is_strict = is_strict
@@ -97,6 +102,9 @@ class FrameScanner:
         """
         self._block = None
         if self.is_between:
+            if self._pads and self.offset and (self.in_padding or not data[start]):  # no magic number begins so
+                self._pass_zeros(bytes(data[start:end]))
+                return True
             header = read_header(data, start, min(end, start + HEADER_SIZE_MAX), self.offset)
             if isinstance(header, int):
                 return False
@@ -125,6 +133,13 @@ class FrameScanner:
         self._block = kind, self.offset, BLOCK_HEADER_SIZE + stored, size
         self.offset += BLOCK_HEADER_SIZE + stored
         return True
+
+    def _pass_zeros(self, data: bytes) -> None:
+        if not self.in_padding:
+            self.in_padding, self.start = True, self.offset
+        if data.strip(b"\0"):
+            raise decoding_error(PREFIX_UNKNOWN, self.start, "there is no frame, but zeros and then other bytes")
+        self.offset += len(data)
 
     def _damaged(self, what: str) -> ZstdError:
         return corruption(self.offset, f"block {what}")

@@ -44,7 +44,7 @@ class FrameSplitter:
     def __init__(self, read: Callable[[int], bytes], window_log_max: int = 27) -> None:
         self._read = read
         self._window_max = 1 << window_log_max
-        self._scanner = FrameScanner()
+        self._scanner = FrameScanner(pads=True)
         self._buffer = bytearray()
         self._begin = 0  # the place in the stream where the buffer begins
         self._frame_begin = 0  # and where the frame does
@@ -55,9 +55,10 @@ class FrameSplitter:
         scanner = self._scanner
         while self._has(1):
             self._frame_begin = self.consumed
-            if self.consumed and self._ends_in_zeros():
-                return
             self._step("header")
+            if scanner.in_padding:
+                self.consumed = scanner.offset
+                continue
             header = scanner.header
             assert header is not None
             if header.is_skippable:
@@ -119,17 +120,6 @@ class FrameSplitter:
                 self._is_at_end = True
                 return False
             self._buffer += chunk
-        return True
-
-    def _ends_in_zeros(self) -> bool:
-        """Pass over zeros, if there are any; return whether they end the stream. Raises ZstdError if they do not."""
-        if self._buffer[self.consumed - self._begin]:
-            return False
-        while self._has(1):
-            at = self.consumed - self._begin
-            if self._buffer.count(0, at) != len(self._buffer) - at:
-                raise self._error("there is no frame, but zeros and then other bytes")
-            self.consumed += len(self._buffer) - at
         return True
 
     def _need(self, offset: int, what: str) -> None:

@@ -15,7 +15,7 @@ from purepy.zstd.format.rules import CHECKSUM_FLAG, CHECKSUM_SIZE, MAGIC
 from purepy.zstd.seekable.table import SeekTable
 
 if TYPE_CHECKING:
-    from purepy.base.types import Buffer, Compressor, Decompressor
+    from purepy.base.types import Compressor, Decompressor
 
 _PIECE = 128 << 10
 
@@ -51,21 +51,18 @@ class TableReader(ContentReader):
         self._pos = min(max(position, 0), self._table.decompressed_size)
         self._failure = None
 
-    def readinto(self, buffer: Buffer, /) -> int:
-        lock, before = self._turn(), self._pos
-        try:
-            with lock, memoryview(buffer) as view, view.cast("B") as target:
-                self._check()
-                before = self._pos
-                content = self._next(self._pos, len(target))
-                target[: len(content)] = content
-                result = len(content)
-                self._pos += result
-                return result
-        except BaseException as exc:
-            self._pos = before
-            self._note(exc, before)
-            raise
+    def _read_into(self, target: memoryview) -> int:
+        content = self._next(self._pos, len(target))
+        target[: len(content)] = content
+        return len(content)
+
+    def _read_all(self) -> bytes:
+        pieces: list[bytes] = []
+        position = self._pos
+        while piece := self._next(position, _PIECE):
+            pieces.append(piece)
+            position += len(piece)
+        return b"".join(pieces)
 
     def _next(self, position: int, size: int) -> bytes:
         """Return up to `size` bytes of content from a position on; b"" at the end."""
@@ -74,7 +71,7 @@ class TableReader(ContentReader):
                 raise truncated_file_error()  # of no bytes, as any other without a frame
             self._check_empty(len(self._table))
             return b""
-        return self._content(position, size) if size else b""
+        return self._content(position, size)
 
     def _content(self, position: int, size: int) -> bytes:
         frame, self._frame = self._frame, None  # a frame within which an exception came is not read on
@@ -112,25 +109,6 @@ class TableReader(ContentReader):
             finally:
                 frame.close()
         self._checked = index
-
-    def readall(self) -> bytes:
-        lock, before = self._turn(), self._pos
-        try:
-            with lock:
-                self._check()
-                before = self._pos
-                pieces: list[bytes] = []
-                position = before
-                while piece := self._next(position, _PIECE):
-                    pieces.append(piece)
-                    position += len(piece)
-                content = b"".join(pieces)
-                self._pos = position
-                return content
-        except BaseException as exc:
-            self._pos = before
-            self._note(exc, before, is_all=True)
-            raise
 
 
 class _FrameReader:

@@ -191,11 +191,6 @@ class ParallelDecompressor:
         """Stop all threads; may be called again."""
         self._crew.stop()
 
-    @property
-    def may_go_on(self) -> bool:
-        """Whether `next_piece` may be called again after an exception of its `read`."""
-        return self._alone is None
-
     # input
 
     @property
@@ -336,8 +331,7 @@ class ParallelDecompressor:
         """
         Return the next piece of content as `_take` does, None at the end of the stream.
 
-        `read()` returns the next bytes of the stream, at most _PIECE, or None at its end. What it raises is raised
-        here, and it may be called again if `may_go_on`.
+        `read()` returns the next bytes of the stream, at most _PIECE, or None at its end.
         """
         if not self._has_begun:
             if not self._crew.begin():  # the system gives no thread

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from purepy.base.errors import Suppressed, is_from_handler
+from purepy.base.errors import Suppressed, raise_if_from_handler
 from purepy.base.pypy import JIT
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ def work_memory(size: int) -> bytearray | mmap.mmap:
             try:
                 memory = mmap.mmap(-1, size, flags=flags)
             except OSError as exc:
-                if is_from_handler(exc):
-                    raise
+                raise_if_from_handler(exc)
                 raise MemoryError(f"no memory for {size} bytes") from exc
             with Suppressed(OSError):  # a kernel without them
                 memory.madvise(advice)
