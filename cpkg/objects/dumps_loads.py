@@ -269,14 +269,17 @@ def loads(
     """
     codecs = chosen_codecs()
     message = decompress(codecs, data, max_output_size)
-    if max_memory is not None or len(message) * HEAVIEST > MEMORY_FLOOR:
-        if max_memory is None:
-            max_memory = memory_allowed(memoryview(data).nbytes, max_output_size)
-        check_memory(codecs, message, max_memory, max_depth)
+    # a smaller message cannot exceed the limit of `loads`, which is also the limit of a Decoder for this size
+    if max_memory is None and (
+        len(message) * EXPANSION > MEMORY_FLOOR or (max_output_size is not None and type is not None)
+    ):
+        max_memory = memory_allowed(memoryview(data).nbytes, max_output_size)
     if type is not None:
         if ext_hook or object_hook or use_list is not True or strict_map_key or timestamp != TIMESTAMP:
             raise TypeError("with type= there are no hooks, use_list, strict_map_key or timestamp")
-        return imported("cpkg.typed.codecs").decode_message(message, type, max_depth, max_total_items)
+        return imported("cpkg.typed.codecs").decode_message(message, type, max_memory, max_depth, max_total_items)
+    if max_memory is not None:
+        check_memory(codecs, message, max_memory, max_depth)
     try:
         if (
             ext_hook is None
@@ -331,16 +334,21 @@ def memory_allowed(size: int, max_output_size: int | None) -> int:
     return -1 if max_output_size < 0 else max(MEMORY_FLOOR, size * EXPANSION, 2 * max_output_size)
 
 
-def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int) -> None:
-    """Raise LimitError if the objects of a message take more than `max_memory` bytes, about."""
-    # Not even the heaviest message of that size? Never, by default, if it is not compressed.
-    if max_memory < 0 or len(message) * HEAVIEST <= max_memory:
-        return
-    offset = codecs.find_excess(message, max_memory, max_depth)
-    if offset >= 0:
+def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int, heaviest: int = HEAVIEST) -> int:
+    """
+    Raise LimitError if the objects of a message take more than `max_memory` bytes, about.
+
+    `heaviest` is what a byte of a message weighs at most. Returns how many bytes are left, -1 if they are not counted:
+    there is no limit, or not even the heaviest message of that size reaches it.
+    """
+    if max_memory < 0 or len(message) * heaviest <= max_memory:  # by default, where nothing is compressed or typed
+        return -1
+    found: int = codecs.find_excess(message, max_memory, max_depth)
+    if found >= 0:
         error = LimitError(memory_text(len(message), max_memory))
-        error.offset = offset
+        error.offset = found
         raise error
+    return ~found
 
 
 def memory_text(size: int, max_memory: int) -> str:

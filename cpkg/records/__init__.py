@@ -96,7 +96,7 @@ def open(
     level: int = LEVEL,
     frame_size: int = FRAME_SIZE,
     fsync: Literal["never", "close", "flush"] = "never",
-    dictionary: ZstdDict | int | None = None,
+    dictionary: ZstdDict | None = None,
     **options: object,
 ) -> Writer: ...
 def open(place: Any, mode: str = "rb", *, threads: int | None = None, **arguments: Any) -> Any:
@@ -114,7 +114,7 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         frame_size: how many bytes of records make a frame (writing); one record is read by decompressing one frame.
         fsync: what outlasts a crash of the whole system: "never", or what was written when "close" or "flush" returns
             (writing). What `flush` has returned for always outlasts the process.
-        dictionary: a ZstdDict, or the size in bytes of one to train from the first records, for small frames (writing).
+        dictionary: a ZstdDict with tables, as `cpkg.zstd.train_dict` makes it, for small frames (writing).
         max_memory: how many bytes the objects of a frame may take at once, or of a record where they come one by one,
             in place of 64 MiB or 100 times the frame's compressed size, whichever is larger; -1 for any (reading).
             Beyond it LimitError is raised.

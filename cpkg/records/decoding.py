@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, Union
 
 from cpkg import _backend, msgpack, zstd
 from cpkg.records import format as fmt
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cpkg._native.cffi_types import CBuffer
     from cpkg._native.msgpack.pypy.rows import Rows
     from cpkg._native.zstd.frame_queue import FrameJob, FrameQueue
+    from cpkg.records.typed_records import _Decoded
     from purepy.base.types import Keywords
 
 Content = Union[bytes, "CBuffer"]
@@ -81,6 +82,7 @@ class Decoder(Generic[Record]):
         options = dict(options)
         max_memory = options.pop("max_memory", None)
         self._max_memory = None if max_memory is None else index(max_memory)
+        self._light = _LIGHT
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
         self._typed: TypedRecords[Record] | None = TypedRecords(options) if "type" in options else None
         self.is_typed = self._typed is not None
@@ -94,6 +96,9 @@ class Decoder(Generic[Record]):
         self._options = {"strict_map_key": False, **({} if self._typed is not None else options)}
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         limits = self._typed.limits if self._typed is not None else None
+        if limits is not None:
+            allowed = _MEMORY if self._max_memory is None else self._max_memory
+            self._light = fmt.CONTENT_MAX if allowed < 0 else allowed // limits.heaviest
         self._max_depth: int = self._options.get("max_depth", _DEPTH) if limits is None else limits.max_depth
         self._whole = not _PER_RECORD_UNPACKING.intersection(options)
         # where the JIT of PyPy makes many alike records by columns
@@ -167,18 +172,22 @@ class Decoder(Generic[Record]):
         allowed = f"max_memory={self._allowed(frame.compressed)}"
         return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what}, beyond {allowed}; raise that")
 
-    def _is_heavy(self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX) -> bool:
+    def _room(
+        self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX
+    ) -> int | None:
         """
-        Return whether the objects in a content take more memory than they may, all of them at once.
+        Return how many bytes are left if the objects in a content are there, all of them at once.
 
-        What comes behind one that is nested deeper than `max_depth` does not count: unpacking ends there.
+        None if they take more memory than they may, -1 if they cannot. What comes behind one that is nested deeper than
+        `max_depth` does not count: unpacking ends there.
         """
         allowed = self._allowed(frame.compressed)
-        if allowed < 0 or len(content) * HEAVIEST <= allowed:
-            return False
+        heaviest = HEAVIEST if self._typed is None else self._typed.limits.heaviest
+        if allowed < 0 or len(content) * heaviest <= allowed:
+            return -1
         data = content[:] if prefix == b"" else b"".join((prefix, content[:]))
         excess: int = _backend.msgpack().find_excess(data, allowed, max_depth)
-        return excess >= 0
+        return None if excess >= 0 else ~excess
 
     def records(self, frame: Frame, content: bytes | LaidOut) -> list[Record]:
         """
@@ -189,10 +198,11 @@ class Decoder(Generic[Record]):
         """
         prefix = _ARRAY32 + frame.records.to_bytes(4, "big")
         data = content.data if isinstance(content, LaidOut) else content
-        if self._is_heavy(frame, data, prefix, self._max_depth + 1):
+        room = self._room(frame, data, prefix, self._max_depth + 1)
+        if room is None:
             raise self._too_large(frame, "objects of too much memory")
         if self._typed is not None:
-            return list(self._typed_records(frame, data[:], 0))
+            return self._typed_records(frame, data[:], room)
         if not self._whole or self._read_rows is not None or isinstance(content, LaidOut):
             return list(self.each(frame, content))
         whole = b"".join((prefix, content))
@@ -216,12 +226,12 @@ class Decoder(Generic[Record]):
     def stretches(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Iterator[Record]]:
         """Yield iterators that together are what `each` returns; each is to be exhausted before the next one."""
         plain = content.data if isinstance(content, LaidOut) else content
-        is_heavy = self._is_heavy(frame, plain, _ARRAY32 + frame.records.to_bytes(4, "big"))
-        if is_heavy or self._typed is not None:
-            if self._typed is None:
-                yield self._weighed(frame, plain[:], skip)
-            else:
-                yield iter((self._typed_one_by_one if is_heavy else self._typed_records)(frame, plain[:], skip))
+        room = self._room(frame, plain, _ARRAY32 + frame.records.to_bytes(4, "big"))
+        if self._typed is not None:
+            yield self._typed_each(frame, plain[:], None if skip else room, skip)
+            return
+        if room is None:
+            yield self._weighed(frame, plain[:], skip)
             return
         done = end = 0
         for rows, count, end in self._rows(frame, content):  # noqa: B007
@@ -244,22 +254,54 @@ class Decoder(Generic[Record]):
                 skip += 1
                 yield self.record(frame, skip - 1, content[start:end])
 
-    def _typed_records(self, frame: Frame, content: bytes, skip: int) -> Iterable[Record]:
-        """Return the records as objects of the caller's type: all at one go if they are whole and nothing is wrong."""
-        found = None
-        if self._typed is not None and not skip and not self._is_limited:
-            found = self._typed.decode_all(_ARRAY32 + frame.records.to_bytes(4, "big"), content)
-        return self._typed_one_by_one(frame, content, skip) if found is None else found
+    def _typed_together(self, frame: Frame, content: bytes, room: int) -> _Decoded[Record]:
+        """Do what `decode_all` does, but for limits on each record; the failure's offset counts from the record."""
+        if self._typed is None or self._is_limited:
+            return [], 0, None, room
+        made, start, failure, room = self._typed.decode_all(content, frame.records, room)
+        offset = getattr(failure, "offset", None)
+        if failure is not None and offset is not None:
+            failure.offset = offset - start
+        return made, start, failure, room
 
-    def _typed_one_by_one(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
+    def _typed_records(self, frame: Frame, content: bytes, room: int) -> list[Record]:
+        """Return the records as objects of the caller's type, which all together take no more than the room."""
+        made, _, failure, room = self._typed_together(frame, content, room)
+        if len(made) < frame.records or failure is not None:
+            for _, number, message in self._messages(frame, content, len(made)):
+                record, room = self._typed_record(frame, number, message, room, failure)
+                made.append(record)
+        return made
+
+    def _typed_each(self, frame: Frame, content: bytes, room: int | None, skip: int) -> Iterator[Record]:
+        """Yield the records as objects of the caller's type; those without a common room have one each."""
+        made: list[Record] = []
+        failure = None
+        if room is not None:
+            made, _, failure, _ = self._typed_together(frame, content, room)
+            if _is_of_room(failure):  # together, as `_weighed` reads others
+                failure = None
         # unlike a generator, `map` continues after an error: with the record after the one that is not of the type
-        return map(self._typed_record, self._messages(frame, content, skip))
+        failures = chain((failure,), repeat(None))
+        done = len(made) == frame.records and failure is None
+        rest = () if done else self._messages(frame, content, skip + len(made))
+        return chain(made, map(self._next_typed, rest, failures))
 
-    def _typed_record(self, message: tuple[Frame, int, bytes]) -> Record:
+    def _next_typed(self, message: tuple[Frame, int, bytes], failure: Exception | None) -> Record:
         try:
-            return self.record(*message)
+            return self.record(*message, failure)
         except StopIteration as exc:  # a constructor's or hook's, which would end the iteration
             raise RuntimeError(f"decoding record {message[0].first + message[1]} raised StopIteration") from exc
+
+    def _typed_record(
+        self, frame: Frame, number: int, data: bytes, room: int, failure: Exception | None
+    ) -> tuple[Record, int]:
+        """Return a record as an object of the caller's type, and how much it leaves of the room."""
+        assert self._typed is not None
+        try:
+            return self._typed.decode_within(data, room, failure)
+        except CodecError as exc:
+            self._fail(exc, frame, number)
 
     def _messages(self, frame: Frame, content: bytes, skip: int) -> Iterator[tuple[Frame, int, bytes]]:
         """Yield the packed records of a frame with their numbers, without the first `skip`."""
@@ -371,12 +413,15 @@ class Decoder(Generic[Record]):
             unpackb, options = self._typed.decode, {}
         for place, start, end in spans:
             data = content[start:end]
-            if end - start <= _LIGHT:
+            if end - start <= self._light:
                 try:
                     found[place] = unpackb(data, **options)
                     continue
-                except (TypeError, CodecError):
-                    pass  # the error has a number, or it is none
+                except CodecError as exc:
+                    self._fail(exc, *frame_at(place))
+                except TypeError:
+                    if self._typed is not None:
+                        raise
             found[place] = self.record(*frame_at(place), data)
 
     def pick(
@@ -425,14 +470,37 @@ class Decoder(Generic[Record]):
             raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
         _check_end(frame, end, content)
 
-    def record(self, frame: Frame, number: int, data: bytes) -> Record:
-        """Unpack one record of a frame, of which it is number `number`."""
-        if len(data) > _LIGHT and self._is_heavy(frame, data, b"", self._max_depth):
+    def record(self, frame: Frame, number: int, data: bytes, failure: Exception | None = None) -> Record:
+        """
+        Unpack one record of a frame, of which it is number `number`.
+
+        With a `failure`, which `decode_all` returned for the record, raises its error.
+        """
+        room = self._room(frame, data, b"", self._max_depth) if len(data) > self._light else -1
+        if room is None:
             raise self._too_large(frame, "a record of too much memory")
+        if self._typed is not None and (room >= 0 or failure is not None):
+            return self._typed_record(frame, number, data, room, failure)[0]
         try:
-            return self._plain(data) if self._typed is None else self._typed.record(frame.first + number, data)
-        except (UnpackException, ExtraData, LimitError) as exc:
+            found: Record = self._plain(data) if self._typed is None else self._typed.decode(data)
+            return found
+        except CodecError as exc:
+            self._fail(exc, frame, number)
+
+    def _fail(self, exc: CodecError, frame: Frame, number: int) -> NoReturn:
+        """Raise the error of a record. The path of a ValidationError begins with the number of the record."""
+        if _is_of_room(exc):
+            raise self._too_large(frame, "objects of too much memory") from None
+        if isinstance(exc, (UnpackException, ExtraData, LimitError)):
             raise self._wrong(frame, exc) from exc
+        for error in getattr(exc, "errors", ()):
+            error.path = (frame.first + number, *error.path)
+        raise exc
+
+
+def _is_of_room(failure: Exception | None) -> bool:
+    """Return whether a failure of `decode_all` or `decode_within` is that the objects take too much memory."""
+    return isinstance(failure, LimitError) and not failure.args
 
 
 def _check_end(frame: Frame, end: int, content: Content) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from cpkg import _backend, msgpack, zstd
 from purepy.base.locks import RLock
@@ -14,7 +14,6 @@ from purepy.base.locks import RLock
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from cpkg._native.cffi_types import CBuffer
     from cpkg._native.zstd.frame_queue import FrameQueue
     from purepy.base.types import Keywords
 
@@ -74,14 +73,6 @@ class BatchPacker:
         return lock is not None and bool(lock._is_owned())
 
 
-class Encoded(NamedTuple):
-    """A frame that waits to be written: how many records it has, their size, and its bytes."""
-
-    records: int
-    size: int
-    data: bytes
-
-
 class FrameCompressor:
     """Compresses the records of a frame; used by several threads at once."""
 
@@ -102,7 +93,3 @@ class FrameCompressor:
     def encode(self, content: Buffer) -> bytes:
         """Return the frame for records packed one behind the other; it has their size and checksum."""
         return zstd.compress(content, options=self._options, zstd_dict=self.dictionary)
-
-    def encoded(self, content: bytes | CBuffer, records: int) -> Encoded:
-        """Return the same frame with its numbers of records and bytes."""
-        return Encoded(records, len(content), self.encode(content))

@@ -16,8 +16,8 @@ import weakref
 
 from cpkg._urls import Upload, filesystem
 from purepy.base import system
-from purepy.base.descriptors import Descriptor, write_at
-from purepy.base.errors import is_from_handler
+from purepy.base.descriptors import Descriptor, bytes_at, write_at
+from purepy.base.errors import Suppressed, is_from_handler, raise_if_from_handler
 from purepy.base.locks import Exclusive, RLock
 from purepy.base.new_files import sync_directory
 from purepy.base.reading import read_full
@@ -81,17 +81,9 @@ class PathSource(Source):
     def read_at(self, offset: int, size: int) -> bytes:
         self._check()
         try:
-            found = system.pread(self._descriptor, size, offset)
+            return bytes_at(self._descriptor, size, offset)
         finally:
             self._check()  # closed meanwhile: these may be another file's bytes, or an error about another file
-        if len(found) == size or not found:
-            return found
-        pieces = [found]
-        done = len(found)
-        while done < size and (found := system.pread(self._descriptor, size - done, offset + done)):
-            pieces.append(found)
-            done += len(found)
-        return b"".join(pieces)
 
     def close(self) -> None:
         self._descriptor = -1  # a read from now on is an error, and not of another file
@@ -242,7 +234,7 @@ _locked: weakref.WeakSet[PathTarget] = weakref.WeakSet()
 def _unlock_in_child() -> None:
     """Close in a forked child the files that its parent has locked, which would stay locked as long as it lives."""
     for target in list(_locked):
-        with contextlib.suppress(OSError, ValueError):  # one that an interrupt has left half closed keeps no other
+        with Suppressed(OSError, ValueError):  # one that an interrupt has left half closed keeps no other
             target.close()
 
 
@@ -283,8 +275,7 @@ class FileTarget(Target):
             try:
                 descriptor = self._file.fileno()
             except OSError as exc:  # it is in memory
-                if is_from_handler(exc):
-                    raise
+                raise_if_from_handler(exc)
             else:
                 os.fsync(descriptor)
 

@@ -21,7 +21,7 @@ from cpkg.records.taking import Bunch, bunches, spans
 from cpkg.records.typed_records import Record
 from purepy.base.cores import python_runs_in_parallel
 from purepy.base.crew import Crew, mapped
-from purepy.base.errors import CodecError
+from purepy.base.errors import CodecError, raise_if_from_handler
 from purepy.base.locks import Exclusive, RLock
 
 if TYPE_CHECKING:
@@ -241,6 +241,7 @@ class Reader(Exclusive, Generic[Record]):
                     return piece, self._decoder.records(piece, content)
             return piece, content
         except Exception as exc:
+            raise_if_from_handler(exc)
             return piece, exc
 
     # --- by number ------------------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ class Reader(Exclusive, Generic[Record]):
                 return list(chain.from_iterable(self._batches(start, stop)))
             return [self[index] for index in range(start, stop, step)]
         index = index_of(number, self._layout.total)
-        last = self._idle.pop() if self._idle else _Last()
+        last = self._taken()
         frame, starts = last.frame, last.starts
         if frame is not None and starts is not None and last.first <= index < last.stop:  # as `_record` does it
             at = index - last.first
@@ -274,6 +275,12 @@ class Reader(Exclusive, Generic[Record]):
             found = self._record(index, last)
         self._give_back(last)
         return found
+
+    def _taken(self) -> _Last:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return _Last()
 
     def _give_back(self, last: _Last) -> None:
         self._idle.append(last)
@@ -313,7 +320,7 @@ class Reader(Exclusive, Generic[Record]):
         if self._ahead_by_c and self._threads > 1 and len(work) > _WORTH_THREADS:
             yield from self._in_advance(iter(work), self._source, are_wanted=True)
             return
-        last = self._idle.pop() if self._idle else _Last()
+        last = self._taken()
         last.forget()
         one = self._one_of(last)
         for bunch in work:
@@ -325,7 +332,7 @@ class Reader(Exclusive, Generic[Record]):
         return frame, number - frame.first
 
     def _take_by_frame(self, bunch: Bunch, found: list[Record | None]) -> None:
-        last = self._idle.pop() if self._idle else _Last()
+        last = self._taken()
         for at, places, inside in bunch.by_frame():
             frame = self._layout.frame(at)
             self._load(frame, last)
@@ -438,8 +445,9 @@ class Reader(Exclusive, Generic[Record]):
         self._source.close()
 
     def _drop_idle(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
 
     def __repr__(self) -> str:
         """Return what says which file it is: equal for readers of the same one, as Grain's checkpoints want it."""

@@ -11,7 +11,7 @@ from cpkg.records.decoding import Decoder, LaidOut, lost
 from cpkg.records.layout import Frame, Gap
 from cpkg.records.positions import Source
 from cpkg.records.taking import Bunch
-from purepy.base.errors import is_from_handler
+from purepy.base.errors import is_from_handler, raise_if_from_handler
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
@@ -132,6 +132,7 @@ class Decoding:
                 work = self._read(piece)  # the threads could not: this can, or says why
             return piece, self._decoder.content(piece, work)
         except Exception as exc:
+            raise_if_from_handler(exc)
             return piece, exc
 
     def drop(self) -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _FSYNC: Final = ("never", "close", "flush")
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
-_DICTIONARY_MIN: Final = 256
 _MOST: Final = 4
 """More threads than this find no work by default: packing and unpacking take turns."""
 AHEAD: Final = 2
@@ -56,7 +55,7 @@ class WriterSettings:
         level: int = LEVEL,
         frame_size: int = FRAME_SIZE,
         fsync: str = "never",
-        dictionary: zstd.ZstdDict | int | None = None,
+        dictionary: zstd.ZstdDict | None = None,
         **options: object,
     ) -> None:
         frame_size = operator.index(frame_size)
@@ -70,23 +69,15 @@ class WriterSettings:
         self.frame_size = frame_size
         self.fsync = fsync
         self.options: Keywords = options
-        self.dictionary: zstd.ZstdDict | None = None
-        self.dictionary_size = 0
-        """The size in bytes of a dictionary to train; 0 for none."""
-        if isinstance(dictionary, int):
-            if not _DICTIONARY_MIN <= dictionary <= fmt.DICTIONARY_MAX:
-                raise ValueError(f"a dictionary has {_DICTIONARY_MIN} to {fmt.DICTIONARY_MAX} bytes, not {dictionary}")
-            self.dictionary_size = dictionary
-        elif isinstance(dictionary, zstd.ZstdDict):
-            if not dictionary.dict_id:
-                raise ValueError("a dictionary of a record file needs tables and an id: make it with train_dict")
-            self.dictionary = dictionary
-        elif dictionary is not None:
-            raise TypeError(f"dictionary must be a ZstdDict, an int or None, not {type(dictionary).__name__}")
-        FrameCompressor(level, self.dictionary).encode(b"")  # a level that does not exist is found here
+        if dictionary is not None and not isinstance(dictionary, zstd.ZstdDict):
+            raise TypeError(f"dictionary must be a ZstdDict or None, not {type(dictionary).__name__}")
+        if dictionary is not None and not dictionary.dict_id:
+            raise ValueError("a dictionary of a record file needs tables and an id: make it with train_dict")
+        self.dictionary = dictionary
+        FrameCompressor(level, dictionary).encode(b"")  # a level that does not exist is found here
 
     def take_dictionary(self, found: zstd.ZstdDict, name: str) -> None:
         """Use the dictionary that the file `name` has; ValueError if another one was given."""
         if self.dictionary is not None and self.dictionary.dict_content != found.dict_content:
             raise ValueError(f"{name}: has a dictionary of its own, and can have no other")
-        self.dictionary, self.dictionary_size = found, 0
+        self.dictionary = found

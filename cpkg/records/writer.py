@@ -6,21 +6,18 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from typing import Final
 
-from cpkg import msgpack, zstd
+from cpkg import msgpack
 from cpkg.records import format as fmt
 from cpkg.records.layout import Frame, Layout
 from cpkg.records.packing import BatchPacker, FrameCompressor, batches
 from cpkg.records.positions import Target
 from cpkg.records.settings import WriterSettings
 from cpkg.records.writing_ahead import Encoding
-from purepy.base.errors import LimitError, ZstdError
+from purepy.base.errors import LimitError
 from purepy.base.locks import Exclusive, RLock
 
-_SAMPLES_PER_BYTE: Final = 100
-"""A dictionary is trained from so many times its size of records."""
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
 _CONTENT_MAX: Final = fmt.CONTENT_MAX
@@ -49,19 +46,13 @@ class Writer(Exclusive):
         self._target = target
         self._batch = BatchPacker(settings.options) if batches(settings.options) else None
         self._layout = layout
-        self._frame_size = self._limit = settings.frame_size
-        self._most = -1  # `_limit`, but -1 where `append` has to look closer: while it is closed, for example
+        self._frame_size = settings.frame_size
+        self._most = -1  # `_frame_size`, but -1 where `append` has to look closer: while it is closed, for example
         self._fsync = settings.fsync
         self._lock = RLock()
         encoder = FrameCompressor(settings.level, settings.dictionary)
         self._frames = Encoding(encoder, settings.threads, settings.frame_size)
         self._mean = _MEAN_SIZE  # of a record in the last frame
-        self._ends: list[int] | None = None  # where each record ends, while there is a dictionary to train
-        self._dictionary_size = settings.dictionary_size
-        self._dictionary = settings.dictionary
-        if self._dictionary_size:
-            self._ends = []
-            self._limit = max(self._frame_size, _SAMPLES_PER_BYTE * self._dictionary_size)
         # How many frames have ended, and the frame at hand: how many records it has, and how many bytes of them are in
         # `_frames` and in the buffer. Anything beyond that belongs to a call that has not returned: one assignment
         # takes a record, or ends a frame.
@@ -73,8 +64,10 @@ class Writer(Exclusive):
             header = fmt.file_header(layout.token)
             self._put(header)
             layout.go_on(len(header), 0)
-        if self._dictionary is not None and layout.dictionary is None:
-            self._put_dictionary(self._dictionary)
+        if settings.dictionary is not None and layout.dictionary is None:
+            data = fmt.dictionary_frame(settings.dictionary.dict_content)
+            self._put(data)
+            layout.dictionary = (layout.end, len(data))
         self._buffer = bytearray()
         self._pack = msgpack.Packer(buffer=self._buffer, **settings.options).pack
         self._closed = False
@@ -102,41 +95,26 @@ class Writer(Exclusive):
             if added + end > _CONTENT_MAX:
                 self._divide(size)
                 return
-            if self._ends is not None:
-                self._ends.append(end)
             self._whole = ended, count + 1, added, end
 
-    def extend(self, records: Iterable[object], *, batch: int = 1) -> None:
+    def extend(self, records: Iterable[object]) -> None:
         """
         Add many records.
 
         Those of a list or tuple are packed many at a time, which takes half of the time. Those of any other iterable
-        are packed one by one as they come, because it may give one object many times; `batch` says how many to take
-        from it at a time where each is a new object. Raises what `append` does and what the iterable raises; the
-        records in front of it are added.
+        are packed one by one as they come, because it may give one object many times. Raises what `append` does and
+        what the iterable raises; the records in front of it are added.
         """
-        if batch < 1:
-            raise ValueError(f"batch must be 1 or more, not {batch}")
         if isinstance(records, (list, tuple)):
             at = 0
             while at < len(records):
                 piece = records[at : at + self._batch_size()]
                 self._extend_batch(piece)
                 at += len(piece)
-        elif batch == 1:
+        else:
             append = self.append
             for record in records:
                 append(record)
-        else:
-            iterator = iter(records)
-            while True:
-                taken: list[object] = []
-                try:
-                    taken.extend(islice(iterator, min(batch, self._batch_size())))
-                finally:
-                    self._extend_batch(taken)  # also those in front of an error
-                if not taken:
-                    return
 
     def _batch_size(self) -> int:
         """Return how many records to pack at once, so that they fill about a quarter of a frame."""
@@ -147,7 +125,7 @@ class Writer(Exclusive):
     def _extend_batch(self, records: Sequence[object]) -> None:
         failure = None
         batch = self._batch
-        if len(records) > 1 and batch is not None and self._ends is None:
+        if len(records) > 1 and batch is not None:
             if batch.locks and batch.is_packing():  # else `Packer` would refuse, and its records be added one by one
                 raise RuntimeError(self._reentered())
             try:
@@ -163,7 +141,7 @@ class Writer(Exclusive):
                 with lock:
                     ended, count, added, size = self._with_room()
                     more = len(packed) - start
-                    if added + size + more <= _CONTENT_MAX and self._ends is None:
+                    if added + size + more <= _CONTENT_MAX:
                         added = self._add_buffer()
                         self._frames.add(ended, added, packed, start)
                         self._whole = ended, count + len(records), added + more, 0
@@ -178,11 +156,9 @@ class Writer(Exclusive):
 
     def _settled(self) -> tuple[int, int, int, int]:
         """Undo what a signal has interrupted; return `_whole`."""
-        ended, count, _, size = self._whole
+        ended, _, _, size = self._whole
         self._frames.settle(len(self._layout), ended)
-        if self._ends is not None and len(self._ends) > count:
-            del self._ends[count:]
-        self._most = self._limit
+        self._most = self._frame_size
         if len(self._buffer) > size:  # at last: by this `append` knows that there is something to undo
             del self._buffer[size:]
         return self._whole
@@ -191,7 +167,7 @@ class Writer(Exclusive):
         """Return `_whole` of a frame that is not full."""
         self._check()
         _, _, added, size = self._settled()
-        if added + size >= self._limit:
+        if added + size >= self._frame_size:
             self._cut()
         return self._whole
 
@@ -212,8 +188,6 @@ class Writer(Exclusive):
             raise LimitError(f"a record of {len(last)} bytes exceeds the most that a frame holds ({_CONTENT_MAX})")
         self._cut()
         self._buffer += last
-        if self._ends is not None:
-            self._ends.append(len(last))
         self._whole = self._whole[0], 1, 0, len(last)
 
     # --- frames ---------------------------------------------------------------------------------------------------
@@ -232,9 +206,7 @@ class Writer(Exclusive):
         while self._frames.is_full:
             self._write_first()
         ended, count, added, size = self._whole
-        if count and self._ends is not None:
-            self._train(final)
-        elif count:
+        if count:
             self._mean = (added + size) // count
             self._frames.end(ended, self._add_buffer(), count)
             self._whole = ended + 1, 0, 0, 0
@@ -264,46 +236,6 @@ class Writer(Exclusive):
         self._has_changed = True
         self._is_synced = False
         self._target.write(self._layout.end, data)
-
-    # --- dictionary -----------------------------------------------------------------------------------------------
-
-    def _train(self, final: bool) -> None:
-        """Train the dictionary from what was gathered, and cut that into frames."""
-        ends, buffer, layout = self._ends or [], bytes(self._buffer), self._layout
-        if layout.dictionary is None and (not final or len(buffer) >= self._limit // 4):
-            starts = [0, *ends[:-1]]
-            samples = [buffer[start:end] for start, end in zip(starts, ends)]
-            try:
-                dictionary = zstd.train_dict(samples, self._dictionary_size)
-            except ZstdError:
-                if len(buffer) >= self._limit:  # all of it alike: the file does without
-                    self._limit, self._dictionary_size = self._frame_size, 0
-            else:
-                self._write_all()  # without it
-                self._put_dictionary(dictionary)
-        if layout.dictionary is not None:
-            if self._frames.encoder.dictionary is None:
-                self._frames.close()  # all of its frames are written
-                self._frames.encoder = FrameCompressor(self._frames.encoder.level, self._dictionary)
-            self._limit = self._frame_size
-        frames = []
-        start = count = 0
-        for end in ends:
-            count += 1
-            if end - start >= self._frame_size or end == len(buffer):
-                frames.append((buffer[start:end], count))
-                start, count = end, 0
-        ended = self._whole[0]
-        self._frames.end_with(ended, frames)
-        self._whole = ended + len(frames), 0, 0, 0
-        if layout.dictionary is not None or not self._dictionary_size:
-            self._ends = None
-
-    def _put_dictionary(self, dictionary: zstd.ZstdDict) -> None:
-        data = fmt.dictionary_frame(dictionary.dict_content)
-        self._put(data)
-        self._dictionary = dictionary
-        self._layout.dictionary = (self._layout.end, len(data))
 
     # --- the file -------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from cpkg.records.packing import Encoded, FrameCompressor
+from cpkg.records.packing import FrameCompressor
 from cpkg.records.settings import has_threads_of_c
 from purepy.base.crew import Call, Crew, wait_for
 
@@ -73,7 +72,7 @@ class _QueueOfPython:
 class _Frame:
     """A frame that has ended: the job that holds its content, and the result."""
 
-    __slots__ = ("encoded", "is_submitted", "job", "number", "records", "size")
+    __slots__ = ("data", "is_submitted", "job", "number", "records", "size")
 
     def __init__(self, number: int, job: FrameJob | _Pieces, size: int, records: int) -> None:
         self.number = number
@@ -81,7 +80,7 @@ class _Frame:
         self.size = size
         self.records = records
         self.is_submitted = False
-        self.encoded: Encoded | None = None
+        self.data: bytes | None = None
 
 
 class Encoding:
@@ -93,7 +92,7 @@ class Encoding:
     """
 
     def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:
-        self.encoder = encoder
+        self._encoder = encoder
         self.is_by_c = threads > 1 and has_threads_of_c()
         # the caller compresses besides the threads of C
         self._threads = threads - 1 if self.is_by_c or threads == 1 else threads
@@ -133,34 +132,26 @@ class Encoding:
         """End the frame at hand, which has so many bytes and records."""
         self._queue.append(_Frame(number, self._job_at_hand(number), size, records))
 
-    def end_with(self, number: int, frames: Iterable[tuple[bytes, int]]) -> None:
-        """Replace the current frame by frames from `number` on, each of so many records."""
-        for place, (content, records) in enumerate(frames, number):
-            job = self._job()
-            job.put(0, content)
-            self._queue.append(_Frame(place, job, len(content), records))
-
     def hand_over(self, *, final: bool) -> None:
         """Have frames compressed; by the caller if it is one alone, and nothing comes after it for now."""
-        waiting = [frame for frame in self._queue if not frame.is_submitted and frame.encoded is None]
+        waiting = [frame for frame in self._queue if not frame.is_submitted and frame.data is None]
         if waiting and ((final and len(self._queue) == 1) or not self._ahead.begin()):
             for frame in waiting:
-                frame.encoded = self._encoded(frame)
+                frame.data = self._encoded(frame)
             return
         for frame in waiting:
             self._ahead.submit(frame.job, frame.size)
             frame.is_submitted = True
 
-    def first(self) -> Encoded:
-        """Wait for the first frame; raises what compressing it did."""
+    def first(self) -> tuple[int, int, bytes]:
+        """Wait for the first frame; return the number of its records, their size, and the frame, or raise why not."""
         frame = self._queue[0]
-        if frame.encoded is None and frame.is_submitted:
-            data = self._ahead.wait(frame.job)
-            if data is not None:
-                frame.encoded = Encoded(frame.records, frame.size, data[:])
-        if frame.encoded is None:  # the threads could not: this can, or says why
-            frame.encoded = self._encoded(frame)
-        return frame.encoded
+        if frame.data is None and frame.is_submitted:
+            found = self._ahead.wait(frame.job)
+            frame.data = None if found is None else found[:]
+        if frame.data is None:  # the threads could not: this can, or raises the reason
+            frame.data = self._encoded(frame)
+        return frame.records, frame.size, frame.data
 
     def close(self) -> None:
         """End the threads."""
@@ -170,14 +161,14 @@ class Encoding:
             self._ahead.close()
             self._ahead = None
 
-    def _encoded(self, frame: _Frame) -> Encoded:
+    def _encoded(self, frame: _Frame) -> bytes:
         """Compress a frame in this thread."""
-        return self.encoder.encoded(frame.job.input(frame.size), frame.records)
+        return self._encoder.encode(frame.job.input(frame.size))
 
     def _job(self) -> Any:
         if self._ahead is None:
-            make = self.encoder.compressing_queue
-            self._ahead = make(self._threads) if self.is_by_c else _QueueOfPython(self.encoder, self._threads)
+            make = self._encoder.compressing_queue
+            self._ahead = make(self._threads) if self.is_by_c else _QueueOfPython(self._encoder, self._threads)
         return self._ahead.job()
 
     def _job_at_hand(self, number: int) -> Any:

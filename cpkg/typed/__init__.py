@@ -6,7 +6,7 @@ MessagePack straight into dataclasses and their kin, checked on the way, and bac
 `typed.decode(data, list[User])` gives Users, or a ValidationError that says where the message is not of that type;
 `typed.encode(users)` packs them. `Decoder` and `Encoder` are for many messages; `cpkg.msgpack.Unpacker` and
 `unpack_async` take a Decoder as `type=`. `convert` and `to_builtins` are for objects instead of messages, `options`,
-`Name`, `Exclude` and `Pattern` for what classes say about themselves, `schema` and `inspect` for tools.
+`Name`, `Exclude`, `Pattern` and `Title` for what classes say about themselves, `schema` and `inspect` for tools.
 docs/typed.md shows all.
 """
 
@@ -16,7 +16,7 @@ from purepy.base.lazy import lazy_names
 
 TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
 if TYPE_CHECKING:
-    from cpkg.typed.class_options import Exclude, Name, Pattern, options
+    from cpkg.typed.class_options import Exclude, Name, Pattern, Title, options
     from cpkg.typed.codecs import Decoder, Encoder, convert, decode, encode, to_builtins
     from cpkg.typed.errors import ValidationError
     from cpkg.typed.nodes import UNSET, UnsetType
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SOURCES = {
     **dict.fromkeys(("Decoder", "Encoder", "convert", "decode", "encode", "to_builtins"), "cpkg.typed.codecs"),
-    **dict.fromkeys(("Exclude", "Name", "Pattern", "options"), "cpkg.typed.class_options"),
+    **dict.fromkeys(("Exclude", "Name", "Pattern", "Title", "options"), "cpkg.typed.class_options"),
     **dict.fromkeys(("UNSET", "UnsetType"), "cpkg.typed.nodes"),
     **dict.fromkeys(("inspect", "schema"), "cpkg.typed.schemas"),
     "ValidationError": "cpkg.typed.errors",

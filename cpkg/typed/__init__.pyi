@@ -4,7 +4,7 @@ from typing import Any, Generic, TypedDict, TypeVar, overload
 
 from typing_extensions import Buffer, TypeAlias, Unpack
 
-from cpkg.typed.class_options import Exclude, Name, Pattern, options
+from cpkg.typed.class_options import Exclude, Name, Pattern, Title, options
 from cpkg.typed.errors import ValidationError
 from cpkg.typed.nodes import UNSET, UnsetType
 from cpkg.typed.schemas import inspect, schema
@@ -16,6 +16,7 @@ __all__ = [
     "Exclude",
     "Name",
     "Pattern",
+    "Title",
     "UnsetType",
     "ValidationError",
     "convert",
@@ -35,6 +36,7 @@ class _Options(TypedDict, total=False):
     strict: bool
     dec_hook: _Hook | None
     all_errors: bool
+    max_errors: int
     max_depth: int
     max_memory: int | None
     max_str_len: int

@@ -24,7 +24,7 @@ from cpkg.typed.kept import Kept, kept_with
 from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, STR, UNSET, Checks, Node, UnsetType
 from cpkg.typed.scopes import QUALIFIERS, Scope, class_scopes, special_form, unwrapped
 from cpkg.typed.texts import DATE, DATETIME, KINDS
-from purepy.base.errors import is_from_handler
+from purepy.base.errors import raise_if_from_handler
 from purepy.msgpack.ext import ExtType, Raw
 
 TYPE_CHECKING = False
@@ -75,6 +75,8 @@ _DICTS: Final[dict[object, object]] = {
     collections.defaultdict: collections.defaultdict,
 }
 _SCALARS: Final = set(_SIMPLE.values())
+_scalars: Final[dict[object, Node]] = {}
+"""The nodes of these types, which are the same in all models."""
 _ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes, "decimal": Decimal}
 
 
@@ -121,27 +123,19 @@ class Model:
                 raise TypeError(f"{tp!r} is not a type that can be decoded") from None
             kind = None
         if kind is not None:
-            return Node(kind, "None" if kind == "none" else getattr(tp, "__name__", "Any"), tp)
-        if isinstance(tp, (str, typing.ForwardRef)):
-            return self._reference(tp, scope)
-        if isinstance(tp, typing.TypeVar):
-            return self._variable(tp, scope)
-        if hasattr(tp, "__supertype__"):  # NewType
-            return self._node(tp.__supertype__, scope)
-        if tp in (tuple, typing.Tuple):  # noqa: UP006 - of anything; `tuple[()]` is the empty one
-            return self._array(tuple, typing.Any, scope)
-        origin, args = typing.get_origin(tp), typing.get_args(tp)
-        if _is_alias(tp):
-            return self._alias(tp, (), scope)
-        if _is_alias(origin):
-            return self._alias(origin, args, scope)
-        if origin is None:
-            form = special_form(tp)
-            if form == "Self" and scope.node is not None:
-                return scope.node
-            return self._node(str, scope) if form == "LiteralString" else self._class(tp, (), scope)
+            node = _scalars.get(tp)
+            if node is None:
+                name = "None" if kind == "none" else getattr(tp, "__name__", "Any")
+                node = _scalars.setdefault(tp, Node(kind, name, tp))
+            return node
+        origin = typing.get_origin(tp)
+        if origin is None or tp is typing.Tuple:  # noqa: UP006
+            return self._plain(tp, scope)
         if hasattr(tp, "__metadata__"):
             return self._annotated(tp.__origin__, tp.__metadata__, scope)
+        args = typing.get_args(tp)
+        if _is_alias(origin):
+            return self._alias(origin, args, scope)
         form = special_form(origin)
         if form == "Literal":
             return _literal(args, str(tp).replace("typing.", ""))
@@ -150,6 +144,23 @@ class Model:
         if form in QUALIFIERS:
             return self._node(args[0], scope)
         return self._class(origin, args, scope)
+
+    def _plain(self, tp: Annotation, scope: Scope) -> Node:
+        """Return the node of a type without parameters."""
+        if isinstance(tp, (str, typing.ForwardRef)):
+            return self._reference(tp, scope)
+        if isinstance(tp, typing.TypeVar):
+            return self._variable(tp, scope)
+        if hasattr(tp, "__supertype__"):  # NewType
+            return self._node(tp.__supertype__, scope)
+        if tp in (tuple, typing.Tuple):  # noqa: UP006 - of anything; `tuple[()]` is the empty one
+            return self._array(tuple, typing.Any, scope)
+        if _is_alias(tp):
+            return self._alias(tp, (), scope)
+        form = special_form(tp)
+        if form == "Self" and scope.node is not None:
+            return scope.node
+        return self._node(str, scope) if form == "LiteralString" else self._class(tp, (), scope)
 
     def _reference(self, tp: Annotation, scope: Scope) -> Node:
         """Return the node of a type that is named in text, which may refer to itself."""
@@ -312,7 +323,6 @@ class Model:
     def _fill(self, node: Node, fields: Fields, scopes: dict[Annotation, Scope], rename: Rename) -> None:
         """Read the fields of an object."""
         cls = node.cls
-        loose = self if self._lenient else Model(namespace=self._namespace, lenient=True)
         found: list[tuple[Field, str]] = []
         has_excluded = False
         for field, annotation, owner, use in fields:
@@ -325,9 +335,11 @@ class Model:
                 while isinstance(annotation, dataclasses.InitVar):
                     annotation = annotation.type
                 marks = _marks(annotation, scope)
-                is_excluded = any(isinstance(mark, Exclude) for mark in marks)
+                is_excluded = bool(marks) and any(isinstance(mark, Exclude) for mark in marks)
                 if not is_excluded:
-                    field.node = (loose if use == WRITTEN else self)._node(annotation, scope)
+                    is_loose = use == WRITTEN and not self._lenient
+                    model = Model(namespace=self._namespace, lenient=True) if is_loose else self
+                    field.node = model._node(annotation, scope)
             except TypeError:
                 if use != WRITTEN and not self._lenient:
                     raise
@@ -340,9 +352,12 @@ class Model:
                     )
                 has_excluded = True
                 continue
-            field.doc = field.doc or next(filter(None, map(_text_of, marks)), "")
-            keys = [mark.key for mark in marks if isinstance(mark, Name)]
-            field.key = keys[0] if keys else key_of(field.name, rename)
+            key = None
+            if marks:
+                field.title = _text_of(marks, "title")
+                field.doc = field.doc or _text_of(marks, "", "documentation", "description")
+                key = next((mark.key for mark in marks if isinstance(mark, Name)), None)
+            field.key = key_of(field.name, rename) if key is None else key
             found.append((field, use))
         taken = [field for field, use in found if use != WRITTEN]
         written = [field for field, use in found if use != TAKEN]
@@ -468,6 +483,8 @@ def _misfit(names: list[str], node: Node) -> TypeError:
 def _marks(annotation: Annotation, scope: Scope, within: tuple[object, ...] = ()) -> list[object]:
     """Return what Annotated holds about a field, the outermost first: also within Final, Optional and aliases."""
     found: list[object] = []
+    if type(annotation) is type:
+        return found
     for form, tp in unwrapped(annotation, scope):
         if form == "Annotated":
             found += reversed(tp.__metadata__)
@@ -491,8 +508,7 @@ def _value_of(alias: Annotation) -> Annotation:
     try:
         return alias.__value__
     except Exception as exc:
-        if is_from_handler(exc):
-            raise
+        raise_if_from_handler(exc)
         raise TypeError(f"{alias}: cannot evaluate it: {type(exc).__name__}: {exc}") from exc
 
 
@@ -503,10 +519,10 @@ def _is_omitted(field: Field, settings: Mapping[str, object]) -> bool:
     return bool(settings.get("omit_defaults")) and (field.factory is not None or field.default is not MISSING)
 
 
-def _text_of(mark: object) -> str:
-    """Return the text about a field that Annotated holds: as plain text, in Doc or in annotated_types.doc."""
-    text = mark if isinstance(mark, str) else getattr(mark, "documentation", None)
-    return text if isinstance(text, str) else ""
+def _text_of(marks: list[object], *names: str) -> str:
+    """Return the first text about a field among the attributes of marks with these names; "" is for the mark itself."""
+    texts = [getattr(mark, name, None) if name else mark for mark in marks for name in names]
+    return next((text for text in texts if isinstance(text, str) and text), "")
 
 
 def _factory(node: Node) -> Callable[[], object] | None:

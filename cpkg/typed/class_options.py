@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a class or a field says about its form in messages: the decorator `options`, `Name`, `Exclude`, `Pattern`."""
+"""What a class or a field says about its form in messages: `options`, `Name`, `Exclude`, `Pattern`, `Title`."""
 
 from __future__ import annotations
 
@@ -73,6 +73,20 @@ class Name:
 
     def __repr__(self) -> str:
         return f"Name({self.key!r})"
+
+
+class Title:
+    """The title of one field in a schema: `Annotated[int, Title("Order number")]`."""
+
+    __slots__ = ("title",)
+
+    def __init__(self, title: str) -> None:
+        if not isinstance(title, str):
+            raise TypeError(f"Title takes a str, not {title!r}")
+        self.title = title
+
+    def __repr__(self) -> str:
+        return f"Title({self.title!r})"
 
 
 class Exclude:

@@ -20,7 +20,7 @@ from cpkg.typed.readers import PADDING, Meter, Mismatch, Refused
 from cpkg.typed.scopes import special_form
 from cpkg.typed.walker import Walker
 from purepy.base.buffers import memory_of
-from purepy.base.errors import ExtraData, LimitError
+from purepy.base.errors import CodecError, ExtraData, LimitError
 from purepy.base.lazy import imported
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
 from purepy.msgpack.interface import HEAVIEST
@@ -41,7 +41,8 @@ _WRONG: Final = (
     Mismatch, Refused, ValueError, TypeError, IndexError, KeyError, struct.error, ArithmeticError, RecursionError,
 )  # fmt: skip
 """What functions that decode raise for a message that is wrong, or is refused; the walker finds out why."""
-
+_FAILURES: Final = (CodecError, *_WRONG)
+"""The exceptions of these functions that a message causes, those of exceeded limits included."""
 
 WALKED: Final = 16
 """So many bytes of messages, for each type within a type, are left to the walker before functions are compiled."""
@@ -75,15 +76,17 @@ class Limits:
     """The limits on the messages of a Decoder, as `loads` and `unpackb` have them; -1 is none."""
 
     __slots__ = (
-        "any_length", "harmless", "heaviest", "lengths", "max_depth", "max_memory", "max_total_bytes",
-        "max_total_items",
+        "any_length", "counts_extras", "harmless", "heaviest", "lengths", "max_depth", "max_memory",
+        "max_total_bytes", "max_total_items",
     )  # fmt: skip
 
     def __init__(
         self, max_depth: int, max_memory: int | None, totals: tuple[int, int], lengths: dict[int, int], heaviest: int
     ) -> None:
+        """Keep the limits; `heaviest` is what `Node.weigh` returns."""
         self.max_depth = as_depth(max_depth)
-        self.heaviest = heaviest  # bytes beyond the weight of a message, for each of its bytes
+        self.counts_extras = heaviest > 0
+        self.heaviest = max(HEAVIEST, heaviest)
         self.max_memory = max_memory
         self.max_total_items, self.max_total_bytes = map(as_size, totals)
         self.lengths = {family: as_size(length) for family, length in lengths.items()}
@@ -91,7 +94,7 @@ class Limits:
         # messages up to that size exceed no limit
         self.harmless = -1
         if max_memory is None and self.any_length:
-            self.harmless = dumps_loads.MEMORY_FLOOR // max(HEAVIEST, heaviest)
+            self.harmless = dumps_loads.MEMORY_FLOOR // self.heaviest
 
     def memory_allowed(self, size: int) -> int:
         """Return how many bytes the objects of a message of `size` bytes may take; -1 is no limit."""
@@ -105,11 +108,11 @@ class Limits:
         """
         size = len(data)
         room = -1
-        if self.max_memory is not None or size * max(HEAVIEST, self.heaviest) > dumps_loads.MEMORY_FLOOR:
+        if self.max_memory is not None or size * self.heaviest > dumps_loads.MEMORY_FLOOR:
             allowed = self.memory_allowed(size)
-            dumps_loads.check_memory(dumps_loads.chosen_codecs(), data, allowed, self.max_depth)
-            if size * self.heaviest > allowed:
-                room = allowed
+            room = dumps_loads.check_memory(dumps_loads.chosen_codecs(), data, allowed, self.max_depth, self.heaviest)
+            if not self.counts_extras:
+                room = -1
         if self.any_length:
             return room
         position, items, payload = 0, 1, 0
@@ -220,7 +223,7 @@ class Decoder:
             self.node.weigh(),
         )
         self._functions = Functions(_untyped, dec_hook)
-        self._decode: Callable[[bytes, int, int], object] | None = None
+        self._decode: Callable[..., Any] | None = None
         self._walks: int | None = None  # how many bytes of messages the walker may still have
 
     def __reduce__(self) -> tuple[Callable[[], Decoder], tuple[()]]:
@@ -243,25 +246,28 @@ class Decoder:
         limits = self.limits
         room = limits.check(data) if len(data) > limits.harmless else -1
         decode = self._decode or (self._make_decode(len(data)) if self.strict else None)
-        if decode is None:
-            return self._walk(data, room, None)
-        try:
-            return decode(data, limits.max_depth, room)
+        failure: Exception | None = None
+        if decode is not None:
+            try:
+                return decode(data, limits.max_depth, room)
+            except LimitError as exc:
+                self._name_limit(exc, len(data))
+                raise
+            except _WRONG as exc:
+                failure = exc
+        try:  # not within the handler: PyPy cannot note what an error came from where the stack ends
+            return self._walk(data, Meter(room), failure)
         except LimitError as exc:
             self._name_limit(exc, len(data))
             raise
-        except _WRONG as exc:
-            failure: Exception | None = exc
-        if type(failure) is Refused and failure.role == "extra":
-            raise _extra(failure.value, data, failure.offset)
-        try:  # not within the handler: PyPy cannot note what an error came from where the stack ends
-            return self._walk(data, room, failure)
         finally:
             failure = None  # whose traceback has this frame
 
-    def _make_decode(self, size: int) -> Callable[[bytes, int, int], object] | None:
+    def _make_decode(self, size: int) -> Callable[..., Any] | None:
         """
         Return a function (data, depth, room) that raises one of _WRONG for a message that is wrong, and keep it.
+
+        With a count as a fourth argument the function is one for `decode_all`.
 
         None as long as messages, the next one of `size` bytes, have not taken the walker about as long as compiling
         would.
@@ -271,29 +277,43 @@ class Decoder:
             self._decode = imported("cpkg.typed.native").make_table(table, self.node, self._functions).decode
             return self._decode
         if self._walks is None:
-            self._walks = WALKED * len(self.node.walk())
+            self._walks = WALKED * (1 + sum([len(node.below()) for node in self.node.walk().values()]))
         self._walks -= size
         if self._walks >= 0:
             return None
         decode_function = imported("cpkg.typed.decoding").decode_function
-        root = decode_function(self._functions, self.node, False)
         hook, node = self.dec_hook, self.node
-        weighing: list[Callable[[bytes, int, int], tuple[object, int]]] = []  # few need it
+        whole: Callable[..., tuple[object, int]] | None = None
+        others: dict[tuple[bool, bool], Callable[..., Any]] = {}
 
-        def decode(data: bytes, depth: int, room: int) -> object:
-            if room >= 0 and not weighing:
-                weighing.append(decode_function(Functions(_untyped, hook), node, True))
-            value, end = (root if room < 0 else weighing[0])(data + PADDING, depth, room)
-            if end != len(data):
-                raise Refused("", end, "extra", value) if end < len(data) else Mismatch
+        def other(weighs: bool, each: bool) -> Callable[..., Any]:
+            if (weighs, each) not in others:
+                functions = Functions(_untyped, hook)
+                others[weighs, each] = decode_function(functions, node, weighs=weighs, each=each)
+            return others[weighs, each]
+
+        def decode(data: bytes, depth: int, room: int, count: int = -1) -> object:
+            nonlocal whole
+            padded, size = data + PADDING, len(data)
+            if count >= 0:
+                made, end, failure, left = other(room >= 0, True)(padded, depth, room, count, _FAILURES)
+                if end > size:  # the last object has taken the padding for a part of its message
+                    made.pop()
+                return made, end, Mismatch() if failure is None and end != size else failure, left
+            if whole is None:
+                whole = decode_function(Functions(_untyped, hook), node)
+            value, end = (whole if room < 0 else other(True, False))(padded, depth, room)
+            if end != size:
+                raise Refused("", end, "extra", value) if end < size else Mismatch
             return value
 
         self._decode = decode
         return decode
 
-    def _walk(self, data: bytes, room: int, failure: Exception | None) -> object:
+    def _walk(self, data: bytes, meter: Meter, failure: Exception | None) -> object:
         """Return what the walker makes of a message; raise what is wrong with one whose decoding failed."""
-        meter = Meter(room)
+        if isinstance(failure, Refused) and failure.role == "extra":
+            raise _extra(failure.value, data, failure.offset)
         message = Message(data, meter.ends)
         walker = Walker(
             message,
@@ -304,11 +324,7 @@ class Decoder:
             max_errors=self._max_errors,
             failure=failure,
         )
-        try:
-            value = walker.make(self.node, 0, self.limits.max_depth)
-        except LimitError as exc:
-            self._name_limit(exc, len(data))
-            raise
+        value = walker.make(self.node, 0, self.limits.max_depth)
         if failure is not None:  # not because of the message: a signal's handler, say
             raise failure.exc if isinstance(failure, Refused) and isinstance(failure.exc, Exception) else failure
         if message.end < len(data):
@@ -333,6 +349,42 @@ class Decoder:
             attributes=from_attributes,
         )
         return walker.make(self.node, obj, self.limits.max_depth)
+
+
+def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[list[Any], int, Exception | None, int]:
+    """
+    Return the objects of `count` messages that follow each other, up to one with which something is wrong.
+
+    Also returns where that message begins, what is wrong, for `decode_within`, or None, and how much of the room is
+    left before it. The failure is a LimitError without a text where the objects take more than `room` bytes beyond what
+    the headers show; -1 is no limit. There are no objects as long as no functions are compiled.
+    """
+    decode = decoder._decode or (decoder._make_decode(len(data)) if decoder.strict else None)
+    if decode is None:
+        return [], 0, None, room
+    room = room if decoder.limits.counts_extras else -1
+    return decode(data, decoder.limits.max_depth, room, count)  # type: ignore[no-any-return]
+
+
+def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception | None = None) -> tuple[Any, int]:
+    """
+    Return the object of a message, and how much it leaves of the room that `decode_all` has.
+
+    Raises the error of a message for which `decode_all` returned a `failure`, whose offset counts from the message's
+    start. For too small a room that is a LimitError without a text.
+    """
+    if failure is None:
+        decoder.limits.check(data)
+        made, _, failure, left = decode_all(decoder, data, 1, room)
+        if made and failure is None:
+            return made[0], left
+    try:
+        if isinstance(failure, LimitError) or not isinstance(failure, (*_WRONG, type(None))):
+            raise failure
+        meter = Meter(room)
+        return decoder._walk(data, meter, failure), meter.room
+    finally:
+        failure = None  # whose traceback has this frame
 
 
 _decoders: dict[object, Decoder] = {}
@@ -414,12 +466,50 @@ def decode(data: Buffer, type: object = object, **options: Any) -> Any:
     return decoder.decode(data)
 
 
-def decode_message(message: Buffer, tp: object, max_depth: int, max_total_items: int | None) -> object:
-    """Do what `cpkg.loads` does with a type; the memory of the message has been checked."""
-    if max_depth == MAX_DEPTH and max_total_items is None:
+def decode_message(
+    message: bytes | memoryview, tp: object, max_memory: int | None, max_depth: int, max_total_items: int | None
+) -> object:
+    """Do what `cpkg.loads` does with a type."""
+    if max_memory is None and max_depth == MAX_DEPTH and max_total_items is None:
         return decoder_for(tp).decode(message)
-    total = -1 if max_total_items is None else max_total_items
-    return decoder_for(tp, max_depth=max_depth, max_total_items=total, max_memory=-1).decode(message)
+    limits = {}
+    usual = dumps_loads.memory_allowed(len(message), None)
+    is_large = usual > dumps_loads.MEMORY_FLOOR
+    if max_memory is not None and max_memory != usual and not is_large:
+        limits["max_memory"] = max_memory
+    if max_depth != MAX_DEPTH:
+        limits["max_depth"] = max_depth
+    if max_total_items is not None:
+        limits["max_total_items"] = max_total_items
+    decoder = decoder_for(tp, **limits)
+    if max_memory is not None and is_large:
+        decoder = _limited(decoder, max_memory, len(message))
+    return decoder.decode(message)
+
+
+def _limited(decoder: Decoder, max_memory: int, size: int) -> Decoder:
+    """
+    Return a decoder for one message of `size` bytes: with another limit of memory, and the functions of this decoder.
+
+    The limit depends on the size of the compressed message: a decoder for each limit would compile all functions again.
+    """
+    if decoder._decode is None:
+        decoder._make_decode(size)
+    limited = object.__new__(Decoder)
+    for name in _COPIED:
+        setattr(limited, name, getattr(decoder, name))
+    limits = decoder.limits
+    limited.limits = Limits(
+        limits.max_depth,
+        max_memory,
+        (limits.max_total_items, limits.max_total_bytes),
+        limits.lengths,
+        limits.heaviest if limits.counts_extras else 0,
+    )
+    return limited
+
+
+_COPIED: Final = [name for name in Decoder.__slots__ if name not in ("__weakref__", "limits")]
 
 
 def convert(obj: object, type: object, *, from_attributes: bool = False, **options: Any) -> Any:

@@ -13,14 +13,15 @@ import sys
 from contextlib import nullcontext
 
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS, expected_by
-from cpkg.typed.readers import METERED, RUNS, SHORTEST_RUN
+from cpkg.typed.readers import RUNS, SHORTEST_RUN
 from cpkg.typed.source import Source, identifier, is_plain, packed_key
 from purepy.base.pypy import JIT
+from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Final
+    from typing import Any, Final
 
     from cpkg.typed.functions import Functions
     from cpkg.typed.nodes import Family, Node
@@ -36,8 +37,11 @@ _NESTED: Final = 6
 _CONTAINERS: Final = ("array", "dict", "tuple", "object")
 _SECRET: Final = ("str", "enum", "literal", "choice")
 """Kinds of keys whose hashes a message cannot choose."""
-_HASHED: Final = ("none", "bool", "int", "float", *TEXT_KINDS)
-"""Kinds of keys whose hashes a message can choose."""
+_HASHED: Final = {
+    **dict.fromkeys(("none", "bool", "int", "float"), METERED_NUMBERS),
+    **dict.fromkeys(TEXT_KINDS, METERED_PAIRS),
+}
+"""Kinds of keys whose hashes a message can choose, and in how many of them it matters that they may collide."""
 _TESTS: Final[dict[Family, str]] = {
     NIL: "b == 0xC0",
     BOOL: "b == 0xC2 or b == 0xC3",
@@ -51,17 +55,24 @@ _TESTS: Final[dict[Family, str]] = {
 """Whether the first byte of a value, `b`, is of a family."""
 
 
-def decode_function(functions: Functions, node: Node, weighs: bool) -> Callable[[bytes, int, int], tuple[object, int]]:
+def decode_function(
+    functions: Functions, node: Node, *, weighs: bool = False, each: bool = False
+) -> Callable[..., Any]:
     """
-    Return the function (data, depth, room) that decodes a type; data is padded.
+    Return the function (data, depth, room) that decodes a type: (object, end). The data is padded.
 
-    It counts the memory beyond what headers show if it `weighs`; `room` is that of a Meter.
+    It counts the memory beyond what headers show if it `weighs`; `room` is that of a Meter. With `each` the function
+    is (data, depth, room, count, failures), which decodes messages one after the other up to one that is wrong:
+    (objects, where the message begins, which may be beyond the data, one of `failures` or None, the room before it).
     """
     functions.loops = node.loops()
     functions.weighs = weighs
-    functions.meter = ", m" if weighs or any(map(_is_metered, node.walk().values())) else ""
+    metered = [least for least in map(_metered_from, node.walk().values()) if least >= 0]
+    functions.meter = ", m" if weighs or metered else ""
+    functions.metered_from = 0 if weighs or JIT else min(metered, default=0)
     name = f"decode_{identifier(node.name)}_"  # the names of all other functions end with a number
-    return _Source(functions).decode_whole(node, name).compile(name)
+    source = _Source(functions)
+    return (source.decode_each if each else source.decode_whole)(node, name).compile(name)
 
 
 class _Source(Source):
@@ -98,10 +109,40 @@ class _Source(Source):
         """Write the function that decodes a type at the beginning of a message."""
         with self.block(f"def {name}(d, depth, room, p=0):"):
             if self.functions.meter:
-                self.line("m = Meter(room)")
+                least = self.functions.metered_from
+                self.line(f"m = Meter(room) if len(d) > {least} else None" if least else "m = Meter(room)")
             self.value(node, "value", 0, own=True)
             self.line("return value, p")
         return self
+
+    def decode_each(self, node: Node, name: str) -> Source:
+        """Write the function that decodes messages of a type, one after the other."""
+        with self.block(f"def {name}(d, depth, room, count, failures, p=0):"):
+            self.line("q = 0", "items = []")
+            if self.functions.meter:
+                self.line("m = Meter(room)")
+            with self.block("try:"):
+                self._fill("items", "count", node, "value", 0)
+            self.line("except failures as exc:", "    return items, q, exc, room")
+            self.line(f"return items, p, None, {'m.room' if self.functions.weighs else 'room'}")
+        return self
+
+    def _fill(self, items: str, count: str, node: Node, value: str, level: int) -> None:
+        """Write what reads so many values of a type, `level` containers below the function's own depth, into a list."""
+        run = RUNS.get(node.kind) if node.checks is None else None
+        if run:
+            self.line(f"{items}, p = read_run(d, p, {count}, {run!r}) if {count} >= {SHORTEST_RUN} else (None, p)")
+        with self.block(f"if {items} is None:") if run else nullcontext():
+            self.line(f"{items} = []")
+            with self.block(f"for _ in range({count}):"):
+                if not level:
+                    self.line("q = p")
+                    if self.functions.meter:
+                        self.line("m.keys = None")
+                    if self.functions.weighs:
+                        self.line("room = m.room")
+                self.value(node, value, level)
+                self.line(f"{items}.append({value})")
 
     def decode(self, node: Node, name: str) -> Source:
         """Write the function that decodes a type."""
@@ -155,6 +196,21 @@ class _Source(Source):
             self.build(node, "value", "f", "at")
             self.checks(node, "value", "at")
             self.line("return value, p")
+        return self
+
+    def decode_pairs(self, node: Node, name: str) -> Source:
+        """Write the function of a dict of many keys whose hashes a message can choose, from its first key on."""
+        with self.block(f"def {name}(d, p, depth, m, n, at):"):
+            self.line(*(["made = {}"] if JIT else ["keys = []", "values = []"]))
+            with self.block("for _ in range(n):"):
+                self.value(node.key, "key", 1)
+                self.value(node.item, "value", 1)
+                if JIT:  # needs no help
+                    self.line("m.enter(key, at, made, depth)", "made[key] = value")
+                else:
+                    self.line("keys.append(key)", "values.append(value)")
+            at_once = f"m.dict_of(keys, values, at, depth, {node.key.kind == 'int'})"
+            self.line(f"return {'made' if JIT else at_once}, p")
         return self
 
     def _defaults(self, node: Node, begin: int = 0) -> None:
@@ -378,17 +434,11 @@ class _Source(Source):
             self._set(node, to, level)
             return
         items = to if node.cls is list else f"items{level}"
-        run = RUNS.get(node.item.kind) if node.item.checks is None else None
-        if run:
-            self.line(f"{items}, p = read_run(d, p, n{level}, {run!r}) if n{level} >= {SHORTEST_RUN} else (None, p)")
-        with self.block(f"if {items} is None:") if run else nullcontext():
-            self.line(f"{items} = []")
-            with self.block(f"for _ in range(n{level}):"):
-                self.value(node.item, f"v{level}", level + 1)
-                self.line(f"{items}.append(v{level})")
+        self._fill(items, f"n{level}", node.item, f"v{level}", level + 1)
         if hashed and node.item.kind in _HASHED:
-            with self.block(f"if n{level} >= {METERED}:"):
-                self.line(f"{items} = m.set_of({items}, a{level}, depth - {level})")
+            with self.block(f"if n{level} >= {_HASHED[node.item.kind]}:"):
+                are_ints = node.item.kind == "int"
+                self.line(f"{items} = m.set_of({items}, a{level}, depth - {level}, {are_ints})")
         if node.cls is not list:
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
 
@@ -420,7 +470,11 @@ class _Source(Source):
         items = to if node.cls is dict else f"items{level}"
         self.line(f"{items} = {{}}")
         if kind in _HASHED:
-            self.line(f"if n{level} >= {METERED}:", f"    {items} = m.entering(a{level}, depth - {level})")
+            many = self._function("decode_pairs", node, _Source.decode_pairs)
+            with self.block(f"if n{level} >= {_HASHED[kind]}:"):
+                self.line(
+                    f"{items}, p = {many}(d, p, depth - {level}{self.meter}, n{level}, a{level})", f"n{level} = 0"
+                )
         with self.block(f"for _ in range(n{level}):"):
             if needs_position:
                 self.line(f"a{level} = p")
@@ -430,8 +484,6 @@ class _Source(Source):
             self.value(node.item, f"v{level}", level + 1)
             is_safe = not node.key.has("object", "custom")
             self.guard("hash", f"a{level}", f"{items}[k{level}] = v{level}", is_safe=is_safe)
-        if kind in _HASHED:
-            self.line(f"if n{level} >= {METERED}:", f"    {items} = {items}.made")
         if node.cls is not dict:
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
 
@@ -513,10 +565,12 @@ class _Source(Source):
         self.line("else:", f"    b = {parts[0][0]}")
 
 
-def _is_metered(node: Node) -> bool:
-    """Return whether what decodes a type counts probes, or remembers where containers end."""
+def _metered_from(node: Node) -> int:
+    """Return how long a message is that needs a Meter for this type: 0 is any length, -1 none."""
     hashed = node.key if node.kind == "dict" else node.item if node.cls in (set, frozenset) else None
-    return bool(node.objects or (hashed is not None and hashed.kind not in _SECRET))
+    if node.objects:  # where containers end is remembered
+        return 0
+    return -1 if hashed is None or hashed.kind in _SECRET else _HASHED.get(hashed.kind, 0)
 
 
 def _size(node: Node, count: str) -> str:

@@ -10,7 +10,7 @@ import typing
 from cpkg.typed.nodes import MISSING, Field
 from cpkg.typed.scopes import unwrapped
 from cpkg.typed.texts import DATE
-from purepy.base.errors import is_from_handler
+from purepy.base.errors import raise_if_from_handler
 from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
@@ -50,14 +50,12 @@ def reader_of(cls: Annotation) -> tuple[str, Callable[[Annotation, Scopes], Fiel
 
 
 def _dataclass_fields(cls: Annotation, scopes: Scopes) -> Fields:
+    declared = [(base, vars(base).get("__dataclass_fields__", {})) for base in reversed(cls.__mro__)]
     for field in cls.__dataclass_fields__.values():
         kind = field._field_type.name
         if kind == "_FIELD_CLASSVAR":
             continue
-        owners = [
-            base for base in cls.__mro__ if base.__dict__.get("__dataclass_fields__", {}).get(field.name) is field
-        ]
-        owner = owners[-1] if owners else cls
+        owner = next((base for base, fields in declared if fields.get(field.name) is field), cls)
         default = MISSING if field.default is dataclasses.MISSING else field.default
         factory = None if field.default_factory is dataclasses.MISSING else field.default_factory
         required = field.init and default is MISSING and factory is None
@@ -104,8 +102,7 @@ def _taken_by(converter: Annotation, otherwise: Annotation) -> Annotation:
         name = next(iter(imported("inspect").signature(function).parameters))
         hints = {} if isinstance(function, type) else typing.get_type_hints(function, include_extras=True)
     except Exception as exc:  # a builtin function, or annotations that cannot be evaluated
-        if is_from_handler(exc):
-            raise
+        raise_if_from_handler(exc)
         return otherwise
     return hints.get(name, otherwise)
 
@@ -143,7 +140,10 @@ _MEMBER: Final = type(vars(_Slotted)["slot"])
 
 def _attribute(cls: Annotation, name: str) -> Annotation:
     """Return a class attribute as it is in the class that has it."""
-    return next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
+    for base in cls.__mro__:
+        if name in vars(base):
+            return vars(base)[name]
+    return None
 
 
 def _slot_of(cls: Annotation, name: str) -> object:

@@ -28,6 +28,7 @@ class Functions(Names):
         self.hook = hook
         self.weighs = False
         self.meter = ""  # ", m" if the functions have a Meter as a parameter
+        self.metered_from = 0  # shorter messages have None instead
         self.loops: set[int] = set()  # ids of types that have functions of their own: no type holds itself without one
 
     def walk(self, node: Node) -> str:

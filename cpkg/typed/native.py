@@ -37,6 +37,9 @@ KINDS: Final = (
 )  # fmt: skip
 """The kinds of nodes, by their numbers in `enum typed_kind`."""
 
+_SLOW_KINDS: Final = [KINDS.index(kind) for kind in ("slow", "datetime", "choice", "union")]
+"""Kinds of which C leaves some values, or all, to a function of Python."""
+
 _SET, _KEYWORD, _POSITION, _DICT = range(4)
 _REQUIRED, _VALUE, _FACTORY, _NEW_LIST, _NEW_DICT, _ABSENT = range(6)
 _MOST_FIELDS: Final = 64
@@ -109,10 +112,8 @@ class _Describer:
 
     def _describe(self, node: Node, spec: dict[str, object]) -> None:
         kind = node.kind
-        slow = self._functions.namespace[self._functions.walk(node)]
-        spec["slow"] = slow
-        spec["extra"] = node.extra
-        spec["extra_item"] = node.extra_item
+        if node.extra:
+            spec.update(extra=node.extra, extra_item=node.extra_item)
         write = getattr(self, "_" + kind, None)
         if write is not None:
             spec["kind"] = -1
@@ -124,9 +125,11 @@ class _Describer:
         if node.checks is not None and spec["kind"]:
             if kind in ("enum", "literal", "choice", "datetime"):
                 spec.clear()
-                spec.update(kind=0, slow=slow)
+                spec["kind"] = 0
             else:
                 _describe_checks(node.checks, node, spec)
+        if spec["kind"] in _SLOW_KINDS:
+            spec["slow"] = self._functions.namespace[self._functions.walk(node)]
 
     def _bytes(self, node: Node, spec: dict[str, object]) -> None:
         spec["kind"] = KINDS.index("bytes")

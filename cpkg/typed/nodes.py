@@ -217,6 +217,10 @@ _MADE: Final[tuple[tuple[object, int], ...]] = (
     (list, 64), (dict, 64), (set, 216), (collections.deque, 760), (collections.OrderedDict, 144), (frozenset, 0),
     (tuple, 0), (str, 0), (bytes, 0), (int, 0), (float, 0), (bool, 0),
 )  # fmt: skip
+_PLACE: Final = 40
+"""Bytes of a value's place in a container, at most."""
+_LIGHT: Final = {NIL, BOOL, INT, FLOAT, STR, BIN}
+"""Families whose shortest values take nothing."""
 _MADE_BY_OTHERS: Final = 256
 """Bytes of a default, by the factory that creates it."""
 
@@ -224,7 +228,7 @@ _MADE_BY_OTHERS: Final = 256
 class Field:
     """A field of an object: its attribute, its key in a message, its type and its default."""
 
-    __slots__ = ("default", "doc", "extra", "factory", "key", "name", "node", "parameter", "required", "slot")
+    __slots__ = ("default", "doc", "extra", "factory", "key", "name", "node", "parameter", "required", "slot", "title")
 
     def __init__(
         self, name: str, key: str, node: Node, required: bool, default: object, factory: Callable[[], object] | None
@@ -236,7 +240,7 @@ class Field:
         self.default = default  # MISSING for none, as in a TypedDict
         self.factory = factory
         self.parameter = name  # of the constructor
-        self.doc = ""  # for readers of its schema
+        self.doc = self.title = ""  # for readers of its schema
         self.slot: object = None  # the member descriptor, if objects of the class have one for this field
         self.extra = 0  # bytes of a default that the factory creates
 
@@ -331,18 +335,21 @@ class Node:
             node = todo.pop()
             if id(node) not in seen:
                 seen[id(node)] = node
-                todo.extend(reversed(node.below()))
+                if node.item is not None or node.parts or node.fields:  # a key has an item
+                    todo.extend(reversed(node.below()))
         return seen
 
     def weigh(self) -> int:
         """
         Set `extra` and `extra_item` of this node and all below it, and `extra` of their fields.
 
-        Returns how many bytes these are at most for a byte of a message.
+        Returns how many bytes a byte of a message takes at most, the weight of its headers included; 0 if there are no
+        such extras. `purepy.msgpack.interface.HEAVIEST` holds for all values that are not of these types.
         """
-        heaviest = 0
-        for node in self.walk().values():
-            node.extra, node.extra_item = _EXTRA.get(node.cls, (0, 0)) if isinstance(node.cls, type) else (0, 0)
+        nodes = self.walk().values()
+        for node in nodes:
+            if isinstance(node.cls, type) and node.cls in _EXTRA:
+                node.extra, node.extra_item = _EXTRA[node.cls]
             if node.kind == "object" and node.style in ("dataclass", "attrs"):
                 required = sum(field.required for field in node.fields)
                 instance = 8 * len(node.fields) + (0 if all(field.slot for field in node.fields) else _ATTRIBUTES)
@@ -353,9 +360,24 @@ class Node:
                 # a map of `loads` takes as much as these together, unless it is empty
                 counted = 8 * required if node.array_like else 40 * required + _ATTRIBUTES if required else 0
                 node.extra = max(0, instance - counted)
-            made_for_all = sum(field.extra for field in node.fields)
-            heaviest = max(heaviest, node.extra + made_for_all, node.extra_item)
-        return heaviest
+        place = _PLACE + max([node.extra_item for node in nodes])
+        found = [node._heaviest(place) for node in nodes if node.extra or any(field.extra for field in node.fields)]
+        return max(found, default=0)
+
+    def _heaviest(self, place: int) -> int:
+        """Return how much a byte of a value takes at most, without what the value holds; `place` is its own."""
+        extra = place + self.extra + sum([field.extra for field in self.fields])
+        if self.kind != "object":
+            return extra + 64  # of an empty container
+        required = [field for field in self.fields if field.required]
+        # bytes of values of other kinds, or of longer ones, take less than HEAVIEST each
+        size = 1 + sum([set(field.node.families) <= _LIGHT and not field.node.extra for field in required])
+        if self.array_like:
+            return -(-(extra + 64 + 8 * len(required)) // size)
+        keys = [field.key.encode("utf-8", "surrogatepass") for field in required]
+        header = 152 + sum([40 + (56 if key.isascii() else 76) + 4 * len(key) for key in keys])
+        whole = -(-(extra + header) // (size + sum([1 + len(key) for key in keys])))
+        return whole if required else max(extra + 64, -(-(extra + header + 40) // 2))
 
     def alternatives(self) -> tuple[Node, ...]:
         """Return the types of a union, each enum, literal and str by itself; of another type, itself."""

@@ -16,6 +16,7 @@ from cpkg.typed.nodes import MISSING, REFUSING, unchecked_by
 from purepy.base.errors import LimitError
 from purepy.base.pypy import JIT, read_f32, read_f64, read_u16, read_u32
 from purepy.msgpack.formats import LENGTH_BYTES, LENGTHS
+from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS, NUMBER_TYPES
 from purepy.msgpack.key_meter import KeyMeters
 from purepy.msgpack.plain_reader import NUMBERS
 
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
 
 PADDING: Final = b"\xc1" * 24
 """The byte after a message: no value begins with it, and the longest guess of a key stays within."""
-
-
-METERED: Final = 8
-"""In sets and dicts of fewer items it takes no time that their hashes may collide."""
 
 
 class Mismatch(Exception):
@@ -85,16 +82,32 @@ class Meter:
             error.offset = offset
             raise error
 
-    def entering(self, offset: int, level: int) -> _Entering:
-        """Return a dict for many keys whose hashes are no secret, as `made` of an object that counts them."""
-        return _Entering(self, offset, level)
+    def are_apart(self, keys: list[Value]) -> bool:
+        """Count keys, or items of a set, that are ints, if they cannot collide."""
+        if self.keys is None:
+            self.keys = KeyMeters()
+        return self.keys.add_apart(keys)
 
-    def set_of(self, items: list[object], offset: int, level: int) -> set[object]:
+    def set_of(self, items: list[Value], offset: int, level: int, are_ints: bool) -> set[object]:
         """Return the set of many items whose hashes are no secret."""
+        if are_ints and self.are_apart(items):
+            return set(items)
         made: set[object] = set()
         for item in items:
             self.enter(item, offset, made, level)
             made.add(item)
+        return made
+
+    def dict_of(
+        self, keys: list[Value], values: list[object], offset: int, level: int, are_ints: bool
+    ) -> dict[object, object]:
+        """Return the dict of many keys whose hashes are no secret."""
+        if are_ints and self.are_apart(keys):
+            return dict(zip(keys, values))
+        made: dict[object, object] = {}
+        for key, value in zip(keys, values):
+            self.enter(key, offset, made, level)
+            made[key] = value
         return made
 
     def hashable(self, key: Value, offset: int, into: Value, count: int, level: int) -> Value:
@@ -115,29 +128,13 @@ class Meter:
                     raise
                 key = as_tuples(key)
                 hash(key)
-            if count >= METERED:
+            if count >= (METERED_NUMBERS if kind in NUMBER_TYPES else METERED_PAIRS):
                 self.enter(key, offset, into, level)
         except LimitError:
             raise
         except Exception as exc:
             raise Refused(exc, offset, "hash") from exc
         return key
-
-
-class _Entering:
-    """A dict whose keys are counted as they come."""
-
-    __slots__ = ("level", "made", "meter", "offset")
-
-    def __init__(self, meter: Meter, offset: int, level: int) -> None:
-        self.meter = meter
-        self.offset = offset
-        self.level = level
-        self.made: dict[object, object] = {}
-
-    def __setitem__(self, key: object, value: object) -> None:
-        self.meter.enter(key, self.offset, self.made, self.level)
-        self.made[key] = value
 
 
 def check(problem: Callable[[Value], str | None], value: Value, offset: int) -> None:

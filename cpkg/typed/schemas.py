@@ -53,9 +53,10 @@ def schema(
     Return the JSON Schema (2020-12) of a type, as a dict.
 
     It describes what `to_builtins` makes of the type's values, with keys instead of names. Text in a field's Annotated
-    becomes its description. Classes are under `$defs`; `ref_template` says how they are referred to, for callers that
-    move them. `schema_hook(cls)` returns the schema of a class that only a `dec_hook` makes, or None for a schema that
-    takes anything. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
+    becomes its description, a `Title` its title. Classes are under `$defs`; `ref_template` says how they are referred
+    to, for callers that move them. `schema_hook(cls)` returns the schema of a class that only a `dec_hook` makes, or
+    None for a schema that takes anything. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be
+    decoded.
     """
     maker = _Maker(ref_template, schema_hook)
     made = maker.describe(Model(hooked=True, namespace=namespace).read(type))
@@ -168,12 +169,16 @@ class _Maker:
 
     def _field(self, field: Field) -> dict[str, object]:
         made = self.describe(field.node)
-        if field.doc:
-            made = {**made, "description": field.doc}
+        made = {**made, **_texts(field)}
         if field.default is not MISSING:
             with contextlib.suppress(TypeError, ValueError):
                 made = {**made, "default": _builtins(field.default)}
         return made
+
+
+def _texts(field: Field) -> dict[str, object]:
+    """Return what annotations write about a field for people."""
+    return {name: text for name, text in (("title", field.title), ("description", field.doc)) if text}
 
 
 def _builtins(value: object) -> object:
@@ -219,8 +224,8 @@ def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> d
     Return what a type is, for tools: a dict with "kind", "name", "type" and what belongs to the kind.
 
     The kinds are "int", "array", "dict", "union", "object" and so on. Objects have "fields", a list of dicts
-    with "name", "key", "type", "required", and if there is one "default", "factory" and "description"; arrays have
-    "item", maps "key" and "item", tuples and unions "parts", enums and literals "values"; constraints are under
+    with "name", "key", "type", "required", and if there is one "default", "factory", "title" and "description"; arrays
+    have "item", maps "key" and "item", tuples and unions "parts", enums and literals "values"; constraints are under
     "checks". A type that refers to itself is the same dict again. `namespace` is that of `Decoder`. Raises TypeError
     for a type that cannot be decoded.
     """
@@ -255,7 +260,7 @@ def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> d
                     "required": field.required,
                     **({} if field.default is MISSING else {"default": field.default}),
                     **({} if field.factory is None else {"factory": field.factory}),
-                    **({"description": field.doc} if field.doc else {}),
+                    **_texts(field),
                 }
                 for field in node.fields
             ]

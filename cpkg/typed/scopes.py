@@ -10,7 +10,7 @@ import types
 import typing
 from collections import ChainMap
 
-from purepy.base.errors import is_from_handler
+from purepy.base.errors import raise_if_from_handler
 from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
@@ -54,8 +54,7 @@ def own_annotations(cls: Annotation) -> Mapping[str, Annotation]:
         try:
             found: Mapping[str, Annotation] = library.get_annotations(cls, format=library.Format.FORWARDREF)
         except Exception as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             raise TypeError(f"{cls.__qualname__}: cannot evaluate its annotations: {_shown(exc)}") from exc
         return found
     return cls.__dict__.get("__annotations__") or {}
@@ -71,7 +70,7 @@ class _Anything(dict):  # type: ignore[type-arg]
 class Scope:
     """What names and type variables stand for in the annotations of one class, or of an alias."""
 
-    __slots__ = ("_globals", "_names", "annotations", "depths", "node", "owner", "variables")
+    __slots__ = ("_lenient", "_namespace", "annotations", "depths", "node", "owner", "variables")
 
     def __init__(
         self,
@@ -93,6 +92,12 @@ class Scope:
         self.variables = variables or {}
         self.node = node
         self.depths = depths or {}
+        self._namespace = namespace or {}
+        self._lenient = lenient
+
+    def _names(self) -> tuple[dict[str, object], ChainMap[str, object]]:
+        """Return the names of the module, and all names."""
+        owner = self.owner
         module = vars(sys.modules[owner.__module__]) if getattr(owner, "__module__", None) in sys.modules else {}
         own: dict[str, object] = {"typing": typing}
         if owner is not None:
@@ -100,19 +105,18 @@ class Scope:
         own.update({str(name): name for name in getattr(owner, "__type_params__", ())})
         # fields may have the names of builtins: `type: str = ""`
         inside = vars(owner) if isinstance(owner, type) else {}
-        maps: list[Any] = [namespace or {}, own, module, vars(builtins), inside]
-        if lenient:
+        maps: list[Any] = [self._namespace, own, module, vars(builtins), inside]
+        if self._lenient:
             maps.append(_Anything())
-        self._names: ChainMap[str, object] = ChainMap(*maps)
-        self._globals = module
+        return module, ChainMap(*maps)
 
     def evaluate(self, reference: Annotation) -> Annotation:
         """Return the type that a text or a ForwardRef names; TypeError if it names nothing."""
-        names, known = self._names, self._globals
-        if isinstance(reference, str) and self.owner is None and not self._names.maps[0]:
+        if isinstance(reference, str) and self.owner is None and not self._namespace:
             raise TypeError(
                 f"cannot resolve the forward reference {reference!r}: name the type itself, or pass namespace="
             )
+        known, names = self._names()
         text = reference
         if not isinstance(reference, str):
             text = reference.__forward_arg__
@@ -127,14 +131,12 @@ class Scope:
         try:
             return eval(text, known, names)
         except Exception as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             if hasattr(reference, "evaluate"):  # it may know variables of a function
                 try:
                     return reference.evaluate()
                 except Exception as other:
-                    if is_from_handler(other):
-                        raise
+                    raise_if_from_handler(other)
             where = getattr(self.owner, "__qualname__", "the type")
             advice = ": name the type itself, or pass namespace=" if isinstance(exc, NameError) else ""
             raise TypeError(f"{where}: cannot resolve the forward reference {text!r} ({_shown(exc)}){advice}") from exc

@@ -15,7 +15,7 @@ from cpkg.typed.inputs import located
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
 from cpkg.typed.readers import Refused, as_tuples
 from cpkg.typed.texts import EPOCH, FROM_TEXT, from_ext, usual_time
-from purepy.base.errors import CodecError, StackError, is_from_handler
+from purepy.base.errors import CodecError, StackError, raise_if_from_handler
 from purepy.msgpack.ext import ExtType
 
 TYPE_CHECKING = False
@@ -577,7 +577,6 @@ def _shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception as exc:  # a long int is inside, or the caller's code fails
-        if is_from_handler(exc):
-            raise
+        raise_if_from_handler(exc)
         text = type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."

@@ -122,7 +122,10 @@ static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_s
         if (limits->has_output_size && limits->output_size > memory / 2)
             memory = limits->output_size <= PY_SSIZE_T_MAX / 2 ? 2 * limits->output_size : PY_SSIZE_T_MAX;
     }
-    return memory >= 0 && size > memory / job.heaviest && cpkg_weigh(message, (size_t)size, memory, max_depth) != -1;
+    if (memory < 0 || size <= memory / job.heaviest)
+        return false;
+    const int64_t found = cpkg_weigh(message, (size_t)size, memory, max_depth);
+    return found >= 0 || found == WEIGH_NO_MEMORY;
 }
 
 /* The content of frames, or the message itself; NULL without an exception for rare cases. */

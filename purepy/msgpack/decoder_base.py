@@ -11,6 +11,7 @@ from purepy.msgpack.formats import (
     ARRAY,
     MAP,
 )
+from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS, NUMBER_TYPES
 from purepy.msgpack.options import UNPACKING, as_depth, as_error_handler, as_limit, as_size
 from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
 from purepy.msgpack.skimmer import Skimmer, too_deep
@@ -25,14 +26,8 @@ if TYPE_CHECKING:
 KEY_DEPTH: Final = 32
 """Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB."""
 
-METERED_PAIRS: Final = 8
-"""In maps of fewer pairs it takes no time that keys may collide (see `key_meter`)."""
-
 UNLIMITED: Final = 2**63 - 1
 """Longer than anything: what a limit of -1 means where the input's size does not bound it."""
-
-_HASHABLE: Final = (int, float, bool, type(None))
-"""Types of keys, beside str and bytes, whose hash never fails."""
 
 _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
     None,
@@ -263,12 +258,12 @@ class DecoderBase:
             raise self.fail(ValueError(message), start)
         if self.pairs:
             return
-        if kind not in _HASHABLE:
+        if kind not in NUMBER_TYPES:
             try:
                 hash(key)
             except TypeError as exc:
                 raise self.fail(exc, start)  # noqa: B904 - the same exception
-        if len(self.node) + self.left >= METERED_PAIRS:
+        if len(self.node) + self.left >= (METERED_NUMBERS if kind in NUMBER_TYPES else METERED_PAIRS):
             if self.meters is None:
                 self.meters = imported("purepy.msgpack.key_meter").KeyMeters()
             assert self.meters is not None

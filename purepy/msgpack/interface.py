@@ -21,6 +21,13 @@ __version__ = "1.2.4"
 HEAVIEST: Final = 96
 """No message that unpacks weighs more than this per byte (see `weigher`): `81 c0 81 c0 ...`, maps of one pair."""
 
+METERED_PAIRS: Final = 8
+METERED_NUMBERS: Final = 512
+"""In maps of fewer pairs, or numbers, it takes little time that keys may collide (see `key_meter`)."""
+
+NUMBER_TYPES: Final = (int, float, bool, type(None))
+"""Types of keys whose hash never fails and that are compared fast."""
+
 typed: object = None
 """What has the functions that serve `type=`; `cpkg` sets it."""
 

@@ -5,7 +5,8 @@ Keys that are chosen so that their hashes collide: refused before they take a ti
 The hashes of str and bytes have a secret of the process. Those of numbers, tuples, UUIDs and so on have none: whoever
 writes a message can choose thousands of keys that a dict probes the same slots for. So the probes are counted that the
 dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones, say
-multiples of 3 * 2**42, up to 56 in a map of 87,381. `ffi_build/msgpack/unpack/key_meter.c` does the same.
+multiples of 3 * 2**42, up to 56 in a map of 87,381. Ints that are close to each other, such as the numbers of rows,
+need no probes: nothing is kept about them. `ffi_build/msgpack/unpack/key_meter.c` does the same.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _SHIFT: Final = 5
 _SHIFTED: Final = 2**59 - 1
 _UNSIGNED: Final = 2**64 - 1
 
+_UNHASHED: Final = 2**61 - 1
+"""Ints from 0 on are their own hashes, up to here."""
+
 _TAGS: Final = 251
 """The number of tags that distinguish hashes."""
 
@@ -45,11 +49,27 @@ class KeyMeters:
         self.allowed = _SPARE_PROBES
         self.meters: dict[int, _KeyMeter] = {}
 
-    def add(self, level: int, node: dict[object, object], key: object) -> bool:
+    def add_apart(self, keys: list[int]) -> bool:
+        """Count all keys of a map at once if they are so close to each other that none collide; else return False."""
+        size, begin, count, first = 8, 0, len(keys), keys[0]
+        if not 0 <= first < _UNHASHED - 4 * count:
+            return False
+        while begin < count:  # for each size that the table has while it grows
+            part = keys[begin : 2 * size // 3]
+            if min(part) < first or max(part) - first >= size:
+                return False
+            begin += len(part)
+            size *= 2
+        steps = range(1, count // _KEYS_PROBE + 1)
+        more = [min(n, _MORE_PROBES_MAX) * min(count + 1 - n * _KEYS_PROBE, _KEYS_PROBE) for n in steps]
+        self.allowed += _KEY_PROBES * count + sum(more)
+        return True
+
+    def add(self, level: int, node: dict[object, object] | set[object], key: object) -> bool:
         """Count a key that comes into the map that is open at `level`; return False if too many collide."""
         meter = self.meters.get(level)
         if meter is None or meter.node is not node:
-            self.meters[level] = meter = _KeyMeter(node)
+            self.meters[level] = meter = _KeyMeter(node, key)
         meter.add(self, key)
         return self.probes <= self.allowed
 
@@ -57,10 +77,12 @@ class KeyMeters:
 class _KeyMeter:
     """The keys of one map that are neither str nor bytes. Those only make the dict's table larger."""
 
-    __slots__ = ("bare", "full", "hashes", "mask", "node", "probes", "tags")
+    __slots__ = ("bare", "base", "full", "hashes", "mask", "node", "probes", "tags")
 
-    def __init__(self, node: dict[object, object]) -> None:
+    def __init__(self, node: dict[object, object] | set[object], key: object) -> None:
         self.node = node
+        # while all keys are ints from here on, fewer than there are slots; -1 as soon as they are not
+        self.base = key if type(key) is int else -1
         self.hashes: list[int] = []  # in the order of the keys
         self.tags = bytearray()  # of the keys in the table's slots; 0 is free
         self.mask = self.full = 0
@@ -68,8 +90,18 @@ class _KeyMeter:
         self.bare = JIT  # whether PyPy stores the keys as bare ints, which are their own hashes
 
     def add(self, meters: KeyMeters, key: Value) -> None:
-        hashes = self.hashes
         used = len(self.node)
+        more = (used + 1) // _KEYS_PROBE
+        meters.allowed += _KEY_PROBES + (more if more < _MORE_PROBES_MAX else _MORE_PROBES_MAX)
+        if self.base >= 0:
+            if used >= self.full:
+                self.grow(meters, used)
+            if type(key) is int and 0 <= key - self.base <= self.mask and key < _UNHASHED:
+                return
+            self.base = -1
+            self.hashes = [key for key in self.node if type(key) is int]
+            self.full = 0
+        hashes = self.hashes
         if self.bare and (type(key) is not int or not -(2**63) <= key < 2**63 or used != len(hashes)):
             self.bare = False
             self.hashes = hashes = [hash(key) for key in hashes]
@@ -78,8 +110,10 @@ class _KeyMeter:
             self.grow(meters, max(used, len(hashes)))
         value = key if self.bare else hash(key)
         hashes.append(value)
-        more = len(hashes) // _KEYS_PROBE
-        meters.allowed += _KEY_PROBES + (more if more < _MORE_PROBES_MAX else _MORE_PROBES_MAX)
+        slot = value & self.mask
+        if not self.tags[slot]:
+            self.tags[slot] = value % _TAGS + 1
+            return
         slot = self.put(meters, value)
         if slot >= 0 and key in self.node:  # it has no place of its own
             hashes.pop()
@@ -99,6 +133,8 @@ class _KeyMeter:
                 size *= 2
             self.full = 2 * size // 3
         self.mask = size - 1
+        if self.base >= 0:
+            return
         self.tags = zeros(size)
         meters.probes -= self.probes  # those of the smaller table were fewer than these will be
         self.probes = 0

@@ -31,7 +31,9 @@ _FOUR_BYTES_WIDE: Final = bytes(range(0xF0, 0x100))
 
 def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int) -> int:
     """
-    Return the offset of the first value with which the message weighs more than `limit`, or -1 if none does.
+    Return the offset of the first value with which the message weighs more than `limit`.
+
+    If no value does, return ~left, a negative number, where `left` is what the message leaves of the limit.
 
     Stops where the data is cut or wrong, or nests deeper than `max_depth`: unpacking stops there, too.
     """
@@ -49,7 +51,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
         while left:
             start = position
             if start >= size:
-                return -1
+                return ~allowed
             byte = data[start]
             position += 1
             left -= 1
@@ -58,7 +60,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
             if 0xA0 <= byte <= 0xBF:  # fixstr
                 position += byte - 0xA0
                 if position > size:
-                    return -1
+                    return ~allowed
                 if byte < 0xA2:
                     continue
                 text = data[start + 1 : position]
@@ -73,7 +75,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
                 field = LENGTH_BYTES[byte]
                 if field:
                     if position + field > size:
-                        return -1
+                        return ~allowed
                     length = int.from_bytes(data[position : position + field], "big")
                     position += field
                 family = FAMILY[byte]
@@ -81,7 +83,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
                     is_key = in_map and left & 1 == 1
                     if length:
                         if len(stack) >= max_depth:
-                            return -1
+                            return ~allowed
                         if is_key and key_level < 0:
                             key_level = len(stack)
                         stack.append((left, in_map))
@@ -95,7 +97,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
                 else:
                     position += length + (family == EXT)
                     if position > size or byte == 0xC1:
-                        return -1
+                        return ~allowed
                     if family == NUMBER:
                         if length > 1:
                             allowed -= 32
@@ -107,7 +109,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
             if allowed < 0:
                 return start
         if not stack:
-            return -1
+            return ~allowed
         left, in_map = stack.pop()
         if len(stack) == key_level:
             key_level = -1

@@ -170,8 +170,8 @@ def test_dumps_and_loads() -> None:
         assert outcome.error is None or outcome.is_interrupted
         assert act(None) == expected
 
-    every = 4 if sys.implementation.name == "pypy" else 1  # which traces each of these calls for most of a second
-    at_every_line(lambda: None, act, check, settles=False, every=every)
+    # the backends have tests of their own; these calls take long to trace
+    at_every_line(lambda: None, act, check, settles=False, every=4)
 
 
 def test_unpack_async(msgpack: ModuleType) -> None:

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
+from bombs import on_one_way
 from msgpack_messages import fed
 from processes import run_alone
 
@@ -125,22 +127,45 @@ def map_of(keys: list[bytes]) -> bytes:
     return b"\xdf" + len(keys).to_bytes(4, "big") + b"".join(key + b"\x01" for key in keys)
 
 
-def on_one_way(count: int) -> list[int]:
-    """Return keys of which half stand on the way that the others are probed along."""
-    size = 1 << (count * 3 // 2).bit_length()
-    way, slot = [], 3
-    for _ in range(count // 2):
-        way.append(slot)
-        slot = (slot * 5 + 1) % size
-    return way + [way[n % 1000] + size * (n + 1) for n in range(count // 2)]
-
-
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
 def test_ints_that_collide_are_refused(msgpack: ModuleType) -> None:
     """Ints in 64 bits have few hashes in common, but can be probed for in common."""
     with pytest.raises(msgpack.LimitError, match="whose hashes collide") as info:
         msgpack.unpackb(map_of([msgpack.packb(key) for key in on_one_way(20_000)]), strict_map_key=False)
     assert info.value.offset > 0
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
+def test_ints_that_collide_after_others_are_refused(msgpack: ModuleType) -> None:
+    """Nothing is kept about ints that are close to each other, until another key comes."""
+    for first in ([*range(3, 1000)], ["text", *range(3, 1000)], [2**61 - 2, 2**61 - 1]):
+        message = map_of([msgpack.packb(key) for key in [*first, *on_one_way(20_000)]])
+        with pytest.raises(msgpack.LimitError, match="whose hashes collide"):
+            msgpack.unpackb(message, strict_map_key=False)
+
+
+def test_numbers_in_small_maps_are_not_counted(msgpack: ModuleType) -> None:
+    keys = on_one_way(510)
+    message = b"\xdc\x00\xc8" + map_of([msgpack.packb(key) for key in keys]) * 200
+    assert msgpack.unpackb(message, strict_map_key=False) == [dict.fromkeys(keys, 1)] * 200
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [range(10_000), range(5, 600), range(0, 1000, 2), [1, 1, 2], range(9, 0, -1), [0, 7, 8], [2**61 - 9, 2**61]],
+    ids=str,
+)
+def test_ints_are_counted_at_once_as_one_by_one(keys: Sequence[int]) -> None:
+    at_once, meters, node = KeyMeters(), KeyMeters(), {}
+    for key in keys:
+        assert meters.add(0, node, key)
+        node[key] = 1
+    is_apart = at_once.add_apart([*keys])
+    assert is_apart or meters.meters[0].tags or sys.implementation.name == "pypy"  # which has larger tables
+    if is_apart:
+        assert not meters.probes
+        assert not meters.meters[0].tags
+        assert len(node) < len(keys) or at_once.allowed == meters.allowed
 
 
 @pytest.mark.parametrize("code", ["N", "U"])

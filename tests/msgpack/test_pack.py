@@ -340,7 +340,7 @@ def test_shared_by_threads(msgpack: ModuleType) -> None:
 
     def work(number: int) -> None:
         expected = msgpack.packb([[1225, "x" * 100, number]] * 50)
-        for _ in range(200):
+        for _ in range(60):
             assert packer.pack([{number}] * 50) == expected
 
     with switching(1e-5):

@@ -112,7 +112,7 @@ SURROGATES = ["\ud800", "é" * 2000 + "\udabc", "한\udfff", "é" * 30 + "\udabc
 @pytest.mark.parametrize(
     ("bad", "before"),
     # the most is more than the scratch buffer holds, which takes its time
-    [(bad, before) for before in (0, 1, 1000, 70_000) for bad in SURROGATES[: 2 if before > 1000 else None]],
+    [(bad, before) for before in (0, 1, 1000, 70_000) for bad in SURROGATES[: 1 if before > 1000 else None]],
 )
 def test_surrogates(bad: str, before: int) -> None:
     """Text that is no UTF-8 is the error that encoding it is, wherever it stands."""

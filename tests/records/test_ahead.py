@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from extent import some
 from interrupts import nothing_left
-from record_files import flip, flipped, forget_index, numbered, read_all, record, spans, write_all, written
+from record_files import flip, flipped, forget_index, numbered, read_all, record, spans, trained, write_all, written
 from zstd_data import check_trains
 
 from cpkg import _backend, msgpack, records, zstd
@@ -61,7 +62,7 @@ def shape(number: int) -> Any:
     return [number]
 
 
-@pytest.mark.parametrize("threads", [2, 4])
+@pytest.mark.parametrize("threads", some([2, 4], 2))
 @pytest.mark.parametrize("frame_size", [1, 500, 5_000])
 def test_same_bytes_and_same_records(
     tmp_path: Path, threads_of: str, threads: int, frame_size: int, monkeypatch: pytest.MonkeyPatch
@@ -103,7 +104,7 @@ def test_options(path: Path, threads_of: str, options: dict[str, Any]) -> None:
 def test_a_dictionary(path: Path, threads_of: str) -> None:
     """Threads of C have copies of it, so that the object may go."""
     check_trains()
-    write_all(path, numbered(1500), threads=2, frame_size=300, dictionary=1000)
+    write_all(path, numbered(1500), threads=2, frame_size=300, dictionary=trained(numbered(1500)))
     assert records.inspect(path).has_dictionary
     assert read_all(path, threads=2) == numbered(1500)
 
@@ -402,11 +403,11 @@ def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatc
     assert zstd.decompress(path.read_bytes())
 
 
-@pytest.mark.parametrize("dictionary", [None, 1000])
-def test_single_records(path: Path, threads_of: str, dictionary: int | None) -> None:
+@pytest.mark.parametrize("has_dictionary", [False, True])
+def test_single_records(path: Path, threads_of: str, has_dictionary: bool) -> None:
     """One frame is in memory at a time; records of the same frame and of others, near and far, come by number."""
     wanted = numbered(1500)
-    write_all(path, wanted, frame_size=500, dictionary=dictionary)
+    write_all(path, wanted, frame_size=500, dictionary=trained(wanted) if has_dictionary else None)
     with records.open(path) as reader, records.open(io.BytesIO(path.read_bytes())) as other:
         for number in (0, 1, 1499, 750, 751, 749, 0, -1):
             assert reader[number] == other[number] == wanted[number]
@@ -440,10 +441,11 @@ def test_a_single_record_whose_neighbours_are_wrong(path: Path, threads_of: str)
 
 def test_a_dictionary_that_comes_later(path: Path, threads_of: str) -> None:
     """What was read without one is read again with it."""
-    writer = records.open(path, "wb", frame_size=500, dictionary=1000)
+    write_all(path, numbered(1))
     with records.open(path) as reader:
-        assert len(reader) == 0
-        writer.extend(numbered(1500))
+        assert reader[0] == record(0)
+        writer = records.open(path, "ab", frame_size=500, dictionary=trained(numbered(1500)))
+        writer.extend(numbered(1, 1500))
         writer.flush()
         reader.refresh()
         assert reader[1499] == record(1499)
@@ -459,7 +461,7 @@ def test_closing_frees_what_single_records_took(path: Path, threads_of: str) -> 
     reader.close()
     reader.close()
     if before:
-        assert len(os.listdir("/proc/self/fd")) == before
+        assert len(os.listdir("/proc/self/fd")) <= before
     for use in (lambda: reader[7], lambda: next(iter(reader))):
         with pytest.raises(ValueError, match="closed"):
             use()

@@ -22,6 +22,7 @@ from record_files import (
     read_all,
     record,
     spans,
+    trained,
     write_all,
     written,
 )
@@ -301,8 +302,8 @@ def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
 def with_dictionary() -> bytes:
     """Return a file of records whose frames are compressed with a dictionary."""
     file = io.BytesIO()
-    with records.open(file, "wb", frame_size=200, dictionary=1000) as writer:
-        writer.extend([event(number) for number in range(1200)])
+    rows = [event(number) for number in range(1200)]
+    write_all(file, rows, frame_size=200, dictionary=trained(rows))
     return file.getvalue()
 
 

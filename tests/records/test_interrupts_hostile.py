@@ -14,14 +14,14 @@ from typing import Any, Callable, NamedTuple
 import pytest
 from extent import IS_PURE_CODEC, IS_PYPY
 from interrupts import Outcome, at_every_line, by_timer, storms
-from record_files import numbered, read_all, write_all, written
+from record_files import numbered, read_all, trained, write_all, written
 from seeds import SEED
 
 from cpkg import _backend, records
 
 pytestmark = pytest.mark.once
 # where the pure codec compresses, its own lines are most of them, and each call takes long
-EVERY = (11 if IS_PYPY else 3) * (10 if IS_PURE_CODEC else 1)
+EVERY = (11 if IS_PYPY else 6) * (10 if IS_PURE_CODEC else 1)
 BEFORE = 50
 MORE = numbered(BEFORE, BEFORE + 40)
 
@@ -29,7 +29,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "alone": {"frame_size": 300, "threads": 1},
     "threads": {"frame_size": 300, "threads": 3},
     "one frame": {"frame_size": 1 << 20, "threads": 1},
-    "dictionary": {"frame_size": 300, "threads": 3, "dictionary": 256},
+    "dictionary": {"frame_size": 300, "threads": 3, "dictionary": trained(numbered(300), 256)},
 }
 CALLS: dict[str, tuple[Callable[[records.Writer], Any], int]] = {
     "append": (lambda writer: writer.append(MORE[0]), 1),

@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import event, flip, flipped, forget_index, numbered, read_all, record, spans, write_all, written
+from record_files import (
+    event,
+    flip,
+    flipped,
+    forget_index,
+    numbered,
+    read_all,
+    record,
+    spans,
+    trained,
+    write_all,
+    written,
+)
 from seeds import SEED
 
 from cpkg import records
@@ -112,7 +124,8 @@ def test_dictionaries(tmp_path: Path, path: Path) -> None:
     rows = [event(number) for number in range(1500)]
     files = [tmp_path / name for name in ("none", "one", "other")]
     for number, file in enumerate(files):
-        write_all(file, rows[number * 500 :], frame_size=500, dictionary=1000 * number or None)
+        own = rows[number * 500 :]
+        write_all(file, own, frame_size=500, dictionary=trained(own, 1000 * number) if number else None)
     records.join([*files, files[1]], path)
     assert read(path) == [*rows, *rows[500:], *rows[1000:], *rows[500:]]
     assert records.verify(path).ok

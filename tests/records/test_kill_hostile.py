@@ -13,7 +13,18 @@ from typing import Any
 
 import pytest
 from processes import run_python
-from record_files import check_killed, event, numbered, read_all, record, spans, write_in_pieces, written
+from record_files import (
+    check_killed,
+    event,
+    numbered,
+    read_all,
+    record,
+    spans,
+    trained,
+    write_all,
+    write_in_pieces,
+    written,
+)
 
 from cpkg import records
 from cpkg.records import positions
@@ -132,14 +143,14 @@ def test_a_full_disk_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize("room", [0, 40, 300])
 def test_a_full_disk_while_the_dictionary_is_written(path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     rows = [event(number) for number in range(5000)]
-    writer = records.open(path, "wb", dictionary=1000, frame_size=500, threads=2)
+    dictionary = trained(rows)
+    write_all(path, rows[:10])
     disk = Full(monkeypatch, room)
-    with pytest.raises(OSError, match="space"):  # noqa: PT012
-        writer.extend(rows[:3000])
-        writer.flush()
+    with pytest.raises(OSError, match="space"):
+        write_all(path, rows[10:], mode="ab", dictionary=dictionary, frame_size=500, threads=2)
     disk.room = 1 << 20
-    writer.extend(rows[len(writer) :])
-    writer.close()
+    with records.open(path, "ab", dictionary=dictionary, frame_size=500, threads=2) as writer:
+        writer.extend(rows[len(writer) :])
     assert records.verify(path).ok
     assert read_all(path) == rows
 

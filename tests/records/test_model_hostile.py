@@ -14,11 +14,13 @@ import interrupts
 import pytest
 from extent import fewer
 from plain_record_reader import JoinedFilesError
-from record_files import plainly, spans
+from record_files import plainly, spans, trained
 from seeds import SEED
 
 from cpkg import records
 from cpkg.records import format as fmt
+
+DICTIONARY = trained([number, "x" * (number % 60), {"n": number % 7}] for number in range(1000))
 
 
 class Model:
@@ -43,7 +45,7 @@ class Model:
     def write(self) -> None:
         """Append records; the writer is closed, killed, or interrupted on its way and closed."""
         options = {"frame_size": self.chance.choice([50, 400, 20_000]), "threads": self.chance.choice([1, 1, 3])}
-        writer = records.open(self.path, "ab", **options, dictionary=self.chance.choice([None, None, 256]))
+        writer = records.open(self.path, "ab", **options, dictionary=self.chance.choice([None, None, DICTIONARY]))
         assert len(writer) == self.total
         given = dict(self.safe)
         for _ in range(self.chance.randrange(8)):

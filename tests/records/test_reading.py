@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import flip, numbered, record, spans, written
+from record_files import flip, numbered, record, spans, write_all, written
 from threads import run_threads
 
 import purepy.base.crew
@@ -127,3 +127,17 @@ def test_asynchronously_an_error_arrives(path: Path) -> None:
         return found
 
     assert asyncio.run(main()) == numbered(spans(path)[0].stop)
+
+
+def test_two_threads_take_the_last_frame_that_is_kept(path: Path) -> None:
+    """Another thread may take it after this one has seen it."""
+
+    class Kept(list[Any]):
+        def __bool__(self) -> bool:
+            return True
+
+    write_all(path, numbered(10))
+    with records.open(path) as reader:
+        reader._idle = Kept()
+        assert reader[3] == numbered(10)[3]
+        assert reader.take([1, 2]) == numbered(10)[1:3]

@@ -14,7 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import depth_of, file_of, flip, forget_index, nested, numbered, record, spans, write_all, written
+from record_files import (
+    depth_of,
+    file_of,
+    flip,
+    forget_index,
+    nested,
+    numbered,
+    record,
+    spans,
+    trained,
+    write_all,
+    written,
+)
 from seeds import SEED
 
 from cpkg import records
@@ -73,13 +85,13 @@ def test_taking_what_is_damaged(path: Path) -> None:
             reader.take([0, 25])
 
 
-@pytest.mark.parametrize("dictionary", [None, 500])
+@pytest.mark.parametrize("has_dictionary", [False, True])
 @pytest.mark.parametrize("frame_size", [1, 300, 3000])
 def test_taking_by_several_frames_at_a_time(
-    path: Path, monkeypatch: pytest.MonkeyPatch, frame_size: int, dictionary: int | None
+    path: Path, monkeypatch: pytest.MonkeyPatch, frame_size: int, has_dictionary: bool
 ) -> None:
     """However many frames one call decompresses, and wherever the file is."""
-    written(path, 300, frame_size=frame_size, dictionary=dictionary)
+    written(path, 300, frame_size=frame_size, dictionary=trained(ALL, 500) if has_dictionary else None)
     chance = random.Random(SEED)
     for content, most in ((1, 1 << 14), (2000, 1 << 14), (1 << 19, 7), (1 << 19, 1 << 14)):
         monkeypatch.setattr(taking, "_CONTENT", content)

@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import event, flipped, forget_index, layout_of, numbered, read_all, record, spans, write_all, written
+from record_files import (
+    event,
+    flipped,
+    forget_index,
+    layout_of,
+    numbered,
+    read_all,
+    record,
+    spans,
+    trained,
+    write_all,
+    written,
+)
 from seeds import SEED, noise
 from zstd_data import check_trains
 
@@ -63,10 +75,8 @@ def test_a_dictionary_behind_the_first_frames(path: Path) -> None:
     """Each split finds it by the headers of its own frames."""
     check_trains()
     rows = [event(n) for n in range(2000)]
-    with records.open(path, "wb", frame_size=500, dictionary=1000, threads=3) as writer:
-        writer.append(rows[0])
-        writer.flush()
-        writer.extend(rows[1:])
+    write_all(path, rows[:1])
+    write_all(path, rows[1:], mode="ab", frame_size=500, dictionary=trained(rows), threads=3)
     layout, data = layout_of(path), path.read_bytes()
     assert layout.dictionary_at > layout.offsets[0]
     forget_index(path)

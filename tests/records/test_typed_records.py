@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, ClassVar, Dict, List, Optional, Set
 
 import pytest
+from bombs import on_one_way
 from record_files import flip, forget_index, nested, read_all, spans, write_all
 
 from cpkg import records, typed
@@ -143,6 +145,53 @@ class Stopping:
             next(iter(()))
 
 
+@pytest.mark.parametrize("wrong", ["x", -1, -2])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_code_of_callers_runs_once_for_each_record(tmp_path: Path, threads: int, wrong: Any) -> None:
+    """Also in a frame with a wrong record, whose error takes the place of the record."""
+    path = tmp_path / "wrong.rec"
+    write_all(path, [{"x": wrong if n == 41 else n} for n in range(60)])
+    error = KeyError if wrong == -2 else typed.ValidationError
+    with records.open(path, type=Counted, threads=threads) as reader:
+        for rows in (iter(reader), reader.iter(0, 50), reader.iter(3)):
+            Counted.calls.clear()
+            before = [next(rows).x for _ in range(38)]
+            with pytest.raises(error) as caught:
+                before.extend(row.x for row in rows)
+            assert before == list(range(before[0], 41))
+            check_place(caught.value, wrong)
+            assert [next(rows).x for _ in range(8)] == list(range(42, 50))
+            assert len(set(Counted.calls)) == len(Counted.calls)
+        for use in (
+            lambda: reader[:],
+            lambda: reader[41],
+            lambda: reader.take(range(60)),
+            lambda: list(reader.batches()),
+        ):
+            Counted.calls.clear()
+            with pytest.raises(error) as caught:
+                use()
+            check_place(caught.value, wrong)
+            assert len(set(Counted.calls)) == len(Counted.calls)
+
+
+def check_place(error: BaseException, wrong: Any) -> None:
+    """Check where an error has found a record: 41, at its value or at its beginning."""
+    if isinstance(error, typed.ValidationError):
+        assert (error.path, error.offset) == (((41, "x"), 3) if wrong == "x" else ((41,), 0))
+
+
+@dataclass
+class Counted:
+    x: int
+    calls: ClassVar[List[int]] = []
+
+    def __post_init__(self) -> None:
+        self.calls.append(self.x)
+        if self.x < 0:
+            raise (ValueError if self.x == -1 else KeyError)(self.x)
+
+
 def test_damage_and_types(file: Path) -> None:
     flip(file, spans(file)[0].end - 9)
     with records.open(file, type=Event, errors="skip") as reader:
@@ -175,6 +224,46 @@ def test_options_and_limits(tmp_path: Path) -> None:
         records.open(path, type=Event, use_list=False)
     with pytest.raises(TypeError):
         records.open(path, type=3)
+
+
+@pytest.mark.parametrize("options", [{}, {"strict": False}, {"max_map_len": 5}])
+def test_what_a_type_makes_counts_as_memory(tmp_path: Path, options: Dict[str, Any]) -> None:
+    """Defaults, which the bytes of a record do not show: those of all records of a frame, or of each alone."""
+    path = tmp_path / "defaults.rec"
+    for count in (3, 300):
+        max_memory = 500 * count  # their headers weigh 144 each
+        write_all(path, [*[[{}]] * count, [{}] * count])
+        with records.open(path, type=List[Defaults], max_memory=max_memory, **options) as reader:
+            assert reader[0] == reader.take([0])[0] == [Defaults()]
+            rows = iter(reader)
+            assert [next(rows) for _ in range(count)] == [[Defaults()]] * count
+            for use in (next, lambda _: reader[:], lambda _: reader[-1], lambda _: reader.take([len(reader) - 1])):
+                with pytest.raises(LimitError, match=f"objects of too much memory, beyond max_memory={max_memory}"):
+                    use(rows)
+        write_all(path, [[{}]] * count)
+        # where each would do alone, a list of all does not
+        with records.open(path, type=List[Defaults], max_memory=max_memory, **options) as reader:
+            assert len(list(reader)) == count
+            with pytest.raises(LimitError, match=f"objects of too much memory, beyond max_memory={max_memory}"):
+                reader[:]
+        assert len(read_all(path, type=List[Defaults], max_memory=max_memory * 6, **options)) == count
+
+
+@dataclass
+class Defaults:
+    a: Set[int] = field(default_factory=set)
+    b: Set[int] = field(default_factory=set)
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
+def test_a_record_does_not_allow_keys_of_the_next_one_to_collide(tmp_path: Path) -> None:
+    path = tmp_path / "keys.rec"
+    write_all(path, [dict.fromkeys(range(100_000), 1), dict.fromkeys(on_one_way(16_000), 1)], frame_size=1 << 21)
+    with records.open(path, type=Dict[int, int]) as reader:
+        rows = iter(reader)
+        assert len(next(rows)) == 100_000
+        with pytest.raises(Exception, match="collide"):
+            next(rows)
 
 
 def test_more_records_than_the_index_says(tmp_path: Path) -> None:

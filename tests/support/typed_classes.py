@@ -288,7 +288,7 @@ class Maker:
                     value = f"M_{f.name}()" if not f.takes else f"M_{f.name}() if {f.name} is None else {f.name}"
                 lines.append(f"        object.__setattr__(self, {f.name!r}, {value})")
             lines.append(f"        object.__setattr__(self, {fields[0].name!r}, (getattr(self, {fields[0].name!r}),))")
-        elif fields and not has_own and self.chance(0.3):
+        elif fields and not has_own and self.chance(0.3) and fields[0].takes:  # a default would be refused for ever
             first = fields[0].name
             lines.append("    def __post_init__(self):")
             lines.append(f"        if repr(self.{first}) in ('0', 'True', repr('a'), '[]'):")

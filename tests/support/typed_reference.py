@@ -125,6 +125,7 @@ def make(tp: Any, value: Any) -> Any:
             and {datetime.date, UUID, Decimal, datetime.datetime} & set(args)
         ):
             raise NotImplementedError
+        check(type(value) is not Pairs or _tag(args) in (None, *[key for key, _ in value]))
         for arg in sorted(args, key=lambda arg: arg in (float, str)):
             try:
                 return make(arg, value)
@@ -172,6 +173,21 @@ def make(tp: Any, value: Any) -> Any:
         return (origin or tp)(**{field.parameter: found[field.name] for field in fields if field.name in found})
     except (ValueError, TypeError):
         raise Refused from None
+
+
+def _tag(args: tuple[Any, ...]) -> str | None:
+    """Return the key by whose value, a Literal that no two of them share, a union tells its objects apart."""
+    meanings = [meaning for meaning in map(meaning_of, args) if meaning is not None and not meaning.array_like]
+    for shared in meanings[0].taken if len(meanings) > 1 else ():
+        tags = [
+            {(type(tag), tag) for tag in typing.get_args(field.type)}
+            for meaning in meanings
+            for field in meaning.taken
+            if field.key == shared.key and typing.get_origin(field.type) is Literal
+        ]
+        if len(tags) == len(meanings) and len(set().union(*tags)) == sum(map(len, tags)):
+            return shared.key
+    return None
 
 
 def written(value: Any) -> Any:
@@ -292,7 +308,7 @@ CHECKED = {
     Annotated[Set[int], at.MinLen(2)]: lambda value: len(value) >= 2,
     Annotated[Decimal, at.Ge(Decimal(1)), at.MultipleOf(Decimal("0.5"))]: lambda value: value >= 1
     and not value % Decimal("0.5"),
-    Annotated[datetime.date, at.Gt(datetime.date(2024, 2, 9))]: lambda value: value.day > 9,
+    Annotated[datetime.date, at.Gt(datetime.date(2024, 2, 9))]: lambda value: value > datetime.date(2024, 2, 9),
     Annotated[Color, at.Predicate(lambda color: color is Color.RED)]: lambda value: value is Color.RED,
 }
 """Constraints, each with a function that checks a value of the type."""
@@ -348,11 +364,12 @@ def random_type(rng: Any, depth: int = 3) -> Any:
 
 def random_object(rng: Any, tp: Any) -> Any:
     """Return an object of a type."""
-    while True:
+    for _ in range(10_000):
         try:
             return make(tp, unpack(typed.encode(random_value(rng, tp))))
         except (Refused, NotImplementedError):  # by a constructor; or text for a date
             continue
+    raise AssertionError(f"{tp}: 10,000 random values, none of which fits")
 
 
 def random_value(rng: Any, tp: Any, depth: int = 0) -> Any:

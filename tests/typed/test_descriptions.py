@@ -8,6 +8,7 @@ import enum
 import json
 from dataclasses import InitVar, dataclass, field, make_dataclass
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple, Union
 
 import annotated_types as at
@@ -75,11 +76,17 @@ def test_what_a_schema_refuses():
 
 
 @dataclass
+class Site:
+    name: str
+
+
+@dataclass
 class Server:
     host: Annotated[str, "Where it runs."]
     port: Annotated[int, at.Gt(0), Doc("The port."), "Its number."] = 80
     name: Optional[Annotated[str, at.doc("What people call it.")]] = None
-    size: int = 0
+    size: Annotated[int, SimpleNamespace(title="Size", description="In bytes.", gt=None)] = 0
+    home: Annotated[Optional[Site], typed.Title("Where it is")] = field(default_factory=lambda: Site("x"))
 
 
 def test_text_in_annotations_describes_fields():
@@ -87,11 +94,18 @@ def test_text_in_annotations_describes_fields():
     assert properties["host"] == {"type": "string", "description": "Where it runs."}
     assert properties["port"]["description"] == "Its number."
     assert properties["name"]["description"] == "What people call it."
-    assert "description" not in properties["size"]
+    assert properties["size"] == {"type": "integer", "title": "Size", "description": "In bytes.", "default": 0}
+    assert properties["home"] == {
+        "anyOf": [{"$ref": "#/$defs/Site"}, {"type": "null"}], "title": "Where it is"
+    }  # fmt: skip
+    Draft202012Validator.check_schema(typed.schema(Server))
     fields = typed.inspect(Server)["fields"]
-    assert [each.get("description") for each in fields] == [
-        "Where it runs.", "Its number.", "What people call it.", None,
+    assert [(each.get("title"), each.get("description")) for each in fields] == [
+        (None, "Where it runs."), (None, "Its number."), (None, "What people call it."), ("Size", "In bytes."),
+        ("Where it is", None),
     ]  # fmt: skip
+    with pytest.raises(TypeError, match="Title takes a str"):
+        typed.Title(3)
 
 
 class Money:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import sys
 
 import pytest
 import typed_classes
@@ -18,7 +17,7 @@ from cpkg import typed
 from cpkg.typed import codecs
 from purepy.base.errors import CodecError
 
-TYPES = 60 if sys.implementation.name == "pypy" else 100
+TYPES = 60
 MESSAGES = 12
 
 

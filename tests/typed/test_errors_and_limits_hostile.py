@@ -105,6 +105,7 @@ def nested(depth: int) -> bytes:
     return b"\x82\xa5value\x01\xa4next" * depth + b"\x80"
 
 
+@pytest.mark.interpreter
 def test_depth_is_limited_and_needs_no_more_stack_than_there_is():
     # in a thread: PyPy 8 fails itself where it still calls an exception of another test the current one
     with ThreadPoolExecutor(1) as thread:
@@ -184,6 +185,7 @@ def test_a_map_in_a_set_or_a_key_is_a_validation_error():
     assert "hashed" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int], all_errors=True))
 
 
+@pytest.mark.interpreter
 def test_calls_within_hooks_do_not_outgrow_a_small_stack(msgpack):
     program = Path(__file__).with_name("small_stack.txt")
     run = run_python(str(program), env={**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND})

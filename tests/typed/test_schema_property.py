@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 
 import pytest
 import typed_classes
@@ -17,7 +16,7 @@ from seeds import SEED
 from cpkg import typed
 from purepy.base.errors import CodecError
 
-TYPES = 40 if sys.implementation.name == "pypy" else 150
+TYPES = 50
 
 
 def as_json(value: object) -> object:

@@ -15,6 +15,8 @@ from threads import run_threads
 import cpkg
 import purepy.msgpack
 from cpkg import typed
+from cpkg.objects import dumps_loads
+from cpkg.typed import codecs
 from purepy.base.errors import LimitError, OutOfData, StackError, TruncatedError
 from purepy.msgpack import interface
 
@@ -192,6 +194,17 @@ def test_purepy_alone_has_no_types(monkeypatch):
         purepy.msgpack.unpackb(b"\x01", type=int)
     with pytest.raises(TypeError, match=r"type= is for cpkg\.msgpack"):
         purepy.msgpack.Unpacker(type=int)
+
+
+def test_the_limit_of_a_compressed_message_needs_no_functions_of_its_own(monkeypatch):
+    messages = [cpkg.zstd.compress(cpkg.packb([{"id": n}] * (50 + n))) for n in range(3)]
+    monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 4000)  # so that these are large
+    assert cpkg.loads(messages[0], type=List[User], max_output_size=10**6) == [User(0)] * 50
+    monkeypatch.delattr(codecs, "Model")  # which each new decoder needs
+    for number, message in enumerate(messages):
+        assert cpkg.loads(message, type=List[User], max_memory=50_000 + number) == [User(number)] * (50 + number)
+    with pytest.raises(LimitError, match="max_memory=4000"):
+        cpkg.loads(messages[0], type=List[User], max_memory=4000)
 
 
 def test_loads_takes_a_type():

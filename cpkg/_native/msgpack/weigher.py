@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _LARGEST: Final = 2**62
+_NO_MEMORY: Final = -(2**63)
 
 
 def find_excess(data: Buffer, limit: int, max_depth: int) -> int:
-    """Return the offset of the first value with which the message weighs more than `limit`, or -1 if none does."""
+    """Return the offset of the first value with which the message weighs more than `limit`, or ~left if none does."""
     held = readable(data)
     memory = held if type(held) is bytes else ffi.from_buffer(held)
     found: int = lib.cpkg_weigh(memory, len(held), min(limit, _LARGEST), min(max_depth, _LARGEST))
-    if found < -1:
+    if found == _NO_MEMORY:
         raise MemoryError("no memory to weigh a message")
     return found

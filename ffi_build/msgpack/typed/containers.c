@@ -53,13 +53,16 @@ static ALWAYS_INLINE PyObject *typed_quick(TypedDecoder *d, const TypedNode *nod
     return value;
 }
 
-/* Have an item or key that is neither str nor bytes ready for a set or dict that is open at a depth, has room for `room` and
+/* Have an item or key that is neither str nor bytes ready for a set or dict that is open at a depth, was made for `room` and
    gets `more`: lists without a type become tuples, and its probes are counted. False with an exception. */
 static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyObject *made, PyObject **key,
                                     Py_ssize_t offset, Py_ssize_t depth, Py_ssize_t room, uint64_t more)
 {
     if (node->runs_python)
         typed_python(d);
+    const size_t present = (size_t)(PyDict_Check(made) ? PyDict_GET_SIZE(made) : PySet_GET_SIZE(made));
+    if (key_meter_passes(&d->meters, d->max_depth - depth, *key, present, present + more))
+        return true;
     Py_hash_t hash = PyObject_Hash(*key);
     const bool items = node->as_tuples && (PyList_CheckExact(*key) || PyTuple_CheckExact(*key));
     if (hash == -1 && items && PyErr_ExceptionMatches(PyExc_TypeError)) {
@@ -72,7 +75,7 @@ static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyOb
     }
     if (hash == -1)
         return typed_refused(d, offset, "hash", *key) != NULL;
-    if ((uint64_t)(PyDict_Check(made) ? PyDict_GET_SIZE(made) : PySet_GET_SIZE(made)) + more < METERED_PAIRS)
+    if (present + more < METERED_PAIRS)
         return true;
     const int counted = key_meter_add(&d->meters, d->max_depth - depth, room, made, *key, hash);
     if (counted < 0)
@@ -87,9 +90,10 @@ static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyOb
     return counted;
 }
 
-static ALWAYS_INLINE bool typed_is_text(PyObject *key)
+/* Whether a key, or an item of a set, for which `pairs` are declared needs no more than its place. */
+static ALWAYS_INLINE bool typed_is_harmless(PyObject *key, uint64_t pairs)
 {
-    return PyUnicode_CheckExact(key) || PyBytes_CheckExact(key);
+    return PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || (pairs < METERED_NUMBERS && key_is_number(key));
 }
 
 /* A set or dict is complete. */
@@ -138,10 +142,10 @@ static PyObject *typed_set(TypedDecoder *d, const TypedNode *node, Py_ssize_t de
         return NULL;
     const Py_ssize_t reserved = typed_reserve(d, n);
     PyObject *set = node->kind == TYPED_SET ? PySet_New(NULL) : PyFrozenSet_New(NULL);
-    for (; set && n; n--) {
+    for (const uint64_t all = n; set && n; n--) {
         const Py_ssize_t begin = typed_offset(d);
         PyObject *value = typed_tick(d) ? typed_quick(d, node->item, depth - 1) : NULL;
-        if (!value || (!typed_is_text(value) && !typed_hash(d, node, set, &value, begin, depth, reserved, n)))
+        if (!value || (!typed_is_harmless(value, all) && !typed_hash(d, node, set, &value, begin, depth, 0, n)))
             Py_CLEAR(set);
         else if (PySet_Add(set, value) < 0) {
             typed_refused(d, begin, "hash", value);
@@ -228,13 +232,13 @@ static PyObject *typed_dict(TypedDecoder *d, const TypedNode *node, Py_ssize_t d
     const bool text = node->key->kind == TYPED_STR && !node->key->checked && !node->key->nullable;
     const Py_ssize_t reserved = typed_reserve(d, n);
     PyObject *made = dict_new(reserved / 2);
-    for (; made && n; n--) {
+    for (const uint64_t all = n; made && n; n--) {
         const Py_ssize_t begin = typed_offset(d);
         PyObject *key = d->p == d->end ? typed_mismatch(d)
                         : text         ? typed_key_str(d)
                                        : typed_quick(d, node->key, depth - 1);
-        bool sound = key &&
-                     (text || typed_is_text(key) || typed_hash(d, node, made, &key, begin, depth, reserved / 2, n));
+        bool sound = key && (text || typed_is_harmless(key, all) ||
+                             typed_hash(d, node, made, &key, begin, depth, reserved / 2, n));
         PyObject *value = sound && typed_tick(d) ? typed_quick(d, node->item, depth - 1) : NULL;
         if (value && node->runs_python)
             typed_python(d);

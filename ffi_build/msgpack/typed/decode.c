@@ -89,25 +89,99 @@ static bool typed_is_of_message(void)
             PyErr_ExceptionMatches(PyExc_ArithmeticError));
 }
 
+/* The object of the one message that there is. */
+static PyObject *typed_whole(TypedDecoder *d)
+{
+    PyObject *value = typed_quick(d, &d->table->nodes[0], d->max_depth);
+    if (UNLIKELY(value && d->p != d->end)) {
+        PyObject *text = PyUnicode_New(0, 0);
+        if (text)
+            typed_refuse(d, text, typed_offset(d), "extra", value);
+        Py_XDECREF(text);
+        Py_CLEAR(value);
+    }
+    return value;
+}
+
+/* The objects of `count` messages, one after the other, in a list: up to the message with which something is wrong, for which
+   an exception is set. It begins at *begin, with *room left. Each message has key meters of its own. */
+static PyObject *typed_each(TypedDecoder *d, Py_ssize_t count, Py_ssize_t *begin, int64_t *room)
+{
+    const TypedNode *node = &d->table->nodes[0];
+    const Py_ssize_t most = d->end - d->data;
+    PyObject *made = PyList_New(count < most ? count : most);
+    if (!made)
+        return NULL;
+    PyObject_GC_UnTrack(made);
+    PyObject **slot = ((PyListObject *)made)->ob_item;
+    Py_ssize_t done = 0, start = 0;
+    for (; done < count; done++) {
+        start = typed_offset(d);
+        *room = d->room;
+        PyObject *value = LIKELY(typed_tick(d)) ? typed_quick(d, node, d->max_depth) : NULL;
+        if (UNLIKELY(!value))
+            break;
+        slot[done] = value;
+        if (UNLIKELY(d->meters.allowed != SPARE_PROBES))
+            key_meters_clear(&d->meters);
+    }
+    if (done == count) {
+        *room = d->room;
+        if (d->p != d->end) {
+            start = typed_offset(d);
+            typed_mismatch(d);
+        }
+    }
+    *begin = start;
+    Py_SET_SIZE(made, done);
+    PyObject_GC_Track(made);
+    return made;
+}
+
+/* What `decode` returns of the objects of several messages, which are stolen. */
+static PyObject *typed_outcome(const TypedDecoder *d, PyObject *made, Py_ssize_t begin, int64_t room)
+{
+    PyObject *type = NULL, *exc = NULL, *traceback = NULL;
+    if (made && PyErr_Occurred()) {
+        if (!PyErr_ExceptionMatches(d->table->mismatch) && !PyErr_ExceptionMatches(d->table->refused) &&
+            !PyErr_ExceptionMatches(S.LimitError)) {
+            Py_DECREF(made);
+            return NULL;
+        }
+        PyErr_Fetch(&type, &exc, &traceback);
+        PyErr_NormalizeException(&type, &exc, &traceback);
+        Py_XDECREF(type);
+        Py_XDECREF(traceback);
+    }
+    return made ? Py_BuildValue("NnNL", made, begin, exc ? exc : new_ref(Py_None), (long long)room) : NULL;
+}
+
 /*
  * decode(data, max_depth, room): the object of the one message in a bytes object. `room` is how many bytes its values may
  * weigh beyond untyped ones; -1: any number. Raises `mismatch` for any message that is not of the type or damaged, `refused`
- * for one that Python code refuses, LimitError and StackError.
+ * for one that Python code refuses, LimitError and StackError. With a fourth argument, how many messages there are: the list
+ * of their objects up to one with which something is wrong, where that begins, what `decode` raises for it, or None, and the
+ * room before it.
  */
 static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_args)
 {
     TypedTable *self = (TypedTable *)o;
     TypedDecoder d;
     ArenasAhead ahead;
-    if (n_args != 3 || !PyBytes_CheckExact(args[0]) || !self->keep) {
-        PyErr_SetString(PyExc_TypeError, "decode takes bytes, a depth and a room");
+    Py_ssize_t count = -1, begin = 0;
+    int64_t room;
+    if ((n_args != 3 && n_args != 4) || !PyBytes_CheckExact(args[0]) || !self->keep) {
+        PyErr_SetString(PyExc_TypeError, "decode takes bytes, a depth, a room and perhaps a count");
         return NULL;
     }
     d.max_depth = PyLong_AsSsize_t(args[1]);
-    d.room = PyLong_AsLongLong(args[2]);
-    if ((d.max_depth == -1 || d.room == -1) && PyErr_Occurred())
+    d.room = room = PyLong_AsLongLong(args[2]);
+    if (n_args == 4)
+        count = PyLong_AsSsize_t(args[3]);
+    if ((d.max_depth == -1 || d.room == -1 || count == -1) && PyErr_Occurred())
         return NULL;
-    if (d.room < 0)
+    const bool weighs = room >= 0;
+    if (!weighs)
         d.room = INT64_MAX;
     const Py_ssize_t size = PyBytes_GET_SIZE(args[0]);
     d.source = args[0];
@@ -125,25 +199,18 @@ static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_a
     d.capacity = TYPED_VALUES;
     d.gc_held = gc_hold(size);
     arenas_hold(&ahead, size);
-    PyObject *value = typed_quick(&d, &self->nodes[0], d.max_depth);
+    PyObject *value = count < 0 ? typed_whole(&d) : typed_each(&d, count, &begin, &room);
     arenas_release(&ahead);
     if (d.values != d.inline_values)
         PyMem_Free(d.values);
     PyMem_Free(d.ends.entries);
     if (d.gc_held)
         gc_resume(true);
-    if (UNLIKELY(value && d.p != d.end)) {
-        PyObject *text = PyUnicode_New(0, 0);
-        if (text)
-            typed_refuse(&d, text, typed_offset(&d), "extra", value);
-        Py_XDECREF(text);
-        Py_CLEAR(value);
-    }
-    if (UNLIKELY(!value) && !d.stopped && typed_is_of_message()) {
+    if (UNLIKELY(PyErr_Occurred() != NULL) && !d.stopped && typed_is_of_message()) {
         PyErr_Clear();
         typed_mismatch(&d);
     }
-    return value;
+    return count < 0 ? value : typed_outcome(&d, value, begin, weighs ? room : -1);
 }
 
 static PyMethodDef typed_table_methods[] = {

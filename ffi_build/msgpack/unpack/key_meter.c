@@ -5,7 +5,8 @@
  * The hashes of str and bytes have a secret of the process. Those of numbers, tuples, UUIDs and so on have none: whoever
  * writes a message can choose thousands of keys that a dict probes the same slots for. So the probes are counted that
  * the dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones,
- * say multiples of 3 * 2**42, up to 56 in a map of 87,381. purepy/msgpack/key_meter.py does the same.
+ * say multiples of 3 * 2**42, up to 56 in a map of 87,381. Ints that are close to each other, such as the numbers of rows,
+ * need no probes: nothing is kept about them. purepy/msgpack/key_meter.py does the same.
  */
 #pragma once
 
@@ -13,7 +14,8 @@
 #include "../common/state.c"
 
 enum {
-    METERED_PAIRS = 8,      /* maps of fewer pairs are not worth it */
+    METERED_PAIRS = 8,      /* maps of fewer pairs are not worth it, ... */
+    METERED_NUMBERS = 512,  /* ... nor are numbers in maps of fewer: a probe takes a nanosecond or two */
     KEY_PROBES = 40,        /* allowed for each key of a message, on an average, and one more ... */
     KEYS_PROBE = 1 << 11,   /* ... for so many keys of its map, ... */
     MORE_PROBES_MAX = 256,  /* ... up to so many, ... */
@@ -22,11 +24,14 @@ enum {
     TAGS = 251,
 };
 
+static const long long HASHES_END = (1LL << 61) - 1; /* ints from 0 on are their own hashes, up to here */
+
 /* The keys of one open map that are neither str nor bytes. Those only make the dict's table larger. Typed decoding also has
    sets, whose tables are at least as large and are probed alike. */
 typedef struct KeyMeter {
     struct KeyMeter *outer; /* of a map around this one */
     Py_ssize_t level;       /* of the map's frame */
+    Py_ssize_t base;        /* while there are no tags: all keys are ints from here on, fewer than there are slots */
     Py_hash_t *hashes;      /* in the order of the keys */
     uint8_t *tags;          /* of the keys in the table's slots; 0 is free */
     size_t mask, count;
@@ -80,12 +85,56 @@ static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, boo
     return i;
 }
 
-/* Give the table the size that a dict has for `pairs`; false without memory. */
-static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
+/* How many slots the table of a dict has for `pairs`. */
+static size_t key_meter_size(size_t pairs)
 {
     size_t size = 8;
     while (size * 2 / 3 < pairs)
         size *= 2;
+    return size;
+}
+
+/* Whether a key is an int that no other key of its container can share the slot with, and is its own hash. */
+static ALWAYS_INLINE bool key_meter_is_apart(const KeyMeter *meter, PyObject *key)
+{
+    int overflow;
+    if (!PyLong_CheckExact(key))
+        return false;
+    const long long value = PyLong_AsLongLongAndOverflow(key, &overflow);
+    return value >= meter->base && (size_t)(value - meter->base) <= meter->mask && value < HASHES_END;
+}
+
+static ALWAYS_INLINE bool key_is_number(PyObject *key)
+{
+    return PyLong_CheckExact(key) || PyFloat_CheckExact(key) || PyBool_Check(key) || key == Py_None;
+}
+
+/* Allow probes for a key of a container that has `present` with it. */
+static ALWAYS_INLINE void key_meter_allow(KeyMeters *all, size_t present)
+{
+    const size_t more = present / KEYS_PROBE;
+    all->allowed += KEY_PROBES + (more < MORE_PROBES_MAX ? more : MORE_PROBES_MAX);
+}
+
+/* Whether a key needs no more than this: it comes into a dict or set, of the frame at `level`, that has `present` keys
+   without it and will have about `pairs`. */
+static ALWAYS_INLINE bool key_meter_passes(KeyMeters *all, Py_ssize_t level, PyObject *key, size_t present,
+                                           uint64_t pairs)
+{
+    if (pairs < METERED_NUMBERS && key_is_number(key))
+        return true;
+    const KeyMeter *meter = all->innermost;
+    if (!meter || meter->level != level || meter->tags || present >= (meter->mask + 1) * 2 / 3 ||
+        !key_meter_is_apart(meter, key))
+        return false;
+    key_meter_allow(all, present + 1);
+    return true;
+}
+
+/* Give the table the size that a dict has for `pairs`; false without memory. */
+static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
+{
+    const size_t size = key_meter_size(pairs);
     uint8_t *tags = PyMem_Calloc(size, sizeof *tags);
     Py_hash_t *hashes = PyMem_Realloc(meter->hashes, size * 2 / 3 * sizeof *hashes);
     PyMem_Free(meter->tags);
@@ -105,6 +154,25 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
     return true;
 }
 
+/* Put the keys that are in a container, all of them ints apart, into a table; false with an exception. */
+static bool key_meter_fill(KeyMeters *all, KeyMeter *meter, PyObject *container)
+{
+    if (!key_meter_grow(all, meter, (meter->mask + 1) * 2 / 3))
+        return false;
+    PyObject *keys = PyObject_GetIter(container), *key;
+    bool equal;
+    while (keys && (key = PyIter_Next(keys))) {
+        if (PyLong_CheckExact(key)) {
+            Py_hash_t hash = PyObject_Hash(key);
+            meter->hashes[meter->count++] = hash;
+            key_meter_put(all, meter, hash, &equal);
+        }
+        Py_DECREF(key);
+    }
+    Py_XDECREF(keys);
+    return !PyErr_Occurred();
+}
+
 /*
  * Count a key that comes into `dict` (or a set), of the frame at `level`, which was made for `pairs`. Returns 1, or 0 with LimitError
  * if it is one of too many that collide, or -1 with what a comparison of the keys' own raised.
@@ -122,17 +190,25 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
         }
         meter->outer = all->innermost;
         meter->level = level;
+        meter->base = hash < 0 ? PY_SSIZE_T_MAX : hash;
+        meter->mask = key_meter_size((size_t)dict_room(pairs)) - 1;
         all->innermost = meter;
-        if (!key_meter_grow(all, meter, dict_room(pairs)))
+    }
+    const size_t present = (size_t)(is_dict ? PyDict_GET_SIZE(dict) : PySet_GET_SIZE(dict)) + 1,
+                 full = (meter->mask + 1) * 2 / 3;
+    key_meter_allow(all, present);
+    if (!meter->tags) {
+        if (present > full)
+            meter->mask = key_meter_size(present) - 1;
+        if (key_meter_is_apart(meter, key))
+            return 1;
+        if (!key_meter_fill(all, meter, dict))
             return 0;
     }
-    size_t present = (size_t)(is_dict ? PyDict_GET_SIZE(dict) : PySet_GET_SIZE(dict)) + 1,
-           full = (meter->mask + 1) * 2 / 3;
-    if ((present > full || meter->count == full) && !key_meter_grow(all, meter, present > full ? present : full + 1))
+    else if ((present > full || meter->count == full) &&
+             !key_meter_grow(all, meter, present > full ? present : full + 1))
         return 0;
     meter->hashes[meter->count++] = hash;
-    size_t more = meter->count / KEYS_PROBE;
-    all->allowed += KEY_PROBES + (more < MORE_PROBES_MAX ? more : MORE_PROBES_MAX);
     bool equal = false;
     size_t slot = key_meter_put(all, meter, hash, &equal);
     if (equal) {

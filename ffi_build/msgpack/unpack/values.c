@@ -224,7 +224,10 @@ static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
     }
     if (f->kind == FRAME_PAIRS_KEY || PyUnicode_CheckExact(key) || PyBytes_CheckExact(key))
         return 1;
-    if (!PyLong_CheckExact(key) && !PyFloat_CheckExact(key) && !PyBool_Check(key) && key != Py_None) {
+    const size_t present = (size_t)PyDict_GET_SIZE(f->obj);
+    if (key_meter_passes(&ps->meters, ps->top, key, present, present + f->left))
+        return 1;
+    if (!key_is_number(key)) {
         /* its hash, and comparisons with other keys, may be Python code */
         parser_gc_resume(ps);
         parser_hide(ps);
@@ -232,7 +235,7 @@ static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
     Py_hash_t hash = PyObject_Hash(key);
     if (hash == -1)
         return PyErr_ExceptionMatches(PyExc_TypeError) ? 0 : -1;
-    if ((uint64_t)PyDict_GET_SIZE(f->obj) + f->left < METERED_PAIRS)
+    if (present + f->left < METERED_PAIRS)
         return 1;
     return key_meter_add(&ps->meters, ps->top, f->reserved / 2, f->obj, key, hash);
 }

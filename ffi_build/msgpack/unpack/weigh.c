@@ -13,7 +13,7 @@
 
 enum { WEIGH_KEYS = 1024, WEIGH_SLOTS = 4096 /* a power of two */, WEIGH_FRAMES = 64 };
 
-enum { WEIGH_FITS = -1, WEIGH_NO_MEMORY = -2 };
+static const int64_t WEIGH_NO_MEMORY = INT64_MIN;
 
 typedef struct {
     uint64_t *frames; /* of each open container but the innermost: values that it lacks << 1 | whether it is a map */
@@ -73,7 +73,7 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
     for (;;) {
         while (left == 0) {
             if (w->depth == 0)
-                return WEIGH_FITS;
+                return ~room;
             uint64_t frame = w->frames[--w->depth];
             left = frame >> 1;
             in_map = frame & 1;
@@ -81,7 +81,7 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
                 key_level = SIZE_MAX;
         }
         if (position >= size)
-            return WEIGH_FITS;
+            return ~room;
         const unsigned char byte = (unsigned char)data[position];
         const bool is_key = in_map && !(left & 1);
         const size_t start = position;
@@ -92,7 +92,7 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
             continue;
         }
         if (!read_header((const unsigned char *)data + position, size - position, &h))
-            return WEIGH_FITS;
+            return ~room;
         position += h.size;
         if (is_container(h.kind)) {
             if (h.length == 0) {
@@ -100,7 +100,7 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
             }
             else {
                 if (w->depth >= max_depth)
-                    return WEIGH_FITS;
+                    return ~room;
                 if (is_key && key_level == SIZE_MAX)
                     key_level = w->depth;
                 if (!weigh_push(w, left << 1 | in_map))
@@ -115,7 +115,7 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
         else {
             const size_t begin = position, payload = h.length + (h.kind == FORMAT_EXT);
             if (h.kind == FORMAT_WRONG || payload > size - position)
-                return WEIGH_FITS;
+                return ~room;
             position += payload;
             if (h.kind == FORMAT_STR && h.length > 1) {
                 if (!is_ascii_roomy(data + begin, h.length, size - begin))
@@ -135,7 +135,8 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
     }
 }
 
-/* The offset of the first value with which the message weighs more than `limit`; -1 if none does, -2 without memory. */
+/* The offset of the first value with which the message weighs more than `limit`; if none does ~left, where `left` is what
+   remains of the limit; WEIGH_NO_MEMORY without memory. */
 static int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth)
 {
     WeighState *w = calloc(1, sizeof *w);

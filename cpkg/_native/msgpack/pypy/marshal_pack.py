@@ -8,7 +8,7 @@ from marshal import dumps
 
 from cpkg._native._msgpack_ffi import ffi, lib
 from cpkg._native.msgpack.pypy.marshal import BYTE, CALL, KEPT, REFUSED, WRITING, owned
-from purepy.base.errors import is_from_handler
+from purepy.base.errors import raise_if_from_handler
 
 try:
     from __pypy__ import strategy as list_kind
@@ -71,8 +71,7 @@ def pack(obj: Value, max_depth: int) -> bytes | None:
         if _is_moderate(obj) and _has_stack():
             data = dumps(obj, 2)
     except Exception as exc:  # its type depends on the content of the object; the encoder raises its own
-        if is_from_handler(exc):
-            raise
+        raise_if_from_handler(exc)
         # another type, nested without end, changed by another thread, a buffer that cannot be read
     if data is None:
         WRITING.left -= REFUSED
