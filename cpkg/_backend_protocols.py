@@ -34,7 +34,7 @@ class MsgpackBackend(Protocol):
 
     @property
     def find_excess(self) -> Callable[..., int]:
-        """Say by how much a message would weigh more than allowed: `find_excess(data, allowed, content_max)`."""
+        """Find the value that is too heavy: `find_excess(data, allowed, max_depth)` of `purepy.msgpack.weigher`."""
 
     @property
     def prepare_packb(self) -> Function | None:

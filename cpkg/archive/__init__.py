@@ -8,8 +8,7 @@ Any tar and zstd can read the archives, and this module reads theirs. See docs/a
 from __future__ import annotations
 
 from cpkg.archive._create import create
-from cpkg.archive._extract import extract
-from cpkg.archive._listing import entries, verify
+from cpkg.archive._extract import entries, extract, verify
 from cpkg.archive._result import ArchiveWarning, Problem, Summary
 from purepy.base.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
 from purepy.tar.entry import Entry

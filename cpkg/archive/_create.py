@@ -25,7 +25,7 @@ from cpkg.archive._settings import (
     Patterns,
     Select,
     frames_ahead,
-    is_native,
+    native_frames,
     threads_of,
 )
 from cpkg.archive._walk import Walker
@@ -85,8 +85,8 @@ def create(
     for group and others. `xattrs`, `acls` and `sparse` store extended attributes, access control lists, and the holes
     of files as holes.
 
-    `select` is called with the entries of each directory and returns those to archive, changed if it likes;
-    `on_entry` with each entry that is archived, `progress` with the bytes of content and of output so far.
+    `select` is called with each entry, and returns the entry to archive, changed or not, or None to leave it out;
+    `on_entry` is called with each entry that is archived, `progress` with the bytes of content and of output so far.
     `on_problem` is called with each Problem, and the work continues; without it a file that cannot be read is an
     OSError, and one that changes, shrinks or vanishes an ArchiveWarning.
 
@@ -119,9 +119,11 @@ def create(
     with writing(target) as file:
         output = _Output(file, progress)
         own = _own_files(file, target)
-        frames = _frames(settings, own, has_entries=on_entry is not None)
+        has_entries = on_entry is not None
+        native = native_frames()
+        frames = Frames(settings.level) if native is None else native.NativeFrames(settings, own, has_entries)
         walker = Walker(settings, own, frames)
-        planner = Planner(settings.frame_size, walker, frames, has_entries=on_entry is not None)
+        planner = Planner(settings.frame_size, walker, frames, has_entries)
         with (
             closing(frames),
             closing(walker),
@@ -141,15 +143,6 @@ def create(
             end.add(END)
             output.end(frames.deflate(end))
     return Summary(count, output.table.decompressed_size, output.written, problems.found)
-
-
-def _frames(settings: CreateSettings, own: list[tuple[int, int]], has_entries: bool) -> Frames:
-    """Return the object that makes the frames, in C where that is available; `own` are files that are left out."""
-    if not is_native():
-        return Frames(settings.level)
-    from cpkg.archive._native_frames import NativeFrames
-
-    return NativeFrames(settings, own, has_entries)
 
 
 def _names(

@@ -25,7 +25,7 @@ from cpkg.archive._settings import ExtractSettings
 from cpkg.archive._walk import DIRECTORY_FLAGS, opened
 from purepy.base import system
 from purepy.base.descriptors import Descriptor, write_next
-from purepy.base.errors import Suppressed, is_from_handler
+from purepy.base.errors import Suppressed, raise_if_from_handler
 from purepy.base.uninterrupted import call_and_keep, pop_and_call
 from purepy.tar import names
 from purepy.tar.encode import encoded
@@ -172,8 +172,7 @@ class Tree:
                     with contextlib.suppress(FileExistsError):
                         system.mkdir(name, 0o777, dir_fd=fd)
                     continue
-                if is_from_handler(exc):
-                    raise
+                raise_if_from_handler(exc)
                 shown = self._shown(parts[: at + 1])
                 if exc.errno in (errno.ELOOP, errno.ENOTDIR):
                     what = "a link or file is where a directory belongs"
@@ -198,8 +197,7 @@ class Tree:
             else:
                 self._make_other(entry, parts)
         except OSError as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             if exc.filename2 is not None:  # a second name of None would show as " -> None"
                 raise OSError(exc.errno, exc.strerror, self._shown(parts)) from None
             if exc.filename is None or not str(exc.filename).startswith(self._directory):
@@ -255,8 +253,7 @@ class Tree:
             try:
                 system.rmdir(name, dir_fd=parent)
             except OSError as exc:
-                if is_from_handler(exc):
-                    raise
+                raise_if_from_handler(exc)
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)) from None
             system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
 
@@ -421,7 +418,6 @@ class Tree:
         except (FileNotFoundError, NotADirectoryError):
             pass
         except OSError as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             exc.filename = self._shown(parts)
             fails("/".join(parts) or ".", exc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extract an archive: threads decompress frames ahead, entries are created in order."""
+"""Read an archive, to extract, list or verify it: threads decompress frames ahead of their use."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from cpkg.archive._settings import (
     ExtractSettings,
     Patterns,
     Select,
+    Wanted,
     frames_ahead,
-    is_native,
+    native_frames,
     threads_of,
 )
 from purepy.base.crew import Crew, Stopped
 from purepy.base.descriptors import Descriptor
 from purepy.base.reading import read_some
 from purepy.tar.entry import Entry
+from purepy.tar.reader import TarReader
 from purepy.zstd.format.splitter import FrameSplitter
 
 
@@ -51,7 +53,8 @@ def opened_archive(
     if not 10 <= window_log_max <= 31:
         raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
     limit = ContentLimit(max_size)
-    codec = _codec(window_log_max)
+    native = native_frames()
+    codec = Codec(window_log_max) if native is None else native.NativeCodec(window_log_max)
     crew = Crew(threads if threads > 1 else 0)
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.closing(codec))
@@ -77,15 +80,6 @@ def opened_archive(
         finally:
             if crew.stop() and own is not file:
                 own.close()
-
-
-def _codec(window_log_max: int) -> Codec:
-    """Return the codec that decompresses: libzstd with memory that is used again, where C is available."""
-    if not is_native():
-        return Codec(window_log_max)
-    from cpkg.archive._native_frames import NativeCodec
-
-    return NativeCodec(window_log_max)
 
 
 def extract(
@@ -125,33 +119,80 @@ def extract(
 
     `recover` goes on behind frames that are damaged: what is lost is a Problem, the entries behind it are extracted.
 
-    `select` is called with entries that follow each other in one directory, and returns those to extract, changed if it
-    likes; `on_entry` with each entry that was extracted, `progress` with the bytes of content and of input so far.
+    `select` is called with each entry, and returns the entry to extract, changed or not, or None to leave it out;
+    `on_entry` is called with each entry that was extracted, `progress` with the bytes of content and of input so far.
     `on_problem` is called with each Problem of an entry, and the rest is extracted; without it the first one is raised.
 
     Files appear whole or not at all, and take the place of others of the same name. Raises ArchiveError and ZstdError
     for what is damaged or cut, UnsafeEntryError for what the filter refuses, ArchiveLimitError, OSError.
     """
-    settings = ExtractSettings(
-        include=include,
-        exclude=exclude,
-        strip_components=strip_components,
-        filter=filter,
-        recover=recover,
-        xattrs=xattrs,
-        acls=acls,
-        numeric_owner=numeric_owner,
-        select=select,
-        on_entry=on_entry,
-    )
+    wanted = Wanted(include, exclude)
+    settings = ExtractSettings(wanted, strip_components, filter, recover, xattrs, acls, numeric_owner, select, on_entry)
     problems = Problems(on_problem)
     workers = threads_of(threads)
     extraction = Extraction(settings, problems, os.fsdecode(directory), progress, workers)
-    by_table = recover or bool(settings.include) or not is_url(source)
+    by_table = recover or bool(wanted.include) or not is_url(source)
     opened = opened_archive(
-        source, workers, max_size, window_log_max, by_table=by_table, include=settings.include, recover=recover
+        source, workers, max_size, window_log_max, by_table=by_table, include=wanted.include, recover=recover
     )
     with opened as (archive, crew):
         extraction.run(archive, crew)
-    settings.report_unmatched(problems)
+    wanted.report_unmatched(problems)
     return Summary(extraction.entries, archive.size, archive.consumed, problems.found)
+
+
+def entries(
+    source: Place,
+    *,
+    include: Patterns = (),
+    exclude: Patterns = (),
+    threads: int | None = None,
+    max_size: int | None = None,
+    window_log_max: int = WINDOW_LOG_MAX,
+    on_problem: Callable[[Problem], object] | None = None,
+) -> Iterator[Entry]:
+    """
+    Yield the entries of the archive `source`, in order.
+
+    `include`, `exclude`, `threads`, `max_size` and `window_log_max` are those of `extract`; `on_problem` is called with
+    each pattern of `include` that nothing matches. Frames that lie within the data of one file are not decompressed,
+    and of a path or URL not read, nor are those that hold nothing of `include`.
+
+    Raises ArchiveError and ZstdError where the archive is damaged or cut, ArchiveLimitError, OSError.
+    """
+    wanted = Wanted(include, exclude)
+    opened = opened_archive(
+        source, threads_of(threads), max_size, window_log_max, by_table=True, include=wanted.include
+    )
+    with opened as (archive, _):
+        yield from (entry for entry in TarReader(archive.content()) if wanted.takes(entry.name))
+    if on_problem is not None:
+        wanted.report_unmatched(Problems(on_problem))
+
+
+def verify(
+    source: Place,
+    *,
+    threads: int | None = None,
+    max_size: int | None = None,
+    window_log_max: int = WINDOW_LOG_MAX,
+    progress: Callable[[int, int], object] | None = None,
+) -> Summary:
+    """
+    Decompress all of the archive `source`, check its checksums and headers, and return a Summary.
+
+    `threads`, `max_size`, `window_log_max` and `progress` are those of `extract`.
+
+    The seek table is not needed and not looked at; `cpkg.zstd.verify` holds the frames of a file against it.
+
+    Raises ArchiveError and ZstdError where it is damaged or cut, as `extract` would.
+    """
+    count = 0
+    with opened_archive(source, threads_of(threads), max_size, window_log_max) as (archive, _):
+        for _entry in TarReader(archive.content()):
+            count += 1
+            if progress is not None:
+                progress(archive.size, archive.consumed)
+        for _view in archive.views():
+            pass
+        return Summary(count, archive.size, archive.consumed, [])

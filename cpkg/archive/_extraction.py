@@ -8,13 +8,13 @@ import errno
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from cpkg.archive._disk import Data, Tree
 from cpkg.archive._inflate import Inflater
 from cpkg.archive._result import Problem, Problems
-from cpkg.archive._settings import ExtractSettings, chosen, is_native
+from cpkg.archive._settings import ExtractSettings, native_frames, selected
 from purepy.base import system
 from purepy.base.crew import Crew
 from purepy.base.errors import (
@@ -24,7 +24,7 @@ from purepy.base.errors import (
     Suppressed,
     UnsafeEntryError,
     ZstdError,
-    is_from_handler,
+    raise_if_from_handler,
 )
 from purepy.tar import names
 from purepy.tar.decode import NUL_BLOCK, is_checksum_right, text
@@ -35,10 +35,6 @@ from purepy.tar.reader import Content, TarReader
 if TYPE_CHECKING:
     from cpkg.archive._write_run import Run, RunFinder
 
-_HELD_DATA: Final = 8 << 20
-_HELD_ENTRIES: Final = 10_000
-_LARGE: Final = 1 << 20
-"""Entries of more data end a batch for `select`, and so do those that make it hold more than that."""
 _DEPTH: Final = 256
 _RUNS_PER_THREAD: Final = 8
 _MISSED_MAX: Final = 8
@@ -96,7 +92,7 @@ class Extraction:
             self._tree.open()
             if system.listdir(self._tree.root):
                 self._made = set()
-            if settings.select is None and settings.spellings is None and is_native():
+            if settings.select is None and settings.spellings is None and native_frames() is not None:
                 from cpkg.archive._write_run import RunFinder
 
                 self._finder = RunFinder(self._tree, settings)
@@ -144,8 +140,12 @@ class Extraction:
         message = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
         self._problems.add(Problem(name.rstrip("/") or name[:1], f"cannot be extracted: {message}", exc))
 
-    def _extract(self, stored: Entry, entry: Entry, data: Data) -> None:
-        """Extract an entry or queue it: `stored` is the archive's entry, `entry` what to create."""
+    def _extract(self, stored: Entry, entry: Entry, data: Data, *, is_last: bool = False) -> None:
+        """
+        Extract an entry, or queue a hard link unless it `is_last`.
+
+        `stored` is the archive's entry, `entry` what to create.
+        """
         settings = self._settings
         try:
             parts = names.target_path(entry, settings.strip)
@@ -164,7 +164,9 @@ class Extraction:
             target = tuple(names.link_target(entry, settings.strip)) if entry.type == HARDLINK else None
             if self._links:
                 self._links.pop(tuple(parts), None)
-            if target is not None and (target in self._links or not self._has_made(target)):
+            if is_last and target in self._lost:
+                raise FileNotFoundError(errno.ENOENT, "its file could not be extracted")
+            if target is not None and not is_last and (target in self._links or not self._has_made(target)):
                 with contextlib.suppress(FileNotFoundError):  # OSError if no file can have the path of its target
                     self._tree.directory(list(target[:-1]), make=False)
                 self._links[tuple(parts)] = stored, entry
@@ -173,8 +175,7 @@ class Extraction:
         except LimitError:
             raise
         except (OSError, UnsafeEntryError, ValueError) as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             self._lost.add(tuple(parts))
             self._report(stored.name, exc)
         else:
@@ -200,22 +201,6 @@ class Extraction:
         if self._settings.on_entry is not None:
             self._settings.on_entry(entry)
 
-    def _make_link(self, stored: Entry, entry: Entry) -> None:
-        """Make a hard link that has waited."""
-        parts = names.target_path(entry, self._settings.strip) or []
-        try:
-            target = tuple(names.link_target(entry, self._settings.strip))
-            if target in self._lost:
-                raise FileNotFoundError(errno.ENOENT, "its file could not be extracted")
-            self._tree.make(entry, parts, ())
-        except (OSError, UnsafeEntryError, ValueError) as exc:
-            if is_from_handler(exc):
-                raise
-            self._lost.add(tuple(parts))
-            self._report(stored.name, exc)
-        else:
-            self._extracted(entry, parts)
-
     def _make_links(self) -> None:
         """Create the hard links that wait, each after the one that it is a link to."""
         while self._links:
@@ -225,7 +210,7 @@ class Extraction:
                 chain[path] = None
                 path = tuple(names.link_target(self._links[path][1], self._settings.strip))
             for path in reversed(chain):
-                self._make_link(*self._links.pop(path))
+                self._extract(*self._links.pop(path), (), is_last=True)
 
     # runs
 
@@ -248,8 +233,9 @@ class Extraction:
             return False
         if parts is not None:
             run.directory = directory = parts[:-1]
-            if settings.include or settings.exclude:
-                run.keep([at for at, name in enumerate(run.names) if settings.is_wanted(path + text(name))])
+            wanted = settings.wanted
+            if wanted.include or wanted.exclude:
+                run.keep([at for at, name in enumerate(run.names) if wanted.takes(path + text(name))])
             if run.names:
                 found = self._pending.get(tuple(directory), set())
                 if self._depends(directory) or not found.isdisjoint(run.names):
@@ -257,8 +243,7 @@ class Extraction:
                 try:
                     run.open(self._tree, f"{self._tree.token}-{self._run_count:x}.tmp")
                 except OSError as exc:
-                    if is_from_handler(exc):
-                        raise
+                    raise_if_from_handler(exc)
                     return False
                 self._run_count += 1
                 self._pending.setdefault(tuple(directory), set()).update(run.names)
@@ -321,15 +306,15 @@ class Extraction:
     def _extract_all(self, archive: Inflater, content: Content) -> Content | None:
         """Extract what follows; return None, or after damage the content from the next entry on that is whole."""
         batches = self._batches(TarReader(content), archive)
+        select = self._settings.select
         try:
             try:
-                if self._settings.select is None:
-                    for entry, data in itertools.chain.from_iterable(batches):
-                        self._last = entry.name
-                        if self._settings.is_wanted(entry.name):
-                            self._extract(entry, entry, data)
-                else:
-                    self._select(batches)
+                for stored, data in itertools.chain.from_iterable(batches):
+                    self._last = stored.name
+                    if self._settings.wanted.takes(stored.name):
+                        entry = stored if select is None else selected(select, stored)
+                        if entry is not None:
+                            self._extract(stored, entry, data)
                 self._drain()
                 for _ in archive.views():  # content after the end also has checksums
                     pass
@@ -358,40 +343,6 @@ class Extraction:
             if not batch:
                 return
             yield batch
-
-    def _select(self, batches: Iterable[list[tuple[Entry, Data]]]) -> None:
-        """Have the caller choose among entries that follow each other in one directory, and extract those."""
-        held: list[tuple[Entry, Data]] = []
-        total = 0
-        above = None
-        try:
-            for entry, data in itertools.chain.from_iterable(batches):
-                self._last = entry.name
-                if not self._settings.is_wanted(entry.name):
-                    continue
-                directory = entry.name.rpartition("/")[0]
-                size = entry.stored_size
-                if held and (directory != above or total + size > _HELD_DATA or len(held) == _HELD_ENTRIES):
-                    total = 0
-                    self._choose(held)
-                above = directory
-                if size <= _LARGE:
-                    total += size
-                    held.append((entry, [bytes(piece) for piece in data]))  # for longer than chunks last
-                else:
-                    held.append((entry, data))
-                    self._choose(held)
-                    total = 0
-        finally:
-            self._choose(held)
-
-    def _choose(self, batch: list[tuple[Entry, Data]]) -> None:
-        found = batch[:]
-        batch.clear()
-        assert self._settings.select is not None
-        if found:
-            for index, entry in chosen(self._settings.select, [entry for entry, _ in found]):
-                self._extract(found[index][0], entry, found[index][1])
 
 
 def spare_descriptors() -> int:

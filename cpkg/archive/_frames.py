@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from cpkg import zstd
 from cpkg.archive._result import Problem
 from purepy.base import system
-from purepy.base.errors import is_from_handler
+from purepy.base.errors import raise_if_from_handler
 from purepy.tar.entry import Entry
 from purepy.tar.members import Collector
 
@@ -43,8 +43,7 @@ class Content:
                 offset += len(piece)
                 missing -= len(piece)
         except OSError as exc:
-            if is_from_handler(exc):
-                raise
+            raise_if_from_handler(exc)
             error = exc
         self._data += bytes(missing)
         self.size += size

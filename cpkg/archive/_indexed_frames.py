@@ -8,7 +8,7 @@ import io
 from collections.abc import Callable, Iterator, Sized
 from typing import TYPE_CHECKING, NamedTuple
 
-from purepy.base import system
+from purepy.base.descriptors import bytes_at
 from purepy.base.errors import SeekableFormatError, Suppressed, ZstdError
 from purepy.base.reading import read_full
 from purepy.tar import members
@@ -67,20 +67,15 @@ class IndexedFrames:
     def _read(self, size: int, offset: int) -> bytes:
         """Read from the file: of a local one in any thread, else in that of the caller."""
         if self._is_local:
-            return system.pread(self._file.fileno(), size, offset)
+            return bytes_at(self._file.fileno(), size, offset)
         self._file.seek(offset)
         return read_full(self._file, size)
 
     def _bytes(self, size: int, offset: int) -> bytes:
-        pieces = []
-        while size:
-            piece = self._read(size, offset)
-            if not piece:
-                raise SeekableFormatError("the file has become shorter")
-            pieces.append(piece)
-            offset += len(piece)
-            size -= len(piece)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        found = self._read(size, offset)
+        if len(found) < size:
+            raise SeekableFormatError("the file has become shorter")
+        return found
 
     def __iter__(self) -> Iterator[IndexedFrame]:
         number = left_out = 0

@@ -11,7 +11,7 @@ from cpkg import zstd
 from cpkg.archive._indexed_frames import IndexedFrame, IndexedFrames
 from cpkg.archive._settings import ContentLimit
 from purepy.base.crew import Call, Crew
-from purepy.base.errors import ArchiveLimitError, is_from_handler
+from purepy.base.errors import ArchiveLimitError, raise_if_from_handler
 from purepy.tar.reader import Content
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
@@ -79,7 +79,6 @@ class Inflater:
         self._ahead = ahead
         self._limit = limit
         self._queue: deque[tuple[Call, WholeFrame | IndexedFrame] | Pieces] = deque()
-        self._passed: list[Call] = []  # that were passed over while a thread was at them
         self._stream: Call | None = None
         self._chunks: Iterator[Sized] = iter(())
         self._error: Exception | None = None
@@ -156,8 +155,7 @@ class Inflater:
             try:
                 return next(self._frames, None)
             except Exception as exc:
-                if is_from_handler(exc):
-                    raise
+                raise_if_from_handler(exc)
                 self._error = exc
         if not self._queue:
             error, self._error = self._error, None
@@ -165,10 +163,6 @@ class Inflater:
         return None
 
     def _submit(self, frame: WholeFrame | IndexedFrame) -> tuple[Call, WholeFrame | IndexedFrame]:
-        for call in [call for call in self._passed if call.is_done]:
-            self._passed.remove(call)
-            if call.failure is None:
-                self.give_back(call.result())
         source = self._source
         if isinstance(frame, IndexedFrame):
             assert isinstance(source, IndexedFrames)
@@ -199,8 +193,7 @@ class Inflater:
                     break
                 self._queue.popleft()
                 frame = item[1]
-                if not self._crew.cancel(item[0]):
-                    self._passed.append(item[0])
+                self._crew.cancel(item[0])
             self._pass(frame)
             self.size += frame.size or 0
         return self.size - begin

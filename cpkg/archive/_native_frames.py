@@ -87,7 +87,6 @@ class NativeCodec(Codec):
         self._contexts.close()
 
     def inflate(self, frame: WholeFrame) -> Chunk:
-        """Return a frame's content."""
         try:
             chunk = self._chunks.pop()
         except IndexError:
@@ -122,7 +121,6 @@ class NativeContent(Content):
         """Memory for the compressed frame."""
 
     def add(self, data: bytes) -> None:
-        """Add bytes."""
         end = self.size + len(data)
         if end > len(self.memory):  # only a header can be larger than a frame
             larger = ffi.new("char[]", 2 * end)
@@ -132,7 +130,6 @@ class NativeContent(Content):
         self.size = end
 
     def read(self, file: int, offset: int, size: int) -> tuple[int, OSError | None]:
-        """Add a piece of a file, zeros after its end or an error; return how many bytes are missing, and the error."""
         error, done = 0, ffi.new("size_t *")
         missing = size
         while missing and not error:
@@ -179,7 +176,6 @@ class NativeFrames(Frames):
         self._contexts.close()
 
     def content(self) -> NativeContent:
-        """Return memory for the content of a frame, empty."""
         try:
             return self._kept.pop()
         except IndexError:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple, Union
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, Union
 
 from cpkg import _backend
 from cpkg.archive._result import Problem, Problems
 from purepy.base import system
 from purepy.base.cores import thread_count
+from purepy.base.lazy import imported
 from purepy.tar import names, patterns
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.decode import NUMBER_MAX, SECONDS_MAX
@@ -19,6 +20,9 @@ from purepy.tar.encode import NANO, OCTAL_7_MAX, encoded
 from purepy.tar.entry import Entry
 from purepy.tar.windows import Spellings
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
+
+if TYPE_CHECKING:
+    from purepy.base.types import Named
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 8 << 20
@@ -32,7 +36,7 @@ CONTENT_RATIO: Final = 250
 """The size that extract accepts by default: 1 GiB, or 250 times the compressed bytes read so far if that is more."""
 
 Patterns = Union[str, Iterable[str]]
-Select = Callable[[list[Entry]], Iterable[Entry]]
+Select = Callable[[Entry], "Entry | None"]
 
 
 def threads_of(threads: int | None) -> int:
@@ -45,9 +49,9 @@ def frames_ahead(threads: int) -> int:
     return threads + 1 if threads > 1 else 1
 
 
-def is_native() -> bool:
+def native_frames() -> Named | None:
     """
-    Return whether C does the work: where the native backend of Zstandard serves and the compiled module loads.
+    Return the module `_native_frames`; None where Python does the work, without the native backend of Zstandard.
 
     `CPKG_ARCHIVE_BACKEND`, or CPKG_BACKEND, names a backend: native is C, all others are Python. Raises ImportError if
     the backend that it names cannot load.
@@ -55,14 +59,13 @@ def is_native() -> bool:
     policy, source = _backend.policy("archive")
     backend = _backend.zstd() if policy == "auto" else _backend.load("zstd", policy)
     if not backend.HAS_ARCHIVES:
-        return False
+        return None
     try:
-        importlib.import_module("cpkg._native.archive")
+        return imported("cpkg.archive._native_frames")
     except ImportError as exc:
         if policy == "auto":
-            return False
+            return None
         raise ImportError(f"{source}={policy}: {exc}") from exc
-    return True
 
 
 def pattern_list(given: Patterns) -> list[str]:
@@ -74,30 +77,17 @@ def pattern_list(given: Patterns) -> list[str]:
     return patterns
 
 
-def member_patterns(given: Patterns) -> list[str]:
-    """Return the patterns of `include` in extract, for which a slash at the end says nothing, as for GNU tar."""
-    return [pattern.rstrip("/") or pattern for pattern in pattern_list(given)]
-
-
-def chosen(select: Select, found: list[Entry]) -> Iterator[tuple[int, Entry]]:
-    """
-    Yield what `select` returns for some entries, each with the index of its entry.
-
-    Which one that is, its identity says, else where it was read, else its name. Raises ValueError for one of none, and
-    ValueError or TypeError for a change that cannot be.
-    """
-    before = [entry.replace() for entry in found]
-    identities = {id(entry): index for index, entry in enumerate(found)}
-    keys = {_key(entry): index for index, entry in enumerate(found)}
-    for entry in select(list(found)):
-        if not isinstance(entry, Entry):
-            raise TypeError(f"select returns entries, not {entry!r}")
-        index = identities.get(id(entry), keys.get(_key(entry)))
-        if index is None:
-            raise ValueError(f"select returned {entry!r}, which it was not given: to rename an entry, set its name")
-        if entry != before[index]:
-            _check_change(entry, before[index])
-        yield index, entry
+def selected(select: Select, entry: Entry) -> Entry | None:
+    """Return what `select` returns for an entry; raises ValueError or TypeError for a change that is impossible."""
+    before = entry.replace()
+    found = select(entry)
+    if found is None:
+        return None
+    if not isinstance(found, Entry):
+        raise TypeError(f"select must return an Entry or None, not {found!r}")
+    if found != before:
+        _check_change(found, before)
+    return found
 
 
 def _check_change(entry: Entry, before: Entry) -> None:
@@ -130,10 +120,6 @@ def _check_change(entry: Entry, before: Entry) -> None:
             refuse("xattrs", TypeError)
         if not key or "\0" in key:
             refuse("xattrs")
-
-
-def _key(entry: Entry) -> object:
-    return entry.name if entry.position is None else entry.position
 
 
 def _source_date() -> int:
@@ -190,62 +176,59 @@ class CreateSettings(NamedTuple):
         return None if mtime is None else int(mtime * NANO) if isinstance(mtime, float) else mtime * NANO
 
 
-class ExtractSettings:
-    """The checked arguments of `extract`."""
+class Wanted:
+    """The names that patterns choose from an archive."""
 
-    def __init__(
-        self,
-        *,
-        include: Patterns,
-        exclude: Patterns,
-        strip_components: int,
-        filter: str,
-        recover: bool,
-        xattrs: bool,
-        acls: bool,
-        numeric_owner: bool,
-        select: Select | None,
-        on_entry: Callable[[Entry], object] | None,
-    ) -> None:
-        if strip_components < 0:
-            raise ValueError(f"strip_components is not negative: {strip_components}")
-        if filter not in names.FILTERS:
-            raise ValueError(f"unknown filter {filter!r}: expected one of {', '.join(names.FILTERS)}")
-        self.include = member_patterns(include)
+    def __init__(self, include: Patterns, exclude: Patterns) -> None:
+        # a slash at the end means nothing, as for GNU tar
+        self.include = [pattern.rstrip("/") or pattern for pattern in pattern_list(include)]
         self.exclude = pattern_list(exclude)
-        self.is_included = patterns.matcher(self.include, anchored=True)
-        self.is_excluded = patterns.matcher(self.exclude, anchored=False)
+        self._is_included = patterns.matcher(self.include, anchored=True)
+        self._is_excluded = patterns.matcher(self.exclude, anchored=False)
         self._unmatched = {pattern: patterns.matcher([pattern], anchored=True) for pattern in self.include}
-        self.recover = recover
-        self.strip = strip_components
-        self.filter = filter
-        self.xattrs = xattrs
-        self.acls = acls
-        self.numeric_owner = numeric_owner
-        self.select = select
-        self.on_entry = on_entry
-        self.owns = filter != names.DATA and system.is_root()
-        """Whether files get their owners."""
-        self.spellings = Spellings() if system.IS_WINDOWS else None
-        """What keeps names apart that are one to the system."""
 
-    def is_wanted(self, name: str) -> bool:
-        """Say whether the patterns let an entry pass."""
-        if self.is_included is not None and not self.is_included(name):
+    def takes(self, name: str) -> bool:
+        """Return whether the patterns choose an entry."""
+        if self._is_included is not None and not self._is_included(name):
             return False
         if self._unmatched:
             for pattern in [pattern for pattern, matches in self._unmatched.items() if matches and matches(name)]:
                 self._unmatched.pop(pattern, None)
-        return self.is_excluded is None or not self.is_excluded(name)
-
-    def sets_attribute(self, name: str) -> bool:
-        """Say whether files get an extended attribute, or an access control list, if they have it in the archive."""
-        return self.acls if name in ACL_KEYS else self.xattrs and names.keeps_attribute(name, self.filter)
+        return self._is_excluded is None or not self._is_excluded(name)
 
     def report_unmatched(self, problems: Problems) -> None:
         """Report the patterns of `include` that no name matched, as tar does."""
         for pattern in self._unmatched:
             problems.add(Problem(pattern, "not found in the archive"))
+
+
+@dataclass
+class ExtractSettings:
+    """The arguments of `extract`, checked."""
+
+    wanted: Wanted
+    strip: int
+    filter: str
+    recover: bool
+    xattrs: bool
+    acls: bool
+    numeric_owner: bool
+    select: Select | None
+    on_entry: Callable[[Entry], object] | None
+
+    def __post_init__(self) -> None:
+        if self.strip < 0:
+            raise ValueError(f"strip_components is not negative: {self.strip}")
+        if self.filter not in names.FILTERS:
+            raise ValueError(f"unknown filter {self.filter!r}: expected one of {', '.join(names.FILTERS)}")
+        self.owns = self.filter != names.DATA and system.is_root()
+        """Whether files get their owners."""
+        self.spellings = Spellings() if system.IS_WINDOWS else None
+        """What keeps names apart that are one to the system."""
+
+    def sets_attribute(self, name: str) -> bool:
+        """Return whether files get an extended attribute, or an access control list, that they have in the archive."""
+        return self.acls if name in ACL_KEYS else self.xattrs and names.keeps_attribute(name, self.filter)
 
 
 class ContentLimit:

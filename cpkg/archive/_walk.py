@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
 from cpkg.archive._frames import Frames
 from cpkg.archive._result import Problem
-from cpkg.archive._settings import CreateSettings, chosen
+from cpkg.archive._settings import CreateSettings, selected
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
-from purepy.base.errors import Suppressed, is_from_handler
+from purepy.base.errors import Suppressed, raise_if_from_handler
 from purepy.base.uninterrupted import call_and_keep, pop_and_call
 from purepy.tar.acl import ACL_KEYS
 from purepy.tar.entry import BLOCK_DEVICE, CHARACTER, DIRECTORY, FIFO, FILE, HARDLINK, SYMLINK, Entry
@@ -79,8 +79,8 @@ class Walker:
     """
     Yields the members of trees, each directory before its contents.
 
-    A few directories are open at a time, the root and the innermost: the way goes down by names, and up to others by
-    `..` as far as that leads where it came from.
+    The directories on the way are open, of a long one the root and the innermost. The others are opened by their names
+    again when the way leads back.
     """
 
     def __init__(self, settings: CreateSettings, own: list[tuple[int, int]], frames: Frames) -> None:
@@ -95,8 +95,8 @@ class Walker:
         self._links: dict[tuple[int, int], str] = {}
         self._way: list[_Folder] = []
         self._path = ""
-        self._open: list[tuple[Descriptor, int]] = []
-        """Directories with their depth: the root first, and last the one that is in use."""
+        self._open: list[Descriptor] = []
+        """The directories on the way, some closed, after the root."""
         self._files: list[int] = []
         self._opener = -1, system.open
 
@@ -105,22 +105,27 @@ class Walker:
         while self._files:
             self.close_file()
         while self._open:
-            self._open.pop()[0].close()
+            self._open.pop().close()
 
     def directory(self) -> int:
         """Return the open directory of the member that came last; raises OSError if it is not there any more."""
-        depth = len(self._way)
-        if self._open[-1][1] != depth:
-            while len(self._open) > 1 and self._open[-1][1] > depth <= self._open[-2][1]:
-                self._open.pop()[0].close()
-            if self._open[-1][1] != depth:
-                self._go_back(depth)
-        return self._open[-1][0].number
+        if self._open[-1].is_closed:
+            start = max(depth for depth, directory in enumerate(self._open) if not directory.is_closed)
+            for depth, folder in enumerate(self._way[start:], start + 1):
+                self._open[depth] = opened(folder.base, DIRECTORY_FLAGS, self._open[depth - 1].number)
+                if _identity(os.fstat(self._open[depth].number)) != folder.identity:
+                    self._open[depth].close()
+                    raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+                self._close_above(depth)
+        return self._open[-1].number
+
+    def _close_above(self, depth: int) -> None:
+        if depth >= _OPEN_MAX:
+            self._open[depth - _OPEN_MAX + 1].close()
 
     def open_file(self, base: str) -> int:
         """Open a file of the directory of the member that came last; `close_file` closes it. Raises OSError."""
-        innermost, at = self._open[-1]
-        directory = innermost.number if at == len(self._way) else self.directory()
+        directory = self.directory()
         if self._opener[0] != directory:
             self._opener = directory, partial(system.open, flags=FILE_FLAGS, dir_fd=directory)
         call_and_keep(self._files, self._opener[1], base)
@@ -130,44 +135,15 @@ class Walker:
         """Close the file that was opened last."""
         pop_and_call(self._files, os.close)
 
-    def _go_back(self, depth: int) -> None:
-        """Open the directory that is walked again: from the one below it that is open, or else from the root."""
-        up = "/".join([".."] * (self._open[-1][1] - depth))
-        if depth and up:
-            with Suppressed(OSError):
-                self._descend(up, depth)
-                if self._is_there():
-                    self._open.pop(1)[0].close()
-                    return
-        while len(self._open) > 1:
-            self._open.pop()[0].close()
-        for number, folder in enumerate(self._way):
-            self._descend(folder.base, number + 1)
-        if depth and not self._is_there():
-            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-
-    def _descend(self, base: str, depth: int) -> None:
-        """Open a directory and close the one before; after an interruption `directory` is still valid."""
-        self._open.append((opened(base, DIRECTORY_FLAGS, self._open[-1][0].number), depth))
-        while len(self._open) > _OPEN_MAX:
-            self._open.pop(1)[0].close()
-
-    def _is_there(self) -> bool:
-        """Say whether the directory that is open is the one that is walked; it is closed if not."""
-        if _identity(os.fstat(self._open[-1][0].number)) == self._way[-1].identity:
-            return True
-        self._open.pop()[0].close()
-        return False
-
     def walk(self, base: str, paths: Iterable[str]) -> Generator[Found, None, None]:
         """
         Yield the members of `paths`, relative to `base`, and what went wrong with others.
 
         A RunOfFiles in between has names whose files may be read at once: what is left of them comes after it.
         """
-        self._open.append((opened(base, DIRECTORY_FLAGS & ~system.O_NOFOLLOW), 0))
+        self._open.append(opened(base, DIRECTORY_FLAGS & ~system.O_NOFOLLOW))
         for path in paths:
-            levels = [self._members([path])]
+            levels = [self._found([path])]
             while levels:
                 for found in levels[-1]:
                     yield found
@@ -181,20 +157,20 @@ class Walker:
                 else:
                     levels.pop()
                     if levels:
+                        self._open.pop().close()
                         above = self._way.pop().above
                         self._path = self._path[:above] if isinstance(above, int) else above
 
     def _enter(self, member: Member) -> Iterator[Found]:
         """Open a directory; return its entries."""
         name, path = member.entry.name, self._path
-        self.directory()
-        self._descend(member.base, len(self._way) + 1)
-        directory = self._open[-1][0].number
+        self._open.append(opened(member.base, DIRECTORY_FLAGS, self.directory()))
         above = len(path) if name.startswith(path) else path
         self._way.append(_Folder(member.base, _identity(member.status), above))
         self._path = name
+        self._close_above(len(self._way))
         try:
-            names = system.listdir(directory)
+            names = system.listdir(self._open[-1].number)
         except OSError as exc:
             return iter([failed(name, CANNOT_READ, exc)])
         if self._settings.sort:
@@ -203,30 +179,19 @@ class Walker:
                 names.sort()  # code points have the order of their bytes
             except UnicodeEncodeError:
                 names.sort(key=os.fsencode)
-        return self._members(names)
-
-    def _members(self, names: list[str]) -> Iterator[Found]:
-        found = self._found(names)
-        select = self._settings.select
-        if select is None:
-            return found
-        items = list(found)
-        problems = [item for item in items if isinstance(item, Problem)]
-        members = [item for item in items if isinstance(item, Member)]
-        selected = chosen(select, [member.entry for member in members])
-        return iter([*problems, *[members[index]._replace(entry=entry) for index, entry in selected]])
+        return self._found(names)
 
     def _found(self, names: list[str]) -> Iterator[Found]:
-        depth = len(self._way)
+        is_inside = bool(self._way)
         is_excluded = self._is_excluded
+        select = self._settings.select
         if is_excluded is not None:
             names = [base for base in names if not is_excluded(self._name(base))]
-        run = self._run(names) if depth and names and self._frames is not None else None
+        run = self._run(names) if is_inside and names and self._frames is not None else None
         at = 0
         while at < len(names):
             try:
-                innermost, level = self._open[-1]
-                directory = innermost.number if level == depth else self.directory()
+                directory = self.directory()
                 if run is not None:
                     run.directory = directory
                     yield run
@@ -237,11 +202,15 @@ class Walker:
                 found = self._member(directory, base, self._name(base))
             except OSError as exc:
                 name = self._name(names[at])
-                is_gone = isinstance(exc, FileNotFoundError) and depth
+                is_gone = isinstance(exc, FileNotFoundError) and is_inside
                 found = Problem(name, GONE) if is_gone else failed(name, CANNOT_READ, exc)
             at += 1
             if run is not None:
                 run.skip()
+            if select is not None and isinstance(found, Member):
+                # outside of the `try`: an OSError of the caller's function does not concern the file
+                entry = selected(select, found.entry)
+                found = None if entry is None else found._replace(entry=entry)
             if found is not None:
                 yield found
 
@@ -312,8 +281,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 def failed(name: str, what: str, exc: OSError) -> Problem:
     """Return the problem of an entry that is not archived; raises an error that comes from a signal handler."""
-    if is_from_handler(exc):
-        raise exc
+    raise_if_from_handler(exc)
     exc.filename = name
     return Problem(name, f"{what}: {exc.strerror}", exc)
 
@@ -332,8 +300,7 @@ def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | Non
             try:
                 start = os.lseek(file.number, at, seek_data)
             except OSError as exc:
-                if is_from_handler(exc):
-                    raise
+                raise_if_from_handler(exc)
                 if exc.errno != errno.ENXIO:  # nothing is known of holes there: all of it is data
                     return None
                 break  # a hole up to the end

@@ -9,18 +9,18 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, BinaryIO, Final
 
 import click
 
 from cpkg import archive
 from cpkg.cli.fitting import HEAD, counted, is_tar
-from cpkg.cli.inout import shown, size_of
+from cpkg.cli.inout import naming, shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from purepy.base.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
-from purepy.tar.patterns import matcher
 from purepy.zstd.format.rules import is_frame
 
 _KINDS: Final = {
@@ -125,7 +125,7 @@ def create(
     with (
         _named("standard output" if archive_file == "-" else archive_file),
         contextlib.closing(Bar(1, None, quiet=quiet)) as bar,
-        _reports(verbose, bar) as (on_entry, on_problem),
+        _reports(verbose, bar.say) as (on_entry, on_problem),
     ):
         bar.stage("archiving")
         archive.create(
@@ -226,7 +226,7 @@ def extract(
     """
     with (
         _bar(archive_file, "extracting", quiet) as (bar, progress),
-        _reports(verbose, bar) as (on_entry, on_problem),
+        _reports(verbose, bar.say) as (on_entry, on_problem),
     ):
         archive.extract(
             _source(archive_file),
@@ -262,16 +262,10 @@ def list_(
 
     Exit status 1 if a MEMBER is not there.
     """
-    excluded = _patterns(exclude, exclude_from)
-    unmatched = {member: matcher([member.rstrip("/") or member], anchored=True) for member in members}
-    for entry in _listed(archive_file, include=members, exclude=excluded, **options):
-        for member in [member for member, matches in unmatched.items() if matches and matches(entry.name)]:
-            del unmatched[member]
-        click.echo(_long_line(entry) if long_format else _name(entry))
-    for member in unmatched:
-        click.echo(f"cpkg: {_printable(member)}: not found in the archive", err=True)
-    if unmatched:
-        raise click.exceptions.Exit(1)
+    options |= {"include": members, "exclude": _patterns(exclude, exclude_from)}
+    with _reports(False, partial(click.echo, err=True)) as (_, on_problem):
+        for entry in _listed(archive_file, on_problem=on_problem, **options):
+            click.echo(_long_line(entry) if long_format else _name(entry))
 
 
 def _listed(archive_file: str, **options: Any) -> Iterator[archive.Entry]:
@@ -312,35 +306,30 @@ def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[tuple[Bar, Call
 def _named(name: str) -> Iterator[None]:
     """Name the archive in what goes wrong with all of it, and say in a line what is wrong with an option."""
     try:
-        yield
+        with naming(name):
+            yield
     except LimitError as exc:
         raise Failure(f"{name}: {exc.args[0]}; --max-size or --long allows more") from None
     except CodecError as exc:
         hint = "; an uncompressed tar archive: compress it with 'cpkg zstd'" if is_tar(_head(name)) else ""
         raise Failure(f"{name}: {exc}{hint}") from None
-    except OSError as exc:
-        if exc.filename is not None or isinstance(exc, BrokenPipeError):
-            raise
-        is_missing = isinstance(exc, FileNotFoundError)  # of a URL, whose file system says no more
-        text = exc.strerror or ("not found" if is_missing else str(exc))
-        raise Failure(f"{name}: {text}") from None
     except ValueError as exc:
         raise Failure(str(exc)) from None
 
 
 @contextlib.contextmanager
 def _reports(
-    verbose: bool, bar: Bar
+    verbose: bool, say: Callable[[str], object]
 ) -> Iterator[tuple[Callable[[archive.Entry], None] | None, Callable[[archive.Problem], None]]]:
-    """Yield callbacks for entries and problems, which print above the bar; end with status 1 after a problem."""
+    """Yield callbacks for entries and problems, which `say` prints; end with status 1 after a problem."""
     failures: list[archive.Problem] = []
 
     def on_problem(problem: archive.Problem) -> None:
         failures.append(problem)
-        bar.say("cpkg: " + _printable(str(problem)))
+        say("cpkg: " + _printable(str(problem)))
 
     def on_entry(entry: archive.Entry) -> None:
-        bar.say(_name(entry))
+        say(_name(entry))
 
     yield on_entry if verbose else None, on_problem
     if failures:

@@ -306,7 +306,7 @@ def info(file: str, as_json: bool) -> None:
     Reads the headers of the Zstandard frames and blocks and the first bytes of the message, so that a large file
     takes no longer than a small one. Notices a file that is cut, not damage inside of its blocks.
     """
-    from cpkg.cli import contents, report
+    from cpkg.cli import contents
 
     name = shown(file)
     damage = None
@@ -319,7 +319,7 @@ def info(file: str, as_json: bool) -> None:
         found = {**dataclasses.asdict(summary), "frames": [_frame(frame) for frame in summary.frames]}
         click.echo(json.dumps({"file": name, **found, "error": damage and str(damage)}))
     else:
-        for line in report.info_lines(name, summary):
+        for line in contents.info_lines(name, summary):
             click.echo(line)
     if damage is not None:
         raise Failure(f"{name}: {damage}")
@@ -363,7 +363,7 @@ def demo(file: str | None, format_: str, level: int, seconds: float, max_output_
     Without FILE, data that comes with the package: the airports of the United States. Exit status 1 if the backends
     disagree.
     """
-    from cpkg.cli import compare, report
+    from cpkg.cli import compare
 
     packer = MessageBuilder()
     name = "airports.json" if file is None else shown(file)
@@ -377,7 +377,7 @@ def demo(file: str | None, format_: str, level: int, seconds: float, max_output_
         value = dumps_loads.loads(packer.message(), max_output_size=-1)
         progress = partial(bar.show, at_once=True)
         result = compare.run(value, seconds=seconds, level=level, progress=progress)
-    for line in report.demo_lines(name, size, result):
+    for line in compare.demo_lines(name, size, result):
         click.echo(line)
     if result.disagreements:
         raise Failure("; ".join(result.disagreements))

@@ -16,14 +16,16 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 import cpkg
-from cpkg import _backend
+from cpkg import _backend, backend_info
 from cpkg._backend_info import states
+from cpkg.cli.fitting import counted
+from cpkg.cli.plain import named
 from purepy.base.errors import CodecError
 from purepy.base.pypy import JIT
 from purepy.zstd.format.rules import is_frame
@@ -190,3 +192,36 @@ def best_time(call: Callable[[], object], seconds: float) -> float:
         best = min(best, now - start)
         if now >= end:
             return best
+
+
+def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
+    """Yield the lines that `cpkg demo` prints; those of its table have at most 60 columns."""
+    sizes = f"as JSON without spaces {result.json_size:,}, as MessagePack {result.message_size:,}"
+    yield f"{name}: {counted(size, 'byte')}; {sizes}"
+    yield ""
+    yield f"{'msgpack':7} {'zstd':6} {'pack MB/s':>13} {'unpack MB/s':>13} {'bytes':>11}"
+    rows = [("json", "none", result.json_pack, result.json_unpack, result.json_size, "")]
+    rows += [(row.msgpack, row.zstd, row.pack, row.unpack, row.size, "auto") for row in result.rows if row.auto]
+    rows += [(row.msgpack, row.zstd, row.pack, row.unpack, row.size, "") for row in result.rows if not row.auto]
+    for packer, compressor, pack, unpack, bytes_, auto in rows:
+        line = f"{packer:7} {compressor:6} {speed(pack):>13} {speed(unpack):>13} {bytes_:>11,} {auto}"
+        yield line.rstrip()
+    yield ""
+    yield f"MB/s: millions of bytes of JSON per second, the median of {ROUNDS} rounds (half of their range)."
+    yield "json: Python's own, for comparison. auto: the backends that are in use here."
+    for codec, chosen in backend_info().items():
+        yield f"{codec}: {chosen.policy} picks {named(chosen)}: {chosen.reason.partition('; ')[0]}"
+        if chosen.faster:
+            yield f"  to be faster: {chosen.faster}"
+    for missing in result.missing:
+        yield f"not compared: {missing}"
+    if not result.disagreements:
+        count = len(result.rows)
+        yield f"All {count} combinations agree: the same message, read back by each of them as what was packed."
+
+
+def speed(found: Speed) -> str:
+    """Return a speed in MB/s with its spread in per cent."""
+    number = found.median / 1e6
+    text = f"{number:.0f}" if number >= 100 else f"{number:.1f}" if number >= 1 else f"{number:.2f}"
+    return f"{text} ({100 * found.spread:.0f} %)"

@@ -8,11 +8,12 @@ gigabytes costs a seek per 128 KiB and no memory (RFC 8878, section 3.1.1).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from cpkg import _backend
-from cpkg.cli.fitting import TAR, counted, following, is_tar, other_format
+from cpkg.cli.fitting import TAR, counted, following, is_tar, other_format, squeezed
 from cpkg.records.format import FILE as RECORD_FILE
 from purepy.base.errors import CodecError, ZstdError
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
@@ -158,3 +159,38 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
         raise DamagedError(f"truncated: {summary.message} needs at least {counted(least - size, 'byte')} more", summary)
     if size > least and summary.items is None:
         summary.note = f"{following(size - least)}: a stream of several, or not MessagePack{other_format(head)}"
+
+
+def info_lines(name: str, summary: Summary) -> Iterator[str]:
+    """Yield the lines that `cpkg info` prints."""
+    yield f"{name}: {counted(summary.size, 'byte')}"
+    if summary.compressed:
+        counts = [(summary.frame_count, "frame"), (summary.skippable_count, "skippable frame")]
+        yield f"  container  {', '.join(['Zstandard', *(counted(*count) for count in counts if count[0])])}"
+        for frame in summary.frames:
+            yield f"  frame      {_frame_line(frame)}"
+        left = summary.frame_count + summary.skippable_count - len(summary.frames)
+        if left:
+            yield f"             and {left:,} more"
+        if summary.content:
+            yield f"  content    {counted(summary.content, 'byte')}, {squeezed(summary.content, summary.size)}"
+        elif summary.content is None:
+            yield "  content    of unknown size: not every frame declares it"
+    elif summary.size:
+        yield "  container  none"
+    if summary.message:
+        yield f"  message    MessagePack: {summary.message}"
+    if summary.note:
+        yield f"  note       {summary.note}"
+
+
+def _frame_line(frame: Frame) -> str:
+    where = f"at byte {frame.offset:,}: {counted(frame.size, 'byte')}"
+    if frame.is_skippable:
+        return f"{where}, skippable"
+    size = "undeclared" if frame.content_size is None else counted(frame.content_size, "byte")
+    checksum = "no" if frame.checksum is None else "yes"
+    return (
+        f"{where}, content {size}, window {counted(frame.window_size, 'byte')}, checksum {checksum}, "
+        f"dictionary {frame.dictionary_id or 'none'}, {counted(len(frame.blocks), 'block')}"
+    )

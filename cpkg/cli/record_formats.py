@@ -24,9 +24,7 @@ from cpkg.cli.shell import Failure
 from purepy.base.writing import write_all
 
 if TYPE_CHECKING:
-    import pyarrow.parquet
-
-    from purepy.base.types import File, Keywords, Named
+    from purepy.base.types import File, Keywords
 
 SUFFIXES: Final = {
     ".rec": "records",
@@ -37,9 +35,8 @@ SUFFIXES: Final = {
     ".msgpack": "msgpack",
     ".mpk": "msgpack",
     ".mp": "msgpack",
-    ".parquet": "parquet",
 }
-FORMATS: Final = ("records", "jsonl", "csv", "msgpack", "parquet")
+FORMATS: Final = ("records", "jsonl", "csv", "msgpack")
 READ_OPTIONS: Final[Keywords] = {"ext_hook": json_text.plain_ext}
 """How records are read that become text: an extension would be taken for an array."""
 
@@ -67,7 +64,7 @@ def format_of(name: str, asked: str) -> str:
 def compressed(out: IO[bytes], name: str, kind: str, level: int) -> Iterator[File]:
     """Give what compresses to a file whose name ends in .zst or .gz, and others as they are."""
     coding = name[len(text_name(name)) :].lower()
-    if coding and kind in ("records", "parquet"):
+    if coding and kind == "records":
         raise Failure(f"{name}: {kind} are compressed in themselves: leave out {coding}")
     if not coding:
         yield out
@@ -137,21 +134,6 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[o
         raise Failure(f"{name}: the file ends within an object (at byte {unpacker.tell()})") from None
 
 
-def read_parquet(stream: BinaryIO, name: str) -> Iterator[list[object]]:
-    """Read the rows of a Parquet file."""
-    parquet = _pyarrow(name)
-    for batch in parquet.ParquetFile(stream).iter_batches(_BATCH):
-        yield batch.to_pylist()
-
-
-def _pyarrow(name: str) -> Named:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise Failure(f"{name}: install pyarrow for Parquet files (pip install pyarrow)") from None
-    return pyarrow.parquet
-
-
 def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
     """Return what writes a line of JSON per record."""
 
@@ -202,28 +184,3 @@ def write_msgpack(out: IO[bytes]) -> Take:
         packer.reset()
 
     return take
-
-
-@contextlib.contextmanager
-def write_parquet(out: IO[bytes], name: str) -> Iterator[Take]:
-    """Write rows as Parquet, compressed with Zstandard; the first records say the types of the columns."""
-    parquet = _pyarrow(name)
-    import pyarrow
-
-    writer: pyarrow.parquet.ParquetWriter | None = None
-
-    def take(batch: list[object]) -> None:
-        nonlocal writer
-        try:
-            table = pyarrow.Table.from_pylist(batch, schema=writer.schema if writer is not None else None)
-            if writer is None:
-                writer = parquet.ParquetWriter(out, table.schema, compression="zstd")
-            writer.write_table(table)
-        except (pyarrow.ArrowException, AttributeError) as exc:
-            raise Failure(f"records that do not fit the columns of Parquet: {exc}") from None
-
-    try:
-        yield take
-    finally:
-        if writer is not None:
-            writer.close()

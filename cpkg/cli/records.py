@@ -261,7 +261,6 @@ def _faults(report: records.Report) -> str:
 )
 @LEVEL
 @click.option("--frame-size", callback=parse_size, metavar="SIZE", help="Of records in a frame.  [default: 256k]")
-@click.option("--dictionary", callback=parse_size, metavar="SIZE", help="Train a dictionary of so many bytes.")
 @click.option("--append", is_flag=True, help="Add to the record file OUT.")
 @click.option("--numbers", is_flag=True, help="Take what looks like a number in CSV for one.")
 @_skip
@@ -275,7 +274,6 @@ def convert(
     kind: str,
     level: int,
     frame_size: int | None,
-    dictionary: int | None,
     append: bool,
     numbers: bool,
     skip_damage: bool,
@@ -284,7 +282,7 @@ def convert(
     quiet: bool,
 ) -> None:
     """
-    Convert between record files, JSON Lines, CSV, MessagePack streams and Parquet (with pyarrow).
+    Convert between record files, JSON Lines, CSV and MessagePack streams.
 
     Without FILE, it converts standard input, which is JSON Lines unless --from names another format.
 
@@ -304,8 +302,6 @@ def convert(
         options: Keywords = {"level": level, "threads": threads}
         if frame_size is not None:
             options["frame_size"] = frame_size
-        if dictionary is not None:
-            options["dictionary"] = dictionary
         try:
             if append and kind != "records":
                 raise Failure(f"{output}: only a record file can be appended to")
@@ -336,8 +332,6 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
             take = stack.enter_context(formats.write_csv(out, columns))
         elif kind == "msgpack":
             take = formats.write_msgpack(out)
-        elif kind == "parquet":
-            take = stack.enter_context(formats.write_parquet(out, output))
         else:
             take = stack.enter_context(records.open(out, "wb", **options)).extend
         job.run("converting", take)
@@ -400,10 +394,8 @@ class _Conversion:
             return
         if kind == "csv":
             batches = formats.read_csv(stream, name, numbers=self.numbers)
-        elif kind == "msgpack":
-            batches = formats.read_msgpack(stream, name, **self.options)
         else:
-            batches = formats.read_parquet(stream, name)
+            batches = formats.read_msgpack(stream, name, **self.options)
         for batch in batches:
             take(batch)
             if stream.seekable():

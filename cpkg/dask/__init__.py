@@ -16,8 +16,6 @@ import contextlib
 import glob
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Union
 
@@ -213,14 +211,10 @@ class _Folder:
 
     @staticmethod
     def _upload(fs: fsspec.AbstractFileSystem, name: str, rows: list[object], options: dict[str, Any]) -> None:
-        with tempfile.TemporaryFile() as spool:
-            with records.open(spool, "wb", **options) as writer:
-                writer.extend(rows)
-            spool.seek(0)
-            temporary = f"{name}.{os.urandom(6).hex()}.tmp"
-            with fs.open(temporary, "wb") as file:
-                shutil.copyfileobj(spool, file, 1 << 20)
-            _move(fs, temporary, name)
+        temporary = f"{name}.{os.urandom(6).hex()}.tmp"
+        with fs.open(temporary, "wb") as file, records.open(file, "wb", **options) as writer:
+            writer.extend(rows)
+        _move(fs, temporary, name)
 
     def finish(self, count: int, written: Iterable[None] = ()) -> list[str]:
         """

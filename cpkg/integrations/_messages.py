@@ -25,11 +25,6 @@ def reason_to_refuse(content_type: str, content_encoding: str) -> str:
     return ""
 
 
-def pack(content: object, **options: Any) -> bytes:
-    """Return an object as one MessagePack message, not compressed, with the types and options of `cpkg.dumps`."""
-    return cpkg.dumps(content, compress=False, **options)
-
-
 def unpack(body: bytes, **options: Any) -> Any:
     """
     Return the object in a body, with the options and limits of `cpkg.loads`.
@@ -38,8 +33,3 @@ def unpack(body: bytes, **options: Any) -> Any:
     limit on that is meant to bound what is unpacked.
     """
     return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})
-
-
-def no_message(exc: Exception) -> str:
-    """Say to the sender that a body could not be unpacked, and why."""
-    return f"the body cannot be read as MessagePack: {exc}"

@@ -23,6 +23,7 @@ try:
 except ImportError as exc:
     raise ImportError("cpkg.integrations.django needs Django: pip install django") from exc
 
+import cpkg
 from cpkg import zstd
 from cpkg.integrations import _content_coding as coding
 from cpkg.integrations import _messages
@@ -42,7 +43,7 @@ class MsgpackResponse(HttpResponse):
 
     def __init__(self, data: object, **options: object) -> None:
         options.setdefault("content_type", _messages.MEDIA_TYPE)
-        super().__init__(content=_messages.pack(data), **options)
+        super().__init__(content=cpkg.dumps(data, compress=False), **options)
 
 
 def read_msgpack(request: HttpRequest, **options: object) -> Any:
@@ -58,7 +59,7 @@ def read_msgpack(request: HttpRequest, **options: object) -> Any:
     try:
         return _messages.unpack(request.body, **options)
     except CodecError as exc:
-        raise BadRequest(_messages.no_message(exc)) from exc
+        raise BadRequest(f"the body cannot be read as MessagePack: {exc}") from exc
 
 
 class ZstdMiddleware(MiddlewareMixin):

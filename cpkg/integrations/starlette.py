@@ -20,6 +20,7 @@ try:
 except ImportError as exc:
     raise ImportError("cpkg.integrations.starlette needs starlette: pip install starlette") from exc
 
+import cpkg
 from cpkg.integrations import _messages
 from cpkg.integrations._content_coding import MAX_REQUEST_SIZE
 from cpkg.integrations.asgi import ZstdMiddleware
@@ -35,7 +36,7 @@ class MsgpackResponse(Response):
 
     def render(self, content: object) -> bytes:
         """Pack the content; TypeError for an object that cannot be packed."""
-        return _messages.pack(content)
+        return cpkg.dumps(content, compress=False)
 
 
 async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **options: object) -> Any:
@@ -56,4 +57,4 @@ async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **
     try:
         return _messages.unpack(bytes(body), **options)
     except CodecError as exc:
-        raise HTTPException(400, _messages.no_message(exc)) from exc
+        raise HTTPException(400, f"the body cannot be read as MessagePack: {exc}") from exc

@@ -90,12 +90,11 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
     archive = downloads / source.archive
     if not archive.exists():
         downloads.mkdir(parents=True, exist_ok=True)
-        if archive.suffix == ".deb":
-            _fetch_from_debian(source, downloads)
-        elif archive.suffix == ".jar":
-            _fetch_from_maven(source, downloads)
-        else:
-            _fetch_from_pypi(source, downloads)
+        try:
+            _fetch(source, downloads)
+        except SystemExit as error:
+            put = f"Put {source.archive} into {downloads} by hand."
+            raise SystemExit(f"cannot fetch {source.package}: {error}\n{put}") from None
     found = hashlib.sha256(archive.read_bytes()).hexdigest() if archive.exists() else "nothing"
     if found != source.sha256:
         raise SystemExit(
@@ -120,34 +119,22 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
     return target
 
 
-def _fetch_from_pypi(source: Source, downloads: Path) -> None:
-    # pip checks the hash before it runs anything: it asks an sdist's build backend for metadata
-    wanted = downloads / "requirements.txt"
-    wanted.write_text(f"{source.package} --hash=sha256:{source.sha256}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes"]
-    try:
-        run([*command, "-r", str(wanted), "-d", str(downloads)], downloads)
-    except SystemExit as error:
-        raise SystemExit(_refusal(source, downloads, str(error))) from None
-
-
-def _fetch_from_maven(source: Source, downloads: Path) -> None:
-    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={source.package}", f"-DoutputDirectory={downloads}"]
-    try:
-        if shutil.which("mvn") is None:
-            raise SystemExit("there is no mvn here (apt-get install maven)")
-        run(command, downloads)
-    except SystemExit as error:
-        raise SystemExit(_refusal(source, downloads, str(error))) from None
-
-
-def _fetch_from_debian(source: Source, downloads: Path) -> None:
-    """Have apt download a package of another release than this machine's."""
-    try:
+def _fetch(source: Source, downloads: Path) -> None:
+    """Have the client of its registry fetch an archive."""
+    if source.archive.endswith(".deb"):  # of another release than this machine's
         with apt_for(downloads / "apt", "deb") as apt:
             run([*apt, "download", source.package], downloads)
-    except SystemExit as error:
-        raise SystemExit(_refusal(source, downloads, str(error))) from None
+    elif source.archive.endswith(".jar"):
+        if shutil.which("mvn") is None:
+            raise SystemExit("there is no mvn here (apt-get install maven)")
+        copy = ["dependency:copy", f"-Dartifact={source.package}", f"-DoutputDirectory={downloads}"]
+        run(["mvn", "-q", "-B", *copy], downloads)
+    else:
+        # pip checks the hash before it runs anything: it asks an sdist's build backend for metadata
+        wanted = downloads / "requirements.txt"
+        wanted.write_text(f"{source.package} --hash=sha256:{source.sha256}\n", encoding="utf-8")
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes"]
+        run([*pip, "-r", str(wanted), "-d", str(downloads)], downloads)
 
 
 @contextlib.contextmanager
@@ -198,10 +185,6 @@ def unpack(archive: Path, folder: Path) -> None:
     with tarfile.open(archive) as opened:
         opened.extraction_filter = getattr(tarfile, "data_filter", None)
         opened.extractall(folder)
-
-
-def _refusal(source: Source, downloads: Path, reason: str) -> str:
-    return f"cannot fetch {source.package}: {reason}\nPut {source.archive} into {downloads} by hand."
 
 
 def _open(archive: Path) -> tarfile.TarFile:

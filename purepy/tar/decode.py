@@ -14,7 +14,7 @@ from purepy.tar.entry import BLOCK, DIRECTORY, FILE, TYPES, Entry, sum_of
 
 NUL_BLOCK: Final = bytes(BLOCK)
 GNU_MAGIC: Final = b"ustar  \0"
-STAR_MAGIC: Final = b"tar\0"
+_STAR_MAGIC: Final = b"tar\0"
 SIZE_MAX: Final = (1 << 63) - 1
 """The largest size that a file can have."""
 NUMBER_MAX: Final = (1 << 32) - 1
@@ -107,7 +107,7 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     name = string(block[:100])
     end = 0
     if is_ustar:
-        end = 500 if block[508:512] != STAR_MAGIC else 452 if flag == b"S" else 476  # where star has other fields
+        end = 500 if block[508:512] != _STAR_MAGIC else 476  # where star has other fields
     elif is_gnu and 0 < block[345] < 0x80 and block[345:357].translate(None, b"01234567 \0"):
         end = 500  # of Go's before 1.9, which put a prefix where GNU tar has a time
     prefix = string(block[345:end])
@@ -175,31 +175,28 @@ def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:
     value = pax.get(key)
     if not value:
         return number(field)
-    is_negative = value[:1] == b"-"
-    number_found = _decimal(value[is_negative:])
-    if number_found is None:
-        raise ArchiveError(f"a pax header has {key}={value[:40]!r}, which is no number")
-    return -number_found if is_negative else number_found
+    wrong = f"a pax header has {key}={value[:40]!r}, which is no number"
+    return -decimal(value[1:], wrong) if value[:1] == b"-" else decimal(value, wrong)
 
 
-def _decimal(digits: bytes) -> int | None:
-    """Return a number of at most 20 digits, zeros in front of it not counted; None for anything else."""
-    if not digits.isdigit():
-        return None
-    digits = digits.lstrip(b"0") or b"0"
-    return int(digits) if len(digits) <= 20 else None
+def decimal(digits: bytes, wrong: str) -> int:
+    """Return the number that `digits` write, at most 20 after leading zeros; raises ArchiveError(wrong)."""
+    significant = digits.lstrip(b"0") or b"0"
+    if not digits.isdigit() or len(significant) > 20:
+        raise ArchiveError(wrong)
+    return int(significant)
 
 
 def _time_of(pax: dict[str, bytes], field: bytes) -> int:
     value = pax.get("mtime")
     if not value:
         return within(number(field), -SECONDS_MAX, SECONDS_MAX, "time") * NANO
+    wrong = f"a pax header has mtime={value[:40]!r}, which is no time"
     whole, _, fraction = value.partition(b".")
     sign = -1 if whole[:1] == b"-" else 1
-    found = _decimal(whole[1:] if sign < 0 else whole)
-    if found is None or (fraction and not fraction.isdigit()):
-        raise ArchiveError(f"a pax header has mtime={value[:40]!r}, which is no time")
-    seconds = within(found, 0, SECONDS_MAX, "time")
+    seconds = within(decimal(whole[1:] if sign < 0 else whole, wrong), 0, SECONDS_MAX, "time")
+    if fraction and not fraction.isdigit():
+        raise ArchiveError(wrong)
     return sign * (seconds * NANO + int(fraction[:9].ljust(9, b"0")))
 
 
@@ -247,9 +244,7 @@ def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:
             raise ArchiveError("a pax header has a record whose length is wrong")
         key, value = text(data[space + 1 : equals]), data[equals + 1 : end - 1]
         if key in ("GNU.sparse.offset", "GNU.sparse.numbytes"):  # in format 0.0 they come again and again
-            if not value.isdigit() or len(value) > 20:
-                raise ArchiveError("a sparse file's map holds no number")
-            pieces.append(int(value))
+            pieces.append(decimal(value, "a sparse file's map holds no number"))
         else:
             records[key] = value
         at = end

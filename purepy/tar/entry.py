@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+import dataclasses
+from typing import Any, Final
 from zlib import adler32
 
 BLOCK: Final = 512
@@ -28,6 +29,7 @@ TYPEFLAGS: Final = {
 TYPES: Final = {flag: kind for kind, flag in TYPEFLAGS.items()}
 
 
+@dataclasses.dataclass(repr=False)
 class Entry:
     """
     One entry: a file, directory, link, device or fifo, with what the archive says of it.
@@ -41,66 +43,25 @@ class Entry:
     access control lists that the archive has in a form which cannot be read here to the reason.
     """
 
-    __slots__ = (
-        "device",
-        "gid",
-        "gname",
-        "linkname",
-        "mode",
-        "mtime_ns",
-        "name",
-        "position",
-        "size",
-        "sparse",
-        "type",
-        "uid",
-        "uname",
-        "unreadable",
-        "xattrs",
-    )
+    name: str
+    type: str = FILE
+    size: int = 0
+    mode: int = 0o644
+    mtime_ns: int = 0
+    uid: int = 0
+    gid: int = 0
+    uname: str = ""
+    gname: str = ""
+    linkname: str = ""
+    device: tuple[int, int] = (0, 0)
+    xattrs: dict[str, bytes] | None = None
+    sparse: list[tuple[int, int]] | None = None
+    position: int | None = None
+    unreadable: dict[str, str] | None = None
 
-    def __init__(
-        self,
-        name: str,
-        type: str = FILE,
-        *,
-        size: int = 0,
-        mode: int = 0o644,
-        mtime_ns: int = 0,
-        uid: int = 0,
-        gid: int = 0,
-        uname: str = "",
-        gname: str = "",
-        linkname: str = "",
-        device: tuple[int, int] = (0, 0),
-        xattrs: dict[str, bytes] | None = None,
-        sparse: list[tuple[int, int]] | None = None,
-        position: int | None = None,
-        unreadable: dict[str, str] | None = None,
-    ) -> None:
-        self.name = name
-        self.type = type
-        self.size = size
-        self.mode = mode
-        self.mtime_ns = mtime_ns
-        self.uid = uid
-        self.gid = gid
-        self.uname = uname
-        self.gname = gname
-        self.linkname = linkname
-        self.device = device
-        self.xattrs = xattrs
-        self.sparse = sparse
-        self.position = position
-        self.unreadable = unreadable
-
-    def replace(self, **changes: object) -> Entry:
+    def replace(self, **changes: Any) -> Entry:
         """Return a copy with other attributes, as `changes` has them; TypeError for one that an entry does not have."""
-        values = {name: getattr(self, name) for name in self.__slots__}
-        unknown = changes.keys() - values.keys()
-        if unknown:
-            raise TypeError(f"an entry has no {', '.join(sorted(unknown))}")
-        return Entry(**{**values, **changes})
+        return dataclasses.replace(self, **changes)
 
     @property
     def stored_size(self) -> int:
@@ -108,13 +69,6 @@ class Entry:
         if self.type != FILE:
             return 0
         return self.size if self.sparse is None else sum(size for _, size in self.sparse)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Entry):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         link = f" -> {self.linkname!r}" if self.linkname else ""

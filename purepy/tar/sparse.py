@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read the maps of sparse files: the old GNU form, star's, and GNU tar's formats 0.0, 0.1 and 1.0 in pax headers.
+Read the maps of sparse files: the old GNU form, and GNU tar's formats 0.0, 0.1 and 1.0 in pax headers.
 
 A map is a list of (offset, size): the pieces that hold data, in order. The functions take `read`, which returns
 exactly so many of the bytes that follow the header.
@@ -12,15 +12,13 @@ from collections.abc import Callable
 from typing import Final
 
 from purepy.base.errors import ArchiveError, ArchiveLimitError
-from purepy.tar.decode import GNU_MAGIC, SIZE_MAX, STAR_MAGIC, number, within
+from purepy.tar.decode import GNU_MAGIC, SIZE_MAX, decimal, number, within
 from purepy.tar.entry import BLOCK, Entry
 
 Map = "list[tuple[int, int]]"
 PIECES_MAX: Final = 1 << 20
 """More pieces in one file are refused."""
 _FIELD: Final = 12
-_STAR_PREFIX: Final = 345
-_STAR_MAP: Final = 356
 
 
 def read_map(
@@ -28,12 +26,9 @@ def read_map(
 ) -> None:
     """Read the map of a file, if header or records call it sparse; `pieces` are those of GNU tar's format 0.0."""
     if block[156:157] == b"S":
-        if block[257:265] == GNU_MAGIC:
-            _read_gnu(block, entry, read)
-        elif block[508:512] == STAR_MAGIC or "SCHILY.archtype" in pax:
-            _read_star(block, pax, entry, read)
-        else:
+        if block[257:265] != GNU_MAGIC:
             raise _unknown()
+        _read_gnu(block, entry, read)
     elif "GNU.sparse.realsize" in pax or "GNU.sparse.size" in pax:
         _read_pax(pax, pieces, entry, read)
     elif pax.get("SCHILY.filetype") == b"sparse":
@@ -47,39 +42,13 @@ def _unknown() -> ArchiveError:
 def _read_gnu(block: bytes, entry: Entry, read: Callable[[int], bytes]) -> None:
     """Read the map of the old GNU form: four pieces in the header, others in blocks that its size does not count."""
     pieces = _fields(block, 386, 4)
-    _read_blocks(pieces, block[482], read)
-    _apply(entry, pieces, within(number(block[483 : 483 + _FIELD]), 0, SIZE_MAX, "size"), entry.size)
-
-
-def _read_star(block: bytes, pax: dict[str, bytes], entry: Entry, read: Callable[[int], bytes]) -> None:
-    """
-    Read the map of star's form: all pieces in blocks behind the header, which its size counts.
-
-    The oldest star put four pieces into the header, where there is no prefix and the first offset has 11 digits.
-    """
-    is_old = not block[_STAR_PREFIX] and block[_STAR_MAP + _FIELD - 2]
-    pieces = _fields(block, _STAR_MAP, 4) if is_old else []
-    blocks = _read_blocks(pieces, block[_STAR_MAP - 1] if is_old else 1, read)
-    real = _decimal(pax["SCHILY.realsize"]) if pax.get("SCHILY.realsize") else number(block[452 : 452 + _FIELD])
-    _apply(entry, pieces, within(real, 0, SIZE_MAX, "size"), entry.size - blocks * BLOCK)
-
-
-def _read_blocks(pieces: list[tuple[int, int]], more: int, read: Callable[[int], bytes]) -> int:
-    """Add the pieces of the blocks that continue a map, as long as one says that there is another; return how many."""
-    blocks = 0
+    more = block[482]
     while more not in (0, 0x30):
         following = read(BLOCK)
         pieces += _fields(following, 0, 21)
         _check_count(len(pieces))
         more = following[504]
-        blocks += 1
-    return blocks
-
-
-def _decimal(value: bytes) -> int:
-    if not value.isdigit() or len(value) > 20:
-        raise ArchiveError("a sparse file has no size")
-    return int(value)
+    _apply(entry, pieces, within(number(block[483 : 483 + _FIELD]), 0, SIZE_MAX, "size"), entry.size)
 
 
 def _fields(block: bytes, start: int, count: int) -> list[tuple[int, int]]:
@@ -95,15 +64,16 @@ def _fields(block: bytes, start: int, count: int) -> list[tuple[int, int]]:
 def _read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]) -> None:
     """Read the map that pax records announce; in format 1.0 it precedes the data."""
     stored = entry.size
-    real = _decimal(pax.get("GNU.sparse.realsize") or pax.get("GNU.sparse.size") or b"")
+    real = decimal(pax.get("GNU.sparse.realsize") or pax.get("GNU.sparse.size") or b"", "a sparse file has no size")
     if pax.get("GNU.sparse.major") == b"1":
         pieces, used = _read_1_0(read)
         stored -= used
     elif "GNU.sparse.map" in pax:
-        numbers = pax["GNU.sparse.map"].split(b",") if pax["GNU.sparse.map"] else []
-        if len(numbers) % 2 or any(not item.isdigit() or len(item) > 20 for item in numbers):
-            raise ArchiveError("a sparse file's map is no list of pairs of numbers")
-        pieces = [(int(numbers[at]), int(numbers[at + 1])) for at in range(0, len(numbers), 2)]
+        wrong = "a sparse file's map is no list of pairs of numbers"
+        numbers = [decimal(item, wrong) for item in pax["GNU.sparse.map"].split(b",") if pax["GNU.sparse.map"]]
+        if len(numbers) % 2:
+            raise ArchiveError(wrong)
+        pieces = list(zip(numbers[::2], numbers[1::2]))
         _check_count(len(pieces))
     _apply(entry, pieces, within(real, 0, SIZE_MAX, "size"), stored)
 
@@ -111,6 +81,7 @@ def _read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry
 def _read_1_0(read: Callable[[int], bytes]) -> tuple[list[tuple[int, int]], int]:
     data = bytearray()
     at = used = 0
+    wrong = "a sparse file's map holds no number"
 
     def next_number() -> int:
         nonlocal at, used
@@ -119,11 +90,9 @@ def _read_1_0(read: Callable[[int], bytes]) -> tuple[list[tuple[int, int]], int]
             if end >= 0:
                 digits = bytes(data[at:end])
                 at = end + 1
-                if not digits.isdigit() or len(digits) > 20:
-                    raise ArchiveError("a sparse file's map holds no number")
-                return int(digits)
+                return decimal(digits, wrong)
             if len(data) - at > 20:
-                raise ArchiveError("a sparse file's map holds no number")
+                raise ArchiveError(wrong)
             del data[:at]
             at = 0
             data.extend(read(BLOCK))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from archives import contents, created, extracted, make_files, member, packed
+from archives import contents, created, extracted, make_files, packed
 from web import serving
 
 from cpkg import archive
@@ -19,22 +19,21 @@ from purepy.base.errors import ArchiveError
 
 
 def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
-    seen, batches, steps = [], [], []
+    seen, asked, steps = [], [], []
 
-    def select(batch: list[archive.Entry]) -> list[archive.Entry]:
-        batches.append(len(batch))
-        for entry in batch:
-            entry.uname = "somebody"
-        return [entry for entry in batch if not entry.name.endswith("secret")]
+    def select(entry: archive.Entry) -> archive.Entry | None:
+        asked.append(entry.name)
+        entry.uname = "somebody"
+        return None if entry.name.endswith("secret") else entry
 
-    def moved(batch: list[archive.Entry]) -> list[archive.Entry]:
-        return [entry.replace(name="moved/" + entry.name) for entry in batch if "deep" in entry.name]
+    def moved(entry: archive.Entry) -> archive.Entry | None:
+        return entry.replace(name="moved/" + entry.name) if "deep" in entry.name else None
 
     functions = {"on_entry": seen.append, "progress": lambda *sizes: steps.append(sizes)}
     made = created("sub", base=tree, select=select, **functions)
     names = [entry.name for entry in seen]
-    assert batches == [1, 7, 1, 1, 0, 1] or sum(batches) == len(seen) + 1
-    assert "sub/secret" not in names
+    assert [name for name in asked if name != "sub/secret"] == names
+    assert len(asked) == len(names) + 1
     assert "sub/deep/er/file" in names
     assert steps == sorted(steps)
     assert {entry.uname for entry in archive.entries(io.BytesIO(made))} == {"somebody"}
@@ -94,31 +93,14 @@ def test_a_callback_that_raises(engine: str, tree: Path, tmp_path: Path) -> None
     assert not (tmp_path / "new.tar.zst").exists()
 
 
-def test_select_is_asked_once_for_a_directory(engine: str, tmp_path: Path) -> None:
-    """Entries that follow each other in one directory come together, but for large ones, which end a batch."""
-    names = ["a/1", "a/2", "a/3", "b/1", "b/2", "a/4"]
-    made = packed(*((member(name), name.encode() * (1 + 1_000_000 * (name == "a/2"))) for name in names))
-    batches: list[list[str]] = []
-
-    def select(entries: list[archive.Entry]) -> list[archive.Entry]:
-        batches.append([entry.name for entry in entries])
-        return entries[::-1]
-
-    archive.extract(io.BytesIO(made), tmp_path, select=select)
-    assert batches == [["a/1", "a/2"], ["a/3"], ["b/1", "b/2"], ["a/4"]]
-    for name in names:
-        assert (tmp_path / name).read_bytes() == name.encode() * (1 + 1_000_000 * (name == "a/2"))
-
-
 def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
     made = packed(*((f"d/{name}", name.encode()) for name in "abc"), ("d/a", b"again"))
 
-    def change(entries: list[archive.Entry]) -> Iterator[archive.Entry]:
-        for entry in entries:
-            if entry.name == "d/b":
-                entry.name = "renamed"
-                entry.mode = 0o600
-            yield entry if entry.name != "d/c" else entry.replace(name="copied")
+    def change(entry: archive.Entry) -> archive.Entry:
+        if entry.name == "d/b":
+            entry.name = "renamed"
+            entry.mode = 0o600
+        return entry if entry.name != "d/c" else entry.replace(name="copied")
 
     archive.extract(io.BytesIO(made), tmp_path / "out", select=change)
     assert {name: value[3] and value[3][0] for name, value in contents(tmp_path / "out").items()} == {
@@ -129,16 +111,35 @@ def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
     }
     # Windows keeps of a mode whether its owner may write
     assert (tmp_path / "out" / "renamed").stat().st_mode & 0o777 == (0o666 if os.name == "nt" else 0o600)
-    with pytest.raises(ValueError, match="which it was not given"):
-        archive.extract(io.BytesIO(made), tmp_path / "x", select=lambda entries: [archive.Entry("another")])
+    with pytest.raises(ValueError, match="size"):
+        archive.extract(io.BytesIO(made), tmp_path / "x", select=lambda entry: archive.Entry("another"))
+    with pytest.raises(TypeError, match="must return an Entry or None"):
+        archive.extract(io.BytesIO(made), tmp_path / "x", select=lambda entry: True)
     with pytest.raises(ZeroDivisionError):
-        archive.extract(io.BytesIO(made), tmp_path / "y", select=lambda entries: 1 // 0)
+        archive.extract(io.BytesIO(made), tmp_path / "y", select=lambda entry: 1 // 0)
+
+
+def test_an_error_of_select_is_not_one_of_the_file(engine: str, tree: Path, tmp_path: Path) -> None:
+    error = OSError(5, "of the function")
+
+    def refuse(entry: archive.Entry) -> archive.Entry:
+        raise error
+
+    problems: list[archive.Problem] = []
+    for call in (
+        lambda: archive.create(io.BytesIO(), base=tree, select=refuse, on_problem=problems.append),
+        lambda: archive.extract(io.BytesIO(packed(("a", b"a"))), tmp_path, select=refuse, on_problem=problems.append),
+    ):
+        with pytest.raises(OSError, match="of the function") as caught:
+            call()
+        assert caught.value is error
+    assert not problems
 
 
 def test_select_of_a_cut_archive_gets_what_is_whole(engine: str, tmp_path: Path) -> None:
     made = packed(("a", b"a"), ("b", b"b"), end=False)
     with pytest.raises(ArchiveError, match="cut"):
-        archive.extract(io.BytesIO(made), tmp_path, select=lambda entries: entries)
+        archive.extract(io.BytesIO(made), tmp_path, select=lambda entry: entry)
     assert sorted(contents(tmp_path)) == ["a", "b"]
 
 

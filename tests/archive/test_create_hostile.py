@@ -124,11 +124,10 @@ def test_changes_that_select_cannot_make(attribute: str, value: Any, tmp_path: P
     (tmp_path / "b").write_bytes(b"b" * 3000)
     made = packed(("b", b"b" * 3000))
 
-    def select(entries: list[archive.Entry]) -> list[archive.Entry]:
-        for entry in entries:
-            if entry.type == "file":
-                setattr(entry, attribute, value)
-        return entries
+    def select(entry: archive.Entry) -> archive.Entry:
+        if entry.type == "file":
+            setattr(entry, attribute, value)
+        return entry
 
     with pytest.raises((ValueError, TypeError), match=attribute):
         archive.create(io.BytesIO(), "b", base=tmp_path, select=select)
@@ -228,6 +227,24 @@ def test_a_directory_that_is_moved_meanwhile(engine: str, tmp_path: Path, monkey
     assert b"outside" not in uncompressed(made)
 
 
+def test_a_directory_that_is_replaced_meanwhile(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each directory on the way back is compared, not only the innermost."""
+    tree = tmp_path / "tree"
+    make_files(tree, {"a/b/c/1/2/3/4/5/6/7/file": b"", "a/b/c/z": b"inside", "a/b/z": b"inside"})
+    make_files(tmp_path / "elsewhere", {"c/z": b"outside", "z": b"outside"})
+
+    def replace() -> None:
+        if (tmp_path / "elsewhere").exists():
+            os.rename(tree / "a" / "b", tmp_path / "b")
+            os.rename(tmp_path / "elsewhere", tree / "a" / "b")
+
+    change_after_the_walk(monkeypatch, "file", replace)
+    problems: list[archive.Problem] = []
+    made = created(base=tree, sort=True, on_problem=problems.append)
+    assert [problem.name for problem in problems] == ["./a/b/c/z", "./a/b/z"]
+    assert b"outside" not in uncompressed(made)
+
+
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """Files in several frames, a large one among them."""
@@ -236,7 +253,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 # where the pure codec compresses, its own lines are most of them, and each call takes long
-EVERY = 100 if IS_PURE_CODEC else 1
+EVERY = 100 if IS_PURE_CODEC else 2
 
 
 def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any, Any], None]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import LONG, contents, created, fixed, header_of, member, packed, uncompressed
+from archives import LONG, contents, created, header_of, member, packed, uncompressed
 from processes import needs
 
 from cpkg import archive, zstd
@@ -133,36 +133,6 @@ def test_sparse_files_of_gnu_tar(engine: str, options: list[str], tmp_path: Path
     made = subprocess.run([TAR, "-cSf", "-", *options, "-C", tree, "."], stdout=subprocess.PIPE, check=True)
     archive.extract(io.BytesIO(zstd.compress(made.stdout)), tmp_path / "out")
     assert data_of(tmp_path / "out") == data_of(tree)
-
-
-def star_header(name: str, pieces: list[tuple[int, int]], size: int) -> bytes:
-    """Return what star writes in front of a sparse file's data: all pieces in blocks behind the header."""
-    blocks = []
-    for at in range(0, len(pieces), 21):
-        block = b"".join(b"%011o %011o " % piece for piece in pieces[at : at + 21]).ljust(504, b"\0")
-        blocks.append((block + (b"1" if at + 21 < len(pieces) else b"\0")).ljust(512, b"\0"))
-    stored = sum(length for _, length in pieces) + 512 * len(blocks)
-    header = bytearray(header_of(member(name, b"S", size=stored)))
-    header[257:265] = b"ustar\00000"
-    header[345:512] = bytes(167)
-    header[345:348] = b"dir"
-    header[452:464] = b"%011o " % size
-    header[508:512] = b"tar\0"
-    return fixed(bytes(header)) + b"".join(blocks)
-
-
-@pytest.mark.parametrize("count", [0, 1, 21, 22, 50])
-def test_sparse_files_of_star(engine: str, count: int, tmp_path: Path) -> None:
-    pieces = [(number * 4096, 512) for number in range(count)]
-    size = count * 4096 + 1000
-    data = b"".join(bytes([number + 1]) * 512 for number in range(count))
-    stream = star_header("f", [*pieces, (size, 0)], size) + data + header_of("g", b"behind") + bytes(1024)
-    archive.extract(io.BytesIO(zstd.compress(stream)), tmp_path)
-    found = (tmp_path / "dir" / "f").read_bytes()
-    assert len(found) == size
-    assert b"".join(found[offset : offset + length] for offset, length in pieces) == data
-    assert found.count(0) == size - len(data)
-    assert (tmp_path / "g").read_bytes() == b"behind"
 
 
 def test_sparse_files_in_forms_that_nobody_knows(engine: str, tmp_path: Path) -> None:

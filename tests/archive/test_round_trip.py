@@ -11,9 +11,11 @@ import stat
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from archives import ENGINES, contents, created, extracted, make_files, member, packed, uncompressed
+from extent import some
 from seeds import noise
 
 from cpkg import _backend, archive, zstd
@@ -220,7 +222,7 @@ def test_entries_have_everything(engine: str) -> None:
     assert (entry.uid, entry.gid, entry.mtime_ns, entry.position) == (4, 5, 6 * 10**9, 0)
     assert entry == entry.replace()
     assert entry != entry.replace(uid=5)
-    with pytest.raises(TypeError, match="no colour"):
+    with pytest.raises(TypeError, match="colour"):
         entry.replace(colour="red")
 
 
@@ -249,21 +251,22 @@ def test_the_same_bytes_without_the_loop_in_c(tree: Path, monkeypatch: pytest.Mo
         os.mknod(tree / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
         os.chown(tree / "text", 3_000_000, 12345)
     os.mkfifo(tree / "fifo")
-    for options in (
+    choices: list[dict[str, Any]] = [
+        {"frame_size": 100_000, "level": 1, "exclude": ["*.log", "d*p/er", "sub/s?cret", "\\*"]},
         {},
         {"frame_size": 64 << 10},
-        {"frame_size": 100_000, "level": 1, "exclude": ["*.log", "d*p/er", "sub/s?cret", "\\*"]},
         {"reproducible": True, "threads": 1},
         {"mtime": -1.25, "owner": (1 << 31, 5), "recursive": True},
         {"numeric_owner": True, "sort": True},
         {"recursive": False},
         {"include": ["*0*", "file"], "sparse": True},
-    ):
+    ]
+    for options in some(choices, 4):
         for paths in ((".",), ("sub", "text", "twin", "many/5"), (str(tree), "sub/")):
             made = []
             for engine in ("native", "pure"):
                 monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", engine)
                 target, told = io.BytesIO(), []
-                summary = archive.create(target, *paths, base=tree, on_entry=told.append, **options)  # type: ignore[arg-type]
+                summary = archive.create(target, *paths, base=tree, on_entry=told.append, **options)
                 made.append((target.getvalue(), summary, told))
             assert made[0] == made[1], (options, paths)

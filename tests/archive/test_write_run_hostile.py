@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from archives import ENGINES, contents, fixed, header_of, make_files, member
+from extent import IS_THOROUGH
 from fuzz_archives import beyond, raw_frame, without_times
 from seeds import SEED
 
@@ -129,7 +130,9 @@ def test_everything_is_as_without_c(kind: str, prepare: Prepare | None, tmp_path
         {"recover": True},
         {"max_size": 9000},
     ]
-    for number, options in enumerate(choices):
+    # a third of them for each kind, and not the same for two kinds in turn
+    turn = 0 if IS_THOROUGH else list(ARCHIVES).index(kind)
+    for number, options in enumerate(choices[turn % 3 :: 1 if IS_THOROUGH else 3]):
         seen, _ = same(frames, tmp_path / str(number), prepare, **options)
         assert seen
 

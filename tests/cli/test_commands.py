@@ -318,23 +318,22 @@ def test_a_bomb_leaves_no_file(tmp_path: Path) -> None:
         assert "is not a size" in failure("unpack", tmp_path / "x.mpz", f"--max-output-size={size}", status=2)
 
 
-def bombs() -> dict[str, bytes]:
-    """Return texts of which `pack`, `convert` and `demo` would hold as much as there is, by the names of files."""
-    long = b"x" * (66 << 20)
-    lines = b'{"a":1}\n' * 5000
-    return {
-        "line.jsonl.zst": zstd.compress(b'{"a":"' + long + b'"}\n', 1),
-        "document.json.gz": gzip.compress(lines[:8] + b'{"a":"' + long + b'"}\n', 1),
-        "lists.json.zst": zstd.compress(b"[" + b"[]," * 600_000 + b"[]]", 1),
-        "row.csv.zst": zstd.compress(b"a,b\n1," + long + b"\n", 1),
-        "text.msgpack.zst": zstd.compress(cpkg.packb(long.decode()), 1),
-    }
+LONG = 66 << 20
+BOMBS = {
+    "line.jsonl.zst": lambda: zstd.compress(b'{"a":"' + b"x" * LONG + b'"}\n', 1),
+    "document.json.gz": lambda: gzip.compress(b'{"a":1}\n{"a":"' + b"x" * LONG + b'"}\n', 1),
+    "lists.json.zst": lambda: zstd.compress(b"[" + b"[]," * 600_000 + b"[]]", 1),
+    "row.csv.zst": lambda: zstd.compress(b"a,b\n1," + b"x" * LONG + b"\n", 1),
+    "text.msgpack.zst": lambda: zstd.compress(cpkg.packb("x" * LONG), 1),
+}
+"""Texts of which `pack`, `convert` and `demo` would hold as much as there is, by the names of files."""
 
 
+@pytest.mark.once
 def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path) -> None:
-    for name, data in bombs().items():
+    for name, make in BOMBS.items():
         path = tmp_path / name
-        path.write_bytes(data)
+        path.write_bytes(make())
         calls = [["records", "convert", path, "-o", tmp_path / "out.rec"]]
         if ".json" in name:
             calls += [["pack", path, "-o", tmp_path / "out.mpz"], ["demo", path]]
@@ -346,6 +345,7 @@ def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path) -> None:
         path.unlink()
 
 
+@pytest.mark.once
 def test_a_limit_of_compressed_text(tmp_path: Path) -> None:
     """It bounds what is held: all of what is packed, and one part at a time of what is converted."""
     path = tmp_path / "lines.jsonl.zst"
@@ -359,7 +359,7 @@ def test_a_limit_of_compressed_text(tmp_path: Path) -> None:
     (tmp_path / "lines.jsonl").write_bytes(b'{"a":"text"}\n' * 200_000)
     assert run("pack", tmp_path / "lines.jsonl").exit_code == 0
     failure("pack", tmp_path / "lines.jsonl", "-f", "--max-output-size", "2M")
-    (tmp_path / "lists.json.zst").write_bytes(bombs()["lists.json.zst"])
+    (tmp_path / "lists.json.zst").write_bytes(BOMBS["lists.json.zst"]())
     assert run("pack", tmp_path / "lists.json.zst", "--max-output-size", "64M").exit_code == 0
 
 
@@ -510,6 +510,7 @@ def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> Non
     assert [row[:2] for row in rows] == [[_backend.choose(codec).module.BACKEND for codec in ("msgpack", "zstd")]]
 
 
+@pytest.mark.once
 def test_demo_of_a_file(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n' * 50)
     assert "combinations agree" in run("demo", tmp_path / "x.jsonl", "--seconds", "0").stdout
@@ -525,6 +526,7 @@ def test_demo_warms_up_until_little_changes(monkeypatch: pytest.MonkeyPatch, jit
     assert len(times) == 4 - rounds
 
 
+@pytest.mark.once
 def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without this the demo's last line could not be believed."""
     # both ways to it: the second is for calls without options
@@ -551,6 +553,7 @@ def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> No
     monkeypatch.setattr(compare, "SERVE", f"exec({program!r})")
 
 
+@pytest.mark.once
 def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatch) -> None:
     serve_wrongly(
         monkeypatch,
@@ -576,6 +579,7 @@ def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatc
     assert "with zstd pure: " in result.stderr
 
 
+@pytest.mark.once
 def test_demo_notices_a_backend_that_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
     serve_wrongly(monkeypatch, "purepy.zstd", "import os; module.compress = lambda *_, **options: os._exit(7)")
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
@@ -583,6 +587,7 @@ def test_demo_notices_a_backend_that_ends_its_process(monkeypatch: pytest.Monkey
     assert "with zstd pure: its process has ended" in result.stderr
 
 
+@pytest.mark.once
 def test_demo_tells_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     unavailable = {**_backend.MODULES["zstd"], "dlopen": "cpkg._no_such_module"}
     monkeypatch.setitem(_backend.MODULES, "zstd", unavailable)

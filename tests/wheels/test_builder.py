@@ -18,7 +18,7 @@ from processes import needs
 # last: the tests are of the installed package, whose source lies there too
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from ffi_build import build_info
+from ffi_build import build_info, probe
 from ffi_build.wheels import archives, interpreters, sbom, sources
 from ffi_build.wheels.targets import TARGETS
 
@@ -222,3 +222,10 @@ def test_build_info_is_a_module() -> None:
             "patches": ["1-a"],
         }
     }
+
+
+def test_a_build_that_needs_a_library_ends_with_the_reason():
+    """A module without its library would be built, and fail when it is imported."""
+    probe.demand(probe.FoundLibrary("zstd", "built against zstd 1.5.5", usable=True))
+    with pytest.raises(SystemExit, match=r"^needed, but not built: no setuptools\nTo mend it: install .*libzstd-dev"):
+        probe.demand(probe.FoundLibrary("zstd", "not built: no setuptools"), "needed, but ")
