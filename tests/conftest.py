@@ -6,8 +6,8 @@ A test that takes the fixture `msgpack` or `zstd` runs on each backend, side by 
 `--require msgpack:native,zstd:native` (or the environment variable CPKG_TEST_REQUIRE) turns a backend that does
 not load into an error: a row that is called native and tests nothing native must not pass.
 
-CPython 3.11 runs each test of the gate. Other interpreters run conformance, hostile input to C, and tests marked
-`interpreter`; `--everything` runs the others there.
+CPython 3.11 runs each test of the gate. Other interpreters run conformance, hostile input to C, tests marked
+`interpreter`, and samples (`extent.some`) of what all interpreters share. `--everything` runs the others there.
 """
 
 from __future__ import annotations
@@ -52,17 +52,25 @@ ONCE = {"once", "documents", "processes"}
 """Marks of tests that depend on neither the interpreter nor the backend."""
 OTHERS = {"cli", "integrations", "wheels"}
 """Folders whose tests depend on the interpreter, but not on the backend: rows named pure leave them out."""
-SHARED = {"archive", "cli", "records", "zstandard"}
-"""Folders whose subject is Python that all interpreters share: they meet hostile input on CPython 3.11 alone."""
+SHARED = {"archive", "cli", "records", "zstandard", *(["typed"] if IS_PYPY else [])}
+"""
+Folders whose subject is Python that all interpreters share. CPython 3.11 tests it over each backend, with hostile input
+over the first one alone; others test it over one backend, without hostile input.
+"""
 # fewer examples where most of them run before the JIT has warmed up; no deadline, since a busy machine is not a failure
 EXAMPLES = 12 if IS_PYPY else 40
-OPERATIONS = 1000 if IS_PYPY else 5000
+OPERATIONS = 500 if IS_PYPY else 5000 if IS_FULL else 1500
 # the gate tries the same examples each time, so that it judges the change; nightly looks for new ones
 hypothesis.settings.register_profile("default", max_examples=EXAMPLES, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
 hypothesis.settings.load_profile("thorough" if IS_THOROUGH else "default")
 if IS_THOROUGH:
     hypothesis.core.global_force_seed = seeds.SEED
+elif IS_PYPY:
+    import pypyjit
+
+    # tests run most code a few times: to compile what is run a thousand times takes longer than it saves
+    pypyjit.set_param("threshold=5000,function_threshold=8000")
 
 # hypothesis' own generator, held where the collector finds it: on 3.14 it does not after gc.freeze(), and hypothesis
 # warns of a generator that nobody holds
@@ -143,9 +151,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_of_this_row(item: pytest.Item, wanted: list[str]) -> bool:
     """Return whether the gate runs a test on this interpreter, in a row with these backends (none: all that load)."""
     marks = {mark.name for mark in item.iter_markers()}
-    if "nightly" in marks or "interpreter" in marks:
-        return True
     row = wanted[0] if wanted else ""
+    if "nightly" in marks:
+        return True
+    is_shared = bool(marks & SHARED)
+    if is_shared and not IS_FULL and (row == "pure" or not _is_on_first_backend(item, wanted)):
+        return False
+    if "interpreter" in marks:
+        return row != "pure" or bool(_backends_of(item))
     is_of_pure = "purepy_zstd" in marks
     if is_of_pure and row not in ("", "pure"):
         return False
@@ -157,9 +170,14 @@ def _is_of_this_row(item: pytest.Item, wanted: list[str]) -> bool:
         return False
     if not marks & {"hostile", "property"}:
         return True
-    if any(backend != next(iter(_tested(codec, wanted))) for codec, backend in _backends_of(item).items()):
+    if not _is_on_first_backend(item, wanted) or (is_shared and row == "pure"):
         return False
-    return IS_FULL or ("hostile" in marks and row in ("", "native") and not marks & SHARED)
+    return IS_FULL or ("hostile" in marks and row in ("", "native") and not is_shared)
+
+
+def _is_on_first_backend(item: pytest.Item, wanted: list[str]) -> bool:
+    """Return whether a test takes of each codec the first backend that the run tests, or none."""
+    return all(backend == next(iter(_tested(codec, wanted))) for codec, backend in _backends_of(item).items())
 
 
 def _backends_of(item: pytest.Item) -> dict[str, str]:

@@ -72,6 +72,9 @@ def array_record() -> Any:
 def write(name: str, path: str, rows: list[dict[str, Any]]) -> None:
     options = FILES[name]
     if isinstance(options, dict):
+        if "dictionary" in options:
+            samples = [msgpack.packb(row) for row in rows[: len(rows) // 10]]
+            options = {**options, "dictionary": zstd.train_dict(samples, options["dictionary"])}
         with records.open(path, "wb", level=3, **options) as writer:
             writer.extend(rows)
         return

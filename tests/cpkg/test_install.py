@@ -57,6 +57,7 @@ def run(tmp_path: Path) -> Callable[[str], None]:
     return run_code
 
 
+@pytest.mark.interpreter
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program(run: Callable[[str], None], name: str) -> None:
     is_possible, reason = NEEDS.get(name, (True, ""))

@@ -38,7 +38,6 @@ THIRD_PARTY = {
     "_cffi_backend": "cpkg._native",
     "dask": "cpkg.dask",
     "pandas": "cpkg.dask",
-    "pyarrow": "cpkg.cli",
     "click": "cpkg.cli",
     **dict.fromkeys(
         ("blake2signer", "django", "django_redis", "kombu", "starlette"),

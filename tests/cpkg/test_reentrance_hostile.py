@@ -19,23 +19,28 @@ from functools import partial
 from typing import Any
 
 import pytest
-from extent import IS_FULL, IS_THOROUGH
+from extent import IS_FULL, IS_PYPY, IS_THOROUGH
 from interrupts import calling_at, points_of
 
 from cpkg import archive, records
 from cpkg._backend import choose
 from cpkg.zstandard.backend_names import names_over
+from purepy.base.errors import ZstdError
 
 DATA = b"".join(b"%06d\n" % number for number in range(1000))
 ROWS = [{"number": number, "text": "x" * number} for number in range(40)]
-REFUSED = "inside|in progress|already executing|reentrant call"
-"""Our words, those of Python's buffered files, and those of its generators."""
+REFUSED = "inside|in progress|already executing|reentrant call|before consuming output"
+"""Our words, those of Python's buffered files, of its generators, and of python-zstandard's chunker."""
 MOST = 1 << 30 if IS_THOROUGH else 30 if IS_FULL else 6
 """So many points of a call are tried; no points of the codecs, which work on plain data while the object is locked."""
 OBSERVERS = ("tell", "len")
 """Calls that change nothing, and may see how far another one is."""
-LEFT = re.compile("(text, writing: .*write inside (write|flush|close)|chunker: .*), accepted: ")
-"""Calls that signal handlers may still make where the call under way does not hold the lock."""
+LEFT = re.compile("text, writing: .*: (write|line) inside (write|flush), accepted: ")
+"""
+Text that a signal handler writes in the moment after io.TextIOWrapper has let go of the text that waits, and before
+this package's code refuses more. CPython before 3.12.4 loses such text, and others may put it first. A rule for this
+moment would be a call of Python for each write(), which takes several times as long.
+"""
 CODECS = ("/purepy/zstd/decoder/", "/purepy/zstd/encoder/")
 
 
@@ -150,7 +155,9 @@ def rows_of_zstd(zstd: Any) -> Iterator[tuple[str, Row]]:
     def read(open_file: Callable[[Any], Any]) -> Callable[[Hook], Any]:
         return lambda hook: made(open_file(Source(frames, hook)))
 
-    text = methods("flush", "close", write=lambda file: file.write(DATA.decode()))
+    text = methods(
+        "flush", "close", write=lambda file: file.write(DATA.decode()), line=lambda file: file.write("a line\n")
+    )
     yield "ZstdFile, writing", Row(written(lambda sink: zstd.ZstdFile(sink, "w")), writing, content)
     yield (
         "ZstdFile, frames",
@@ -197,6 +204,7 @@ class Text:
 
     def __init__(self, file: Any) -> None:
         self.file = file
+        file._CHUNK_SIZE = 5000  # so that a write of more than that hands on what waits, and then itself
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.file, name)
@@ -283,7 +291,8 @@ def rows_of_records(zstd: Any) -> Iterator[tuple[str, Row]]:
 
     def content(subject: Any) -> Any:
         subject.thing.close()
-        return list(records.open(io.BytesIO(subject.sink.getvalue())))
+        file = io.BytesIO(subject.sink.getvalue())
+        return list(records.open(file)) if records.verify(file).ok else None
 
     for threads in (1, 2):
         yield f"Writer, {threads} threads", Row(writer(threads), writing, content, ("extend", "unknown", "one_by_one"))
@@ -456,7 +465,7 @@ class Inner:
         self.is_done = True
         try:
             self.result = self._call(self.subject.thing)
-        except (RuntimeError, ValueError) as exc:
+        except (RuntimeError, ValueError, ZstdError) as exc:
             self.is_refused = re.search(REFUSED, str(exc)) is not None
             self.result = type(exc)
         except Exception as exc:
@@ -512,7 +521,7 @@ def faults_by_lines(row: Row, most: int) -> Iterator[str | None]:
 
 
 def check(rows: Iterator[tuple[str, Row]], way: Callable[[Row, int], Iterator[str | None]], backend: str = "") -> None:
-    most = MOST if backend != "pure" or IS_THOROUGH else 4
+    most = 2 if not IS_THOROUGH and (backend == "pure" or IS_PYPY) else MOST
     faults = [f"{name}: {each}" for name, row in rows for each in way(row, most) if each is not None]
     found = [each for each in faults if not LEFT.match(each)]
     assert not found, "\n".join(found)
@@ -524,6 +533,8 @@ WAYS = pytest.mark.parametrize("way", [faults_by_hook, faults_by_lines])
 @WAYS
 @pytest.mark.parametrize("rows", [rows_of_zstd, rows_of_zstandard])
 def test_objects_of_zstandard(zstd: Any, rows: Callable[[Any], Any], way: Any) -> None:
+    if rows is rows_of_zstandard and zstd.BACKEND == "pure" and not IS_THOROUGH:
+        pytest.skip("the same Python as over the other backends")
     check(rows(zstd), way, zstd.BACKEND)
 
 

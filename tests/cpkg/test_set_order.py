@@ -54,12 +54,13 @@ SETS: dict[str, list[Any]] = {
 def test_equal_sets_give_equal_bytes(codecs: dumps_loads.Codecs, members: list[Any], kind: type) -> None:
     """The order in which the members came in is not to be seen."""
     expected = encode(codecs, kind(members))
+    many = {f"{i}" for i in range(1000)}
     for turn in range(len(members)):
         turned = members[turn:] + members[:turn]
         assert encode(codecs, kind(turned)) == expected
         assert encode(codecs, kind(reversed(turned))) == expected
         # a set that was larger has its members in other places
-        grown = set(turned) | {f"{i}" for i in range(1000)}
+        grown = set(turned) | many
         assert encode(codecs, kind(grown & set(members))) == expected
 
 

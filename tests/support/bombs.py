@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of few bytes that become heavy objects."""
+"""Messages of few bytes that become heavy objects, and keys that collide."""
 
 from __future__ import annotations
 
@@ -37,3 +37,13 @@ def heaviest_below(item: bytes, limit: int) -> int:
         else:
             low = middle + 1
     return (limit - 64) // -(-(low - 64) // 10)
+
+
+def on_one_way(count: int) -> list[int]:
+    """Return keys of which half stand on the way that the others are probed along."""
+    size = 1 << (count * 3 // 2).bit_length()
+    way, slot = [], 3
+    for _ in range(count // 2):
+        way.append(slot)
+        slot = (slot * 5 + 1) % size
+    return way + [way[n % 1000] + size * (n + 1) for n in range(count // 2)]

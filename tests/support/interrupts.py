@@ -40,7 +40,7 @@ from cpkg import _backend
 
 ROOTS = tuple(os.path.join(os.path.dirname(os.path.abspath(package.__file__)), "") for package in (cpkg, purepy))
 # PyPy traces slowly
-SPARSE = 16 if IS_PYPY else 1 if IS_FULL else 4
+SPARSE = 32 if IS_PYPY else 1 if IS_FULL else 4
 SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end after a call."""
 COMPARES = 64 if IS_PYPY else 1
@@ -80,7 +80,7 @@ COUNTS: dict[str, Count] = {}
 """By the test's file, its name and what it calls, without its other parameters."""
 LABELS: dict[str, str] = {}
 """What the tests of a Table call: the values of these parameters, by the test's name."""
-LEAST = 3 if IS_PYPY else 8
+LEAST = 2 if IS_PYPY else 8
 """Points that a test takes at least, if there are so many."""
 _CALLS = ("engine", "call", "kind")
 _LINES: dict[tuple[str, ...], set[tuple[str, int]]] = {}

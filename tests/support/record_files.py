@@ -55,6 +55,14 @@ def event(number: int) -> dict[str, Any]:
     return {"user": f"user{number % 97}", "action": ("login", "logout", "buy")[number % 3], "amount": number % 1009}
 
 
+def trained(rows: Iterable[Any], size: int = 1000) -> zstd.ZstdDict | None:
+    """Return a dictionary trained from records; None on a backend that trains none."""
+    try:
+        return zstd.train_dict([msgpack.packb(row) for row in rows], size)
+    except ZstdError:
+        return None
+
+
 def written(path: Path, count: int, *, per_frame: int = 0, close: bool = True, **options: Any) -> None:
     """Write records 0 to `count`; `per_frame` cuts frames of so many; without `close` the index is missing."""
     writer = records.open(path, "wb", threads=1, **options)
