@@ -28,11 +28,9 @@ FOUND = {codec: probe.find(codec) for codec in ("msgpack", "zstd")}
 # what build_ext failed at in spite of the probe: codec -> reason
 FAILED: dict[str, str] = {}
 
-for library in FOUND.values():
-    if MODE == "require" and not library.usable:
-        raise SystemExit(
-            f"{probe.ENVIRONMENT}=require, but {library.reason}\nTo mend it: {probe.advice(library.codec)}."
-        )
+if MODE == "require":
+    for library in FOUND.values():
+        probe.demand(library, f"{probe.ENVIRONMENT}=require, but ")
 
 
 def write_build_info(folder: Path) -> None:

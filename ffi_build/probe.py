@@ -136,6 +136,12 @@ def advice(codec: str) -> str:
     return f"install a C compiler, Python's headers, pkg-config and {REQUIREMENTS[codec].package}, then {_REBUILD}"
 
 
+def demand(library: FoundLibrary, why: str = "") -> None:
+    """End the program with the reason, after `why`, if a library cannot be used."""
+    if not library.usable:
+        raise SystemExit(f"{why}{library.reason}\nTo mend it: {advice(library.codec)}.")
+
+
 def _pkg_config(name: str) -> tuple[list[str] | None, str | None]:
     """Return the compiler and linker flags of a package, or None and the trouble."""
     tool = os.environ.get("PKG_CONFIG") or "pkg-config"
