@@ -40,7 +40,7 @@ def heaviest_below(item: bytes, limit: int) -> int:
 
 
 def on_one_way(count: int) -> list[int]:
-    """Return keys of which half stand on the way that the others are probed along."""
+    """Return keys that collide: one half occupies the slots that the probes for the other half visit."""
     size = 1 << (count * 3 // 2).bit_length()
     way, slot = [], 3
     for _ in range(count // 2):

@@ -176,7 +176,7 @@ def make(tp: Any, value: Any) -> Any:
 
 
 def _tag(args: tuple[Any, ...]) -> str | None:
-    """Return the key by whose value, a Literal that no two of them share, a union tells its objects apart."""
+    """Return the key whose value, a Literal that no two classes share, distinguishes the classes of a union."""
     meanings = [meaning for meaning in map(meaning_of, args) if meaning is not None and not meaning.array_like]
     for shared in meanings[0].taken if len(meanings) > 1 else ():
         tags = [

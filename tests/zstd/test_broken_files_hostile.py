@@ -243,7 +243,7 @@ FINAL = r"an earlier read or seek raised {}\(.*\), and content .* may be lost: c
 @pytest.mark.parametrize("kind", ["", "threads", "seekable"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_an_error_of_the_file_is_final_until_a_seek(zstd: ModuleType, read: Callable[[Any], bytes], kind: str) -> None:
-    """What was read before the failure may be lost, so no read goes on after it."""
+    """What was read before the failure may be lost, so every read until a seek() is refused."""
     frames = b"".join(zstd.compress(part) for part in PARTS)
     source = FailingOnce(frames + zstd.index_frames(frames).to_bytes() * (kind == "seekable"))
     more = {"threads": 2} if kind == "threads" else {}
