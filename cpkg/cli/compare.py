@@ -204,7 +204,7 @@ def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
     rows += [(row.msgpack, row.zstd, row.pack, row.unpack, row.size, "auto") for row in result.rows if row.auto]
     rows += [(row.msgpack, row.zstd, row.pack, row.unpack, row.size, "") for row in result.rows if not row.auto]
     for packer, compressor, pack, unpack, bytes_, auto in rows:
-        line = f"{packer:7} {compressor:6} {speed(pack):>13} {speed(unpack):>13} {bytes_:>11,} {auto}"
+        line = f"{packer:7} {compressor:6} {_shown(pack):>13} {_shown(unpack):>13} {bytes_:>11,} {auto}"
         yield line.rstrip()
     yield ""
     yield f"MB/s: millions of bytes of JSON per second, the median of {ROUNDS} rounds (half of their range)."
@@ -220,7 +220,7 @@ def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
         yield f"All {count} combinations agree: the same message, read back by each of them as what was packed."
 
 
-def speed(found: Speed) -> str:
+def _shown(found: Speed) -> str:
     """Return a speed in MB/s with its spread in per cent."""
     number = found.median / 1e6
     text = f"{number:.0f}" if number >= 100 else f"{number:.1f}" if number >= 1 else f"{number:.2f}"
