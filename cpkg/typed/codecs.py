@@ -470,20 +470,18 @@ def decode_message(
     message: bytes | memoryview, tp: object, max_memory: int | None, max_depth: int, max_total_items: int | None
 ) -> object:
     """Do what `cpkg.loads` does with a type."""
-    if max_memory is None and max_depth == MAX_DEPTH and max_total_items is None:
-        return decoder_for(tp).decode(message)
     limits = {}
-    usual = dumps_loads.memory_allowed(len(message), None)
-    is_large = usual > dumps_loads.MEMORY_FLOOR
-    if max_memory is not None and max_memory != usual and not is_large:
-        limits["max_memory"] = max_memory
     if max_depth != MAX_DEPTH:
         limits["max_depth"] = max_depth
     if max_total_items is not None:
         limits["max_total_items"] = max_total_items
-    decoder = decoder_for(tp, **limits)
-    if max_memory is not None and is_large:
-        decoder = _limited(decoder, max_memory, len(message))
+    decoder = decoder_for(tp, **limits) if limits else decoder_for(tp)
+    if max_memory is not None:
+        most = len(message) * decoder.limits.heaviest
+        if most > dumps_loads.MEMORY_FLOOR:
+            decoder = _limited(decoder, max_memory, len(message))
+        elif 0 <= max_memory < most:  # else the message exceeds neither this limit nor the usual one
+            decoder = decoder_for(tp, max_memory=max_memory, **limits)
     return decoder.decode(message)
 
 
