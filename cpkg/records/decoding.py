@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cpkg._native.cffi_types import CBuffer
     from cpkg._native.msgpack.pypy.rows import Rows
     from cpkg._native.zstd.frame_queue import FrameJob, FrameQueue
-    from cpkg.records.typed_records import _Decoded
+    from cpkg.records.typed_records import Decoded
     from purepy.base.types import Keywords
 
 Content = Union[bytes, "CBuffer"]
@@ -254,7 +254,7 @@ class Decoder(Generic[Record]):
                 skip += 1
                 yield self.record(frame, skip - 1, content[start:end])
 
-    def _typed_together(self, frame: Frame, content: bytes, room: int) -> _Decoded[Record]:
+    def _typed_together(self, frame: Frame, content: bytes, room: int) -> Decoded[Record]:
         """Do what `decode_all` does, but for limits on each record; the failure's offset counts from the record."""
         if self._typed is None or self._is_limited:
             return [], 0, None, room

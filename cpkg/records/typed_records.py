@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     Record = TypeVar("Record", default=Any)
-    _Decoded = tuple[list[Record], int, Optional[Any], int]
+    Decoded = tuple[list[Record], int, Optional[Any], int]
 else:
     from typing import TypeVar
 
@@ -34,5 +34,5 @@ class TypedRecords(Generic[Record]):
             raise TypeError(re.sub(r"\S*__init__\(\)", "records.open()", str(exc))) from None
         self.limits = decoder.limits
         self.decode: Callable[[bytes], Record] = decoder.decode
-        self.decode_all: Callable[[bytes, int, int], _Decoded[Record]] = partial(codecs.decode_all, decoder)
+        self.decode_all: Callable[[bytes, int, int], Decoded[Record]] = partial(codecs.decode_all, decoder)
         self.decode_within: Callable[..., tuple[Record, int]] = partial(codecs.decode_within, decoder)
