@@ -70,7 +70,7 @@ class _Anything(dict):  # type: ignore[type-arg]
 class Scope:
     """What names and type variables stand for in the annotations of one class, or of an alias."""
 
-    __slots__ = ("_lenient", "_namespace", "annotations", "depths", "node", "owner", "variables")
+    __slots__ = ("_known", "_lenient", "_namespace", "annotations", "depths", "node", "owner", "variables")
 
     def __init__(
         self,
@@ -94,6 +94,7 @@ class Scope:
         self.depths = depths or {}
         self._namespace = namespace or {}
         self._lenient = lenient
+        self._known: tuple[dict[str, object], ChainMap[str, object]] | None = None  # until an annotation is text
 
     def _names(self) -> tuple[dict[str, object], ChainMap[str, object]]:
         """Return the names of the module, and all names."""
@@ -116,7 +117,7 @@ class Scope:
             raise TypeError(
                 f"cannot resolve the forward reference {reference!r}: name the type itself, or pass namespace="
             )
-        known, names = self._names()
+        known, names = self._known = self._known or self._names()
         text = reference
         if not isinstance(reference, str):
             text = reference.__forward_arg__
