@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, make_dataclass
 from functools import partial
-from typing import Any, Callable, List, Literal, Optional, Union
+from typing import Any, List, Literal, Optional, Union
 
 import pytest
+from counting import calls_of
 from typed_untagged import ByPath, ByUrl
 
 import cpkg
@@ -39,23 +39,6 @@ class Twig:
 
 def text(value: str) -> bytes:
     return typed.encode(value)
-
-
-def calls_of(act: Callable[[], Any]) -> int:
-    """Return how many functions in Python a call calls."""
-    count = 0
-
-    def see(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(see)
-    try:
-        act()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def tagged(depth: int) -> bytes:

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import random
-import sys
+from functools import partial
 from types import ModuleType
-from typing import Any
 
 import pytest
+from counting import calls_of
 from extent import IS_PYPY
 from zstd_data import FRAME_ABC, LIARS, RANDOM, TEXT, rle_bomb
 from zstd_ways import PATHS, Way, fails, parts
@@ -135,16 +135,5 @@ def test_the_work_for_short_frames_and_empty_blocks_is_bounded_per_byte(zstd: Mo
     inputs = [bytes.fromhex(frame) * 100 for frame in SHORT_FRAMES.values()]
     inputs.append(bytes.fromhex("28b52ffd0058") + bytes(3) * 500 + b"\1\0\0")
     for data in inputs:
-        calls = [0]
-
-        def count(frame: Any, event: str, argument: Any, calls: list[int] = calls) -> None:
-            calls[0] += event == "call"
-
-        zstd.decompress(data)  # what is imported and created once
-        before = sys.getprofile()
-        sys.setprofile(count)
-        try:
-            zstd.decompress(data)
-        finally:
-            sys.setprofile(before)
-        assert calls[0] <= 5 * len(data)
+        zstd.decompress(data)  # the first call imports modules and creates what later calls share
+        assert calls_of(partial(zstd.decompress, data)) <= 5 * len(data)
