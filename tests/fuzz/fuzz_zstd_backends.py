@@ -48,7 +48,7 @@ STRICTER = (
     r"window of \d+ bytes exceeds the limit|offset \d+ of sequence \d+ lies beyond|compressed block of [01] bytes|"
     r"content of \d+ bytes is shorter|literals stream \d .*(end exactly|end mark)|"
     r"reserved bits of the compression modes|bitstream of (sequences|Huffman weights) does not end exactly|"
-    r"bitstream of literals does not end exactly: \d+ bits are missing|"
+    r"bitstream of literals does not end exactly: (\d|1[0-2]) bits are (missing|left over)|"
     r"block of \d+ bytes exceeds the frame's maximum"
 )
 """Texts of the errors that only the pure backend raises."""
