@@ -10,6 +10,7 @@ from typing import Any
 
 import interrupts
 import pytest
+from extent import IS_FULL
 from interrupts import Interrupt, Outcome, at_every_line, by_timer, nothing_left
 
 import purepy.base.crew
@@ -146,7 +147,7 @@ def check(subject: Any, outcome: Outcome) -> None:
 
 
 def test_interrupted_at_every_line() -> None:
-    assert at_every_line(lambda: None, work, check) > 5
+    assert at_every_line(lambda: None, work, check) > (10 if IS_FULL else 5)
 
 
 @pytest.mark.nightly
