@@ -7,7 +7,7 @@ import contextlib
 import io
 import os
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 from cpkg._places import Place, reading
 from cpkg._urls import is_url
@@ -38,21 +38,20 @@ from purepy.zstd.format.splitter import FrameSplitter
 def opened_archive(
     source: Place,
     threads: int,
-    max_size: int | None,
-    window_log_max: int,
+    limit: ContentLimit,
     *,
     by_table: bool = False,
     include: list[str] | None = None,
     recover: bool = False,
+    read_some: Callable[[Any, int], bytes] = read_some,
 ) -> Iterator[tuple[Inflater, Crew]]:
     """
     Open an archive for reading; yields it and the crew whose `threads` decompress.
 
     `by_table` asks for the seek table of a path or URL, so that frames are left out which `include` does not need.
+    `read_some` reads from a file without one.
     """
-    if not 10 <= window_log_max <= 31:
-        raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
-    limit = ContentLimit(max_size)
+    window_log_max = limit.window_log_max
     native = native_frames()
     codec = Codec(window_log_max) if native is None else native.NativeCodec(window_log_max)
     crew = Crew(threads if threads > 1 else 0)
@@ -128,12 +127,18 @@ def extract(
     """
     wanted = Wanted(include, exclude)
     settings = ExtractSettings(wanted, strip_components, filter, recover, xattrs, acls, numeric_owner, select, on_entry)
-    problems = Problems(on_problem)
+    problems = Problems(settings.noting(on_problem))
     workers = threads_of(threads)
-    extraction = Extraction(settings, problems, os.fsdecode(directory), progress, workers)
+    extraction = Extraction(settings, problems, os.fsdecode(directory), settings.noting(progress), workers)
     by_table = recover or bool(wanted.include) or not is_url(source)
     opened = opened_archive(
-        source, workers, max_size, window_log_max, by_table=by_table, include=wanted.include, recover=recover
+        source,
+        workers,
+        ContentLimit(max_size, window_log_max),
+        by_table=by_table,
+        include=wanted.include,
+        recover=recover,
+        read_some=settings.noting(read_some),
     )
     with opened as (archive, crew):
         extraction.run(archive, crew)
@@ -161,13 +166,16 @@ def entries(
     Raises ArchiveError and ZstdError where the archive is damaged or cut, ArchiveLimitError, OSError.
     """
     wanted = Wanted(include, exclude)
-    opened = opened_archive(
-        source, threads_of(threads), max_size, window_log_max, by_table=True, include=wanted.include
-    )
-    with opened as (archive, _):
-        yield from (entry for entry in TarReader(archive.content()) if wanted.takes(entry.name))
-    if on_problem is not None:
-        wanted.report_unmatched(Problems(on_problem))
+    limit = ContentLimit(max_size, window_log_max)
+    opened = opened_archive(source, threads_of(threads), limit, by_table=True, include=wanted.include)
+
+    def found() -> Iterator[Entry]:
+        with opened as (archive, _):
+            yield from (entry for entry in TarReader(archive.content()) if wanted.takes(entry.name))
+        if on_problem is not None:
+            wanted.report_unmatched(Problems(on_problem))
+
+    return found()
 
 
 def verify(
@@ -188,7 +196,7 @@ def verify(
     Raises ArchiveError and ZstdError where it is damaged or cut, as `extract` would.
     """
     count = 0
-    with opened_archive(source, threads_of(threads), max_size, window_log_max) as (archive, _):
+    with opened_archive(source, threads_of(threads), ContentLimit(max_size, window_log_max)) as (archive, _):
         for _entry in TarReader(archive.content()):
             count += 1
             if progress is not None:

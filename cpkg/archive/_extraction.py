@@ -24,6 +24,7 @@ from purepy.base.errors import (
     Suppressed,
     UnsafeEntryError,
     ZstdError,
+    exception_text,
     raise_if_from_handler,
 )
 from purepy.tar import names
@@ -137,7 +138,7 @@ class Extraction:
     def _report(self, name: str, exc: Exception) -> None:
         """Report that an entry cannot be extracted; raises `exc` if the caller does not want to be called."""
         self._drain()
-        message = exc.strerror if isinstance(exc, OSError) and exc.strerror else str(exc)
+        message = exc.strerror if isinstance(exc, OSError) and exc.strerror else exception_text(exc)
         self._problems.add(Problem(name.rstrip("/") or name[:1], f"cannot be extracted: {message}", exc))
 
     def _extract(self, stored: Entry, entry: Entry, data: Data, *, is_last: bool = False) -> None:
@@ -322,7 +323,7 @@ class Extraction:
                 self._drain()  # what came before is reported first
                 raise
         except (ArchiveError, ZstdError) as exc:
-            if not self._settings.recover or isinstance(exc, LimitError):
+            if not self._settings.recover or isinstance(exc, LimitError) or exc in self._settings.raised:
                 raise
             where = "within or behind it" if self._last else "at its beginning"
             self._problems.add(Problem(self._last, f"the archive is damaged {where}: {exc}", exc))

@@ -6,12 +6,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Union, cast
 
 from cpkg import _backend
 from cpkg.archive._result import Problem, Problems
 from purepy.base import system
 from purepy.base.cores import thread_count
+from purepy.base.errors import CodecError
 from purepy.base.lazy import imported
 from purepy.tar import names, patterns
 from purepy.tar.acl import ACL_KEYS
@@ -37,6 +38,7 @@ CONTENT_RATIO: Final = 250
 
 Patterns = Union[str, Iterable[str]]
 Select = Callable[[Entry], "Entry | None"]
+_Call = TypeVar("_Call", bound="Callable[..., Any] | None")
 
 
 def threads_of(threads: int | None) -> int:
@@ -217,6 +219,10 @@ class ExtractSettings:
     on_entry: Callable[[Entry], object] | None
 
     def __post_init__(self) -> None:
+        self.raised: list[CodecError] = []
+        """Errors of the caller's functions and file, which `recover` must not take for damage."""
+        self.select = self.noting(self.select)
+        self.on_entry = self.noting(self.on_entry)
         if self.strip < 0:
             raise ValueError(f"strip_components is not negative: {self.strip}")
         if self.filter not in names.FILTERS:
@@ -226,18 +232,39 @@ class ExtractSettings:
         self.spellings = Spellings() if system.IS_WINDOWS else None
         """What keeps names apart that are one to the system."""
 
+    def noting(self, call: _Call) -> _Call:
+        """Return a function of the caller's, or None, such that its errors are found in `raised`."""
+        if call is None or not self.recover:
+            return call
+
+        def noted(*arguments: Any) -> Any:
+            try:
+                return call(*arguments)
+            except CodecError as exc:
+                self.raised.append(exc)
+                raise
+
+        return cast("_Call", noted)
+
     def sets_attribute(self, name: str) -> bool:
         """Return whether files get an extended attribute, or an access control list, that they have in the archive."""
         return self.acls if name in ACL_KEYS else self.xattrs and names.keeps_attribute(name, self.filter)
 
 
 class ContentLimit:
-    """Bounds the content of an archive by `max_size` bytes, or by default by what was read of it so far."""
+    """
+    Bounds the content of an archive by `max_size` bytes, or by default by what was read of it so far.
 
-    def __init__(self, max_size: int | None) -> None:
+    Also has the largest window that frames may ask for.
+    """
+
+    def __init__(self, max_size: int | None, window_log_max: int = WINDOW_LOG_MAX) -> None:
+        if not 10 <= window_log_max <= 31:
+            raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
         if max_size is not None and max_size < -1:
             raise ValueError(f"max_size is a number of bytes, or -1 for no limit, not {max_size}")
         self._max_size = max_size
+        self.window_log_max = window_log_max
 
     def allowed(self, consumed: int) -> int:
         """Return the most content that may have come out of so many compressed bytes."""

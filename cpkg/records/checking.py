@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from itertools import count
 from typing import BinaryIO, Callable, Final, NamedTuple
@@ -211,31 +211,24 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     Raises RecordsError if it is not a record file, several that were joined, or one with a damaged dictionary;
     LockedError if a writer has it, OSError if it cannot be written. The file is unchanged then.
     """
-    target = open_target(path, "rb")
-    try:
-        source = open_source(path)
-        try:
-            report, layout, bad, is_misled = _check(source, load(source), threads, progress)
-            if any("the dictionary at byte" in problem for problem in report.problems):  # no record can be read
-                raise RecordsError(report.problems[-1])
-            if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):
-                with replacing(path, held=(source, target)) as file:
-                    copy = _Copy(file, [(source, layout)])
-                    copy.add(source, layout, bad)
-                    copy.finish()
-            elif not layout.indexed or layout.torn or layout.problems:
-                target.cut(layout.end)
-                if not layout.end:
-                    layout.token = new_token()
-                    target.write(0, fmt.file_header(layout.token))
-                    layout.go_on(fmt.FILE_HEADER_SIZE, 0)
-                target.write(layout.end, layout.tail())
-                target.sync()
-        finally:
-            source.close()
-        return report
-    finally:
-        target.close()
+    with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
+        report, layout, bad, is_misled = _check(source, load(source), threads, progress)
+        if any("the dictionary at byte" in problem for problem in report.problems):  # no record can be read
+            raise RecordsError(report.problems[-1])
+        if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):
+            with replacing(path, held=(source, target)) as file:
+                copy = _Copy(file, [(source, layout)])
+                copy.add(source, layout, bad)
+                copy.finish()
+        elif not layout.indexed or layout.torn or layout.problems:
+            target.cut(layout.end)
+            if not layout.end:
+                layout.token = new_token()
+                target.write(0, fmt.file_header(layout.token))
+                layout.go_on(fmt.FILE_HEADER_SIZE, 0)
+            target.write(layout.end, layout.tail())
+            target.sync()
+    return report
 
 
 def join(

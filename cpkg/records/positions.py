@@ -189,8 +189,8 @@ class PathTarget(Target):
         self.name = os.fsdecode(path)
         self._new = not os.path.lexists(path)
         self._descriptor = _open_locked(path, mode, self.name)
-        _locked.add(self)
         try:
+            _locked.add(self)
             if mode == "wb":
                 os.ftruncate(self._descriptor.number, 0)  # of a large file this takes long
         except BaseException:

@@ -63,8 +63,9 @@ class Reader(Exclusive, Generic[Record]):
         check_errors(errors)
         self._arguments = threads, errors, options
         self._decoder: Decoder[Record] = Decoder(options)
-        # where threads of Python's run in parallel, these unpack, too
-        self._unpacks_ahead = python_runs_in_parallel()
+        # threads of Python's also unpack where they run in parallel; classes of callers stay in the caller's thread,
+        # which runs their code once for each record and returns the records before a wrong one
+        self._unpacks_ahead = python_runs_in_parallel() and not self._decoder.is_typed
         self._ahead_by_c = not self._unpacks_ahead and has_threads_of_c()
         if self._ahead_by_c:
             self._threads = thread_count(threads, most=_MOST_BESIDE + 1)

@@ -16,6 +16,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from purepy.base.buffers import view_of
+from purepy.zstd.format.chunks import sliceable_alone
 
 SEGMENT = Struct("=QQ")
 """Offset and length of a segment, in bytes."""
@@ -134,7 +135,7 @@ class BufferWithSegments(Exporter):
         if i >= len(self):
             raise IndexError(f"offset must be less than {len(self)}")
         offset, length = SEGMENT.unpack_from(self._segments, i * SEGMENT.size)
-        segment = BufferSegment(self._memory[offset : offset + length])
+        segment = BufferSegment(sliceable_alone(self._memory)[offset : offset + length])
         segment._offset = offset
         return segment
 

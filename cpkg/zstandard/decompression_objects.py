@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cpkg.zstandard.arguments import Bytes
 from purepy.base.buffers import view_of
-from purepy.base.errors import ZstdError
+from purepy.base.errors import ZstdError, exception_text
 from purepy.base.locks import Exclusive, RLock
 from purepy.zstd.format.locks import release
 
@@ -62,7 +62,7 @@ class ZstdDecompressionObj(Exclusive):
             if isinstance(exc, ZstdError):
                 self._failure = str(exc)
             elif output is not None or (is_inside and stream._at_start):  # a signal handler has raised
-                self._failure = f"content was lost because of {exc!r}"
+                self._failure = f"content was lost because of {exception_text(exc, repr)}"
             raise
         if not self._read_across_frames and stream.eof:
             self._unused = stream.unused_data

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Callable
 
 from cpkg.zstandard.arguments import Bytes
 from cpkg.zstandard.constants import BLOCKSIZE_MAX
-from purepy.base.errors import ZstdError
+from purepy.base.errors import ZstdError, exception_text
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.rules import CONTINUE, FLUSH_FRAME
 
@@ -63,7 +63,7 @@ class Feed:
                 self._failure = str(exc)
             elif not isinstance(exc, RuntimeError) or (is_inside and stream.last_mode == FLUSH_FRAME):
                 # a signal handler has raised, and the stream is reset; a RuntimeError may also refuse a call
-                self._failure = f"the frame was given up because of {exc!r}"
+                self._failure = f"the frame was given up because of {exception_text(exc, repr)}"
             raise
         progress = self.progress
         progress.ingested += len(data)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 from cpkg.zstandard.arguments import PIECE_SIZE
-from purepy.base.errors import ZstdError, is_refusal
+from purepy.base.errors import ZstdError, exception_text, is_refusal
 from purepy.base.locks import Exclusive, RLock
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ class StreamReader(StreamFile):
                         self._failure = exc
                     except BaseException as exc:
                         if not is_refusal(exc):  # data that was read from the source may be lost
-                            self._failure = ZstdError(f"content was lost because of {exc!r}")
+                            self._failure = ZstdError(f"content was lost because of {exception_text(exc, repr)}")
                         raise
                 if self._failure is not None and (size < 0 or not found):
                     raise self._failure.with_traceback(None)

@@ -12,7 +12,7 @@ from cpkg.zstandard.constants import FLUSH_BLOCK, FLUSH_FRAME
 from cpkg.zstandard.feeding import Feed
 from cpkg.zstandard.files import Writer
 from purepy.base.buffers import view_of
-from purepy.base.errors import ZstdError
+from purepy.base.errors import ZstdError, exception_text
 from purepy.base.writing import write_all
 from purepy.zstd.format import rules
 from purepy.zstd.format.error_codes import truncated_error
@@ -127,7 +127,7 @@ class ZstdCompressionWriter(Writer):
         try:
             written = write_pieces(self._file, output, self._write_size)
         except BaseException as exc:
-            self._feed.fail(f"compressed data was lost, as it could not be written: {exc!r}")
+            self._feed.fail(f"compressed data was lost, as it could not be written: {exception_text(exc, repr)}")
             raise
         self._written += written
         return written
@@ -178,7 +178,11 @@ class ZstdDecompressionWriter(Writer):
                     for output in outputs(self._stream, view, self._write_size):
                         written += write_pieces(self._file, output, self._write_size)
             except BaseException as exc:
-                self._failure = str(exc) if isinstance(exc, ZstdError) else f"output was lost: {exc!r}"
+                self._failure = (
+                    exception_text(exc)
+                    if isinstance(exc, ZstdError)
+                    else f"output was lost: {exception_text(exc, repr)}"
+                )
                 raise
             result = len(view) if self._returns_read else written
             return result

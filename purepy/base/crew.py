@@ -25,6 +25,7 @@ from _thread import allocate_lock, get_ident, start_new_thread
 from collections import deque
 from weakref import ref
 
+from purepy.base.errors import is_from_handler
 from purepy.base.locks import Lock
 
 TYPE_CHECKING = False
@@ -292,7 +293,12 @@ class Crew:
         return call
 
     def start(self, job: Job) -> None:
-        """Have a job run whose output nobody takes."""
+        """
+        Have a job run whose output nobody takes.
+
+        Where the caller runs it, an exception that a signal handler raises comes out at once: nobody may ask for the
+        result. An error of the job itself comes with the result.
+        """
         self._check_process()
         shared = job.crew = self._shared
         if len(shared.waiting) >= shared.idle:
@@ -302,6 +308,8 @@ class Crew:
             shared.work.ring()
         else:
             perform(job)
+            if job.failure is not None and (not isinstance(job.failure, Exception) or is_from_handler(job.failure)):
+                raise job.failure
 
     def take(self, is_wanted: Callable[[], bool]) -> Any:
         """

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 
 class CodecError(Exception):
@@ -128,6 +128,15 @@ class ArchiveLimitError(ArchiveError, LimitError):
 for _found in list(globals().values()):
     if isinstance(_found, type) and issubclass(_found, CodecError):
         _found.__module__ = "cpkg.errors"  # where callers find it: what a traceback shows can be imported
+
+
+def exception_text(exc: BaseException, text: Callable[[object], str] = str) -> str:
+    """Return the text of a caller's exception, or the name of its class if `text` raises an error."""
+    try:
+        return text(exc)
+    except Exception as error:
+        raise_if_from_handler(error)
+        return type(exc).__name__
 
 
 def is_from_handler(exc: BaseException | None) -> bool:

@@ -65,18 +65,20 @@ class Exclusive:
 
     def _reentered(self) -> str:
         """Return the text of the error, which names both calls of this object."""
-        calls = list(calls_of(self, sys._getframe(1)))
+        calls = list(calls_of(sys._getframe(1), self))
         if len(calls) < 2:  # a call of C, or one of another greenlet, has no frame here
             return f"{type(self).__name__} is used again from inside one of its own calls: let that return first"
         return f"{calls[0]} was called from inside {calls[-1]} of the same object: let that return first"
 
 
-def calls_of(thing: object, frame: FrameType | None) -> Iterator[str]:
-    """Yield the names of the methods of an object that a thread is in, the last call first."""
+def calls_of(frame: FrameType | None, *things: object) -> Iterator[str]:
+    """Yield the names of the methods of objects that a thread is in, the last call first."""
     while frame is not None:
         code = frame.f_code
         name = code.co_name
         is_public = not name.startswith("_") or name.endswith("__")
-        if is_public and code.co_varnames[:1] == ("self",) and frame.f_locals.get("self") is thing:
-            yield f"{type(thing).__name__}.{name}()"
+        if is_public and code.co_varnames[:1] == ("self",):
+            owner = frame.f_locals.get("self")
+            if any(owner is thing for thing in things):
+                yield f"{type(owner).__name__}.{name}()"
         frame = frame.f_back

@@ -11,7 +11,7 @@ import stat
 
 from purepy.base import system
 from purepy.base.descriptors import Descriptor
-from purepy.base.errors import Suppressed, raise_if_from_handler
+from purepy.base.errors import Suppressed, is_from_handler, raise_if_from_handler
 from purepy.base.uninterrupted import drop_finalizer
 
 TYPE_CHECKING = False
@@ -64,9 +64,11 @@ class NewFile(_Ended):
             # tempfile makes files of mode 0o600 and there is no safe way to read the umask: let open(2) apply it
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OPEN_FLAGS
             self.file = Descriptor(self._temporary, flags, mode, by=os.open).file("wb", buffering)
-        except OSError as exc:
-            raise_if_from_handler(exc)
-            raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
+        except BaseException as exc:
+            self.discard()  # which PyPy does later
+            if isinstance(exc, OSError) and not is_from_handler(exc):
+                raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
+            raise
 
     def appear(self, *, overwrite: bool = True) -> None:
         """Close the file and give it its name, replacing an older file unless `overwrite` is false."""

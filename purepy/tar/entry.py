@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 from zlib import adler32
+
+_Class = TypeVar("_Class")
 
 BLOCK: Final = 512
 
@@ -29,6 +31,14 @@ TYPEFLAGS: Final = {
 TYPES: Final = {flag: kind for kind, flag in TYPEFLAGS.items()}
 
 
+def _slotted(cls: type[_Class]) -> type[_Class]:
+    """Return a dataclass anew with slots for its fields, so that a misspelt attribute is an error, as from 3.10 on."""
+    slots = tuple(field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]
+    kept = {name: value for name, value in vars(cls).items() if name not in (*slots, "__dict__", "__weakref__")}
+    return cast("type[_Class]", type(cls.__name__, cls.__bases__, {**kept, "__slots__": (*slots, "__weakref__")}))
+
+
+@_slotted
 @dataclasses.dataclass(repr=False)
 class Entry:
     """

@@ -7,11 +7,15 @@ import functools
 import http.server
 import io
 import os
+import pickle
+import re
+import tarfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from archives import contents, created, extracted, make_files, packed
+from archives import contents, created, extracted, make_files, member, packed
 from web import serving
 
 from cpkg import archive
@@ -119,6 +123,18 @@ def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
         archive.extract(io.BytesIO(made), tmp_path / "y", select=lambda entry: 1 // 0)
 
 
+def test_an_entry_has_the_attributes_of_an_entry_alone(engine: str, tree: Path) -> None:
+    def select(entry: archive.Entry) -> archive.Entry:
+        entry.mtime = 5  # type: ignore[attr-defined]
+        return entry
+
+    with pytest.raises(AttributeError, match="mtime"):
+        created("sub", base=tree, select=select)
+    entry = archive.Entry("name", size=5)
+    assert pickle.loads(pickle.dumps(entry)) == entry == entry.replace()
+    assert weakref.ref(entry)() is entry
+
+
 def test_an_error_of_select_is_not_one_of_the_file(engine: str, tree: Path, tmp_path: Path) -> None:
     error = OSError(5, "of the function")
 
@@ -134,6 +150,15 @@ def test_an_error_of_select_is_not_one_of_the_file(engine: str, tree: Path, tmp_
             call()
         assert caught.value is error
     assert not problems
+
+
+def test_an_error_of_a_link_has_one_path(engine: str, tmp_path: Path) -> None:
+    """Calls that take two names leave both on their errors."""
+    name = "n" * 300  # too long
+    made = packed(("file", b""), member(name, tarfile.LNKTYPE, linkname="file"))
+    with pytest.raises(OSError, match=re.escape(str(tmp_path / name))) as caught:
+        archive.extract(io.BytesIO(made), tmp_path)
+    assert " -> " not in str(caught.value)
 
 
 def test_select_of_a_cut_archive_gets_what_is_whole(engine: str, tmp_path: Path) -> None:

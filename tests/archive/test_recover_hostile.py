@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from archives import contents, extracted, make_files
 
 from cpkg import archive
-from purepy.base.errors import CodecError
+from purepy.base.errors import CodecError, ZstdError
 from purepy.zstd.seekable.table import read_seek_table
 
 FRAME = 64 << 10
@@ -77,3 +79,25 @@ def test_everything_damaged(engine: str, tmp_path: Path) -> None:
     for data in (b"", b"no archive at all", bytes(3000)):
         assert len(extracted(data, tmp_path / "out", recover=True)) == 1
         assert os.listdir(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize("name", ["on_entry", "select", "progress", "on_problem", "read"])
+def test_errors_of_the_caller_are_no_damage(engine: str, made: Path, tmp_path: Path, name: str) -> None:
+    error = ZstdError("of the caller's own")
+    found: list[object] = []
+
+    def fail(*_: object) -> NoReturn:
+        found.append(_)
+        raise error
+
+    class Source(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            return fail() if name == "read" and self.tell() else super().read(size and min(size, 5000))
+
+    data = made.read_bytes()
+    source = Source(damaged(made, len(data) // 2) if name == "on_problem" else data)
+    calls: Any = {"on_problem": found.append, **({} if name == "read" else {name: fail})}
+    with pytest.raises(ZstdError) as caught:
+        archive.extract(source, tmp_path / "out", recover=True, threads=1, **calls)
+    assert caught.value is error
+    assert len(found) == 1

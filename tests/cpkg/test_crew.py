@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 import threading
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import interrupts
 import pytest
 from extent import IS_FULL
-from interrupts import Interrupt, Outcome, at_every_line, by_timer, nothing_left
+from interrupts import ERRORS, Interrupt, Outcome, at_every_line, by_timer, nothing_left
 
 import purepy.base.crew
 from purepy.base.crew import Crew, Job, mapped, run_all
@@ -53,6 +53,19 @@ def test_output_comes_in_the_order_of_the_jobs(threads: int) -> None:
         crew.give(Pieces(number))
     assert drain(crew) == [bytes([number]) * 3 for number in range(10) for _ in range(5)]
     assert crew.stop()
+
+
+@pytest.mark.parametrize("error", dict.fromkeys(ERRORS))
+def test_what_a_handler_raises_in_the_callers_thread_comes_out_at_once(error: type[BaseException]) -> None:
+    def fail(kind: type[BaseException]) -> NoReturn:
+        raise kind
+
+    crew = Crew(0)
+    with pytest.raises(error):
+        crew.submit(fail, error)
+    call = crew.submit(fail, ArithmeticError)  # which is the job's own
+    with pytest.raises(ArithmeticError):
+        call.result()
 
 
 @pytest.mark.parametrize("threads", [0, 2])

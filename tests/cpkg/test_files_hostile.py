@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dump to what is no plain new file: links, descriptors, odd names, other users' files."""
+"""dump to what is no plain new file: links, descriptors, odd names, other users' files; and files that fail to open."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Callable
+from types import SimpleNamespace
+from typing import Any, Callable, NoReturn
 
 import pytest
+from interrupts import TimedOut
 
 import cpkg
+from cpkg import records
+from cpkg.records import positions
+from purepy.base import new_files
 from purepy.base.new_files import replacing
 
 VALUE = {"a": [1, 2.5, "text"] * 50}
@@ -211,3 +216,22 @@ def test_a_source_that_would_block() -> None:
 
     with pytest.raises(BlockingIOError):
         cpkg.load(Source())
+
+
+def test_a_file_that_is_not_begun_is_closed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when its object is finalized, which PyPy does late, and which a traceback keeps from happening."""
+
+    def fail(*_: object) -> NoReturn:
+        raise TimedOut
+
+    with monkeypatch.context() as patch:
+        patch.setattr(new_files.Descriptor, "file", fail)
+        with pytest.raises(TimedOut):
+            cpkg.dump(1, tmp_path / "out")
+        assert os.listdir(tmp_path) == []
+    with monkeypatch.context() as patch:
+        patch.setattr(positions, "_locked", SimpleNamespace(add=fail))
+        with pytest.raises(TimedOut) as caught:
+            records.open(tmp_path / "rows", "wb")
+    records.open(tmp_path / "rows", "wb").close()  # which no other writer has locked
+    assert caught.value.__traceback__ is not None

@@ -14,6 +14,7 @@ from bombs import on_one_way
 from record_files import flip, forget_index, nested, read_all, spans, write_all
 
 from cpkg import records, typed
+from cpkg.records import reader as reader_module
 from purepy.base.errors import LimitError, StackError
 
 
@@ -146,9 +147,12 @@ class Stopping:
 
 
 @pytest.mark.parametrize("wrong", ["x", -1, -2])
-@pytest.mark.parametrize("threads", [1, 3])
-def test_code_of_callers_runs_once_for_each_record(tmp_path: Path, threads: int, wrong: Any) -> None:
+@pytest.mark.parametrize(("threads", "has_gil"), [(1, True), (3, True), (3, False)])
+def test_code_of_callers_runs_once_for_each_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, has_gil: bool, wrong: Any
+) -> None:
     """Also in a frame with a wrong record, whose error takes the place of the record."""
+    monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: not has_gil)
     path = tmp_path / "wrong.rec"
     write_all(path, [{"x": wrong if n == 41 else n} for n in range(60)])
     error = KeyError if wrong == -2 else typed.ValidationError

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import sys
-from itertools import chain
 
 from purepy.base.locks import calls_of
 from purepy.base.writing import MarkedText, check_text_arguments, missing_mark
@@ -46,8 +45,7 @@ class TextWriter(io.TextIOWrapper):
         return type(self).write(self, text)
 
     def _check_alone(self, name: str) -> None:
-        frame = sys._getframe(1).f_back
-        outer = next(chain(calls_of(self.buffer, frame), calls_of(self, frame)), None)
+        outer = next(calls_of(sys._getframe(1).f_back, self.buffer, self), None)
         if outer is not None:
             raise RuntimeError(f"{name}() of a text file was called from inside {outer}: let that return first")
 

@@ -7,7 +7,7 @@ import copy
 import io
 import sys
 
-from purepy.base.errors import ZstdError
+from purepy.base.errors import SeekableFormatError, ZstdError, ZstdLimitError, exception_text
 from purepy.base.locks import Exclusive, RLock
 from purepy.base.reading import read_some
 from purepy.zstd.format.error_codes import truncated_file_error
@@ -23,6 +23,8 @@ READ_SIZE = 64 << 10
 """How much is read from the compressed file at a time; from 128 KiB on malloc takes fresh pages each time."""
 _SKIP_SIZE = 128 << 10
 _ADVICE = "and content that it had read may be lost: call seek() with the position to continue at"
+_COPIED = (ZstdError, ZstdLimitError, SeekableFormatError, EOFError)
+"""Classes of our errors, which a reader raises again; a subclass of a caller's may not be copied."""
 _UNFINISHED = OSError(f"an earlier read or seek was interrupted, {_ADVICE}")
 
 
@@ -91,10 +93,10 @@ class ContentReader(Exclusive, io.RawIOBase):
     def fail(self, exc: BaseException) -> None:
         """Take note of an exception of reading or seeking, which is final."""
         if self._failure is None or self._failure is _UNFINISHED:
-            if isinstance(exc, ZstdError) or type(exc) is EOFError:
+            if isinstance(exc, Exception) and type(exc) in _COPIED:
                 self._failure = copy.copy(exc)  # without the traceback, which would keep its frames alive
             else:
-                self._failure = OSError(f"an earlier read or seek raised {exc!r}, {_ADVICE}")
+                self._failure = OSError(f"an earlier read or seek raised {exception_text(exc, repr)}, {_ADVICE}")
 
     def _refuse(self) -> None:
         """Raise the error of a read from a closed file, or after a failure."""

@@ -13,6 +13,7 @@ from purepy.base.writing import write_all
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import chunks_of, decompressed, nbytes
 from purepy.zstd.format.locks import release
+from purepy.zstd.format.parameters import size_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Streams(BackendMethods):
 
             source = map(Unpadded().feed, map(as_bytes, source))
         write_size = _positive(write_size, "write_size")
+        max_output_size = size_argument(max_output_size, "max_output_size")
         if threads is not None:
             from purepy.zstd.threads.arguments import plan_decompression
 
@@ -175,7 +177,7 @@ class Streams(BackendMethods):
                 raise ValueError("level and size are for mode='compress'")
             if frame_size is not None:
                 raise ValueError("frame_size is for mode='compress'")
-            _positive(write_size, "write_size")
+            max_output_size = size_argument(max_output_size, "max_output_size")
             pieces = self._decompressed(
                 copy, source, zstd_dict, options, max_output_size, read_size, write_size, threads
             )

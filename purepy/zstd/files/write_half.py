@@ -135,7 +135,7 @@ class Backlog(Exclusive):
         reference: Callable[[], Any] = weakref.ref(text_file)
         self._write_text: Callable[[str], int] = lambda text: reference().write_alone(text)
         self._text_names = text_file.__dict__
-        self._kept = b"", 0  # with the position where it begins
+        self._kept = b"", 0  # with the position where it begins, or where the next write does
 
     def write(self, data: Bytes) -> int:
         with self._turn():
@@ -154,21 +154,24 @@ class Backlog(Exclusive):
             names.pop("write", None)
 
     def _write(self, data: Bytes) -> int:
-        buffer = self._buffer
-        if buffer.raw.drops:
+        raw = self._buffer.raw
+        if raw.drops:
             return len(data)
-        kept, start = self._kept
-        position = buffer.tell()
-        # without what was taken before an interrupt came
-        kept = b"".join((kept[position - start :], data)) if kept else bytes(data)
+        kept, position = self._kept
+        if kept:  # without what was taken before an interrupt came
+            begin, position = position, self._buffer.tell()
+            kept = kept[position - begin :] + bytes(data)
+        else:
+            kept = bytes(data)
         self._kept = kept, position
         try:
-            buffer.write(kept)
+            self._buffer.write(kept)
         except BlockingIOError as exc:
             self._kept = kept[exc.characters_written :], position + exc.characters_written
             raise
-        self._kept = b"", 0
-        buffer.raw.begin()
+        self._kept = b"", position + len(kept)
+        if raw.compressor.last_mode == FLUSH_FRAME:
+            raw.begin()
         return len(data)
 
     def settle(self) -> None:

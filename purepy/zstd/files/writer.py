@@ -113,9 +113,11 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     return size
                 self._refused = True
                 self._check_usable()
-                self._put()
+                if self._output[0]:
+                    self._put()
                 self._take(self.compressor.compress, data, size)
-                self._put_or_wait()
+                if self._output[0]:
+                    self._put_or_wait()
                 return size
         except BaseException:
             if self.repeats and self._pos != before:
@@ -210,7 +212,8 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self._end(FLUSH_FRAME)
 
     def _end(self, mode: int) -> None:
-        self._put()
+        if self._output[0]:
+            self._put()
         if self.compressor.last_mode != mode:
             self._unflushed = True
             self._take(self.compressor.flush, mode, 0)
