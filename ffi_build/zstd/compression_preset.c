@@ -92,10 +92,10 @@ enum { COPIED_MAX = 32 << 10 };
 
 /*
  * Compress into new bytes, or None if the frame is not smaller than `smaller_than`; NULL without an exception takes the
- * slow path. Without a preset, a context of this thread gets the parameters.
+ * slow path. Without a preset, a context of this thread gets the parameters, and the tables of a dictionary or NULL.
  */
 static PyObject *compress_at_once(CompressionPreset *preset, const Input *in, const Parameter *parameters, int count,
-                                  size_t smaller_than)
+                                  const ZSTD_CDict *tables, size_t smaller_than)
 {
     size_t bound = ZSTD_compressBound(in->size);
     Output out;
@@ -112,8 +112,12 @@ static PyObject *compress_at_once(CompressionPreset *preset, const Input *in, co
     ALLOW_THREADS_UNLESS((preset == NULL || preset->is_plain) && is_short_compression(in->size, parameters, count))
     for (int i = 0; preset == NULL && i < count && !ZSTD_isError(written); i++)
         written = ZSTD_CCtx_setParameter(cctx, (ZSTD_cParameter)parameters[i].key, parameters[i].value);
+    if (tables != NULL && !ZSTD_isError(written))
+        written = ZSTD_CCtx_refCDict(cctx, tables);
     if (!ZSTD_isError(written))
         written = ZSTD_compress2(cctx, out.buffer.dst, out.buffer.size, in->start, in->size);
+    if (tables != NULL && !ZSTD_isError(written))
+        ZSTD_CCtx_refCDict(cctx, NULL);
     END_ALLOW_THREADS_UNLESS()
     if (preset != NULL && !ZSTD_isError(written))
         preset_give_cctx(preset, cctx);
@@ -141,7 +145,7 @@ static PyObject *preset_compress(PyObject *self, PyObject *const *args, Py_ssize
         return call_slow(self, "_compress", args, nargs, kwnames);
     if (input_open(&in, data) < 0)
         return NULL;
-    PyObject *result = compress_at_once(preset, &in, preset->parameters, preset->count, SIZE_MAX);
+    PyObject *result = compress_at_once(preset, &in, preset->parameters, preset->count, NULL, SIZE_MAX);
     input_close(&in);
     return result != NULL || PyErr_Occurred() ? result : call_slow(self, "_compress", args, nargs, kwnames);
 }

@@ -72,9 +72,11 @@ static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const
 
 /*
  * Decompress a frame that was measured, or several without a preset, whose content is `capacity` bytes at most; return
- * the content as bytes, or NULL, without an exception for input that takes the slow path.
+ * the content as bytes, or NULL, without an exception for input that takes the slow path. Without a preset, `tables` are
+ * those of a dictionary, or NULL.
  */
-static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *src, const Frame *frame, size_t capacity)
+static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *src, const Frame *frame,
+                                      const ZSTD_DDict *tables, size_t capacity)
 {
     const int has_dictionary = preset != NULL && preset->has_dictionary;
     Output out;
@@ -88,9 +90,12 @@ static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *s
         output_abandon(&out);
         return NULL;
     }
-    size_t written;
+    size_t written = tables != NULL ? ZSTD_DCtx_refDDict(dctx, tables) : 0;
     ALLOW_THREADS_UNLESS(frame->size <= SHORT_MAX && capacity <= SHORT_MAX)
-    written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src, frame->size);
+    if (!ZSTD_isError(written))
+        written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src, frame->size);
+    if (tables != NULL && !ZSTD_isError(written))
+        ZSTD_DCtx_refDDict(dctx, NULL);
     END_ALLOW_THREADS_UNLESS()
     if (has_dictionary && !ZSTD_isError(written))
         settle_dctx(&preset->context, 0, dctx);
@@ -126,7 +131,7 @@ static PyObject *preset_decompress(PyObject *self, PyObject *const *args, Py_ssi
         goto slow;
     }
     size_t capacity = frame.is_declared || frame.content < limit ? (size_t)frame.content : limit;
-    PyObject *result = unpack(preset, in.start, &frame, capacity);
+    PyObject *result = unpack(preset, in.start, &frame, NULL, capacity);
     input_close(&in);
     if (result != NULL || PyErr_Occurred())
         return result;
@@ -145,7 +150,7 @@ static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size
         (room >= 0 && frame->content > (size_t)room)) {
         return NULL;
     }
-    return unpack(preset, data, frame, (size_t)frame->content);
+    return unpack(preset, data, frame, NULL, (size_t)frame->content);
 }
 
 static PyMethodDef decompression_preset_methods[] = {

@@ -148,7 +148,7 @@ static int is_trusted(uint64_t content, int is_declared, size_t input)
 }
 
 /* Measure all frames of `all->size` bytes as if they were one; return 0 if they can be decompressed at once. */
-static int measure_all_frames(const unsigned char *src, uint64_t window_max, Frame *all)
+static int measure_all_frames(const unsigned char *src, uint64_t window_max, int has_dictionary, Frame *all)
 {
     const unsigned char *end = src + all->size;
     all->content = 0;
@@ -157,7 +157,7 @@ static int measure_all_frames(const unsigned char *src, uint64_t window_max, Fra
         return -1;
     while (src < end) {
         Frame frame;
-        if (measure_frame(src, end, window_max, 0, &frame) < 0)
+        if (measure_frame(src, end, window_max, has_dictionary, &frame) < 0)
             return -1;
         all->content += frame.content;
         all->is_declared &= frame.is_declared;

@@ -58,7 +58,9 @@ static int add_builtins(PyObject *module)
         return -1;
     }
     served = true;
-    int result = PyModule_AddFunctions(module, builtins);
+    int result = digests_set_up();
+    if (result == 0)
+        result = PyModule_AddFunctions(module, builtins);
     Signature *const signatures[] = {&compress_signature, &flush_signature, &decompress_signature};
     for (size_t i = 0; result == 0 && i < COUNT_OF(signatures); i++)
         result = signature_init(signatures[i]);

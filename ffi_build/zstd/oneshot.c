@@ -9,6 +9,7 @@
 #include "buffers.c"
 #include "compression_preset.c"
 #include "decompression_preset.c"
+#include "digests.c"
 #include "format.c"
 
 static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -16,7 +17,7 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
     static const char *const names[] = {"data", "level", "options", "zstd_dict"};
     PyObject *values[4];
     Parameter parameters[PARAMETERS_MAX];
-    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0 || is_given(values[3]))
+    if (take_ordinary(names, 4, 4, args, nargs, kwnames, values) < 0)
         goto slow;
     int count = take_options(module, "CompressionParameter", values[2], parameters);
     if (is_given(values[1])) {
@@ -37,12 +38,16 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
 
     Input in;
     if (input_open(&in, values[0]) < 0) {
-        if (count == 0)
+        if (count == 0 && !is_given(values[3]))
             return NULL;
-        PyErr_Clear(); /* of two bad arguments the parameter is reported */
+        PyErr_Clear(); /* of two bad arguments the other is reported */
         goto slow;
     }
-    PyObject *result = compress_at_once(NULL, &in, parameters, count, SIZE_MAX);
+    Digest digest = {NULL, NULL};
+    PyObject *result = NULL;
+    if (!is_given(values[3]) || digest_for_compression(&digest, values[3], parameters, count, in.size) == 0)
+        result = compress_at_once(NULL, &in, parameters, count, digest.tables, SIZE_MAX);
+    digest_let_go(&digest);
     input_close(&in);
     if (result != NULL || PyErr_Occurred())
         return result;
@@ -51,14 +56,15 @@ slow:
 }
 
 /* Decompress all frames into new bytes; NULL without an exception takes the slow path, which raises the error. */
-static PyObject *decompress_at_once(const char *start, size_t size, uint64_t window_max, size_t limit)
+static PyObject *decompress_at_once(const char *start, size_t size, uint64_t window_max, const ZSTD_DDict *tables,
+                                    size_t limit)
 {
     Frame all = {.size = size};
-    if (measure_all_frames((const unsigned char *)start, window_max, &all) < 0 ||
+    if (measure_all_frames((const unsigned char *)start, window_max, tables != NULL, &all) < 0 ||
         (all.is_declared && all.content > limit)) {
         return NULL;
     }
-    return unpack(NULL, start, &all, all.content < limit ? (size_t)all.content : limit);
+    return unpack(NULL, start, &all, tables, all.content < limit ? (size_t)all.content : limit);
 }
 
 static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames)
@@ -69,8 +75,8 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     size_t hint = 0; /* not needed where this function can go by the frames' headers */
     Parameter parameters[PARAMETERS_MAX];
     uint64_t window_max = WINDOW_SIZE_MAX_DEFAULT;
-    if (take_ordinary(names, 5, 3, args, nargs, kwnames, values) < 0 || is_given(values[1]) ||
-        take_size_or_none(values[3], &limit) < 0 || take_size_or_none(values[4], &hint) < 0) {
+    if (take_ordinary(names, 5, 3, args, nargs, kwnames, values) < 0 || take_size_or_none(values[3], &limit) < 0 ||
+        take_size_or_none(values[4], &hint) < 0) {
         goto slow;
     }
     int count = take_options(module, "DecompressionParameter", values[2], parameters);
@@ -88,9 +94,17 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     }
 
     Input in;
-    if (input_open(&in, values[0]) < 0)
-        return NULL;
-    PyObject *result = decompress_at_once(in.start, in.size, window_max, limit);
+    if (input_open(&in, values[0]) < 0) {
+        if (!is_given(values[1]))
+            return NULL;
+        PyErr_Clear(); /* of two bad arguments the other is reported */
+        goto slow;
+    }
+    Digest digest = {NULL, NULL};
+    PyObject *result = NULL;
+    if (!is_given(values[1]) || digest_for_decompression(&digest, values[1]) == 0)
+        result = decompress_at_once(in.start, in.size, window_max, digest.tables, limit);
+    digest_let_go(&digest);
     input_close(&in);
     if (result != NULL || PyErr_Occurred())
         return result;
@@ -105,12 +119,13 @@ static PyObject *job_compress(const char *data, size_t size, int level, bool che
     if (!is_ordinary(parameters[0]))
         return NULL;
     const Input in = {data, size, {0}};
-    return compress_at_once(NULL, &in, parameters, 2, smaller_than);
+    return compress_at_once(NULL, &in, parameters, 2, NULL, smaller_than);
 }
 
 static PyObject *job_decompress(const char *data, size_t size, size_t limit)
 {
-    return decompress_at_once(data, size, WINDOW_SIZE_MAX_DEFAULT, limit < PY_SSIZE_T_MAX ? limit : PY_SSIZE_T_MAX);
+    return decompress_at_once(data, size, WINDOW_SIZE_MAX_DEFAULT, NULL,
+                              limit < PY_SSIZE_T_MAX ? limit : PY_SSIZE_T_MAX);
 }
 
 static const ZstdCalls calls_for_job = {job_compress, job_decompress};

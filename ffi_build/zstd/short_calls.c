@@ -11,8 +11,8 @@
 
 enum { SHORT_MAX = 1 << 10 }; /* bytes, of input and of output */
 
-/* Say whether compressing takes no longer than the size suggests: other parameters may ask for large tables. */
-static int is_short_compression(size_t size, const Parameter *parameters, int count)
+/* Return whether there is a level at most, and what has no part in searching: others may ask for large tables. */
+static int has_level_alone(const Parameter *parameters, int count)
 {
     for (int i = 0; i < count; i++) {
         int key = parameters[i].key;
@@ -21,7 +21,13 @@ static int is_short_compression(size_t size, const Parameter *parameters, int co
             return 0;
         }
     }
-    return size <= SHORT_MAX;
+    return 1;
+}
+
+/* Return whether compressing takes no longer than the size suggests. */
+static int is_short_compression(size_t size, const Parameter *parameters, int count)
+{
+    return size <= SHORT_MAX && has_level_alone(parameters, count);
 }
 
 /* In place of Py_BEGIN_ALLOW_THREADS and Py_END_ALLOW_THREADS. */

@@ -6,6 +6,7 @@ from __future__ import annotations
 import array
 import io
 import re
+import sys
 from types import ModuleType
 from typing import Any
 
@@ -71,6 +72,8 @@ def test_ways_to_load(zstd: ModuleType, trained: Any, how: str) -> None:
 
 def test_digested_dictionary_is_deterministic(zstd: ModuleType) -> None:
     """The level of a digested dictionary was once uninitialised memory (gh-150583)."""
+    if zstd.BACKEND == "stdlib" and (3, 14) <= sys.version_info < (3, 14, 10):
+        pytest.skip("CPython 3.14.4 has that fault, 3.14.10 has not")
     raw = zstd.ZstdDict(TEXT[:3000], is_raw=True)
     outputs = {zstd.compress(TEXT[2000:6000], zstd_dict=raw.as_digested_dict) for _ in range(5)}
     assert len(outputs) == 1

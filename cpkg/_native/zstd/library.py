@@ -8,12 +8,19 @@ each; the compiled backend replaces them on CPython by builtins that do the same
 
 from __future__ import annotations
 
+from sys import intern
+
 from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
 from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, SCRATCH_SIZE, Contexts, KeptScratch, Scratch
 from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CORRUPTION_DETECTED, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
-from purepy.zstd.format.parameters import CompressionParameter, invalid_parameter, table_bounds
+from purepy.zstd.format.parameters import (
+    COMPRESSION_LEVEL_DEFAULT,
+    CompressionParameter,
+    invalid_parameter,
+    table_bounds,
+)
 from purepy.zstd.format.rules import (
     CONTINUE,
     ERROR_SIZE,
@@ -42,6 +49,8 @@ TARGET_KEY = int(CompressionParameter.target_cblock_size)
 
 GROWTH_MAX = 16 << 20
 
+_CANNOT_LOAD = "Unable to load Zstandard dictionary or prefix for "
+
 Decoded: TypeAlias = "tuple[bytes, int, bool] | int"
 DecodedInto: TypeAlias = "tuple[int, int, bool] | int"
 
@@ -52,6 +61,8 @@ class Library:
     def __init__(self, ffi: FFI, lib: Lib, name: str) -> None:
         self.ffi = ffi
         self.lib = lib
+        # the keys that C looks up
+        self._cdicts, self._ddict = intern(f"{name} compress"), intern(f"{name} decompress")
         self.name = name
         self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
         self.level_bounds = (lib.ZSTD_minCLevel(), lib.ZSTD_maxCLevel())
@@ -123,50 +134,63 @@ class Library:
 
     # dictionaries
 
-    def load_for_compression(self, cctx: CData, zstd_dict: ZstdDict, how: int, level: int) -> None:
-        """Load a dictionary; the caller keeps it alive until the context is reset or freed."""
-        if how == DIGESTED:
-            result = self.lib.ZSTD_CCtx_refCDict(cctx, self._cdict(zstd_dict, level))
+    def load_for_compression(self, cctx: CData, zstd_dict: ZstdDict, how: int) -> None:
+        """Load a dictionary, but not digested; the caller keeps it alive until the context is reset or freed."""
+        content = zstd_dict.dict_content
+        if how == PREFIX:
+            result = self.lib.ZSTD_CCtx_refPrefix(cctx, self.dict_memory(zstd_dict), len(content))
         else:
-            content = self.dict_memory(zstd_dict)
-            load = self.lib.ZSTD_CCtx_refPrefix if how == PREFIX else self.lib.ZSTD_CCtx_loadDictionary
-            result = load(cctx, content, len(zstd_dict))
-        self.check(result, "Unable to load Zstandard dictionary or prefix for compression")
+            result = self.lib.ZSTD_CCtx_loadDictionary(cctx, content, len(content))
+        self.check(result, _CANNOT_LOAD + "compression")
+
+    def refer_for_compression(self, cctx: CData, tables: tuple[CData, int, object]) -> None:
+        """Have a context use a dictionary's tables; the caller holds them until the context is reset or freed."""
+        self.check(self.lib.ZSTD_CCtx_refCDict(cctx, tables[0]), _CANNOT_LOAD + "compression")
 
     def load_for_decompression(self, dctx: CData, zstd_dict: ZstdDict, how: int) -> None:
         """Load a dictionary; the caller keeps it alive until the context is reset or freed."""
+        content = zstd_dict.dict_content
         if how == DIGESTED:
-            result = self.lib.ZSTD_DCtx_refDDict(dctx, self._ddict(zstd_dict))
+            result = self.lib.ZSTD_DCtx_refDDict(dctx, self._tables_for_decompression(zstd_dict)[0])
+        elif how == PREFIX:
+            result = self.lib.ZSTD_DCtx_refPrefix(dctx, self.dict_memory(zstd_dict), len(content))
         else:
-            content = self.dict_memory(zstd_dict)
-            load = self.lib.ZSTD_DCtx_refPrefix if how == PREFIX else self.lib.ZSTD_DCtx_loadDictionary
-            result = load(dctx, content, len(zstd_dict))
-        self.check(result, "Unable to load Zstandard dictionary or prefix for decompression")
+            result = self.lib.ZSTD_DCtx_loadDictionary(dctx, content, len(content))
+        self.check(result, _CANNOT_LOAD + "decompression")
 
     def dict_memory(self, zstd_dict: ZstdDict) -> CData:
-        """Return the content at an address that stays (on PyPy bytes move), held by the dictionary itself."""
-        return zstd_dict.digest((self.name, "content"), lambda: self.ffi.new("char[]", zstd_dict.dict_content))
+        """Return the content at an address that stays (on PyPy bytes move), kept with the dictionary."""
+        content = zstd_dict.dict_content
+        return zstd_dict.digests.single((self.name, "content"), lambda: self.ffi.new("char[]", content))
 
-    def _cdict(self, zstd_dict: ZstdDict, level: int) -> CData:
-        def make() -> tuple[CData, object]:
-            made = self.lib.ZSTD_createCDict(self.dict_memory(zstd_dict), len(zstd_dict), level)
+    def tables_for_compression(self, zstd_dict: ZstdDict, level: int) -> tuple[CData, int, object]:
+        """Return the tables of a level, their address, and what keeps them; create them if they are not kept."""
+        content = zstd_dict.dict_content
+        level = level or COMPRESSION_LEVEL_DEFAULT
+
+        def make() -> tuple[CData, int, object]:
+            made = self.lib.ZSTD_createCDict(content, len(content), level)
             return self._digested(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict, "ZSTD_CDict")
 
-        return zstd_dict.digest((self.name, "compress", level), make)[0]
+        found: tuple[CData, int, object] = zstd_dict.digests.one_of(self._cdicts, level, make)
+        return found
 
-    def _ddict(self, zstd_dict: ZstdDict) -> CData:
-        def make() -> tuple[CData, object]:
-            made = self.lib.ZSTD_createDDict(self.dict_memory(zstd_dict), len(zstd_dict))
+    def _tables_for_decompression(self, zstd_dict: ZstdDict) -> tuple[CData, int, object]:
+        content = zstd_dict.dict_content
+
+        def make() -> tuple[CData, int, object]:
+            made = self.lib.ZSTD_createDDict(content, len(content))
             return self._digested(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict, "ZSTD_DDict")
 
-        return zstd_dict.digest((self.name, "decompress"), make)[0]
+        found: tuple[CData, int, object] = zstd_dict.digests.single(self._ddict, make)
+        return found
 
-    def _digested(self, made: CData, free: CData, size_of: CData, kind: str) -> tuple[CData, object]:
-        """Return a dictionary's tables, which are freed with the last reference, and their pin."""
+    def _digested(self, made: CData, free: CData, size_of: CData, kind: str) -> tuple[CData, int, object]:
+        """Return a dictionary's tables, which are freed with the last reference, their address and their pin."""
         if not made:
             raise ZstdError(f"libzstd cannot make a {kind} of the Zstandard dictionary content.")
         tables = self.ffi.gc(made, free, size_of(made))
-        return tables, pin(tables)
+        return tables, int(self.ffi.cast("uintptr_t", tables)), pin(tables)
 
     # contexts
 

@@ -61,6 +61,14 @@ class _Preset:
     workers = False
     take: Any
     _new_stream: Any
+    dict: ZstdDict | None = None
+    _held: Any = None
+    _former: object = None
+
+    def _keep_former(self) -> None:
+        """Hold the earlier dictionary and its tables, which contexts in use may refer to, before others come."""
+        if self.dict is not None:
+            self._former = self._former, self.dict, self._held
 
     def give(self, library: Library, context: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
@@ -124,6 +132,8 @@ class CompressionPreset(SetsUpCompression, _Preset):
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
         """Take checked parameters, and a dictionary with the way to load it (DIGESTED, UNDIGESTED, PREFIX)."""
         values = dict(pairs)
+        self._keep_former()
+        self._held = {}
         self.pairs = pairs
         self.level = values.get(LEVEL_KEY, COMPRESSION_LEVEL_DEFAULT)
         self.workers = bool(values.get(WORKERS_KEY))
@@ -188,6 +198,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
     def _take_settings(
         self, zstd_dict: ZstdDict | None, how: int, pairs: list[tuple[int, int]], window_max: int
     ) -> None:
+        self._keep_former()
         self.dict = zstd_dict
         self.how = how
         self.pairs = pairs

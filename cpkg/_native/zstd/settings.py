@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from cpkg._native.zstd.contexts import RESET_ALL
+from cpkg._native.zstd.contexts import RESET_ALL, Place
 from cpkg._native.zstd.library import LEVEL_KEY, WORKERS_KEY, Library
 from purepy.zstd.format.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     DECOMPRESSION_FORMAT,
     WINDOW_SIZE_MAX_DEFAULT,
+    CompressionParameter,
     checked_level,
     checked_options,
     in_library,
     window_size_max,
 )
-from purepy.zstd.format.zdict import DIGESTED, UNDIGESTED, ZstdDict, parse_dict_argument
+from purepy.zstd.format.zdict import DIGESTED, SHARED_CONTENT_MAX, UNDIGESTED, ZstdDict, parse_dict_argument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,23 @@ if TYPE_CHECKING:
     from cpkg._native.cffi_types import CData
     from purepy.base.types import Parameters
     from purepy.zstd.format.zdict import DictArgument
+
+_TABLES = "tables"
+
+SHARED_DATA_MAX = (128 << 10) - 1
+"""
+The most bytes of content for which the tables of a level give the frame that loading the dictionary gives.
+
+For more libzstd sets tables of a level aside if the dictionary has less than a sixth of the content's size.
+"""
+
+_TABLES_SERVE = {
+    CompressionParameter.compression_level,
+    CompressionParameter.content_size_flag,
+    CompressionParameter.checksum_flag,
+    CompressionParameter.dict_id_flag,
+}
+"""The parameters that the tables of a level serve; for others a context with the dictionary is kept."""
 
 
 class SetsUpCompression:
@@ -36,12 +54,14 @@ class SetsUpCompression:
     level: int
     pairs: list[tuple[int, int]]
     workers: bool
+    _held: Any
+    """The tables that contexts of these settings refer to: the same for all, though the dictionary drops them."""
     _give_after_frame: Any
 
     def take(self, library: Library) -> CData:
         """Return a context that is set up."""
         contexts = library.cctxs
-        cctx = contexts.new_with_workers(self.dict) if self.workers else contexts.take()
+        cctx = contexts.new_with_workers((self.dict, self._held)) if self.workers else contexts.take()
         try:
             library.set_compression(cctx, self.pairs)
             self._load(library, cctx)
@@ -51,8 +71,15 @@ class SetsUpCompression:
         return cctx
 
     def _load(self, library: Library, cctx: CData) -> None:
-        if self.dict is not None:
-            library.load_for_compression(cctx, self.dict, self.how, self.level)
+        found = self.dict
+        if found is None:
+            return
+        if self.how != DIGESTED:
+            library.load_for_compression(cctx, found, self.how)
+            return
+        held = self._held
+        tables = held.get(_TABLES) or held.setdefault(_TABLES, library.tables_for_compression(found, self.level))
+        library.refer_for_compression(cctx, tables)
 
     def compress_frame(self, library: Library, data: Bytes, target: memoryview | None = None) -> Any:
         """Compress one frame, as `Library.compress_at_once` does."""
@@ -69,9 +96,11 @@ class SetsUpCompression:
 class CompressionSettings(SetsUpCompression):
     """The checked arguments `level`, `options` and `zstd_dict` of everything that compresses."""
 
-    __slots__ = ("dict", "how", "level", "pairs", "workers")
+    __slots__ = ("_held", "_place", "dict", "how", "level", "pairs", "workers")
 
     def __init__(self, library: Library, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
+        self._held = {}
+        self._place: Place | None = None
         self.level = COMPRESSION_LEVEL_DEFAULT
         self.workers = False
         self.pairs: list[tuple[int, int]] = []
@@ -89,6 +118,21 @@ class CompressionSettings(SetsUpCompression):
         if zstd_dict is not None:
             self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
 
+    def compress_frame(self, library: Library, data: Bytes, target: memoryview | None = None) -> Any:
+        """Compress one frame, as `Library.compress_at_once` does, without digesting the dictionary again."""
+        found = self.dict
+        if found is not None and self.how == UNDIGESTED and not self.workers and len(found) <= SHARED_CONTENT_MAX:
+            if not all(key in _TABLES_SERVE for key, _ in self.pairs):
+                self._place = found.digests.one_of((library.name, "contexts"), tuple(self.pairs), Place)
+            elif len(data) <= SHARED_DATA_MAX:
+                self.how = DIGESTED
+        return super().compress_frame(library, data, target)
+
+    def take(self, library: Library) -> CData:
+        """Return a context that is set up."""
+        cctx = None if self._place is None else self._place.take()
+        return super().take(library) if cctx is None else cctx
+
     def give(self, library: Library, cctx: CData, reported: int | None = None) -> None:
         """Take back a context whose calls all succeeded."""
         if self.workers:
@@ -96,7 +140,12 @@ class CompressionSettings(SetsUpCompression):
         else:
             library.cctxs.give(cctx, reported)
 
-    _give_after_frame = give
+    def _give_after_frame(self, library: Library, cctx: CData) -> None:
+        place, contexts = self._place, library.cctxs
+        if place is None:
+            self.give(library, cctx)
+        elif not (contexts.is_small(cctx) and contexts.end_session(cctx) and place.give(cctx)):
+            library.drop(cctx)
 
 
 class SetsUpDecompression:

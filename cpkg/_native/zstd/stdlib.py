@@ -24,6 +24,7 @@ from purepy.zstd.format.parameters import (
     DECOMPRESSION_FORMAT,
     WINDOW_LOG_MAX_KEY,
     WINDOW_SIZE_MAX_DEFAULT,
+    CompressionParameter,
     in_library,
 )
 from purepy.zstd.format.rules import (
@@ -36,7 +37,16 @@ from purepy.zstd.format.rules import (
     SINGLE_SEGMENT_FLAG,
     WINDOW_LOG_MIN,
 )
-from purepy.zstd.format.zdict import DIGESTED, MIN_DICT_SIZE, UNDIGESTED, ZstdDict, can_train, parse_dict_argument
+from purepy.zstd.format.zdict import (
+    DIGESTED,
+    MIN_DICT_SIZE,
+    PREFIX,
+    SHARED_CONTENT_MAX,
+    UNDIGESTED,
+    ZstdDict,
+    can_train,
+    parse_dict_argument,
+)
 from purepy.zstd.functions import Functions
 from purepy.zstd.names import group_of
 
@@ -77,7 +87,8 @@ _SHORTEST = 9  # bytes: a magic number, a header of two, a block's header
 _WINDOW_BYTE_MAX = (27 - WINDOW_LOG_MIN) << 3  # of the largest window that needs no option (section 3.1.1.1.2)
 _KEPT_SIZE_MAX = 128 << 10  # of content, up to which a compressor is kept: beyond, it has more memory
 _KEPT_MAX = 4
-_kept: list[Any] = []  # compressors between frames, taken out while in use
+_COMPRESSORS = f"{BACKEND} compressors"
+_kept: list[Any] = []  # compressors without parameters between frames, taken out while in use
 
 
 def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
@@ -91,16 +102,17 @@ def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
 
 
 def _std_dict(zstd_dict: ZstdDict) -> Any:
-    return zstd_dict.digest((BACKEND,), lambda: _std.ZstdDict(zstd_dict.dict_content, is_raw=True))
+    return zstd_dict.digests.single((BACKEND,), lambda: _std.ZstdDict(zstd_dict.dict_content, is_raw=True))
 
 
 class _Settings(Settings):
     """The checked arguments of a decompressor, which create the library's."""
 
-    __slots__ = ("_options", "_pair")
+    __slots__ = ("_options", "_pair", "is_ordinary")
 
     def __init__(self, zstd_dict: DictArgument, options: Parameters) -> None:
         super().__init__(zstd_dict, options)
+        self.is_ordinary = self.window_max == WINDOW_SIZE_MAX_DEFAULT and not self.magicless
         self._options = None
         if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is held to at the header
             self._options = {WINDOW_LOG_MAX_KEY: _WINDOW_LOG_MAX, DECOMPRESSION_FORMAT: int(self.magicless)}
@@ -242,26 +254,45 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
             self._library = None  # inside a frame that an exception ended
 
 
-def _compressed(data: bytes) -> bytes:
-    """Compress at the default level; creating a compressor takes longer than compressing a short message."""
+def _compressed(data: bytes, kept: list[Any], most: int, new: Callable[[], Any]) -> bytes:
+    """Compress with a kept compressor or a new one, whose creation takes longer than a short message."""
     try:
-        library = _kept.pop()
+        library = kept.pop()
     except IndexError:
-        library = _std.ZstdCompressor()
+        library = new()
     frame: bytes = library.compress(data, ZstdCompressor.FLUSH_FRAME)
-    if len(data) <= _KEPT_SIZE_MAX and len(_kept) < _KEPT_MAX:
-        _kept.append(library)
+    if len(data) <= _KEPT_SIZE_MAX and len(kept) < most:
+        kept.append(library)
     return frame
 
 
-def _frame_at_once(data: Buffer) -> bytes | None:
+def _compressed_with_dictionary(
+    data: bytes, level: int | None, options: Parameters, zstd_dict: DictArgument
+) -> bytes | None:
+    """Compress with a compressor that is kept with the dictionary; return None for what is out of the ordinary."""
+    pairs = EncoderOptions(level, options, _bounds).pairs
+    found, how = parse_dict_argument(zstd_dict, UNDIGESTED)
+    # a kept compressor's threads would not be there in a forked child
+    if how == PREFIX or len(found) > SHARED_CONTENT_MAX or dict(pairs).get(CompressionParameter.nb_workers):
+        return None
+    kept = found.digests.one_of(_COMPRESSORS, (how, tuple(pairs)), list)
+    try:
+        return _compressed(data, kept, 1, lambda: ZstdCompressor(level, options, zstd_dict)._library)
+    except _std.ZstdError:
+        return None  # another compressor raises the error
+
+
+def _frame_at_once(data: Buffer, settings: _Settings) -> bytes | None:
     """Return the content of bytes that are one frame and declare its size; None for all else, errors included."""
     if type(data) is not bytes or len(data) < _SHORTEST or data[:4] != MAGIC:
         return None
-    library = _std.ZstdDecompressor()
+    dictionary = settings.dictionary
     try:
+        library = settings.decompressor()
         size, dictionary_id = _std.get_frame_info(data)
-        if size is None or size > WINDOW_SIZE_MAX_DEFAULT or dictionary_id:
+        if size is None or size > WINDOW_SIZE_MAX_DEFAULT:
+            return None
+        if dictionary_id and (dictionary is None or dictionary_id != dictionary.dict_id):
             return None
         if not data[4] & SINGLE_SEGMENT_FLAG and data[5] > _WINDOW_BYTE_MAX:
             return None
@@ -275,12 +306,17 @@ class _Functions(Functions):
     """The functions, with short cuts for ordinary arguments."""
 
     def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
-        if level is None and options is None and zstd_dict is None and type(data) is bytes:
-            return _compressed(data)
+        if type(data) is bytes:
+            if level is None and options is None and zstd_dict is None:
+                return _compressed(data, _kept, _KEPT_MAX, _std.ZstdCompressor)
+            if zstd_dict is not None:
+                frame = _compressed_with_dictionary(data, level, options, zstd_dict)
+                if frame is not None:
+                    return frame
         return super()._compress(data, level, options, zstd_dict)
 
     def _decompress(self, data: Buffer, settings: Any, limit: int | None, hint: int) -> bytes:
-        content = _frame_at_once(data) if settings is _DEFAULT and limit is None else None
+        content = _frame_at_once(data, settings) if settings.is_ordinary and limit is None else None
         return super()._decompress(data, settings, limit, hint) if content is None else content
 
     def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:

@@ -99,7 +99,7 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
 
 def digested(zstd_dict: ZstdDict) -> DecodingDictionary:
     """Return the dictionary's decoding form, which is made once and kept in it."""
-    loaded: DecodingDictionary = zstd_dict.digest(
+    loaded: DecodingDictionary = zstd_dict.digests.single(
         ("pure", JIT, "decompress"), lambda: load_dictionary(zstd_dict.dict_content)
     )
     return loaded

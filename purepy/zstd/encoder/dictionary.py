@@ -10,7 +10,7 @@ from purepy.zstd.encoder.huffman import HuffmanTable
 from purepy.zstd.encoder.levels import MAX_HISTORY, MatchParameters
 from purepy.zstd.encoder.matchfinders import MatchFinder, make_match_finder
 from purepy.zstd.encoder.sequences import SequenceTables
-from purepy.zstd.format.zdict import ZstdDict
+from purepy.zstd.format.zdict import Digests, ZstdDict
 
 # A match finder with the content indexed is kept if its tables are no larger than this, in positions.
 _KEPT_TABLES_LOG = 19
@@ -23,27 +23,27 @@ class EncodingDictionary:
     A raw dictionary has content alone and the id 0. Of content beyond half a gibibyte the end is used.
     """
 
-    __slots__ = ("_source", "content", "dict_id", "state")
+    __slots__ = ("_indexes", "content", "dict_id", "state")
 
-    def __init__(self, content: bytes, dict_id: int, state: BlockState, source: ZstdDict | None) -> None:
+    def __init__(self, content: bytes, dict_id: int, state: BlockState, keeps: bool) -> None:
         self.content = content[-MAX_HISTORY // 2 :]
         self.dict_id = dict_id
         self.state = state
-        self._source = source
+        self._indexes = Digests() if keeps else None
 
     @classmethod
     def of(cls, zstd_dict: ZstdDict) -> EncodingDictionary:
         """Return the encoding form of a dictionary, made once and kept in it; ZstdError if it is corrupted."""
-        made: EncodingDictionary = zstd_dict.digest(("pure", JIT, "compress"), lambda: _load(zstd_dict))
+        made: EncodingDictionary = zstd_dict.digests.single(("pure", JIT, "compress"), lambda: _load(zstd_dict))
         return made
 
     def match_finder(self, parameters: MatchParameters) -> MatchFinder:
         """Return a match finder that knows the content."""
-        if self._source is None or max(parameters.hash_log, parameters.chain_log) > _KEPT_TABLES_LOG:
+        if self._indexes is None or max(parameters.hash_log, parameters.chain_log) > _KEPT_TABLES_LOG:
             return self._indexed(parameters)
         # The window is the frame's affair: finders for all of them are alike.
         alike = parameters._replace(window_log=0)
-        kept: MatchFinder = self._source.digest(("pure", JIT, "compress", alike), lambda: self._indexed(alike))
+        kept: MatchFinder = self._indexes.one_of("finders", alike, lambda: self._indexed(alike))
         return kept.copy()
 
     def _indexed(self, parameters: MatchParameters) -> MatchFinder:
@@ -54,7 +54,7 @@ class EncodingDictionary:
 
 def prefix_only(zstd_dict: ZstdDict) -> EncodingDictionary:
     """Return a dictionary whose content is taken as it is, formatted or not."""
-    return EncodingDictionary(zstd_dict.dict_content, 0, BlockState(), None)
+    return EncodingDictionary(zstd_dict.dict_content, 0, BlockState(), False)
 
 
 def _load(zstd_dict: ZstdDict) -> EncodingDictionary:
@@ -62,11 +62,11 @@ def _load(zstd_dict: ZstdDict) -> EncodingDictionary:
 
     loaded = load_dictionary(zstd_dict.dict_content)
     if loaded.huffman is None:
-        return EncodingDictionary(loaded.content, 0, BlockState(), zstd_dict)
+        return EncodingDictionary(loaded.content, 0, BlockState(), True)
     lengths = [0] * 256
     for entry in loaded.huffman.entries:
         lengths[entry & 255] = entry >> 8
     first, second, third = loaded.repeats
     tables = SequenceTables(*(EncodingTable(norm, log) for norm, log in loaded.distributions))
     state = BlockState(HuffmanTable(lengths), tables, (first, second, third))
-    return EncodingDictionary(loaded.content, loaded.dict_id, state, zstd_dict)
+    return EncodingDictionary(loaded.content, loaded.dict_id, state, True)

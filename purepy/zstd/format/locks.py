@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def refuse_second_init(thing: object) -> None:
-    """Raise RuntimeError if an object has its lock: __init__() would take from a call under way what it works on."""
-    if hasattr(thing, "_lock"):
+def refuse_second_init(thing: object, attribute: str = "_lock") -> None:
+    """Raise RuntimeError if an object has an attribute: __init__() would replace what a call under way works on."""
+    if hasattr(thing, attribute):
         raise RuntimeError(f"{type(thing).__name__} is initialized once")
 
 

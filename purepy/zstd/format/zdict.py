@@ -2,11 +2,13 @@
 """
 ZstdDict: the content of a dictionary, once for all backends.
 
-A backend digests the content into tables of its own before use. It keeps them in the dictionary's cache, so that
-one ZstdDict serves every backend, level and thread, and each digest is made once.
+A backend digests the content into its tables before use. It keeps them in the dictionary's Digests, so that one
+ZstdDict serves every backend, level and thread, and each digest is created once.
 """
 
 from __future__ import annotations
+
+from os import getpid
 
 from purepy.base.buffers import as_bytes
 from purepy.base.locks import RLock
@@ -32,6 +34,56 @@ DIGESTED = 0
 UNDIGESTED = 1
 PREFIX = 2
 
+KEPT_DIGESTS = 4
+"""How many forms of a kind are kept, such as the tables for as many levels."""
+SHARED_CONTENT_MAX = 256 << 10
+"""The largest dictionary, in bytes, of which forms are kept without being asked for by `as_digested_dict`."""
+
+
+class Digests(dict["Hashable", "Any"]):
+    """
+    The forms that backends have created of a dictionary, by keys that name the backend and the kind.
+
+    Callers hold a form while they use it, because another thread may replace it meanwhile. They look it up without a
+    lock, as C also does (`ffi_build/zstd/digests.c`). No form refers to the ZstdDict, and all are freed with it.
+    """
+
+    __slots__ = ("_locks",)
+
+    def __init__(self) -> None:
+        self._locks: dict[int, RLock] = {}
+
+    def _lock(self) -> RLock:
+        """Return the lock of this process: in a forked child nobody gives back what threads of the parent had taken."""
+        return self._locks.setdefault(getpid(), RLock())  # a finalizer may come back here while make() runs
+
+    def single(self, key: Hashable, make: Callable[[], object]) -> Any:
+        """Return the form under `key`, created by `make()` if there is none."""
+        found = self.get(key)
+        if found is None:
+            with self._lock():
+                found = self.get(key)
+                if found is None:
+                    found = self[key] = make()
+        return found
+
+    def one_of(self, key: Hashable, part: Hashable, make: Callable[[], object]) -> Any:
+        """Return the form for `part`, such as a level, among those under `key`, of which the newest are kept."""
+        found = self._among(key, part)
+        if found is None:
+            with self._lock():
+                found = self._among(key, part)
+                if found is None:
+                    found = make()
+                    self[key] = ((part, found), *self.get(key, ())[: KEPT_DIGESTS - 1])
+        return found
+
+    def _among(self, key: Hashable, part: Hashable) -> Any:
+        for other, found in self.get(key, ()):
+            if other == part:
+                return found
+        return None
+
 
 class ZstdDict:
     """
@@ -42,10 +94,10 @@ class ZstdDict:
     `compression.zstd.ZstdDict`; unlike that one it pickles.
     """
 
-    __slots__ = ("__weakref__", "_cache", "_content", "_id", "_lock")
+    __slots__ = ("__weakref__", "_content", "_id", "digests")
 
     def __init__(self, dict_content: Buffer, /, *, is_raw: bool = False) -> None:
-        refuse_second_init(self)
+        refuse_second_init(self, "digests")
         content = as_bytes(dict_content)
         if len(content) < 8:
             raise ValueError("Zstandard dictionary content too short (must have at least eight bytes)")
@@ -54,8 +106,7 @@ class ZstdDict:
             raise ValueError("invalid Zstandard dictionary")
         self._content = content
         self._id = dict_id
-        self._cache: dict[Hashable, object] = {}
-        self._lock = RLock()  # a finalizer may come back here while make() runs
+        self.digests = Digests()
 
     @property
     def dict_content(self) -> bytes:
@@ -70,15 +121,15 @@ class ZstdDict:
     @property
     def as_digested_dict(self) -> tuple[ZstdDict, int]:
         """
-        Pass this as `zstd_dict` to compress with tables made once per level and kept in this object.
+        Pass this as `zstd_dict` to compress with the tables of a level, whatever other parameters there are.
 
-        They override some of the compressor's parameters.
+        They override some of the compressor's parameters. The tables of the last four levels stay in this object.
         """
         return self, DIGESTED
 
     @property
     def as_undigested_dict(self) -> tuple[ZstdDict, int]:
-        """Pass this as `zstd_dict` to have the tables made anew, with the compressor's own parameters."""
+        """Pass this as `zstd_dict` to compress with tables for all of the compressor's parameters: the default."""
         return self, UNDIGESTED
 
     @property
@@ -89,20 +140,6 @@ class ZstdDict:
         Decompressing needs the same prefix, and takes it for every frame.
         """
         return self, PREFIX
-
-    def digest(self, key: Hashable, make: Callable[[], object]) -> Any:
-        """
-        Return the digest kept under `key`, made by `make()` if there is none.
-
-        For backends: `key` names the backend, the direction and the level.
-        """
-        found = self._cache.get(key)
-        if found is None:
-            with self._lock:
-                found = self._cache.get(key)
-                if found is None:
-                    found = self._cache[key] = make()
-        return found
 
     def __len__(self) -> int:
         return len(self._content)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ZstdDict keeps what backends make of it: once for each level, a few of a kind, and for as long as it lives."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+from threads import run_threads
+from zstd_data import DICTIONARY, SAMPLES, TEXT
+
+from purepy.zstd.format import zdict
+from purepy.zstd.format.zdict import KEPT_DIGESTS, Digests
+
+LARGEST = (128 << 10) - 1
+"""Bytes of content, up to which the tables of a level serve."""
+CONTENT = (TEXT * 2)[: LARGEST + 2]
+DATA = SAMPLES[290]
+
+
+@pytest.fixture
+def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[Any]]:
+    """Count how often a form of a dictionary is created, by its key and part."""
+    counts: Counter[Any] = Counter()
+    single, one_of = Digests.single, Digests.one_of
+
+    def counting(key: Any, make: Callable[[], object]) -> Callable[[], object]:
+        def count() -> object:
+            counts[key] += 1
+            return make()
+
+        return count
+
+    def counted_single(self: Digests, key: Any, make: Callable[[], object]) -> Any:
+        return single(self, key, counting(key, make))
+
+    def counted_one_of(self: Digests, key: Any, part: Any, make: Callable[[], object]) -> Any:
+        return one_of(self, key, part, counting((key, part), make))
+
+    monkeypatch.setattr(Digests, "single", counted_single)
+    monkeypatch.setattr(Digests, "one_of", counted_one_of)
+    return counts
+
+
+def variants(zstd: ModuleType) -> dict[str, dict[str, Any]]:
+    """Return arguments that compress calls differ in."""
+    parameter = zstd.CompressionParameter
+    level = {parameter.compression_level: 5}
+    return {
+        "default": {},
+        "level 0": {"level": 0},
+        "level 1": {"level": 1},
+        "level -3": {"level": -3},
+        "level 12": {"level": 12},
+        "checksum": {"options": {**level, parameter.checksum_flag: 1}},
+        "no size": {"options": {**level, parameter.content_size_flag: 0}},
+        "no id": {"options": {parameter.dict_id_flag: 0}},
+        "window": {"options": {**level, parameter.window_log: 12}},
+        "strategy": {"options": {parameter.strategy: 4, parameter.min_match: 5}},
+    }
+
+
+def anew(zstd: ModuleType, data: bytes, how: str, **arguments: Any) -> bytes:
+    """Compress with a dictionary and a compressor that nothing has used before."""
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    compressor = zstd.ZstdCompressor(zstd_dict=getattr(dictionary, how), **arguments)
+    frame: bytes = compressor.compress(data, compressor.FLUSH_FRAME)
+    return frame
+
+
+def kept_by_part(dictionary: Any) -> list[Any]:
+    """Return the forms of which a dictionary keeps a few, such as tables by level, in a tuple for each kind."""
+    return [kept for kept in dictionary.digests.values() if type(kept) is tuple and type(kept[0]) is tuple]
+
+
+@pytest.mark.parametrize("how", ["as_undigested_dict", "as_digested_dict"])
+def test_kept_forms_change_no_byte(zstd: ModuleType, how: str) -> None:
+    """Where the content is larger than LARGEST, the tables of a level would give another frame."""
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    sizes = (0, 100, 3000) if zstd.BACKEND == "pure" else (0, 100, 3000, LARGEST, LARGEST + 1)
+    for name, arguments in variants(zstd).items():
+        for size in sizes:
+            data = CONTENT[:size]
+            expected = anew(zstd, data, how, **arguments)
+            for _ in range(2):
+                frame = zstd.compress(data, zstd_dict=getattr(dictionary, how), **arguments)
+                assert frame == expected, (name, size)
+            if how == "as_undigested_dict":
+                assert zstd.compress(data, zstd_dict=dictionary, **arguments) == expected, (name, size)
+                room = bytearray(len(expected))
+                assert zstd.compress_into(data, room, zstd_dict=dictionary, **arguments) == len(expected)
+                assert room == expected
+            assert zstd.decompress(expected, dictionary) == data
+
+
+def test_each_form_is_created_once(zstd: ModuleType, created: Counter[Any]) -> None:
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    for _ in range(3):
+        for level in (None, 0, 3, 7):
+            frame = zstd.compress(DATA, level, zstd_dict=dictionary)
+            zstd.compress_into(DATA, bytearray(1000), level, zstd_dict=dictionary)
+            assert zstd.decompress(frame, dictionary) == DATA
+            assert zstd.decompress(frame * 2, dictionary, max_output_size=2 * len(DATA)) == DATA * 2
+            assert zstd.decompress_into(frame, bytearray(len(DATA)), dictionary) == len(DATA)
+    assert set(created.values()) == {1}
+    if zstd.IS_WRAPPED:
+        name = zstd.BACKEND
+        assert set(created) == {(f"{name} compress", 3), (f"{name} compress", 7), f"{name} decompress"}
+
+
+def test_contexts_are_kept_for_other_parameters(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not zstd.IS_WRAPPED:
+        pytest.skip("no context of libzstd's is at hand")
+    library = type(zstd.codec.library)
+    loads: list[object] = []
+    load = library.load_for_compression
+    monkeypatch.setattr(library, "load_for_compression", lambda *given: loads.append(given[2]) or load(*given))
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    options = variants(zstd)["window"]["options"]
+    frames = {zstd.compress(DATA, options=options, zstd_dict=dictionary) for _ in range(3)}
+    assert len(frames) == len(loads) == 1
+
+
+def test_a_dictionary_keeps_a_few(zstd: ModuleType) -> None:
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    parameter = zstd.CompressionParameter
+    for level in range(1, KEPT_DIGESTS + 4):
+        for _ in range(2):
+            zstd.compress(DATA, level, zstd_dict=dictionary)
+            zstd.compress(DATA, options={parameter.window_log: 10 + level}, zstd_dict=dictionary)
+    kinds = kept_by_part(dictionary)
+    if zstd.BACKEND != "pure":
+        assert kinds
+    assert all(len(kept) <= KEPT_DIGESTS for kept in kinds)
+    if zstd.IS_WRAPPED:
+        assert [level for level, _ in dictionary.digests[f"{zstd.BACKEND} compress"]] == [7, 6, 5, 4]
+
+
+def test_nothing_with_threads_is_kept(zstd: ModuleType) -> None:
+    """A forked child would wait for threads that it does not have."""
+    workers = zstd.CompressionParameter.nb_workers
+    if not zstd.parameter_bounds(workers, True)[1]:
+        pytest.skip("this libzstd has no threads")
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    zstd.compress(DATA, options={workers: 1}, zstd_dict=dictionary)
+    assert kept_by_part(dictionary) == []
+
+
+def test_the_pure_codec_keeps_a_few_indexes() -> None:
+    from purepy import zstd
+    from purepy.zstd.encoder.dictionary import EncodingDictionary
+
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    for level in range(1, 10):
+        zstd.compress(DATA, level, zstd_dict=dictionary)
+    indexes = EncodingDictionary.of(dictionary)._indexes
+    assert indexes is not None
+    assert len(indexes["finders"]) == KEPT_DIGESTS
+
+
+def test_large_dictionaries_are_not_kept(zstd: ModuleType) -> None:
+    if not zstd.IS_WRAPPED:
+        pytest.skip("the tables are not libzstd's")
+    dictionary = zstd.ZstdDict(bytes(zdict.SHARED_CONTENT_MAX + 1), is_raw=True)
+    frame = zstd.compress(DATA, zstd_dict=dictionary)
+    assert not dictionary.digests
+    assert zstd.decompress(frame, dictionary) == DATA
+    zstd.compress(DATA, zstd_dict=dictionary.as_digested_dict)
+    assert f"{zstd.BACKEND} compress" in dictionary.digests
+
+
+def test_threads_share_a_form(zstd: ModuleType, created: Counter[Any]) -> None:
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    expected = anew(zstd, DATA, "as_undigested_dict")
+    created.clear()
+    start = threading.Barrier(4)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(20):
+            assert zstd.compress(DATA, zstd_dict=dictionary) == expected
+            assert zstd.decompress(expected, dictionary) == DATA
+
+    assert run_threads(*[work] * 4) == []
+    assert set(created.values()) == {1}
+
+
+def test_forms_that_others_replace_meanwhile(zstd: ModuleType) -> None:
+    levels = range(1, KEPT_DIGESTS + 3)
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    data = DATA * 10  # long enough for others to run meanwhile
+    frames = {level: anew(zstd, data, "as_undigested_dict", level=level) for level in levels}
+    count = 2 if zstd.BACKEND == "pure" else 30
+
+    def work() -> None:
+        for _ in range(count):
+            for level in levels:
+                assert zstd.compress(data, level, zstd_dict=dictionary) == frames[level]
+
+    assert run_threads(*[work] * 3) == []
+
+
+def test_a_stream_holds_the_tables_that_it_uses(zstd: ModuleType) -> None:
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    digested = dictionary.as_digested_dict
+    stream = zstd.ZstdCompressor(1, zstd_dict=digested)
+    begun = stream.compress(DATA)
+    for level in range(2, KEPT_DIGESTS + 4):
+        zstd.compress(DATA, level, zstd_dict=digested)
+    gc.collect()
+    assert zstd.decompress(begun + stream.compress(DATA) + stream.flush(), dictionary) == DATA * 2
+    again = stream.compress(DATA, stream.FLUSH_FRAME)
+    assert again == anew(zstd, DATA, "as_digested_dict", level=1)
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy frees when its collector comes by")
+def test_forms_go_with_the_dictionary(zstd: ModuleType) -> None:
+    """At once: nothing that is kept refers to the dictionary."""
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    gc.disable()
+    try:
+        for arguments in variants(zstd).values():
+            frame = zstd.compress(DATA, zstd_dict=dictionary, **arguments)
+            assert zstd.decompress(frame, dictionary) == DATA
+        gone = [weakref.ref(dictionary)]
+        if zstd.IS_WRAPPED:
+            kept = dictionary.digests
+            gone += [weakref.ref(tables[0]) for _, tables in kept[f"{zstd.BACKEND} compress"]]
+            gone += [weakref.ref(kept[f"{zstd.BACKEND} decompress"][0])]
+            places = [place for _, place in kept[zstd.BACKEND, "contexts"]]
+            gone += [weakref.ref(context) for place in places for context in place._contexts]
+            assert len(gone) == 1 + 4 + 1 + 2
+            del kept, places
+        del dictionary
+        assert [reference() for reference in gone] == [None] * len(gone)
+    finally:
+        gc.enable()
+
+
+def test_no_memory_for_the_tables(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not zstd.IS_WRAPPED:
+        pytest.skip("the tables are not libzstd's")
+    dictionary = zstd.ZstdDict(DICTIONARY)
+    frame = anew(zstd, DATA, "as_undigested_dict")
+
+    def fail(*given: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(zstd.codec.library), "_digested", fail)
+        for call in (
+            lambda: zstd.compress(DATA, zstd_dict=dictionary),
+            lambda: zstd.decompress(frame, dictionary),
+        ):
+            with pytest.raises(MemoryError):
+                call()
+        assert not dictionary.digests
+    assert run_threads(lambda: zstd.compress(DATA, zstd_dict=dictionary)) == []  # the lock was given back
+    assert zstd.compress(DATA, zstd_dict=dictionary) == frame
+
+
+def test_a_forked_child_waits_for_no_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    digests = Digests()
+    with digests._lock():
+        monkeypatch.setattr(zdict, "getpid", lambda: -1)
+        assert run_threads(lambda: digests.single("key", object)) == []
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("wrong", [b"dictionary", 5, (), (None, 0), ("", 1)], ids=repr)
+def test_what_is_not_a_dictionary(zstd: ModuleType, wrong: Any) -> None:
+    frame = zstd.compress(DATA)
+    for call in (lambda: zstd.compress(DATA, zstd_dict=wrong), lambda: zstd.decompress(frame, wrong)):
+        with pytest.raises(TypeError, match="should be a ZstdDict"):
+            call()
+    with pytest.raises(TypeError, match="should be a ZstdDict"):
+        zstd.compress("text", zstd_dict=wrong)  # of two wrong arguments the dictionary is reported
