@@ -50,7 +50,7 @@ class MsgpackBackend(Protocol):
 
     @property
     def typed_packb(self) -> Function | None:
-        """Pack as `cpkg.typed` encodes: `typed_packb(obj, default, max_depth)`."""
+        """Pack as `cpkg.typed` encodes: `typed_packb(obj, default, max_depth, enc_hook, converted)`."""
 
     @property
     def TypedTable(self) -> Function | None:

@@ -182,8 +182,8 @@ def dumps(
     packed bytes of its keys. Containers may nest `max_depth` deep.
 
     Beyond MessagePack's own types it packs datetime, date, time, timedelta, UUID and Decimal, which `loads` gives
-    back; dataclass instances (as maps), members of an Enum (as their values), tuples and sets (as arrays) and numpy's
-    scalars and arrays.
+    back, as well as numpy's arrays of numbers and array.array; instances of dataclasses and attrs classes (as maps),
+    members of an Enum (as their values), tuples and sets (as arrays) and numpy's scalars (as numbers).
 
     Raises TypeError for an object that cannot be packed, OverflowError for an integer beyond 64 bits and ValueError
     for one too deep or too large, or for a wrong argument.

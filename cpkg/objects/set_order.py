@@ -7,6 +7,8 @@ The order of a set itself changes from run to run, and with the way that the set
 
 from __future__ import annotations
 
+from purepy.msgpack.conversions import field_names
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -46,7 +48,7 @@ def _key(member: object) -> Any:
         return 1, sorted(map(_key, member))
     if isinstance(member, tuple):
         return 2, [_key(item) for item in member]
-    fields = getattr(type(member), "__dataclass_fields__", None)
-    if fields is not None:
-        return 3, type(member).__qualname__, [(name, _key(getattr(member, name))) for name in fields]
+    names = field_names(type(member))
+    if names is not None:
+        return 3, type(member).__qualname__, [(name, _key(getattr(member, name))) for name in names]
     return 0, type(member).__qualname__, repr(member)

@@ -12,6 +12,7 @@ import re
 from functools import partial
 
 from cpkg.objects.types_written import (
+    ARRAY,
     DATE,
     DECIMAL,
     DURATION,
@@ -23,7 +24,9 @@ from cpkg.objects.types_written import (
     ExtensionError,
     unpack_ext,
 )
-from purepy.msgpack.formats import ARRAY, EXT, MAP, TIMESTAMP_CODE, value_header
+from purepy.base.lazy import imported
+from purepy.msgpack import formats
+from purepy.msgpack.formats import EXT, MAP, TIMESTAMP_CODE, value_header
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ def find_bad_extension(message: bytes) -> int | None:
     position = 0
     while position < min(len(message), _SEARCHED):
         family, end, length = value_header(message, position)
-        if family in (ARRAY, MAP):
+        if family in (formats.ARRAY, MAP):
             length = 0  # the values of a container follow at once
         elif family == EXT:
             code = int.from_bytes(message[end : end + 1], "big", signed=True)
@@ -143,7 +146,13 @@ def _checked(make: Callable[[Any], Any], value: Any, what: str) -> object:
         raise ExtensionError(f"{value!r} is not a {what}: {str(exc) or type(exc).__name__}") from exc
 
 
-READERS: Final[dict[int, Callable[[bytes], object]]] = {
+def _read_array(data: bytes | memoryview) -> object:
+    found: object = imported("cpkg.objects.arrays").read_array(data)
+    return found
+
+
+READERS: Final[dict[int, Callable[[Any], object]]] = {
+    ARRAY: _read_array,
     DATE: _read_date,
     LOCAL_DATETIME: _read_local_datetime,
     DECIMAL: _read_decimal,

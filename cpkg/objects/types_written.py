@@ -13,7 +13,7 @@ import struct
 import sys
 
 from purepy.base.errors import FormatError
-from purepy.base.lazy import imported
+from purepy.base.lazy import Later, imported
 from purepy.msgpack.ext import ExtType, readable_timestamp
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Final
 
+ARRAY: Final = ord("A")
 DATE: Final = ord("D")
 LOCAL_DATETIME: Final = ord("L")
 DECIMAL: Final = ord("N")
@@ -34,6 +35,9 @@ MAX_DECIMAL_LENGTH: Final = 4096
 """The longest Decimal in characters: calculating with it takes quadratic time, and interpreters limit int(str)."""
 
 DURATION_FIELDS = struct.Struct(">iii")  # days, seconds, microseconds, normalised as timedelta does
+
+_forms = Later("cpkg.objects.extension_forms")
+_ordinary = Later("cpkg.objects.extension_values")
 
 _values: ModuleType | None = None
 """The module cpkg.objects.types_read, once it is needed: what it imports takes longer than a first call."""
@@ -51,10 +55,19 @@ def pack_default(obj: object) -> object:
     replacement = _convert(obj)
     if replacement is None:
         raise TypeError(
-            f"cannot pack an object of type {type(obj).__qualname__!r}: "
+            f"cannot pack an object of type {type(obj).__qualname__!r}{_items_of(obj) if _is_array(obj) else ''}: "
             "pass default=, a function that returns what to pack in its place"
         )
     return replacement
+
+
+def _find_form(kind: type) -> object:
+    """Return the form (see `purepy.msgpack.forms`) of a type that this module packs, or None."""
+    return _forms.find(kind)
+
+
+# Packers ask a `default` with this attribute for the forms of types, and leave arrays to it.
+pack_default.find_form = _find_form  # type: ignore[attr-defined]
 
 
 def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
@@ -67,12 +80,16 @@ def with_default(default: Callable[[Any], object]) -> Callable[[object], object]
             replacement = None
         if replacement is not None:
             return replacement
-        replacement = default(obj)
-        # a packer asks once per object: it would refuse a set or a date that replaces one
-        converted = _convert(replacement)
-        return replacement if converted is None else converted
+        return converted(default(obj))
 
+    pack_with_default.find_form = _find_form  # type: ignore[attr-defined]
     return pack_with_default
+
+
+def converted(replacement: object) -> object:
+    """Return what packs the result of a caller's `default`: a packer asks once per object, and would refuse a date."""
+    found = _convert(replacement)
+    return replacement if found is None else found
 
 
 def _convert(obj: object) -> object:
@@ -94,11 +111,27 @@ def _convert(obj: object) -> object:
         return ExtType(DECIMAL, text.encode())
     if isinstance(obj, (set, frozenset)):
         return imported("cpkg.objects.set_order").in_order(obj)
-    if isinstance(obj, int) and not -(2**63) <= obj < 2**64:
+    if isinstance(obj, int):
+        if -(2**63) <= obj < 2**64:
+            return None
         raise OverflowError(
             f"an integer of {obj.bit_length()} bits: MessagePack has -2**63 to 2**64-1; pack it as a str or a Decimal"
         )
+    if hasattr(type(obj), "tolist") and _is_array(obj):
+        return imported("cpkg.objects.arrays").replacement(obj)
     return None
+
+
+def _is_array(obj: object) -> bool:
+    """Whether an object is an array of numpy's or of the module array."""
+    numpy, array = sys.modules.get("numpy"), sys.modules.get("array")
+    return (numpy is not None and isinstance(obj, numpy.ndarray)) or (
+        array is not None and isinstance(obj, array.array)
+    )
+
+
+def _items_of(array: Any) -> str:
+    return f" with items of type {str(getattr(array, 'dtype', None) or array.typecode)!r}"
 
 
 def _convert_time(module: ModuleType, obj: object) -> object:
@@ -143,14 +176,22 @@ def unpack_ext(code: int, data: bytes) -> object:
     """Return the object of an extension value; one with an unknown code stays an ExtType."""
     reader = (_readers or _load_readers()).get(code)
     if reader is not None:
-        return reader(bytes(data))
+        return reader(data)
     if code < 0:
         raise ExtensionError(f"extension type {code} is not defined by the MessagePack specification")
     return ExtType(code, bytes(data))
 
 
+def _read_ext(data: bytes, start: int, end: int) -> object:
+    """Do what `cpkg.objects.extension_values.read_ext` does."""
+    return _ordinary.read_ext(data, start, end)
+
+
+unpack_ext.read_ext = _read_ext  # type: ignore[attr-defined]
 # Its results refer to nothing that refers back: native unpackers keep the collector off while it runs.
 unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
+# It takes the data of this extension type as a memoryview of the message, which an array may show without a copy.
+unpack_ext.viewed_code = ARRAY  # type: ignore[attr-defined]
 
 
 def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, bytes], object]:
@@ -158,6 +199,8 @@ def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, by
 
     def unpack_with_hook(code: int, data: bytes) -> object:
         reader = (_readers or _load_readers()).get(code)
-        return ext_hook(code, data) if reader is None else reader(bytes(data))
+        return ext_hook(code, data) if reader is None else reader(data)
 
+    unpack_with_hook.viewed_code = ARRAY  # type: ignore[attr-defined]
+    unpack_with_hook.read_ext = _read_ext  # type: ignore[attr-defined]
     return unpack_with_hook

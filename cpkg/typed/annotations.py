@@ -21,10 +21,11 @@ from cpkg.typed.class_options import ATTRIBUTE, Exclude, Name, key_of
 from cpkg.typed.constraints import add_check, fitting, flat
 from cpkg.typed.fields import BOTH, TAKEN, WRITTEN, calls_post_init, reader_of, settable
 from cpkg.typed.kept import Kept, kept_with
-from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, MAP, MISSING, NIL, STR, UNSET, Checks, Node, UnsetType
+from cpkg.typed.nodes import ARRAY, EXT, FAMILIES, FAMILIES_OF, MAP, MISSING, NIL, STR, UNSET, Checks, Node, UnsetType
 from cpkg.typed.scopes import QUALIFIERS, Scope, class_scopes, special_form, unwrapped
 from cpkg.typed.texts import DATE, DATETIME, KINDS
-from purepy.base.errors import raise_if_from_handler
+from purepy.base.errors import exception_text, raise_if_from_handler
+from purepy.base.lazy import imported
 from purepy.msgpack.ext import ExtType, Raw
 
 TYPE_CHECKING = False
@@ -126,7 +127,10 @@ class Model:
             node = _scalars.get(tp)
             if node is None:
                 name = "None" if kind == "none" else getattr(tp, "__name__", "Any")
-                node = _scalars.setdefault(tp, Node(kind, name, tp))
+                node = Node(kind, name, tp)
+                if tp is memoryview:  # also of an array
+                    node.families += FAMILIES_OF["numbers"][1:]
+                node = _scalars.setdefault(tp, node)
             return node
         origin = typing.get_origin(tp)
         if origin is None or tp is typing.Tuple:  # noqa: UP006
@@ -217,6 +221,8 @@ class Model:
 
     def _annotated(self, tp: object, metadata: tuple[object, ...], scope: Scope) -> Node:
         node = self._node(tp, scope)
+        if node.kind == "numbers":
+            node = imported("cpkg.typed.arrays").with_code(node, metadata)
         checks = Checks()
         constrained = False
         for item in flat(metadata):
@@ -262,6 +268,8 @@ class Model:
             return self._dict(cls, args or (typing.Any, typing.Any), scope)
         if not isinstance(cls, type):
             raise TypeError(f"{cls!r} is not a type that can be decoded")
+        if (cls.__module__, cls.__name__) in (("numpy", "ndarray"), ("array", "array")):
+            return imported("cpkg.typed.arrays").node_of(cls, args, self._union)  # type: ignore[no-any-return]
         if issubclass(cls, enum.Enum):
             return self._enum(cls)
         if reader_of(cls) is not None and not self._lenient:
@@ -353,6 +361,8 @@ class Model:
                 has_excluded = True
                 continue
             key = None
+            if marks and any(part.kind == "numbers" for part in field.node.alternatives()):
+                marks = [mark for mark in marks if not imported("cpkg.typed.arrays").is_code(mark)]
             if marks:
                 field.title = _text_of(marks, "title")
                 field.doc = field.doc or _text_of(marks, "", "documentation", "description")
@@ -509,7 +519,7 @@ def _value_of(alias: Annotation) -> Annotation:
         return alias.__value__
     except Exception as exc:
         raise_if_from_handler(exc)
-        raise TypeError(f"{alias}: cannot evaluate it: {type(exc).__name__}: {exc}") from exc
+        raise TypeError(f"{alias}: cannot evaluate it: {type(exc).__name__}: {exception_text(exc)}") from exc
 
 
 def _is_omitted(field: Field, settings: Mapping[str, object]) -> bool:
@@ -573,7 +583,7 @@ def unique_keys(union: Node) -> list[tuple[Node, frozenset[str]]]:
 
 def _refuse_unhashable(node: Node, where: str) -> None:
     for part in node.parts if node.kind == "union" else (node,):
-        unhashable = part.kind == "dict" or (part.kind == "array" and part.cls not in (tuple, frozenset))
+        unhashable = part.kind in ("dict", "numbers") or (part.kind == "array" and part.cls not in (tuple, frozenset))
         if part.kind == "object":
             unhashable = part.style == "typeddict" or part.cls.__hash__ is None
         if unhashable or (part.kind == "bytes" and part.cls is bytearray):

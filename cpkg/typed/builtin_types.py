@@ -9,6 +9,7 @@ from cpkg.objects.dumps_loads import MAX_DEPTH
 from cpkg.typed.encoding import too_deep
 from cpkg.typed.nodes import form_of
 from cpkg.typed.texts import to_text
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +59,8 @@ def builtins_of(
         for base, plain in _PLAIN:
             if isinstance(value, base):
                 return plain(value)
+        if hasattr(kind, "tolist") and imported("cpkg.typed.arrays").is_array(value):
+            return turn(value.tolist(), depth - 1)
         text = to_text(value)
         if text is not None:
             return text

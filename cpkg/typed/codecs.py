@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import struct
 import typing
+from collections import deque
 from functools import partial
 
 from cpkg import _backend
@@ -22,6 +23,7 @@ from cpkg.typed.walker import Walker
 from purepy.base.buffers import memory_of
 from purepy.base.errors import CodecError, ExtraData, LimitError
 from purepy.base.lazy import imported
+from purepy.msgpack.conversions import ENUM
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
 from purepy.msgpack.interface import HEAVIEST
 from purepy.msgpack.options import as_depth, as_size
@@ -87,7 +89,7 @@ class Limits:
         self.max_depth = as_depth(max_depth)
         self.counts_extras = heaviest > 0
         self.heaviest = max(HEAVIEST, heaviest)
-        self.max_memory = max_memory
+        self.max_memory = None if max_memory is None else as_size(max_memory)
         self.max_total_items, self.max_total_bytes = map(as_size, totals)
         self.lengths = {family: as_size(length) for family, length in lengths.items()}
         self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
@@ -410,6 +412,20 @@ def _class_cache(cls: Annotation) -> Kept | None:
     return kept
 
 
+def _form(obj: Value) -> object:
+    """Return what an object with fields, or a deque, is encoded as; None for any other."""
+    cache = _class_cache(type(obj))
+    if cache is None or cache.node is None:
+        return list(obj) if type(obj) is deque else None
+    return form_of(cache.node, obj)
+
+
+def _converted(replacement: object) -> object:
+    """Return what packs the result of an enc_hook."""
+    form = _form(replacement)
+    return types_written.converted(replacement) if form is None else form
+
+
 def _anchor(tp: object) -> object:
     """Return the first class in a type that is not builtin: a decoder of the type lives as long as it."""
     args = getattr(tp, "__args__", None)
@@ -547,23 +563,31 @@ class Encoder:
     __slots__ = ("__weakref__", "_encode", "_pack_options", "enc_hook", "max_depth")
 
     def __init__(self, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> None:
+        if enc_hook is not None and not callable(enc_hook):
+            raise TypeError("enc_hook must be a callable")
         self.enc_hook = enc_hook
-        self.max_depth = max_depth
+        self.max_depth = as_depth(max_depth)
         other = types_written.pack_default if enc_hook is None else types_written.with_default(enc_hook)
 
         def default(obj: Value) -> object:
-            cache = _class_cache(type(obj))
-            if cache is None or cache.node is None:
-                return list(obj) if type(obj).__name__ == "deque" else other(obj)
-            return form_of(cache.node, obj)
+            form = _form(obj)
+            if form is not None:
+                return form
+            replacement = other(obj)
+            form = _form(replacement)  # which enc_hook may have returned
+            return replacement if form is None else form
 
+        default.find_form = find_form = other.find_form  # type: ignore[attr-defined]
         self._pack_options = {"default": default, "datetime": True, "enum": True, "numpy": True}
         module = msgpack_module()
         pack = module.typed_packb
         if pack is not None:
-            self._encode: Callable[[object, int], bytes] = lambda obj, depth: pack(obj, default, depth)
+            self._encode: Callable[[object, int], bytes] = lambda obj, depth: pack(
+                obj, default, depth, enc_hook, _converted
+            )
         else:
-            self._encode = Encoding(_class_cache, self._pack).encode
+            forms = imported("purepy.msgpack.forms").forms_of(ENUM, True, find_form)
+            self._encode = Encoding(_class_cache, forms, self._pack).encode
 
     def __reduce__(self) -> tuple[Callable[[], Encoder], tuple[()]]:
         return partial(self.__class__, enc_hook=self.enc_hook, max_depth=self.max_depth), ()

@@ -59,7 +59,7 @@ def add_check(checks: Checks, item: Any) -> bool:
     return found
 
 
-_SIZED: Final = ("str", "bytes", "array", "tuple", "dict", "any", "custom")
+_SIZED: Final = ("str", "bytes", "array", "tuple", "dict", "numbers", "any", "custom")
 _BOUNDS: Final[dict[str, tuple[type, ...]]] = {
     "int": (numbers.Number,),
     "float": (numbers.Number,),

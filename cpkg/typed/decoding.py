@@ -13,8 +13,9 @@ import sys
 from contextlib import nullcontext
 
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS, expected_by
-from cpkg.typed.readers import RUNS, SHORTEST_RUN
-from cpkg.typed.source import Source, identifier, is_plain, packed_key
+from cpkg.typed.readers import CODES, RUNS, SHORTEST_RUN
+from cpkg.typed.source import Source, identifier, is_plain, packed_key, packed_texts
+from purepy.base.lazy import imported
 from purepy.base.pypy import JIT
 from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS
 
@@ -32,6 +33,8 @@ _WORDS: Final = JIT and sys.byteorder == "little"
 _MANY: Final = 100
 """Objects of more fields are read in any order alone."""
 _INLINED: Final = 6
+_COMPARED: Final = 8
+"""So many values of an enum are compared one by one, where a JIT compares words."""
 _NESTED: Final = 6
 """So many objects, so deep in each other, are read by one function; more have their own."""
 _CONTAINERS: Final = ("array", "dict", "tuple", "object")
@@ -290,7 +293,7 @@ class _Source(Source):
         """Return how the value behind a key begins as a rule, or nothing; what reads the rest; what reads another."""
         if node.kind == "float" and not (_WORDS and len(key) > 15) and not _needs_position(node):
             return b"\xcb", [f"{to} = read_f64(d, p)[0]", "p += 8"], f"{to}, p = read_float(d, p)"
-        texts = packed_texts(node) if len(node.table) == 1 and node.checks is node.item is None else {}
+        texts = packed_texts(node.table) if len(node.table) == 1 and node.checks is node.item is None else {}
         for only, value in texts.items():
             read = f"{to} = {self.functions.constant('only', value)}"
             return only, [read], f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})"
@@ -339,9 +342,7 @@ class _Source(Source):
         write = getattr(self, "_" + node.kind, None)
         many = node.kind in _CONTAINERS and level >= _NESTED
         many |= node.kind == "object" and self.objects >= _INLINED
-        if write is None:
-            self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})")
-        elif node.array_like or (not own and (many or id(node) in self.functions.loops)):
+        if node.array_like or (not own and (many or id(node) in self.functions.loops)):
             write = _Source.decode_array if node.array_like else _Source.decode
             decode = self._function("decode", node, write)
             self.line(f"{to}, p = {decode}(d, p, depth - {level}{self.meter})")
@@ -349,8 +350,15 @@ class _Source(Source):
             at = f"{to}_at" if _needs_position(node) else ""
             if at:
                 self.line(f"{at} = p")
-            write(node, to, level)
+            if write is None:
+                self._walk(node, to, level)
+            else:
+                write(node, to, level)
             self.checks(node, to, at)
+
+    def _walk(self, node: Node, to: str, level: int) -> None:
+        """Write the call that leaves a value to the walker."""
+        self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})")
 
     def checks(self, node: Node, value: str, at: str) -> None:
         """Write the constraints of a type, whose value begins at a position if its constraints need that."""
@@ -420,9 +428,20 @@ class _Source(Source):
 
     def _bytes(self, node: Node, to: str, level: int) -> None:
         self.take(node.extra, "p")
+        if node.cls is memoryview:
+            self.line("b = d[p]", f"if not ({_TESTS[BIN]}):")
+            read = self.functions.constant("view", imported("cpkg.typed.arrays").read_view)
+            self.line(f"    {to}, p = {read}(d, p)")
+            self.line("else:", f"    {to}, p = read_bytes(d, p)", f"    {to} = memoryview({to})")
+            return
         self.line(f"{to}, p = read_bytes(d, p)")
         if node.cls is not bytes:
             self.line(f"{to} = {node.cls.__name__}({to})")
+
+    def _numbers(self, node: Node, to: str, level: int) -> None:
+        self.take(node.extra, "p")
+        read = self.functions.constant("numbers", node.numbers.read)
+        self.line(f"{to}, p = {read}(d, p, depth - {level})")
 
     def _array(self, node: Node, to: str, level: int) -> None:
         hashed = node.cls in (set, frozenset)
@@ -493,25 +512,41 @@ class _Source(Source):
         self.line(f"if b & 0xF0 == {first}:", f"    n{level} = b & 15", "    p += 1")
         self.line("else:", f"    n{level}, p = read_{family}(d, p)")
 
+    def _extension(self, node: Node, to: str, level: int) -> None:
+        """Write what reads an ordinary extension value; the walker has the others, and text."""
+        first, last = CODES[node.kind]
+        self.line("try:", f"    {to}, p = read_ext(d, p, {first}, {last})")
+        with self.block("except Unread:"):
+            self._walk(node, to, level)
+
+    _datetime = _date = _time = _timedelta = _decimal = _uuid = _extension
+
     def _literal(self, node: Node, to: str, level: int) -> None:
         """Write a look into a table of values that are text; the walker has the others."""
-        walk = self.functions.walk(node)
-        texts = packed_texts(node)
-        if node.checks is not None or not texts:
-            self.line(f"{to}, p = {walk}(d, p, depth - {level}{self.meter})")
+        texts = packed_texts(node.table)
+        if not texts:
+            self._walk(node, to, level)
+            return
+        if _WORDS and len(texts) <= _COMPARED and max(map(len, texts)) <= 16:
+            for index, (packed, value) in enumerate(texts.items()):
+                with self.block(f"{'elif' if index else 'if'} not ({self.differs(packed)}):"):
+                    self.line(f"{to} = {self.functions.constant('value', value)}", f"p += {len(packed)}")
+            with self.block("else:"):
+                self._walk(node, to, level)
             return
         long = max(map(len, texts)) > 32
         end = "p + (d[p] & 31) + 1"  # of a short text; anything else is not in the table
         self.line(f"b = d[p:{f'{end} if d[p] < 0xC0 else p + d[p + 1] + 2' if long else end}]")
         self.line(f"{to} = {self.functions.constant('values', texts)}.get(b, MISSING)")
-        self.line(f"if {to} is MISSING:", f"    {to}, p = {walk}(d, p, depth - {level}{self.meter})")
+        with self.block(f"if {to} is MISSING:"):
+            self._walk(node, to, level)
         self.line("else:", "    p += len(b)")
 
     _enum = _literal
 
     def _choice(self, node: Node, to: str, level: int) -> None:
         """Write a look into the values of several types, then what reads other text."""
-        if node.checks is not None or node.item is None or node.families != (STR,):
+        if node.item is None or node.families != (STR,):
             self._literal(node, to, level)
             return
         values = self.functions.constant("values", {value: result for (_, value), result in node.table.items()})
@@ -529,7 +564,7 @@ class _Source(Source):
                 self.value(parts[0], to, level)
             return
         if any(isinstance(family, int) or family == EXT for family in node.by_family):
-            self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})")
+            self._walk(node, to, level)
             return
         self.line("b = d[p]")
         test = "if"
@@ -598,20 +633,6 @@ def _argument(parameter: str, value: str) -> str:
     return f"{parameter}={value}" if is_plain(parameter) else f"**{{{parameter!r}: {value}}}"
 
 
-def packed_texts(node: Node) -> dict[bytes, object]:
-    """Return the values of an enum or literal that are text of at most 255 bytes, by what they are packed as."""
-    packed = {}
-    for (of, value), result in node.table.items():
-        if of is str:
-            try:
-                key = packed_key(value)
-            except UnicodeEncodeError:  # no message has it
-                continue
-            if len(key) < 258:
-                packed[key] = result
-    return packed
-
-
 def _header(node: Node) -> bytes:
     """Return what the map of an object with all its fields begins with."""
     count = len(node.fields)
@@ -621,6 +642,6 @@ def _header(node: Node) -> bytes:
 def _opening(node: Node, key: str) -> bytes:
     """Return what an object begins with whose first field has this key and one value; nothing if it is another one."""
     first = node.fields[0]
-    texts = list(packed_texts(first.node))
+    texts = list(packed_texts(first.node.table))
     usual = first.key == key and len(first.node.table) == len(texts) == 1 and len(node.fields) <= _MANY
     return _header(node) + packed_key(key) + texts[0] if usual else b""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from cpkg.typed.nodes import Field, Node
     from purepy.base.types import Builder, Value
+    from purepy.msgpack.forms import Forms
 
     class Cache(Protocol):
         """What a class with fields keeps: its node, and the function that encodes it once there is one."""
@@ -60,9 +61,17 @@ _HELPERS: Final = {
 class Encoding:
     """Packs objects: those of classes with fields by functions of their own, which the classes keep."""
 
-    def __init__(self, cache_of: Callable[[type], Cache | None], pack: Callable[[object, int], bytes]) -> None:
-        """`cache_of` gives what a class with fields keeps, or None; `pack(obj, depth)` packs all other objects."""
+    def __init__(
+        self, cache_of: Callable[[type], Cache | None], forms: Forms, pack: Callable[[object, int], bytes]
+    ) -> None:
+        """
+        Keep what packs objects.
+
+        `cache_of` gives what a class with fields keeps, or None, `forms` the forms of ordinary objects of other types;
+        `pack(obj, depth)` packs all other objects.
+        """
         self._cache_of = cache_of
+        self._forms = forms
         self._pack = pack
 
     def encode(self, obj: object, depth: int) -> bytes:
@@ -89,11 +98,16 @@ class Encoding:
         elif kind is dict:
             self._dict(out, value, depth)
         else:
-            cache = self._cache_of(kind)
-            if cache is None:
-                out.append(self._pack(value, depth))
-            else:
-                (cache.function or make_function(cache))(out, value, depth, self.write)
+            # an enum has no fields as a rule, and takes long to find out that it has not
+            form = self._forms.find(kind) if type(kind) is not type else None
+            if form is None:
+                cache = self._cache_of(kind)
+                if cache is not None:
+                    (cache.function or make_function(cache))(out, value, depth, self.write)
+                    return
+                form = self._forms.find(kind)
+            made = None if form is None or depth < 1 else form(value)
+            out.append(self._pack(value, depth) if made is None else made)
 
     def _list(self, out: Builder, value: list[object] | tuple[object, ...], depth: int) -> None:
         if depth < 1:

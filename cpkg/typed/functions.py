@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from cpkg.typed.annotations import unique_keys
 from cpkg.typed.errors import ValidationError
 from cpkg.typed.inputs import Message
@@ -32,8 +34,13 @@ class Functions(Names):
         self.loops: set[int] = set()  # ids of types that have functions of their own: no type holds itself without one
 
     def walk(self, node: Node) -> str:
-        """Return the name of a function (data, position, depth, meter) that leaves a type to the walker."""
+        """
+        Return the name of a function (data, position, depth, meter) that leaves a type to the walker.
 
+        The constraints of the type are left to the function's callers, which ask for them once.
+        """
+        unchecked = copy.copy(node)
+        unchecked.checks = None
         unused = Meter() if node.kind in (*TEXT_KINDS, "custom", "enum", "ext", "literal", "choice") else None
 
         def read(d: bytes, p: int, depth: int, m: Meter | None = None) -> tuple[object, int]:
@@ -41,7 +48,7 @@ class Functions(Names):
             message = Message(d, meter.ends)
             walker = Walker(message, self.untyped_in(message), meter, hook=self.hook, is_part=True)
             try:
-                return walker.walk(node, p, None, depth), message.end
+                return walker.walk(unchecked, p, None, depth), message.end
             except ValidationError:
                 raise Mismatch from None
 

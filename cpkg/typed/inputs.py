@@ -155,7 +155,8 @@ class Objects:
             if not issubclass(cls, type) and hasattr(value, "keys") and hasattr(value, "__getitem__"):
                 family = MAP
             else:
-                family = ARRAY if isinstance(value, Iterable) else ""
+                # an array of numpy's without dimensions has no items
+                family = ARRAY if isinstance(value, Iterable) and getattr(value, "shape", True) != () else ""
         if family in (ARRAY, MAP):
             return family, len(self._sized(value))
         return family, (value.code, value.data) if family == EXT else value

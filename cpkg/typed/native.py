@@ -4,8 +4,12 @@
 from __future__ import annotations
 
 import copyreg
+import datetime
 import sys
+from array import array
+from decimal import Decimal
 from functools import partial
+from itertools import islice
 
 from cpkg.objects import types_written
 from cpkg.typed.annotations import unique_keys
@@ -13,11 +17,14 @@ from cpkg.typed.inputs import Message
 from cpkg.typed.kept import pickled_as_none
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS, is_default
 from cpkg.typed.readers import Mismatch, Refused, as_tuples
-from cpkg.typed.source import packed_key
+from cpkg.typed.source import packed_key, packed_texts
+from cpkg.typed.texts import DATE, DATETIME
+from purepy.base.lazy import imported
 from purepy.msgpack import formats
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any, Final, Protocol
 
     from cpkg._backend_protocols import Function
@@ -32,18 +39,21 @@ if TYPE_CHECKING:
 
 
 KINDS: Final = (
-    "slow", "any", "none", "bool", "int", "float", "str", "bytes", "datetime", "list", "set", "frozenset", "tuple",
-    "fixed tuple", "dict", "object", "row", "choice", "union",
+    "slow", "any", "none", "bool", "int", "float", "str", "bytes", "extension", "ext", "raw", "custom", "numbers",
+    "list", "set", "frozenset", "tuple", "fixed tuple", "dict", "object", "row", "choice", "union",
 )  # fmt: skip
 """The kinds of nodes, by their numbers in `enum typed_kind`."""
 
-_SLOW_KINDS: Final = [KINDS.index(kind) for kind in ("slow", "datetime", "choice", "union")]
+_SLOW_KINDS: Final = [KINDS.index(kind) for kind in ("slow", "extension", "choice", "union")]
 """Kinds of which C leaves some values, or all, to a function of Python."""
 
 _SET, _KEYWORD, _POSITION, _DICT = range(4)
 _REQUIRED, _VALUE, _FACTORY, _NEW_LIST, _NEW_DICT, _ABSENT = range(6)
 _MOST_FIELDS: Final = 64
-_OBJECTS, _SLOW, _NOTHING = 0xFD, 0xFE, 0xFF
+_FIRST_TEXTS: Final = 8
+"""So many values of an enum or literal are compared one after the other before they are looked up."""
+_CODES, _OBJECTS, _TEXTS, _NOTHING = 0xFC, 0xFD, 0xFE, 0xFF
+_SIGNS: Final = {"gt": ">", "ge": "g", "lt": "<", "le": "l"}
 _SCALARS: Final = ("none", "bool", "int", "float", "str", "bytes")
 
 
@@ -83,7 +93,7 @@ def make_class(module: Named, node: Node) -> object:
 class _Describer:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
-        self._numbers: dict[int, int] = {}
+        self._indexes: dict[int, int] = {}
         self._todo: list[tuple[Node, bool, dict[str, object]]] = []
         self._kept: list[Node] = []
 
@@ -100,9 +110,9 @@ class _Describer:
 
     def _number(self, node: Node) -> int:
         """Return the number of a node's description, which is written later."""
-        number = self._numbers.get(id(node))
+        number = self._indexes.get(id(node))
         if number is None:
-            number = self._numbers[id(node)] = len(self._specs)
+            number = self._indexes[id(node)] = len(self._specs)
             others = [part for part in node.parts if part.kind != "none"]
             optional = node.kind == "union" and len(others) == 1 and node.checks is None
             self._kept.append(node)
@@ -122,19 +132,40 @@ class _Describer:
             spec["kind"] = KINDS.index(kind)
         else:
             spec["kind"] = 0
-        if node.checks is not None and spec["kind"]:
-            if kind in ("enum", "literal", "choice", "datetime"):
-                spec.clear()
-                spec["kind"] = 0
-            else:
-                _describe_checks(node.checks, node, spec)
         if spec["kind"] in _SLOW_KINDS:
             spec["slow"] = self._functions.namespace[self._functions.walk(node)]
+        if node.checks is not None:
+            _describe_checks(node.checks, node, spec)
 
     def _bytes(self, node: Node, spec: dict[str, object]) -> None:
         spec["kind"] = KINDS.index("bytes")
         if node.cls is not bytes:
             spec["made"] = node.cls
+        if node.cls is memoryview:
+            spec["hook"] = imported("cpkg.typed.arrays").view_extension
+
+    def _numbers(self, node: Node, spec: dict[str, object]) -> None:
+        numbers = node.numbers
+        spec.update(kind=KINDS.index("numbers"), hook=numbers.read_extension, required=numbers.dims)
+        if node.cls is not array:
+            bits = [5 * "biufc".find(item[0]) + int(item[1:]).bit_length() - 1 for item in numbers.items]
+            spec["numpy_items"] = sum(1 << bit for bit in bits if bit >= 0)
+        if numbers.format == "e":  # C has no floats of two bytes
+            spec["slow"] = self._functions.namespace[self._functions.walk(node)]
+        elif numbers.format is not None:
+            made = numbers.maker(numbers.format) if numbers.format else numbers.maker
+            spec.update(made=made, code=ord(numbers.format or "\0"))
+
+    def _extension(self, node: Node, spec: dict[str, object]) -> None:
+        spec.update(kind=KINDS.index("extension"), code=node.families[-1])
+
+    _datetime = _date = _time = _timedelta = _uuid = _decimal = _timestamp = _extension
+
+    def _custom(self, node: Node, spec: dict[str, object]) -> None:
+        if self._functions.hook is None:
+            spec["kind"] = 0
+        else:
+            spec.update(kind=KINDS.index("custom"), cls=node.cls, hook=self._functions.hook)
 
     def _array(self, node: Node, spec: dict[str, object]) -> None:
         name = node.cls.__name__
@@ -154,38 +185,56 @@ class _Describer:
         _describe_hashed(node.key, spec)
 
     def _enum(self, node: Node, spec: dict[str, object]) -> None:
-        if all(family in (STR, INT) for family in node.families):
-            spec["kind"] = KINDS.index("choice")
-            for name, kind in (("by_str", str), ("by_int", int)):
-                table = {value: member for (of, value), member in node.table.items() if of is kind}
-                if table:
-                    spec[name] = table
-            if node.kind == "choice" and node.item is not None:
-                spec["item"] = self._number(node.item)
-        else:
-            spec["kind"] = 0
+        spec["kind"] = KINDS.index("choice")
+        spec["by_str"] = _table_of(node, str)
+        spec["by_int"] = _table_of(node, int)
+        spec["texts"] = _first_texts(node.table)
+        if node.kind == "enum" and node.item is None:
+            spec["made"] = node.cls
+        if node.checks is None and node.table.get((type(None), None), MISSING) is None:
+            spec["nullable"] = True
+        if node.kind == "choice" and node.item is not None:
+            spec["item"] = self._number(node.item)
 
     _literal = _choice = _enum
 
     def _union(self, node: Node, spec: dict[str, object]) -> None:
-        # parts that a first byte chooses come first: their numbers are bytes
-        parts = list(dict.fromkeys([*node.by_family.values(), *node.parts]))
-        has_text = any(part.kind in TEXT_KINDS for part in parts)
+        by_family = dict(node.by_family)
+        texts = [part for part in node.parts if _takes_text(part)]
+        several = bool(texts)  # parts may take a text
+        values = by_family.get(STR)
+        if values is not None:
+            several &= bool(values.table) and values.item is None
+            if several and values.checks is None:
+                spec["by_str"] = _table_of(values, str)
+                if len(texts) == 1 and values.kind != "enum":  # whose class may have a member for any text
+                    spec["item"] = self._number(texts[0])
+        elif len(texts) == 1:
+            by_family[STR] = texts[0]
+            several = False
+        # parts that a byte chooses come first: their numbers are bytes
+        parts = list(dict.fromkeys([*by_family.values(), *node.parts]))
+        codes = [by_family.get(code, by_family.get(EXT)) for code in (*range(128), *range(-128, 0))]
         by_byte = bytearray()
         for byte in range(256):
             family = _family(byte)
-            part = None if family is None else node.by_family.get(family)
+            part = None if family is None else by_family.get(family)
             if part is None and family == INT:
-                part = node.by_family.get(FLOAT)
-            slow = family == EXT and any(isinstance(code, int) or code == EXT for code in node.by_family)
-            slow |= family == STR and has_text and (part is None or bool(part.table and not part.item))
-            if slow:
-                by_byte.append(_SLOW)
+                part = by_family.get(FLOAT)
+            if family == STR and several:
+                by_byte.append(_TEXTS)
+            elif family == EXT:
+                by_byte.append(_CODES)
             elif part is None:
                 by_byte.append(_NOTHING)
             else:
                 by_byte.append(_OBJECTS if family == MAP and node.objects else parts.index(part))
-        spec.update(kind=KINDS.index("union"), parts=[self._number(part) for part in parts], by_byte=bytes(by_byte))
+        spec.update(
+            kind=KINDS.index("union"),
+            parts=[self._number(part) for part in parts],
+            by_byte=bytes(by_byte),
+            by_code=bytes([_NOTHING if part is None else parts.index(part) for part in codes]),
+        )
         if node.tag is not None:
             _describe_tag(node.tag, parts, spec)
         elif node.objects:
@@ -226,6 +275,21 @@ class _Describer:
         return spec
 
 
+def _table_of(node: Node, kind: type) -> dict[object, object] | None:
+    """Return the values of an enum or literal that are of one type; None for none."""
+    return {value: member for (of, value), member in node.table.items() if of is kind} or None
+
+
+def _first_texts(table: Mapping[tuple[type, Any], object]) -> dict[bytes, object]:
+    """Return a few values that are for text, by what the text is packed as."""
+    return dict(islice(packed_texts(table).items(), _FIRST_TEXTS))
+
+
+def _takes_text(node: Node) -> bool:
+    """Return whether a type has no family of its own for text, and takes some."""
+    return node.kind in TEXT_KINDS or (node.kind == "union" and any(map(_takes_text, node.parts)))
+
+
 def _describe_hashed(node: Node, spec: dict[str, object]) -> None:
     """Describe the items of a set or the keys of a dict."""
     if node.kind not in _SCALARS:
@@ -239,6 +303,7 @@ def _describe_tag(tag: tuple[str, dict[tuple[type, Any], Node]], parts: list[Nod
     numbers = {value: parts.index(part) for value, part in values.items()}
     spec["tag"] = packed_key(key)
     spec["tag_text_size"] = len(key.encode())
+    spec["texts"] = _first_texts(numbers)
     spec["tag_values"] = {value: number for (of, value), number in numbers.items() if of in (int, str)}
     if not all(of in (int, str) for of, _ in numbers):
 
@@ -270,30 +335,39 @@ def _describe_field(field: Field) -> dict[str, object]:
 def _describe_checks(checks: Checks, node: Node, spec: dict[str, object]) -> None:
     """Describe constraints; those that C does not know are one function that asks for all of them."""
     spec["checked"] = True
-    if not node.rechecks():
-        spec["problem"] = checks.problem
-        return
-    left = checks.multiple_of is not None or checks.tz is not MISSING or bool(checks.predicates)
-    bounds = [
-        (sign, bound)
-        for sign, bound in ((">", checks.gt), ("g", checks.ge), ("<", checks.lt), ("l", checks.le))
-        if bound is not None
-    ]
-    if node.kind in ("int", "float") and all(
-        (type(bound) is int and -(2**53) <= bound <= 2**53) or (type(bound) is float and node.kind == "float")
-        for _, bound in bounds
-    ):
-        spec["bounds"] = bounds
-    else:
-        left |= bool(bounds)
-    if node.kind in ("str", "array", "tuple", "dict") or (node.kind == "bytes" and node.cls is bytes):
-        spec.update(min_len=checks.min_len, max_len=checks.max_len)
-    else:
-        left |= checks.min_len is not None or checks.max_len is not None
-    if checks.pattern is not None:
-        if node.kind == "str":
-            spec["search"] = checks.pattern.search
-        else:
-            left = True
+    left = set(checks.given()) - {"predicates"}
+    if node.rechecks():
+        left = _describe_known_checks(checks, node, spec, left)
     if left:
         spec["problem"] = checks.problem
+    elif checks.predicates:
+        spec["problem"] = checks.predicate
+
+
+def _describe_known_checks(checks: Checks, node: Node, spec: dict[str, object], given: set[str]) -> set[str]:
+    """Describe the constraints that C knows; return the names of the others."""
+    bounds = {name: getattr(checks, name) for name in given & _SIGNS.keys()}
+    if all(map(_compares_in_c, bounds.values())):
+        spec["bounds"] = [(_SIGNS[name], bound) for name, bound in bounds.items()]
+        given = given - bounds.keys()
+    if node.kind in ("str", "array", "tuple", "dict") or (node.kind == "bytes" and node.cls is bytes):
+        spec.update(min_len=checks.min_len, max_len=checks.max_len)
+        given = given - {"min_len", "max_len"}
+    if checks.pattern is not None and node.kind == "str":
+        spec["search"] = checks.pattern.search
+        given = given - {"pattern"}
+    if checks.tz is not MISSING:
+        spec["is_aware"] = bool(checks.tz)
+        given = given - {"tz"}
+    return given
+
+
+def _compares_in_c(bound: object) -> bool:
+    """Return whether comparing a bound runs no Python code."""
+    zone = getattr(bound, "tzinfo", None)
+    return type(bound) in _COMPARED and (zone is None or type(zone) is datetime.timezone)
+
+
+_COMPARED: Final = frozenset((
+    int, float, str, bytes, Decimal, DATE, DATETIME, datetime.time, datetime.timedelta
+))  # fmt: skip

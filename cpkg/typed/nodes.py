@@ -80,6 +80,7 @@ FAMILIES_OF: Final[dict[str, tuple[Family, ...]]] = {
     "timedelta": (ord("P"),),
     "uuid": (ord("U"),),
     "decimal": (ord("N"),),
+    "numbers": (ARRAY, ord("A")),
     "custom": FAMILIES,
 }
 """What a value of each kind of node is written as."""
@@ -213,6 +214,8 @@ _EXTRA: Final[dict[object, tuple[int, int]]] = {
     Raw: (96, 0),
 }
 """Bytes of a value of a class, and of each of its items."""
+_ARRAY_OF_NUMBERS: Final = 96
+"""An array, beyond a list of as many items, each of which takes 8 bytes at most there."""
 _MADE: Final[tuple[tuple[object, int], ...]] = (
     (list, 64), (dict, 64), (set, 216), (collections.deque, 760), (collections.OrderedDict, 144), (frozenset, 0),
     (tuple, 0), (str, 0), (bytes, 0), (int, 0), (float, 0), (bool, 0),
@@ -256,6 +259,7 @@ class Node:
 
     - "any", "raw", "none", "bool", "int", "float", "str", "ext" and those of FAMILIES_OF above: `cls` at most
     - "bytes": `cls` is bytes, bytearray or memoryview
+    - "numbers": `numbers` has what an array takes; `item` is the type of the lists that it takes, or None
     - "array": `cls` made of any number of `item`; "tuple": one value of each of `parts`
     - "dict": `key` and `item`; `cls` is dict, or what makes the result from a dict
     - "enum", "literal": `table` has the values, each under (its type, itself); `item` is the type of an Enum's values
@@ -284,6 +288,7 @@ class Node:
         "key",
         "kind",
         "name",
+        "numbers",
         "objects",
         "omitted",
         "parts",
@@ -302,6 +307,7 @@ class Node:
         self.families: tuple[Family, ...] = FAMILIES_OF.get(kind, ())
         self.checks: Checks | None = None
         self.item: Any = None
+        self.numbers: Any = None
         self.key: Any = None
         self.parts: tuple[Node, ...] = ()
         self.fields: tuple[Field, ...] = ()
@@ -350,6 +356,8 @@ class Node:
         for node in nodes:
             if isinstance(node.cls, type) and node.cls in _EXTRA:
                 node.extra, node.extra_item = _EXTRA[node.cls]
+            elif node.kind == "numbers":
+                node.extra = _ARRAY_OF_NUMBERS
             if node.kind == "object" and node.style in ("dataclass", "attrs"):
                 required = sum(field.required for field in node.fields)
                 instance = 8 * len(node.fields) + (0 if all(field.slot for field in node.fields) else _ATTRIBUTES)
@@ -459,8 +467,14 @@ def _same(one: Value, two: Value) -> bool:
         return all(_same(getattr(one, name, MISSING), getattr(two, name, MISSING)) for name in fields)
     if kind is float or kind.__module__ in _SHOWN_WHOLE:  # and a signalling NaN cannot be compared
         return repr(one) == repr(two)
+    if hasattr(kind, "tobytes"):  # an array, which is compared item by item
+        return all(getattr(one, name, None) == getattr(two, name, None) for name in _OF_ARRAYS) and (
+            one.tobytes() == two.tobytes()
+        )
     return bool(one == two)
 
 
+_OF_ARRAYS: Final = ("dtype", "typecode", "format", "shape")
+"""Attributes that arrays of the same bytes may differ in."""
 _SHOWN_WHOLE: Final = frozenset(("datetime", "decimal", "_decimal", "_pydecimal", "uuid", "zoneinfo"))
 """Modules whose objects are the same if their representations are."""

@@ -12,20 +12,25 @@ import struct
 import sys
 from array import array
 
+from cpkg.objects import types_written
 from cpkg.typed.nodes import MISSING, REFUSING, unchecked_by
 from purepy.base.errors import LimitError
+from purepy.base.lazy import Later
 from purepy.base.pypy import JIT, read_f32, read_f64, read_u16, read_u32
-from purepy.msgpack.formats import LENGTH_BYTES, LENGTHS
+from purepy.msgpack.formats import LENGTH_BYTES, LENGTHS, TIMESTAMP_CODE
 from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS, NUMBER_TYPES
 from purepy.msgpack.key_meter import KeyMeters
-from purepy.msgpack.plain_reader import NUMBERS
+from purepy.msgpack.plain_reader import NUMBERS, Unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Final
 
+    from cpkg.objects import extension_values
     from purepy.base.types import Named, Value
+else:
+    extension_values = Later("cpkg.objects.extension_values")
 
 PADDING: Final = b"\xc1" * 24
 """The byte after a message: no value begins with it, and the longest guess of a key stays within."""
@@ -33,6 +38,10 @@ PADDING: Final = b"\xc1" * 24
 
 class Mismatch(Exception):
     """A message is not what the type asks for."""
+
+
+class UnfitError(ValueError):
+    """An array is not of the type that is asked for. The text describes the array that was found."""
 
 
 class Refused(Exception):
@@ -233,6 +242,34 @@ read_array: Final = _make_count_reader(0x90, 0xDC)
 read_map: Final = _make_count_reader(0x80, 0xDE)
 
 
+def read_ext(d: bytes, p: int, first: int, last: int) -> tuple[object, int]:
+    """Return an ordinary value of one of two extension types, and its end; Unread for another value."""
+    byte = d[p]
+    if byte == 0xC7:
+        start = p + 2
+        end = start + 1 + d[p + 1]
+    elif 0xD4 <= byte <= 0xD8:
+        start = p + 1
+        end = start + 1 + LENGTHS[byte]
+    else:
+        raise Unread
+    code = d[start]
+    if code != first and code != last:
+        raise Unread
+    return extension_values.read_ext(d, start, end), end
+
+
+CODES: Final = {
+    "datetime": (types_written.LOCAL_DATETIME, TIMESTAMP_CODE & 0xFF),
+    "date": (types_written.DATE, types_written.DATE),
+    "time": (types_written.TIME, types_written.TIME),
+    "timedelta": (types_written.DURATION, types_written.DURATION),
+    "decimal": (types_written.DECIMAL, types_written.DECIMAL),
+    "uuid": (types_written.UUID, types_written.UUID),
+}
+"""The bytes of the codes of two extension types whose values serve, by the kind of type."""
+
+
 def skip(d: bytes, p: int) -> int:
     """Return where the value at a position ends."""
     left = 1
@@ -262,17 +299,14 @@ def skip(d: bytes, p: int) -> int:
     return p
 
 
-def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | list[float] | None, int]:
+def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tuple[array[Value] | None, int]:
     """
     Return as many numbers that are all of one format, and where they end; None if they are not.
 
-    `formats` has the type codes of the arrays that serve.
+    `formats` has the type codes of the arrays that serve. Numbers of one byte have no such format.
     """
     first = d[p]
-    if first < 0x80 and "B" in formats:
-        found = d[p : p + count]  # where PADDING is reached, it is no ASCII
-        return (list(found), p + count) if found.isascii() else (None, p)
-    code = "dBHIQbhiq"[first - 0xCB] if 0xCB <= first <= 0xD3 else " "
+    code = "fdBHIQbhiq"[first - 0xCA] if 0xCA <= first <= 0xD3 else " "
     if code not in formats:
         return None, p
     numbers = array(code)
@@ -285,7 +319,16 @@ def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | li
     numbers.frombytes(content)
     if sys.byteorder == "little":
         numbers.byteswap()
-    return numbers.tolist(), end
+    return numbers, end
+
+
+def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | list[float] | None, int]:
+    """Do what `number_run` does, for a list; also for ints of one byte, if "B" is among the formats."""
+    if d[p] < 0x80 and "B" in formats:
+        found = d[p : p + count]  # where PADDING is reached, it is no ASCII
+        return (list(found), p + count) if found.isascii() else (None, p)
+    numbers, p = number_run(d, p, count, formats)
+    return (None if numbers is None else numbers.tolist()), p
 
 
 RUNS: Final[dict[str, str]] = {} if JIT else {"int": "BHIQbhiq", "float": "d"}
@@ -297,10 +340,12 @@ HELPERS: Final[dict[str, Named]] = {
     "Meter": Meter,
     "Mismatch": Mismatch,
     "Refused": Refused,
+    "Unread": Unread,
     "check": check,
     "new": object.__new__,
     "read_array": read_array,
     "read_bytes": read_bytes,
+    "read_ext": read_ext,
     "read_f64": read_f64,
     "read_float": read_float,
     "read_int": read_int,

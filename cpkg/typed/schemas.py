@@ -123,6 +123,8 @@ class _Maker:
         if kind == "array":
             made: dict[str, object] = {"type": "array", "items": self.describe(node.item)}
             return {**made, "uniqueItems": True} if node.cls in (set, frozenset) else made
+        if kind == "numbers":
+            return {"type": "array"} if node.item is None else self._made(node.item)
         if kind == "tuple":
             return _row([self.describe(part) for part in node.parts], len(node.parts), closed=True)
         if kind == "dict":

@@ -10,7 +10,7 @@ import types
 import typing
 from collections import ChainMap
 
-from purepy.base.errors import raise_if_from_handler
+from purepy.base.errors import exception_text, raise_if_from_handler
 from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
@@ -243,4 +243,4 @@ def _has_text(tp: Annotation) -> bool:
 
 
 def _shown(exc: BaseException) -> str:
-    return f"{type(exc).__name__}: {exc}"
+    return f"{type(exc).__name__}: {exception_text(exc)}"

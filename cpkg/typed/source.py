@@ -122,3 +122,17 @@ def packed_key(key: str) -> bytes:
     """Return a key as it is in a message."""
     packed = utf8(key)
     return str_header(len(packed)) + packed
+
+
+def packed_texts(table: Mapping[tuple[type, Any], object]) -> dict[bytes, object]:
+    """Return the values of a table that are for text of at most 255 bytes, by what the text is packed as."""
+    packed = {}
+    for (of, value), result in table.items():
+        if of is str:
+            try:
+                key = packed_key(value)
+            except UnicodeEncodeError:  # no message has it
+                continue
+            if len(key) < 258:
+                packed[key] = result
+    return packed

@@ -9,13 +9,17 @@ of the caller's code for that, whose failure it knows. The walker also does the 
 
 from __future__ import annotations
 
+import struct
+from functools import partial
+
 from cpkg.typed.annotations import unique_keys
 from cpkg.typed.errors import ValidationError
 from cpkg.typed.inputs import located
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
-from cpkg.typed.readers import Refused, as_tuples
+from cpkg.typed.readers import Mismatch, Refused, UnfitError, as_tuples
 from cpkg.typed.texts import EPOCH, FROM_TEXT, from_ext, usual_time
-from purepy.base.errors import CodecError, StackError, raise_if_from_handler
+from purepy.base.errors import CodecError, StackError, exception_text, raise_if_from_handler
+from purepy.base.lazy import imported
 from purepy.msgpack.ext import ExtType
 
 TYPE_CHECKING = False
@@ -208,9 +212,9 @@ class Walker:
         if as_it_is or not isinstance(exc, _REFUSING[role]):
             return exc
         if role == "hash":
-            error = self.fail("a value that can be hashed", str(exc), path, at)
+            error = self.fail("a value that can be hashed", exception_text(exc), path, at)
         else:
-            error = self.fail(node.name, f"{type(exc).__name__}: {exc}", path, at)
+            error = self.fail(node.name, f"{type(exc).__name__}: {exception_text(exc)}", path, at)
         error.__cause__ = exc
         return error
 
@@ -220,6 +224,8 @@ class Walker:
             self.meter.take(node.extra, at)
         if kind == "any":
             return self.untyped(at, depth)
+        if kind == "numbers":
+            return self._numbers(node, family, value, at, path, depth)
         if kind == family and kind not in (ARRAY, MAP, EXT, BIN):
             return value
         if family == EXT and kind in _EXTENSIONS:
@@ -243,6 +249,8 @@ class Walker:
             return self._one_of(node, family, value, at, path, depth)
         if kind == "bytes" and family == BIN:
             return value if type(value) is node.cls else node.cls(value)
+        if kind == "bytes" and family == EXT and value[0] in node.families:  # a memoryview
+            return self._array_of(node, imported("cpkg.typed.arrays").view_of, value, path, at)
         if kind == "raw":
             try:
                 return self.source.raw(at)
@@ -295,6 +303,8 @@ class Walker:
     def _takes_text(self, node: Node, text: str) -> bool:
         """Return whether text stands for a value of a type that has no family of its own for text."""
         read = self.source.texts.get(node.kind)
+        if node.kind == "union":
+            return any(self._takes_text(part, text) for part in node.parts)
         if read is None:
             return self.source.member(node, text) is not MISSING
         try:
@@ -365,6 +375,45 @@ class Walker:
             return from_ext(node.kind, code, data)
         except _BAD as exc:
             raise self.fail(node.name, f"ext {code} that is none ({exc})", path, at) from exc
+
+    def _numbers(self, node: Node, family: str, value: Value, at: Place, path: Path, depth: int) -> object:
+        """Return an array of numbers."""
+        source, numbers = self.source, node.numbers
+        if family == EXT and value[0] in node.families:
+            read = partial(numbers.of_payload, strict=self.strict)
+            return self._array_of(node, read, value, path, at)
+        if not source.has_offsets and imported("cpkg.typed.arrays").is_array(at):
+            try:
+                return numbers.of_array(at, strict=self.strict)
+            except UnfitError as exc:
+                raise self.fail(node.name, str(exc), path, at) from None
+        if family != ARRAY or node.item is None:
+            raise self.fail(node.name, _found(family, value), path, at)
+        if source.has_offsets:
+            try:
+                made, source.end = numbers.read(source.data, at, depth)  # type: ignore[union-attr]
+            except (*_BAD, IndexError, struct.error, Mismatch):
+                source.look(at)  # again: its items are next
+            else:
+                return made
+        items = self._items(node.item, value, at, path, depth)
+        if items is MISSING:
+            return items
+        try:
+            return numbers.of_values(items)
+        except _BAD as exc:
+            raise self.fail(node.name, str(exc), path, at) from exc
+
+    def _array_of(
+        self, node: Node, read: Callable[[memoryview], object], value: tuple[int, bytes], path: Path, at: Place
+    ) -> object:
+        """Return the array that an extension value stands for, by a function that reads its data."""
+        try:
+            return read(memoryview(value[1]))
+        except UnfitError as exc:
+            raise self.fail(node.name, str(exc), path, at) from None
+        except _BAD as exc:
+            raise self.fail(node.name, f"ext {value[0]} that is none ({exc})", path, at) from exc
 
     def _hooked(self, node: Node, value: object, path: Path, at: Place) -> object:
         if self.hook is None:

@@ -17,6 +17,18 @@ static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
     return o;
 }
 
+/* What a type or a base has by a name, not called as a descriptor; a new reference, or NULL without an exception. */
+static ALWAYS_INLINE PyObject *type_lookup(PyTypeObject *type, PyObject *name)
+{
+#ifdef Py_GIL_DISABLED
+    return _PyType_LookupRef(type, name);
+#else
+    PyObject *found = _PyType_Lookup(type, name);
+    Py_XINCREF(found);
+    return found;
+#endif
+}
+
 /* Let memory of PyMem's grow to `capacity` bytes; return 0, or -1 with a MemoryError, and it is as it was. */
 static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize_t capacity)
 {

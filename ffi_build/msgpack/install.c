@@ -44,21 +44,6 @@ static int take(PyObject *namespace_dict, const char *name, PyObject **to)
     return 0;
 }
 
-/* The offset of a slot, from its member descriptor. */
-static int take_slot(PyObject *type, const char *name, Py_ssize_t *offset)
-{
-    PyObject *member = PyObject_GetAttrString(type, name);
-    if (!member)
-        return -1;
-    int found = Py_TYPE(member) == &PyMemberDescr_Type;
-    if (found)
-        *offset = ((PyMemberDescrObject *)member)->d_member->offset;
-    else
-        PyErr_Format(PyExc_TypeError, "%s is not a slot", name);
-    Py_DECREF(member);
-    return found ? 0 : -1;
-}
-
 static int setup_tables(void)
 {
     for (int i = SMALL_INT_MIN; i <= SMALL_INT_MAX; i++)
@@ -78,6 +63,15 @@ static int setup_names(void)
                    (S.str_offset = PyUnicode_InternFromString("offset")) &&
                    (S.str_toreadonly = PyUnicode_InternFromString("toreadonly")) &&
                    (S.str_typed_class = PyUnicode_InternFromString("__typed_class__")) &&
+                   (S.str_value = PyUnicode_InternFromString("value")) &&
+                   (S.str_value_kept = PyUnicode_InternFromString("_value_")) &&
+                   (S.str_dataclass_fields = PyUnicode_InternFromString("__dataclass_fields__")) &&
+                   (S.str_attrs_attrs = PyUnicode_InternFromString("__attrs_attrs__")) &&
+                   (S.str_tolist = PyUnicode_InternFromString("tolist")) &&
+                   (S.str_find_form = PyUnicode_InternFromString("find_form")) &&
+                   (S.str_isoformat = PyUnicode_InternFromString("isoformat")) &&
+                   (S.str_tzinfo = PyUnicode_InternFromString("tzinfo")) &&
+                   (S.str_class = PyUnicode_InternFromString("__class__")) &&
                    (S.str_makes_no_cycles = PyUnicode_InternFromString("makes_no_cycles")) &&
                    (S.empty_tuple = PyTuple_New(0)) && (S.one_second_in_ns = PyLong_FromLong(1000000000))
                ? 0

@@ -35,7 +35,7 @@ static PyObject *job_pack(const PackOptions *options, PyObject *o, enum compress
                           Py_ssize_t min_size, bool checksum)
 {
     Encoder c;
-    unsigned char *p = encode_start(&c, options);
+    unsigned char *p = encode_start(&c, options, true);
     if (UNLIKELY(encode_count(&c, p, 1) < 0) ||
         UNLIKELY(!(p = encode_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)))) {
         writer_drop(&c.w);
@@ -258,6 +258,7 @@ static PyObject *job_functions(PyObject *Py_UNUSED(module), PyObject *shared)
     job.packing.datetime = job.packing.dataclass = job.packing.enum_ = job.packing.numpy = true;
     job.unpacking = default_unpack_options;
     job.unpacking.ext_hook = job.unpack_ext;
+    job.unpacking.value_types = true;
     job.unpacking.strict_map_key = false;
     job.unpacking.tuple_keys = true;
     job.unpacking.timestamp = 3;

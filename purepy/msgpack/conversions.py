@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import sys
 
+from purepy.msgpack.options import hook_attribute
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Final
 
     from purepy.base.types import OptionValues
@@ -22,9 +25,18 @@ UUID: Final = 4
 ENUM: Final = 8
 DECIMAL: Final = 16
 NUMPY: Final = 32
+LEAVE_ARRAYS: Final = 64
+"""With NUMPY: arrays are not converted."""
 
 NOT_CONVERTED: Final = object()
 """Returned by `convert` for an object that none of the requested conversions covers."""
+
+ARRAY_FORMATS: Final = {
+    **dict.fromkeys("bhilq", "i"),
+    **dict.fromkeys("BHILQ", "u"),
+    **dict.fromkeys("fd", "f"),
+}
+"""The kinds, as in numpy's dtypes, of the formats of numbers that an array.array may have."""
 
 # Arrays of these kinds convert: bool, int, unsigned, float, str, bytes and objects (whose items are packed in turn).
 # Complex numbers, times and records have no form that a reader would expect, so that they stay errors.
@@ -40,7 +52,16 @@ def conversion_flags(options: OptionValues) -> int:
         | (ENUM if options.enum else 0)
         | (DECIMAL if options.decimal else 0)
         | (NUMPY if options.numpy else 0)
+        | (LEAVE_ARRAYS if options.numpy and hook_attribute(options.default, "find_form") else 0)
     )
+
+
+def field_names(kind: Any) -> tuple[str, ...] | None:
+    """Return the names of the fields of a dataclass or attrs class; None for any other class."""
+    if hasattr(kind, "__dataclass_fields__"):
+        return tuple(field.name for field in sys.modules["dataclasses"].fields(kind))
+    fields = getattr(kind, "__attrs_attrs__", None)
+    return None if fields is None else tuple(field.name for field in fields)
 
 
 def convert(flags: int, obj: object) -> object:
@@ -62,8 +83,10 @@ def _convert_once(flags: int, obj: object) -> object:
     modules = sys.modules
     if flags & ENUM and "enum" in modules and isinstance(obj, modules["enum"].Enum):
         return obj.value
-    if flags & DATACLASS and hasattr(type(obj), "__dataclass_fields__"):
-        return {field.name: getattr(obj, field.name) for field in modules["dataclasses"].fields(obj)}
+    if flags & DATACLASS:
+        names = field_names(type(obj))
+        if names is not None:
+            return {name: getattr(obj, name) for name in names}
     if flags & DATE and "datetime" in modules:
         datetime = modules["datetime"]
         # a datetime is a date too, but loses its time as one; it has an option of its own
@@ -73,14 +96,35 @@ def _convert_once(flags: int, obj: object) -> object:
         return str(obj)
     if flags & DECIMAL and "decimal" in modules and isinstance(obj, modules["decimal"].Decimal):
         return str(obj)
-    if flags & NUMPY and modules.get("numpy") is not None:
-        return _convert_numpy(modules["numpy"], obj)
+    if flags & NUMPY and hasattr(type(obj), "tolist"):  # as all of them have, and few others
+        if "array" in modules and isinstance(obj, modules["array"].array):
+            return NOT_CONVERTED if flags & LEAVE_ARRAYS else _convert_array(modules["array"].array, obj)
+        if modules.get("numpy") is not None:
+            return _convert_numpy(modules["numpy"], obj, flags)
     return NOT_CONVERTED
 
 
-def _convert_numpy(numpy: Any, obj: Any) -> object:
+def _convert_array(array: Any, obj: Any) -> object:
+    with memoryview(obj) as view:  # of any subclass
+        if view.format not in ARRAY_FORMATS:
+            return NOT_CONVERTED
+        if view.format != "f":
+            return view.tolist()
+        swapped = array("f", view.tobytes())
+    if sys.byteorder == "little":
+        swapped.byteswap()
+    return Singles(swapped.tobytes())
+
+
+def _convert_numpy(numpy: Any, obj: Any, flags: int) -> object:
     if isinstance(obj, numpy.ndarray):
-        return obj.tolist() if obj.dtype.kind in _NUMPY_KINDS else NOT_CONVERTED
+        if flags & LEAVE_ARRAYS or obj.dtype.kind not in _NUMPY_KINDS:
+            return NOT_CONVERTED
+        # a class with a tolist() of its own, say of masked arrays, holds more than its items
+        if obj.dtype.str[1:] == "f4" and obj.shape and type(obj).tolist is numpy.ndarray.tolist:
+            bits = numpy.asarray(obj).view(f"{obj.dtype.str[0]}u4")  # whose bytes are swapped without a look at NaNs
+            return _singles(bits.astype(">u4").tobytes(), obj.shape)
+        return obj.tolist()
     if isinstance(obj, numpy.bool_):
         return bool(obj)
     if isinstance(obj, numpy.integer) and not isinstance(obj, numpy.timedelta64):
@@ -93,3 +137,35 @@ def _convert_numpy(numpy: Any, obj: Any) -> object:
     if isinstance(obj, numpy.bytes_):
         return bytes(obj)
     return NOT_CONVERTED
+
+
+def _singles(data: bytes, shape: tuple[int, ...]) -> object:
+    """Return the lists of an array of a shape with its numbers of 4 bytes, big-endian."""
+    if len(shape) == 1:
+        return Singles(data)
+    size = len(data) // shape[0] if shape[0] else 0
+    return [_singles(data[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])]
+
+
+class Singles:
+    """A list of floats of 4 bytes, big-endian: Python's floats have 8."""
+
+    __slots__ = ("data",)
+
+    _PIECE: Final = 1 << 16
+    """Numbers that are packed at once: signal handlers run in between."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data) // 4
+
+    def write(self, append: Callable[[bytes], object]) -> None:
+        """Append the packed numbers."""
+        for start in range(0, len(self.data), 4 * self._PIECE):
+            piece = self.data[start : start + 4 * self._PIECE]
+            packed = bytearray(b"\xca") * (len(piece) // 4 * 5)
+            for i in range(4):
+                packed[i + 1 :: 5] = piece[i::4]
+            append(bytes(packed))

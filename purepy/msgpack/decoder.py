@@ -32,6 +32,10 @@ from purepy.msgpack.keys import KEYS, LONGEST
 from purepy.msgpack.plain_reader import ITEM, KEY, LENGTH_READERS, NUMBERS, VALUE, read_plain, read_run
 from purepy.msgpack.skimmer import Skimmer
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from purepy.base.types import Value
+
 
 class Decoder(DecoderBase):
     """
@@ -75,6 +79,7 @@ class Decoder(DecoderBase):
                     self.max_array_len,
                     self.max_map_len,
                     self.read_run,
+                    self.read_ext,
                 )
                 if self.left == 0:
                     self.result = self.node[0]
@@ -150,8 +155,9 @@ class Decoder(DecoderBase):
                 else:
                     value = data[pos:end]
             else:
-                code = data[pos]
-                value = self.extension(code - 0x100 if code >= 0x80 else code, data[pos + 1 : end], start, end)
+                code = data[pos] if data[pos] < 0x80 else data[pos] - 0x100
+                payload: Value = memoryview(data) if code == self.viewed_code else data
+                value = self.extension(code, payload[pos + 1 : end], start, end)
             pos = end
         self.position = pos
         self.deliver(value, start)
@@ -183,7 +189,7 @@ class Decoder(DecoderBase):
         except UnicodeDecodeError as exc:
             raise self.fail(exc, start)  # noqa: B904 - the same exception
 
-    def extension(self, code: int, payload: bytes, start: int, end: int) -> object:
+    def extension(self, code: int, payload: Value, start: int, end: int) -> object:
         """Return the object of an extension value."""
         if code == TIMESTAMP_CODE:
             try:

@@ -12,7 +12,7 @@ from purepy.msgpack.formats import (
     MAP,
 )
 from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS, NUMBER_TYPES
-from purepy.msgpack.options import UNPACKING, as_depth, as_error_handler, as_limit, as_size
+from purepy.msgpack.options import UNPACKING, as_depth, as_error_handler, as_limit, as_size, hook_attribute
 from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
 from purepy.msgpack.skimmer import Skimmer, too_deep
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from purepy.base.types import OptionValues, Value
     from purepy.msgpack.key_meter import KeyMeters
+    from purepy.msgpack.plain_reader import ReadExt
 
 KEY_DEPTH: Final = 32
 """Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB."""
@@ -35,6 +36,11 @@ _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
     Timestamp.to_unix_nano,
     Timestamp.to_datetime,
 )
+
+
+def ext_reader(options: OptionValues) -> ReadExt | None:
+    """Return what reads extension values for the fast loop, which an ext hook may have for times as datetimes."""
+    return hook_attribute(options.ext_hook, "read_ext") if options.timestamp == 3 else None
 
 
 def at(exc: BaseException, offset: int) -> BaseException:
@@ -85,6 +91,7 @@ class DecoderBase:
         "position",
         "raw",
         "raw_depth",
+        "read_ext",
         "result",
         "skimmer",
         "stack",
@@ -93,6 +100,7 @@ class DecoderBase:
         "tuple_keys",
         "unicode_errors",
         "use_list",
+        "viewed_code",
     )
 
     def __init__(self, options: OptionValues, longest: int, most: int) -> None:
@@ -109,6 +117,8 @@ class DecoderBase:
         self.map_hook = object_pairs_hook if self.pairs else object_hook
         self.list_hook = _callable("list_hook", options.list_hook)
         self.ext_hook = _callable("ext_hook", options.ext_hook)
+        # the extension type whose data the hook gets as a view, without a copy
+        self.viewed_code: int | None = hook_attribute(options.ext_hook, "viewed_code")
         timestamp = as_size(options.timestamp)
         if not 0 <= timestamp <= 3:
             raise ValueError("timestamp must be 0..3")
@@ -134,6 +144,7 @@ class DecoderBase:
         self.plain = -1
         if UNPACKING.are_plain(options):
             self.plain = min(self.max_str_len, self.max_bin_len)
+        self.read_ext = ext_reader(options) if self.max_ext_len >= self.plain else None
         self.base = 0
         self.position = 0
         self.reset()

@@ -13,13 +13,14 @@ import sys
 from _operator import index
 from _thread import get_ident
 
+from purepy.base.lazy import Later
 from purepy.base.locks import Lock
 from purepy.base.pypy import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.msgpack.builders import Metered, Sorted, unmetered
-from purepy.msgpack.conversions import NOT_CONVERTED, conversion_flags, convert
+from purepy.msgpack.conversions import NOT_CONVERTED, Singles, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp, readable_timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
-from purepy.msgpack.options import PACKING, as_depth, as_error_handler, as_size
+from purepy.msgpack.options import PACKING, as_depth, as_error_handler, as_size, hook_attribute
 from purepy.msgpack.plain_writer import (
     array_header,
     bin_header,
@@ -38,10 +39,15 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     from purepy.base.types import Builder, OptionValues, Value
+    from purepy.msgpack import forms as packing_forms
+    from purepy.msgpack.plain_writer import Form
 
     # A container that is open: (what it writes next, its items, how many were written, how many it has, the value of
     # the key at hand, its pairs that wait to be sorted).
     Frame: TypeAlias = tuple[int, Iterator[object], int, int, object, Sorted | None]
+
+else:
+    packing_forms = Later("purepy.msgpack.forms")
 
 if sys.version_info >= (3, 15):
     from builtins import frozendict
@@ -133,6 +139,9 @@ class Encoder:
         "conversions",
         "datetime",
         "default",
+        "find_form",
+        "form",
+        "forms",
         "hooked",
         "max_depth",
         "max_total_bytes",
@@ -164,6 +173,11 @@ class Encoder:
         self.sort_keys = bool(options.sort_keys)
         self.conversions = conversion_flags(options)
         self.any_plain = PACKING.are_plain(options)
+        # the forms of what `default` packs
+        self.find_form: packing_forms.Find | None = hook_attribute(options.default, "find_form")
+        self.forms: packing_forms.Forms | None = None
+        has_forms = bool(self.conversions or self.datetime or self.find_form is not None)
+        self.form: Form | None = self.form_of if has_forms else None
         self.size_hint = 64
         self.hooked: dict[int, Lock] = {}  # by thread, a lock that is held while `default` or a conversion runs there
 
@@ -173,7 +187,7 @@ class Encoder:
             return bin_header(len(obj)) + obj  # one copy instead of two
         out = new_builder(self.size_hint)
         if self.any_plain:
-            write_plain(out, obj, 0, self.max_depth, list if self.strict else tuple, self.write)
+            write_plain(out, obj, 0, self.max_depth, list if self.strict else tuple, self.write, self.form)
         else:
             self.write(self._metered(out), obj, 0)
         return self._finish(out)
@@ -274,6 +288,9 @@ class Encoder:
                     family, obj = _ITEM, (len(obj), obj)
                 elif not strict and issubclass(kind, (list, tuple)) and not issubclass(kind, ExtType):
                     family, obj = _ITEM, sequence(obj, kind)
+                elif kind is Singles:
+                    self.write_singles(out, obj, depth + len(stack))
+                    break
                 elif not self.write_special(out, obj, kind):
                     obj, asked, converted = self.replace(obj, kind, asked, converted)
                     continue
@@ -292,6 +309,14 @@ class Encoder:
                     out.count(length if family == _ITEM else 2 * length)
                 sorter = Sorted(out) if self.sort_keys and family == _KEY else None
                 break
+
+    def form_of(self, obj: object) -> object:
+        """Return the form of an object of a rarer type (see `purepy.msgpack.forms`), or None."""
+        forms = self.forms
+        if forms is None:
+            forms = self.forms = packing_forms.forms_of(self.conversions, self.datetime, self.find_form)
+        form = forms.find(type(obj))
+        return None if form is None else form(obj)
 
     def write_str(self, out: Builder, text: str, kind: type) -> None:
         """Append text."""
@@ -333,6 +358,15 @@ class Encoder:
         else:
             return False
         return True
+
+    def write_singles(self, out: Builder, numbers: Singles, depth: int) -> None:
+        """Append a list of floats of 4 bytes."""
+        if depth >= self.max_depth:
+            raise ValueError("recursion limit exceeded.")
+        out.append(array_header(len(numbers)))
+        if type(out) is Metered:
+            out.count(len(numbers))
+        numbers.write(out.append)
 
     def write_timestamp(self, out: Builder, timestamp: Timestamp) -> None:
         """Append an extension value of code -1."""

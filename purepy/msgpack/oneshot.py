@@ -6,7 +6,7 @@ from __future__ import annotations
 from purepy.base.errors import ExtraData, TruncatedError
 from purepy.base.lazy import imported
 from purepy.msgpack.decoder import Decoder
-from purepy.msgpack.decoder_base import UNLIMITED, at
+from purepy.msgpack.decoder_base import UNLIMITED, at, ext_reader
 from purepy.msgpack.interface import typed_functions
 from purepy.msgpack.options import UNPACKING, as_size
 from purepy.msgpack.plain_reader import ITEM, Frame, read_plain
@@ -62,7 +62,17 @@ def unpackb_plain(
     size = len(data)
     stack: list[Frame] = []
     position, next_, node, left = read_plain(
-        data, 0, ITEM, [], 1, stack, options.max_depth, size, size // 2, decoder_type.read_run
+        data,
+        0,
+        ITEM,
+        [],
+        1,
+        stack,
+        options.max_depth,
+        size,
+        size // 2,
+        decoder_type.read_run,
+        ext_reader(options),
     )
     if left == 0:
         return _whole(node[0], position, data)

@@ -92,12 +92,12 @@ _PACKING_OPTIONS: Final = """\
     max_total_bytes (int): the largest packed message, in bytes; LimitError. -1 for no limit.
     max_total_items (int): the most values in a message, each key, value and container counting 1; LimitError.
     sort_keys (bool): order the pairs of each map by the packed bytes of their keys: equal objects give equal bytes.
-    dataclass (bool): pack instances of dataclasses as maps from field names to values.
+    dataclass (bool): pack instances of dataclasses and attrs classes as maps from field names to values.
     date (bool): pack `datetime.date` as its ISO format.
     uuid (bool): pack `uuid.UUID` as its text.
     enum (bool): pack members of an Enum as their values.
     decimal (bool): pack `decimal.Decimal` as its text.
-    numpy (bool): pack numpy's bool, int and float scalars as such, and its arrays as nested arrays."""
+    numpy (bool): pack numpy's bool, int and float scalars as such, its arrays and array.array as nested arrays."""
 
 _PACKING_ERRORS: Final = """\
 Raises TypeError for an object of another type, OverflowError for an int outside of -2**63 .. 2**64-1,
@@ -368,6 +368,11 @@ def as_error_handler(value: object) -> str | None:
     if b"\0" in value.encode():
         raise ValueError("embedded null character")
     return value
+
+
+def hook_attribute(hook: object, name: str) -> Any:
+    """Return an attribute of a hook, or None. Only functions have them: a Mock has attributes of all names."""
+    return getattr(hook, name, None) if type(hook) is type(hook_attribute) else None
 
 
 def as_depth(value: SupportsIndex) -> int:

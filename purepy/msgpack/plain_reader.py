@@ -23,7 +23,7 @@ from purepy.base.pypy import (
     read_u32,
     read_u64,
 )
-from purepy.msgpack.formats import LENGTH_BYTES
+from purepy.msgpack.formats import LENGTH_BYTES, LENGTHS
 from purepy.msgpack.keys import KEYS, LONGEST
 
 TYPE_CHECKING = False
@@ -46,11 +46,19 @@ Frame: TypeAlias = "tuple[int, Value, int, Value]"
 ReadRun: TypeAlias = "Callable[[bytes, int, list[object], int], tuple[int, int]]"
 """What decodes the numbers that an array begins with: `read_run`, or another that does the same."""
 
+ReadExt: TypeAlias = "Callable[[bytes, int, int], object]"
+"""Returns the value of an extension: of the bytes from its code on to its end. Raises Unread."""
+
 PREALLOCATE: Final = 1000
 """A list is created with room for so many items at most: a declared count is not believed."""
 
 RUN: Final = 16
 """Arrays of fewer items are not worth a loop of their own."""
+
+
+class Unread(Exception):
+    """An extension value that the fast loop leaves to the decoder."""
+
 
 NUMBERS: Final[tuple[tuple[Reader, int], ...]] = (
     (read_f32, 4),
@@ -116,13 +124,14 @@ def read_plain(
     max_array_len: int,
     max_map_len: int,
     read_run: ReadRun,
+    read_ext: ReadExt | None,
 ) -> tuple[int, int, Value, int]:
     """
     Decode plain values; return the position reached, what comes next there, the container and how many items it lacks.
 
     Stops at the end of the message (then `left` is 0 and the stack empty), or in front of the item or pair that
-    holds anything that is not plain: an extension, a key that is not a str, a value that is cut, wrong or beyond a
-    limit. The lists and dicts are those of `Decoder.run`.
+    holds anything that is not plain: an extension that `read_ext` does not read, a key that is not a str, a value that
+    is cut, wrong or beyond a limit. The lists and dicts are those of `Decoder.run`.
 
     On PyPy all paths through a loop meet at its head, where a local variable costs little only if it has one type
     there: values are stored without passing through a variable. So the half for items of an array and the one for
@@ -226,8 +235,20 @@ def read_plain(
                             return start, ITEM, node, left
                         node.append(data[pos:end])
                         pos = end
-                    else:
+                    elif read_ext is None or byte == 0xC1:
                         return start, ITEM, node, left
+                    else:  # an extension
+                        if byte >= 0xD4:
+                            end = pos + 1 + LENGTHS[byte]
+                        else:
+                            end = pos + LENGTH_BYTES[byte]
+                            length = LENGTH_READERS[end - pos](data, pos)[0]
+                            pos = end
+                            end += 1 + length
+                        if end > size:
+                            return start, ITEM, node, left
+                        node.append(read_ext(data, pos, end))
+                        pos = end
                     byte = end = length = 0
                     left -= 1
                 else:
@@ -354,8 +375,20 @@ def read_plain(
                             return start, KEY, node, left
                         node[key] = data[pos:end]
                         pos = end
-                    else:
+                    elif read_ext is None or byte == 0xC1:
                         return start, KEY, node, left
+                    else:  # an extension
+                        if byte >= 0xD4:
+                            end = pos + 1 + LENGTHS[byte]
+                        else:
+                            end = pos + LENGTH_BYTES[byte]
+                            length = LENGTH_READERS[end - pos](data, pos)[0]
+                            pos = end
+                            end += 1 + length
+                        if end > size:
+                            return start, KEY, node, left
+                        node[key] = read_ext(data, pos, end)
+                        pos = end
                     byte = end = length = guess = 0
                     left -= 1
                 else:
@@ -370,6 +403,6 @@ def read_plain(
                     node = outer
                     outer = None
                     left -= 1
-    except (IndexError, struct.error, UnicodeDecodeError):
+    except (IndexError, struct.error, UnicodeDecodeError, Unread):
         # a value that is cut, or text that is not UTF-8: the other loop knows how to say so
         return start, next_, node, left

@@ -60,6 +60,9 @@ RUN: Final = 16
 _PIECE: Final = 4096
 """Items that are copied at once: large objects take PyPy longer than their size."""
 
+Form: TypeAlias = "Callable[[Value], Value]"
+"""Returns the packed bytes of an object, or a tuple of the pairs of the map that it is packed as, or None."""
+
 # A container that is open around the current one: (whether it is a map, its iterator, itself, its length).
 Frame: TypeAlias = "tuple[bool, Iterator[Value], Value, int]"
 
@@ -179,14 +182,17 @@ def write_plain(
     max_depth: int,
     tuple_type: type,
     other: Callable[..., None],
+    form: Form | None,
 ) -> None:
     """
     Append the packed form of `obj`, which lies below `depth` containers.
 
-    `tuple_type` is tuple, or list where tuples are not packed as arrays. `other(out, obj, depth)` packs the objects of
-    all other types; it may run code that changes the container it came from, which is an error then. Another thread
-    may do so at any moment: lists are copied, and the pairs of dicts counted (their iterators notice the rest), so that
-    a header says what follows. Raises ValueError where containers are nested deeper than `max_depth`.
+    `tuple_type` is tuple, or list where tuples are not packed as arrays. `form(obj)` returns a form of an object of
+    another type (see `purepy.msgpack.forms`), which may be a container. `other(out, obj, depth)` packs objects without
+    a form, and those that lie as deep as a container must not; it may run code that changes the container that the
+    object came from, which is an error then. Another thread may do so at any moment: lists are copied, and the pairs of
+    dicts counted (their iterators notice the rest), so that a header says what follows. Raises ValueError where
+    containers are nested deeper than `max_depth`.
 
     The half for the pairs of dicts and the one for items mirror each other: a call would cost more than a value.
     """
@@ -195,7 +201,7 @@ def write_plain(
     node: Value = (obj,)
     items: Iterator[Value] = iter(node)
     kind: type | None
-    packed: object
+    packed: Value
     length = 1
     in_map = False
     while True:
@@ -258,7 +264,18 @@ def write_plain(
                     out.append(bin_header(len(value)))
                     out.append(value)
                 else:
-                    other(out, value, depth + len(stack))
+                    packed = None if form is None or len(stack) >= max_open else form(value)
+                    if packed is None:
+                        other(out, value, depth + len(stack))
+                    elif type(packed) is bytes:
+                        out.append(packed)
+                    else:
+                        stack.append((True, items, node, length))
+                        node = None
+                        length = len(packed)
+                        out.append(map_header(length))
+                        items = iter(packed)
+                        break
                 key = value = kind = packed = None
             else:
                 if length:
@@ -318,9 +335,21 @@ def write_plain(
                     out.append(bin_header(len(value)))
                     out.append(value)
                 else:
-                    other(out, value, depth + len(stack))
-                    if len(node) != length:
-                        raise changed("list")
+                    packed = None if form is None or len(stack) >= max_open else form(value)
+                    if packed is None:
+                        other(out, value, depth + len(stack))
+                        if len(node) != length:
+                            raise changed("list")
+                    elif type(packed) is bytes:
+                        out.append(packed)
+                    else:
+                        stack.append((False, items, node, length))
+                        node = None
+                        length = len(packed)
+                        out.append(map_header(length))
+                        items = iter(packed)
+                        in_map = True
+                        break
                 value = kind = packed = None
             else:
                 if len(node) != length:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from typing import Final
 
 SHARED_KEYS: Final = 1024
+_RUN: Final = 16
+"""So many numbers of one format are passed at once, or more."""
 _CONTINUATIONS: Final = bytes(range(0x80, 0xC0))
 _TWO_BYTES_WIDE: Final = bytes(range(0xC4, 0xF0))
 _FOUR_BYTES_WIDE: Final = bytes(range(0xF0, 0x100))
@@ -92,6 +94,8 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
                         # no more than what there is can follow, whatever the header says
                         believed = min(left, size - position)
                         allowed -= 152 + 20 * believed if in_map else 64 + 8 * believed
+                        if left >= _RUN and not in_map and position < size and 0xCA <= data[position] <= 0xD3:
+                            position, left, allowed = _pass_numbers(data, position, left, allowed)
                     elif key_level < 0 and not is_key:
                         allowed -= 64
                 else:
@@ -113,6 +117,23 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
         left, in_map = stack.pop()
         if len(stack) == key_level:
             key_level = -1
+
+
+def _pass_numbers(data: bytes, position: int, left: int, allowed: int) -> tuple[int, int, int]:
+    """Return the position, values left and weight allowed after as many numbers of one format as come in a row."""
+    each = LENGTHS[data[position]] + 1
+    weight = 32 if each > 2 else 0
+    count = _RUN
+    while count and allowed >= weight * count:
+        end = position + count * each
+        if end > len(data) or data[position:end:each] != data[position : position + 1] * count:
+            break
+        position = end
+        left -= count
+        allowed -= weight * count
+        # the numbers that are looked at in vain are not many more than those passed
+        count = min(2 * count, left)
+    return position, left, allowed
 
 
 def _wide(text: bytes) -> int:

@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dumps and loads: damaged input is a CodecError whatever is damaged, and wrong arguments are noticed."""
+"""dumps and loads: damaged input is a CodecError whatever is damaged; wrong arguments and callers' odd errors."""
 
 from __future__ import annotations
 
 import datetime as dt
 import decimal
 import gc
+import io
 import sys
+import types
 import uuid
+from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from any_codecs import codecs_of, decode, encode
 from extent import IS_FULL
 
+import cpkg
+from cpkg import archive, typed
+from cpkg._backend import choose
 from cpkg.objects import dumps_loads
-from purepy.base.errors import CodecError, FormatError
+from cpkg.zstandard.backend_names import names_over
+from purepy.base.errors import CodecError, FormatError, ZstdError
 
 UTC = dt.timezone.utc
 
@@ -133,3 +140,76 @@ def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleTy
     with pytest.raises(CodecError):
         decode(codecs, b"\x92" + data + b"\xd4Dx")
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda text: typed.Decoder(int, max_memory=text),
+        lambda text: typed.Decoder(int, max_total_items=text),
+        lambda text: typed.Encoder(max_depth=text),
+        lambda text: choose("zstd").module.decompress_iter([b""], max_output_size=text),
+        lambda text: choose("zstd").module.copy_stream(
+            io.BytesIO(), io.BytesIO(), mode="decompress", max_output_size=text
+        ),
+        lambda text: archive.entries(io.BytesIO(), max_size=text),
+        lambda text: archive.entries(io.BytesIO(), window_log_max=text),
+        lambda text: archive.entries(io.BytesIO(), threads=text),
+    ],
+)
+def test_a_limit_that_is_no_number_is_refused_at_once(make: Callable[[Any], object]) -> None:
+    with pytest.raises(TypeError):
+        make("x")
+
+
+class Unprintable(Exception):
+    """An error of the caller's own, which cannot be copied or shown."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(text)
+
+    def __str__(self) -> str:
+        raise ArithmeticError
+
+    __repr__ = __str__
+
+
+class UnprintableZstdError(Unprintable, ZstdError):
+    pass
+
+
+class UnprintableValueError(Unprintable, ValueError):
+    pass
+
+
+@pytest.mark.parametrize("kind", [UnprintableZstdError, UnprintableValueError])
+def test_an_error_without_a_text_comes_out_of_files_and_hooks(kind: type[Unprintable]) -> None:
+    error = kind(1, "text")
+
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    class Failing(io.BytesIO):
+        read = write = fail  # type: ignore[assignment]
+
+    class Thing:
+        pass
+
+    zstd = choose("zstd").module
+    zstandard = types.SimpleNamespace(**names_over(zstd))
+    file = zstd.ZstdFile(Failing())
+    with zstandard.ZstdDecompressor().stream_writer(Failing(), closefd=False) as writer:
+        for call in (
+            file.read,
+            lambda: writer.write(zstd.compress(b"content")),
+            zstandard.ZstdDecompressor().stream_reader(Failing()).read,
+            zstandard.ZstdCompressor().stream_reader(Failing()).read,
+        ):
+            with pytest.raises(Unprintable) as found:
+                call()
+            assert found.value is error
+    with pytest.raises(OSError, match=rf"raised {kind.__name__}, .*seek"):
+        file.read()
+    with pytest.raises(ZstdError if kind is UnprintableZstdError else typed.ValidationError) as caught:
+        typed.decode(cpkg.dumps(1), Thing, dec_hook=fail)
+    assert caught.value is error or caught.value.__cause__ is error

@@ -13,9 +13,13 @@ import sys
 import uuid
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
+import attr
 import pytest
+from processes import run_alone
 
+from purepy.msgpack import forms
 from purepy.msgpack.conversions import ENUM, NOT_CONVERTED, UUID, convert
 from purepy.msgpack.ext import ExtType, Raw
 
@@ -33,6 +37,12 @@ class Slim:
     a: int
 
 
+@attr.s(slots=True)
+class Private:
+    _x: Any = attr.ib()
+    counted: int = attr.ib(init=False, default=3)
+
+
 class Colour(enum.Enum):
     RED = "red"
     ID = uuid.UUID(int=5)
@@ -42,6 +52,7 @@ class Colour(enum.Enum):
 ROWS = [
     ("dataclass", Point(1, [Point(2, None)]), {"x": 1, "y": [{"x": 2, "y": None}]}),
     ("dataclass", Slim(5), {"a": 5}),
+    ("dataclass", Private(Private(1)), {"_x": {"_x": 1, "counted": 3}, "counted": 3}),
     ("date", datetime.date(2024, 2, 29), "2024-02-29"),
     ("uuid", uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
     ("enum", Colour.RED, "red"),
@@ -64,6 +75,46 @@ def test_conversions(msgpack: ModuleType, option: str, obj: Any, plain: Any) -> 
     with pytest.raises(TypeError):
         msgpack.packb(obj, **others)
     assert msgpack.packb([obj], default=lambda o: 7, **others) == b"\x91\x07"
+
+
+def test_a_dataclass_that_is_decorated_again(msgpack: ModuleType) -> None:
+    class Growing:
+        x: int = 1
+
+    grown = dataclasses.dataclass(Growing)()
+    assert msgpack.packb([grown, grown], dataclass=True) == b"\x92\x81\xa1x\x01\x81\xa1x\x01"
+    Growing.y = 2
+    Growing.__annotations__ = {"x": int, "y": int}
+    dataclasses.dataclass(Growing)
+    assert msgpack.packb([grown], dataclass=True) == b"\x91\x82\xa1x\x01\xa1y\x02"
+
+
+@pytest.mark.once
+def test_more_types_than_a_table_of_forms_keeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "MOST", 5)
+    monkeypatch.setattr(forms, "TURNS", 10)
+    looked: list[type] = []
+
+    def find(kind: type) -> Any:
+        looked.append(kind)
+        return repr
+
+    kinds = [type("Kind", (), {}) for _ in range(8)]
+    table = forms.Forms(0, False, find)
+    for _ in range(3):
+        assert [table.find(kind) for kind in kinds] == [repr] * 5 + [None] * 3
+    assert looked == kinds[:5]
+    assert table.find(kinds[5]) is repr
+    assert list(table) == looked[5:] == kinds[5:6]
+
+
+def test_classes_are_asked_for_fields_only_by_the_options_that_need_them(msgpack: ModuleType) -> None:
+    class Refusing(type):
+        def __getattr__(cls, name: str) -> Any:
+            raise ValueError(name)
+
+    obj = Refusing("Odd", (), {})()
+    assert msgpack.packb([obj], default=lambda _: 5, date=True, enum=True, datetime=True) == b"\x91\x05"
 
 
 def test_conversion_order(msgpack: ModuleType) -> None:
@@ -325,3 +376,26 @@ def test_pack_into(msgpack: ModuleType) -> None:
     with pytest.raises((TypeError, BufferError)):
         msgpack.pack_into(1, memoryview(bytearray(8))[::2])
     assert bytes(buffer) == before
+
+
+def test_a_default_may_have_every_attribute(msgpack: ModuleType) -> None:
+    default = mock.Mock(return_value=1)
+    assert msgpack.packb([object(), array.array("b", [1])], default=default, numpy=True) == b"\x92\x01\x91\x01"
+
+
+LAZY = """
+import datetime, types
+asked = []
+class Lazy(types.ModuleType):
+    def __getattr__(self, name):
+        asked.append(name)
+        raise KeyboardInterrupt
+sys.modules["attr"] = sys.modules["numpy"] = Lazy("lazy")
+assert msgpack.packb(datetime.date(2020, 1, 1), date=True) == b"\\xaa2020-01-01"
+assert not asked, asked
+"""
+
+
+def test_no_code_of_modules_runs_for_other_types(msgpack: ModuleType) -> None:
+    done = run_alone(msgpack, "msgpack", LAZY)
+    assert done.returncode == 0, done.stderr

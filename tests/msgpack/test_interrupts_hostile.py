@@ -162,7 +162,10 @@ def test_dumps_and_loads() -> None:
     """The same for `cpkg.dumps` and `cpkg.loads`, compressed and not."""
 
     def act(_: None) -> Any:
-        return [cpkg.loads(cpkg.dumps(obj)) for obj in (OBJECTS, OBJECTS * 20, {1, 2})]
+        # C calls Python for an object that it does not know, and for compression of a level
+        packed = [cpkg.dumps(obj) for obj in (OBJECTS, OBJECTS * 20, {1, 2})]
+        packed += [cpkg.dumps([1j, *OBJECTS], default=str), cpkg.dumps(OBJECTS * 20, level=1)]
+        return [cpkg.loads(message, object_hook=dict) for message in packed]
 
     expected = act(None)
 

@@ -45,7 +45,7 @@ objects = st.recursive(
 
 
 def pack(obj: Any, max_depth: int = 1024, encoder: Any = PLAIN_ENCODER) -> Any:
-    return scratch.pack(obj, max_depth, tuple, encoder.write, 0)
+    return scratch.pack(obj, max_depth, tuple, encoder.write, encoder.form, 0)
 
 
 def written(function: Any, kind: str, items: list[Any]) -> bytes:

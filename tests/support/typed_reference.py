@@ -83,6 +83,10 @@ def shuffled(rng: Any, value: Any) -> Any:
     return type(value)([shuffled(rng, item) for item in value]) if type(value) in (list, tuple) else value
 
 
+TEXTS = {datetime.datetime, datetime.date, datetime.time, datetime.timedelta, UUID, Decimal}
+"""Types whose values may also come as text."""
+
+
 def check(ok: bool) -> None:
     if not ok:
         raise Refused
@@ -105,7 +109,7 @@ def make(tp: Any, value: Any) -> Any:
     if tp is bytearray:
         check(type(value) is bytes)
         return bytearray(value)
-    if tp in (datetime.datetime, datetime.date, UUID, Decimal):
+    if tp in TEXTS:
         if type(value) is str:
             raise NotImplementedError  # text has tests of its own
         check(type(value) is tp)
@@ -119,11 +123,7 @@ def make(tp: Any, value: Any) -> Any:
         check(any(type(value) is type(arg) and value == arg for arg in args))
         return value
     if origin is Union:
-        if (
-            type(value) is str
-            and not {str} & set(args)
-            and {datetime.date, UUID, Decimal, datetime.datetime} & set(args)
-        ):
+        if type(value) is str and not {str} & set(args) and TEXTS & set(args):
             raise NotImplementedError
         check(type(value) is not Pairs or _tag(args) in (None, *[key for key, _ in value]))
         for arg in sorted(args, key=lambda arg: arg in (float, str)):
@@ -293,7 +293,8 @@ SCALARS = [
     bool, int, float, str, bytes, bytearray, type(None), Any, Color, Size, Optional[Literal["a", "bc", 3, True]],
     Union[str, Color], Union[Color, Literal["a", "bc"], None], Union[int, Literal["only"], str],  # noqa: PYI051
     Literal["ärger"], Literal["y" * 32, "z" * 300, "a"], Literal["only"],
-    datetime.date, datetime.datetime, UUID, Decimal, ExtType, Movie, Place,
+    *sorted(TEXTS, key=repr), ExtType, Movie, Place, Union[datetime.date, int], Union[UUID, datetime.time, None],
+    Union[Decimal, float, Color], Union[ExtType, datetime.timedelta, str], Union[Literal["a", "bc"], datetime.date],
     Tree, Chain[int], Chain[List[str]], Chain,
 ]  # fmt: skip
 CHECKED = {
@@ -309,7 +310,12 @@ CHECKED = {
     Annotated[Decimal, at.Ge(Decimal(1)), at.MultipleOf(Decimal("0.5"))]: lambda value: value >= 1
     and not value % Decimal("0.5"),
     Annotated[datetime.date, at.Gt(datetime.date(2024, 2, 9))]: lambda value: value > datetime.date(2024, 2, 9),
+    Annotated[datetime.timedelta, at.Lt(datetime.timedelta(2))]: lambda value: value < datetime.timedelta(2),
+    Annotated[datetime.datetime, at.Timezone(...)]: lambda value: value.tzinfo is not None,
+    Annotated[UUID, at.Predicate(lambda value: value.int % 3 > 0)]: lambda value: value.int % 3 > 0,
+    Annotated[ExtType, at.Predicate(lambda value: value.code < 40)]: lambda value: value.code < 40,
     Annotated[Color, at.Predicate(lambda color: color is Color.RED)]: lambda value: value is Color.RED,
+    Annotated[Literal["a", 3], at.Predicate(lambda value: value == 3)]: lambda value: value == 3,
 }
 """Constraints, each with a function that checks a value of the type."""
 SCALARS.extend(CHECKED)
@@ -406,6 +412,8 @@ def random_value(rng: Any, tp: Any, depth: int = 0) -> Any:
         bool: rng.random() < 0.5,
         type(None): None,
         datetime.date: datetime.date(2024, 2, rng.randint(1, 29)),
+        datetime.time: datetime.time(rng.randint(0, 23), 5, 6),
+        datetime.timedelta: datetime.timedelta(rng.randint(-1, 3), 5),
         datetime.datetime: datetime.datetime(2024, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc),
         UUID: UUID(int=rng.getrandbits(128)),
         Decimal: Decimal("1.50"),
@@ -454,7 +462,7 @@ def is_kept(tp: Any) -> bool:
 
 def has_text_for_others(tp: Any) -> bool:
     """Return whether `to_builtins` writes text that `convert` may take for something else."""
-    texts = {bytes, bytearray, datetime.date, datetime.datetime, UUID, Decimal}
+    texts = {bytes, bytearray, *TEXTS}
     return any(
         one in (Any, ExtType) or (typing.get_origin(one) is Union and str in below(one) and texts & set(below(one)))
         for one in below(tp)

@@ -208,6 +208,24 @@ def test_the_hook_has_integers_beyond_64_bits(value):
         assert typed.encode(Number(inside), enc_hook=str) == cpkg.packb({"value": inside, "more": {}})
 
 
+class Price(Decimal):
+    pass
+
+
+class Unknown:
+    pass
+
+
+@pytest.mark.parametrize("obj", [Price("1.5"), Decimal("1" * 300), collections.deque([1])])
+def test_the_hook_has_no_objects_of_known_types(obj):
+    assert typed.encode(obj, enc_hook=repr) == typed.encode(obj)
+
+
+@pytest.mark.parametrize("obj", [Number(1), collections.deque([1])])
+def test_what_the_hook_returns_is_encoded_as_if_alone(obj):
+    assert typed.encode(Unknown(), enc_hook=lambda _: obj) == typed.encode(obj)
+
+
 # --- to_builtins ------------------------------------------------------------------------------------------------------
 
 
@@ -237,6 +255,14 @@ def test_cycles_are_too_deep():
     for make in (typed.encode, typed.to_builtins):
         with pytest.raises(ValueError, match="recursion limit exceeded"):
             make(cycle)
+
+
+@pytest.mark.parametrize("value", [set(), {1}, frozenset("ab")])
+def test_a_set_is_a_level(value):
+    for make in (typed.encode, cpkg.dumps):
+        make([value], max_depth=2)
+        with pytest.raises(ValueError, match="recursion limit exceeded"):
+            make([value], max_depth=1)
 
 
 def test_instances_of_subclasses_become_what_they_hold():

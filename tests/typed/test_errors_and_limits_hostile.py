@@ -124,6 +124,10 @@ def check_depth():
             typed.decode(b"\x91" * depth + b"\x01", Any)
     with pytest.raises(StackError):
         typed.decode(b"\x91" * 10 + b"\x01", List[Any], max_depth=9)
+    for inner in ({1}, {1, "a"}, [1]):
+        assert typed.Encoder(max_depth=2).encode([inner])
+        with pytest.raises(ValueError, match="recursion limit"):
+            typed.Encoder(max_depth=1).encode([inner])
     deep: Any = None
     for _ in range(5000):
         deep = Chain(1, deep)
@@ -235,4 +239,4 @@ def test_c_takes_a_slot_of_another_class_for_none(msgpack):
     spec = {"name": "timeout", "packed": b"\xa7timeout", "text_size": 7, "slot": Config.timeout}
     made = msgpack.TypedClass(request, [dict(spec)], False, False)
     request.__typed_class__ = made
-    assert cpkg.unpackb(msgpack.typed_packb(request(1.5), None, 10)) == {"timeout": 1.5}
+    assert cpkg.unpackb(msgpack.typed_packb(request(1.5), None, 10, None, None)) == {"timeout": 1.5}

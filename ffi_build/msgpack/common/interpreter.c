@@ -12,6 +12,8 @@
 #include <windows.h>
 #endif
 
+#include <msgpack/sysdep.h>
+
 #include "../../common/compat.c"
 
 /* ---- ints ---- */
@@ -60,6 +62,36 @@ static ALWAYS_INLINE bool int_parts(PyObject *o, uint64_t *magnitude, bool *nega
         return true;
     }
     return digits_value(digits, size, magnitude);
+#endif
+}
+
+/* Write the 16 bytes of an int below 2**128; return false for any other. */
+static inline bool int_to_bytes16(PyObject *o, unsigned char *to)
+{
+#if PyLong_SHIFT == 30
+    uint64_t high, low;
+#if PY_VERSION_HEX >= 0x030C0000
+    const digit *digits = ((PyLongObject *)o)->long_value.ob_digit;
+    const uintptr_t tag = ((PyLongObject *)o)->long_value.lv_tag;
+    const Py_ssize_t size = (tag & _PyLong_SIGN_MASK) == 2 ? -1 : (Py_ssize_t)(tag >> _PyLong_NON_SIZE_BITS);
+#else
+    const digit *digits = ((PyLongObject *)o)->ob_digit;
+    const Py_ssize_t size = Py_SIZE(o);
+#endif
+    uint64_t d[5] = {0};
+    if (size < 0 || size > 5 || (size == 5 && digits[4] >> 8))
+        return false;
+    for (Py_ssize_t i = 0; i < size; i++)
+        d[i] = digits[i];
+    low = d[0] | d[1] << 30 | d[2] << 60;
+    high = d[2] >> 4 | d[3] << 26 | d[4] << 56;
+    _msgpack_store64(to, high);
+    _msgpack_store64(to + 8, low);
+    return true;
+#else
+    (void)o;
+    (void)to;
+    return false;
 #endif
 }
 

@@ -95,6 +95,7 @@ typedef struct {
     UNPACK_OPTIONS(FIELD)
     UNPACKER_TYPE_OPTIONS(FIELD)
     PyObject *file_like; /* borrowed likewise */
+    bool value_types;    /* ext_hook is that of `loads`, whose ordinary values C reads */
     bool plain_text;     /* nothing but its UTF-8 matters of a short str; follows from the others */
     bool plain;          /* no hook for containers, lists for arrays, nothing left packed; likewise */
 } UnpackOptions;

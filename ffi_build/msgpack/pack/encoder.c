@@ -20,7 +20,11 @@ typedef struct {
     bool plain_str;   /* str is written as UTF-8 with str8 headers: no unicode_errors, use_bin_type */
     bool plain_float; /* float is written as float 64 */
     bool typed;       /* classes with fields are written as ../typed/encode.c has it */
+    bool extensions;  /* dates, UUIDs and the like are extension types, sets are arrays, as `dumps` has it */
+    bool value_types; /* value_types.c has something to do */
     int conversions;  /* the flags of convert() */
+    PyObject *hook;   /* enc_hook, NULL for none */
+    PyObject *after;  /* converted() for its results */
     /* Levels that remain are checked at each container from here down: none may be left, or too little C stack. With
        max_total_bytes, from the first one, since its check is there. */
     Py_ssize_t check_depth;
@@ -49,13 +53,25 @@ static ALWAYS_INLINE bool within_limit(const Encoder *c, const unsigned char *p)
     } while (0)
 
 /* The bits of purepy.msgpack.conversions. */
-static int encode_conversions(const PackOptions *o)
+enum {
+    CONVERT_DATACLASS = 1,
+    CONVERT_DATE = 2,
+    CONVERT_UUID = 4,
+    CONVERT_ENUM = 8,
+    CONVERT_DECIMAL = 16,
+    CONVERT_NUMPY = 32,
+    CONVERT_LEAVE_ARRAYS = 64,
+    CONVERT_UNKNOWN = 128, /* here alone: whether arrays are left is not known yet */
+};
+
+static int encode_conversions(const PackOptions *o, bool extensions)
 {
-    return (o->dataclass ? 1 : 0) | (o->date ? 2 : 0) | (o->uuid ? 4 : 0) | (o->enum_ ? 8 : 0) | (o->decimal ? 16 : 0) |
-           (o->numpy ? 32 : 0);
+    const int arrays = extensions ? CONVERT_LEAVE_ARRAYS : o->default_ ? CONVERT_UNKNOWN : 0;
+    return (o->dataclass ? CONVERT_DATACLASS : 0) | (o->date ? CONVERT_DATE : 0) | (o->uuid ? CONVERT_UUID : 0) |
+           (o->enum_ ? CONVERT_ENUM : 0) | (o->decimal ? CONVERT_DECIMAL : 0) | (o->numpy ? CONVERT_NUMPY | arrays : 0);
 }
 
-static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *options)
+static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *options, bool extensions)
 {
     c->options = options;
     c->items = 0;
@@ -63,7 +79,10 @@ static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *
     c->plain_str = options->use_bin_type && !options->unicode_errors;
     c->plain_float = !options->use_single_float;
     c->typed = false;
-    c->conversions = encode_conversions(options);
+    c->hook = NULL;
+    c->extensions = extensions;
+    c->conversions = encode_conversions(options, extensions);
+    c->value_types = extensions || options->datetime || c->conversions;
     c->check_depth = options->max_depth > DEPTH_UNCHECKED ? options->max_depth - DEPTH_UNCHECKED : 0;
     if (UNLIKELY(options->max_total_bytes >= 0))
         c->check_depth = options->max_depth;
@@ -95,6 +114,18 @@ static NEVER_INLINE unsigned char *encode_payload(Encoder *c, unsigned char *p, 
     if (n)
         memcpy(p, data, n);
     return p + n;
+}
+
+static unsigned char *encode_float32(Encoder *c, unsigned char *p, double value)
+{
+    float narrow = (float)value;
+    if (Py_IS_INFINITY(narrow) && !Py_IS_INFINITY(value)) {
+        if (within_limit(c, p))
+            PyErr_SetString(PyExc_OverflowError, "float too large to pack with f format");
+        return NULL;
+    }
+    RESERVE(HEADER_MAX);
+    return write_float(p, narrow);
 }
 
 static unsigned char *too_large(const char *what)

@@ -12,7 +12,7 @@
 static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObject *o)
 {
     Encoder c;
-    unsigned char *p = encode_start(&c, options);
+    unsigned char *p = encode_start(&c, options, false);
     if (LIKELY(encode_count(&c, p, 1) == 0) &&
         LIKELY((p = encode_value(&c, p, o, options->max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL))
         return writer_finish(&c.w, p);
@@ -20,13 +20,14 @@ static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObjec
     return NULL;
 }
 
-/* typed_packb(o, default, max_depth): as cpkg.typed encodes. */
+/* typed_packb(o, default, max_depth, enc_hook, converted): as cpkg.typed encodes. `default` knows more than enc_hook, which is
+   None or called here, and `converted` is for the results of that. */
 static PyObject *typed_packb(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args)
 {
     Encoder c;
     PackOptions options = default_pack_options;
-    if (n_args != 3) {
-        PyErr_SetString(PyExc_TypeError, "typed_packb takes three arguments");
+    if (n_args != 5) {
+        PyErr_SetString(PyExc_TypeError, "typed_packb takes five arguments");
         return NULL;
     }
     options.default_ = args[1];
@@ -34,8 +35,10 @@ static PyObject *typed_packb(PyObject *Py_UNUSED(module), PyObject *const *args,
     options.max_depth = PyLong_AsSsize_t(args[2]);
     if (options.max_depth == -1 && PyErr_Occurred())
         return NULL;
-    unsigned char *p = encode_start(&c, &options);
+    unsigned char *p = encode_start(&c, &options, true);
     c.typed = true;
+    c.hook = args[3] == Py_None ? NULL : args[3];
+    c.after = args[4];
     if ((p = encode_value(&c, p, args[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL)
         return writer_finish(&c.w, p);
     writer_drop(&c.w);
@@ -113,7 +116,7 @@ static PyObject *pack_into(PyObject *Py_UNUSED(module), PyObject *const *args, P
         return NULL;
     }
     Encoder c;
-    unsigned char *p = encode_start(&c, &options);
+    unsigned char *p = encode_start(&c, &options, false);
     if (encode_count(&c, p, 1) == 0 &&
         (p = encode_value(&c, p, positional[0], options.max_depth, MAY_CONVERT | MAY_DEFAULT)) != NULL &&
         writer_check_limit(&c.w, (size_t)(p - c.w.start)) == 0) {

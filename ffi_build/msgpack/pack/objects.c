@@ -10,9 +10,11 @@
 
 #include "../common/interpreter.c"
 #include "../typed/encode.c"
+#include "arrays.c"
 #include "containers.c"
 #include "encoder.c"
 #include "rare_types.c"
+#include "value_types.c"
 #include "writer.c"
 
 /* Any object; `depth` is how many levels of containers may still be opened. */
@@ -75,8 +77,10 @@ static unsigned char *encode_value(Encoder *c, unsigned char *p, PyObject *o, Py
         Py_DECREF(o);
         return result;
     }
+    if (type == &PyByteArray_Type)
+        return within_limit(c, p) ? encode_bytearray(c, p, o) : NULL;
     Py_INCREF(o);
-    TypedClass *typed = UNLIKELY(c->typed) ? typed_class_of(type) : NULL;
+    TypedClass *typed = UNLIKELY(c->typed) && !is_enum(type) ? typed_class_of(type) : NULL;
     if (typed) {
         result = encode_typed(c, p, o, typed, depth);
         Py_DECREF(typed);

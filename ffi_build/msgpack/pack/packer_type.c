@@ -78,7 +78,7 @@ static PyObject *packer_pack(PyObject *object, PyObject *o)
     Packing call;
     if (!packer_enter(self, &call, "pack"))
         return NULL;
-    unsigned char *p = encode_start(&c, &self->options);
+    unsigned char *p = encode_start(&c, &self->options, false);
     p = encode_count(&c, p, 1) < 0 ? NULL : encode_value(&c, p, o, self->options.max_depth, MAY_CONVERT | MAY_DEFAULT);
     return packer_deliver(self, &call, &c, p);
 }
@@ -90,7 +90,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
     Packing call;
     if (!packer_enter(self, &call, "pack_map_pairs"))
         return NULL;
-    unsigned char *p = encode_start(&c, &self->options);
+    unsigned char *p = encode_start(&c, &self->options, false);
     if (encode_count(&c, p, 1) < 0)
         p = NULL;
     else if (!may_nest(&c, p, self->options.max_depth))
@@ -140,7 +140,7 @@ static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char
     PyObject *result = NULL;
     WITH_LOCKED(self)
     if (packer_check(self, method)) {
-        unsigned char *p = encode_start(&c, &self->options);
+        unsigned char *p = encode_start(&c, &self->options, false);
         if (c.w.end - p < HEADER_MAX)
             p = writer_grow(&c.w, p, HEADER_MAX);
         if (p)
@@ -186,7 +186,7 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
     }
     WITH_LOCKED(self)
     if (packer_check(self, "pack_ext_type")) {
-        unsigned char *p = encode_start(&c, &self->options);
+        unsigned char *p = encode_start(&c, &self->options, false);
         p = PyBytes_Check(data) ? encode_ext(&c, p, (int)code, PyBytes_AS_STRING(data), PyBytes_GET_SIZE(data))
                                 : encode_ext(&c, p, (int)code, PyByteArray_AS_STRING(data), PyByteArray_GET_SIZE(data));
         if (p)

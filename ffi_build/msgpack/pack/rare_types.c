@@ -8,21 +8,12 @@
 #include "../common/interpreter.c"
 #include "../common/options.c"
 #include "../common/state.c"
+#include "../common/value_classes.c"
+#include "arrays.c"
 #include "containers.c"
 #include "encoder.c"
+#include "value_types.c"
 #include "writer.c"
-
-static unsigned char *encode_float32(Encoder *c, unsigned char *p, double value)
-{
-    float narrow = (float)value;
-    if (Py_IS_INFINITY(narrow) && !Py_IS_INFINITY(value)) {
-        if (within_limit(c, p))
-            PyErr_SetString(PyExc_OverflowError, "float too large to pack with f format");
-        return NULL;
-    }
-    RESERVE(HEADER_MAX);
-    return write_float(p, narrow);
-}
 
 static unsigned char *encode_ext_type(Encoder *c, unsigned char *p, PyObject *o)
 {
@@ -79,41 +70,19 @@ static unsigned char *encode_raw_object(Encoder *c, unsigned char *p, PyObject *
     return encode_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));
 }
 
-/* Of the times that datetime has. They come back in UTC. */
-#define FIRST_SECOND (-62135596800LL)
-#define LAST_SECOND 253402300799LL
-
-static unsigned char *encode_datetime(Encoder *c, unsigned char *p, PyObject *o)
-{
-    PyObject *delta = PyNumber_Subtract(o, S.epoch);
-    if (!delta)
-        return NULL;
-    if (!PyDelta_CheckExact(delta)) {
-        Py_DECREF(delta);
-        PyErr_SetString(PyExc_ValueError, "failed to calculate delta");
-        return NULL;
-    }
-    int64_t seconds = (int64_t)PyDateTime_DELTA_GET_DAYS(delta) * 86400 + PyDateTime_DELTA_GET_SECONDS(delta);
-    uint32_t nanoseconds = (uint32_t)PyDateTime_DELTA_GET_MICROSECONDS(delta) * 1000;
-    Py_DECREF(delta);
-    if (seconds < FIRST_SECOND || seconds > LAST_SECOND) {
-        PyErr_Format(PyExc_OverflowError, "cannot pack %R: in UTC it is not within the years 1 to 9999", o);
-        return NULL;
-    }
-    return encode_timestamp(c, p, seconds, nanoseconds);
-}
-
-static bool datetime_is_aware(PyObject *o)
-{
-    return ((PyDateTime_DateTime *)o)->hastzinfo && ((PyDateTime_DateTime *)o)->tzinfo != Py_None;
-}
+static bool is_for_hook(PyTypeObject *type);
+static unsigned char *encode_hooked(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth);
 
 /* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
 static unsigned char *encode_foreign(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     if (!stack_left(1)) /* what is called may pack another object, whose first levels are not checked */
         return NULL;
+    if (c->hook && stage & MAY_DEFAULT && is_for_hook(Py_TYPE(o)))
+        return encode_hooked(c, p, o, depth);
     if (c->conversions && stage & MAY_CONVERT) {
+        if (c->conversions & CONVERT_UNKNOWN)
+            leaves_arrays(c);
         PyObject *flags = conversions_ready() < 0 ? NULL : PyLong_FromLong(c->conversions);
         PyObject *converted = flags ? PyObject_CallFunctionObjArgs(S.convert, flags, o, NULL) : NULL;
         Py_XDECREF(flags);
@@ -155,30 +124,45 @@ static unsigned char *encode_big_int(Encoder *c, unsigned char *p, PyObject *o, 
     return NULL;
 }
 
-/* Objects that are not exactly None, bool, int, float, str, bytes, list, dict or (without strict_types) tuple. */
+static NEVER_INLINE unsigned char *encode_bytearray(Encoder *c, unsigned char *p, PyObject *o)
+{
+    unsigned char *result;
+    WITH_LOCKED(o)
+    result = encode_bin(c, p, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), Py_TYPE(o)->tp_name);
+    END_LOCKED()
+    return result;
+}
+
+/* Flags of the subclasses of builtin types, none of which is a value type. */
+#define BUILTIN_SUBCLASS \
+    (Py_TPFLAGS_LONG_SUBCLASS | Py_TPFLAGS_LIST_SUBCLASS | Py_TPFLAGS_TUPLE_SUBCLASS | Py_TPFLAGS_BYTES_SUBCLASS | \
+     Py_TPFLAGS_UNICODE_SUBCLASS | Py_TPFLAGS_DICT_SUBCLASS)
+
+/* Objects of other types than None, bool, int, float, str, bytes, bytearray, list, dict and (without strict_types) tuple. */
 static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const bool strict = c->options->strict_types;
+    const bool had_datetime = KEPT(epoch); /* another thread may find it while this one asks for the type */
     PyTypeObject *type = Py_TYPE(o);
 
     if (!within_limit(c, p))
         return NULL;
-    if (PyByteArray_CheckExact(o) || (!strict && PyByteArray_Check(o))) {
-        unsigned char *result;
-        WITH_LOCKED(o)
-        result = encode_bin(c, p, PyByteArray_AS_STRING(o), PyByteArray_GET_SIZE(o), type->tp_name);
-        END_LOCKED()
-        return result;
+    if (!strict && PyLong_Check(o)) {
+        uint64_t magnitude;
+        bool negative;
+        if (!int_parts(o, &magnitude, &negative) || (negative && magnitude > (uint64_t)1 << 63))
+            return encode_big_int(c, p, o, depth, stage);
+        RESERVE(HEADER_MAX);
+        return write_integer(p, magnitude, negative);
     }
+    const bool by_class = c->value_types && is_value_class(type);
+    if (c->value_types && !(type->tp_flags & BUILTIN_SUBCLASS) &&
+        ((!is_enum(type) && encode_value_type(c, &p, o, depth, stage)) ||
+         (by_class && encode_by_class(c, &p, o, depth, stage))))
+        return p;
     if (!strict) {
-        if (PyLong_Check(o)) {
-            uint64_t magnitude;
-            bool negative;
-            if (!int_parts(o, &magnitude, &negative) || (negative && magnitude > (uint64_t)1 << 63))
-                return encode_big_int(c, p, o, depth, stage);
-            RESERVE(HEADER_MAX);
-            return write_integer(p, magnitude, negative);
-        }
+        if (PyByteArray_Check(o))
+            return encode_bytearray(c, p, o);
         if (PyFloat_Check(o)) {
             if (!c->plain_float)
                 return encode_float32(c, p, PyFloat_AS_DOUBLE(o));
@@ -228,11 +212,14 @@ static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, Py
         PyBuffer_Release(&view);
         return p;
     }
-    if (c->options->datetime) {
-        if (datetime_ready() < 0)
+    if (c->value_types) {
+        if (!by_class && encode_by_class(c, &p, o, depth, stage))
+            return p;
+        const bool is_new = !had_datetime && c->options->datetime;
+        if (is_new && datetime_ready() < 0)
             return NULL;
-        if (PyDateTime_CheckExact(o) && datetime_is_aware(o))
-            return encode_datetime(c, p, o);
+        if (find_value_classes() || is_new)
+            return encode_other(c, p, o, depth, stage);
     }
     return encode_foreign(c, p, o, depth, stage);
 }

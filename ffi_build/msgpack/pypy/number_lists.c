@@ -69,7 +69,7 @@ static int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char
 }
 
 /* Find the first str that has a surrogate in `size` bytes of whole values as cpkg/_native/msgpack/pypy/pack.py packs them
-   (no extensions, nothing longer than 64 KiB). Returns the offset of its bytes and sets their number, or returns -1. */
+   (nothing longer than 64 KiB). Returns the offset of its bytes and sets their number, or returns -1. */
 static int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int64_t *length)
 {
     const unsigned char *at = data, *end = data + size;
@@ -85,7 +85,7 @@ static int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int6
             *length = (int64_t)h.length;
             return at - data;
         }
-        at += h.length;
+        at += h.length + (h.kind == FORMAT_EXT); /* and its type */
     }
     return -1;
 }

@@ -6,38 +6,64 @@
 #define CPKG_MSGPACK_TYPED_DECODE
 
 #include "../unpack/huge_pages.c"
+#include "arrays.c"
 #include "containers.c"
 #include "objects.c"
 
-static PyObject *typed_choice(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+/* A value of a table that is not among its first texts, or another one. */
+static NEVER_INLINE PyObject *typed_other_choice(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const unsigned char *start = d->p;
+    const Py_ssize_t offset = typed_offset(d);
     const bool number = *start < 0x80 || *start >= 0xe0 || (*start >= 0xcc && *start <= 0xd3);
-    PyObject *table = number ? node->by_int : node->by_str;
+    const bool text = (*start & 0xe0) == 0xa0 || (*start >= 0xd9 && *start <= 0xdb);
+    PyObject *table = number ? node->by_int : text ? node->by_str : NULL;
     if (!table)
         return typed_slow(d, node, depth);
     PyObject *key = number ? typed_int(d) : typed_key_str(d);
-    if (!key)
-        return NULL;
-    PyObject *found = PyDict_GetItemWithError(table, key);
+    PyObject *found = key ? PyDict_GetItemWithError(table, key) : NULL;
+    Py_XINCREF(found);
+    if (found || PyErr_Occurred()) {
+        Py_XDECREF(key);
+        return found;
+    }
+    if (node->made) { /* the class of an Enum, which may have a member for the value */
+        typed_python(d);
+        found = PyObject_CallOneArg(node->made, key);
+        Py_DECREF(key);
+        return found ? found : typed_refused(d, offset, "enum", NULL);
+    }
     Py_DECREF(key);
-    if (LIKELY(found != NULL))
-        return new_ref(found);
-    if (PyErr_Occurred())
-        return NULL;
     d->p = start;
     return number || !node->item ? typed_slow(d, node, depth) : typed_quick(d, node->item, depth);
 }
 
+static ALWAYS_INLINE PyObject *typed_choice(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+{
+    for (Py_ssize_t i = 0; i < node->texts_count; i++)
+        if (typed_text_is(d, &node->texts[i].text)) {
+            d->p += node->texts[i].text.size;
+            return new_ref(node->texts[i].value);
+        }
+    return typed_other_choice(d, node, depth);
+}
+
 static PyObject *typed_union(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
-    const unsigned char which = node->by_byte[*d->p];
-    if (which < UNION_OBJECTS)
+    unsigned char which = node->by_byte[*d->p];
+    if (which == UNION_CODES) {
+        int code;
+        size_t size;
+        if (!typed_ext(d, &code, &size))
+            return typed_mismatch(d);
+        which = node->by_code[(unsigned char)code];
+    }
+    if (which < UNION_CODES)
         return typed_quick(d, node->parts[which], depth);
     if (which == UNION_NOTHING)
         return typed_mismatch(d);
-    if (which == UNION_SLOW)
-        return typed_slow(d, node, depth);
+    if (which == UNION_TEXTS)
+        return typed_other_choice(d, node, depth);
     const TypedNode *part = typed_object_of(d, node);
     return part ? typed_quick(d, part, depth) : NULL;
 }
@@ -68,9 +94,18 @@ static NEVER_INLINE PyObject *typed_value(TypedDecoder *d, const TypedNode *node
     case TYPED_ANY:
         return typed_any(d, depth);
     case TYPED_BYTES:
-        return typed_bytes(d, node);
-    case TYPED_DATETIME:
-        return typed_datetime(d, node, depth);
+        return UNLIKELY(node->hook != NULL) && (*d->p < 0xc4 || *d->p > 0xc6) ? typed_array_extension(d, node)
+                                                                              : typed_bytes(d, node);
+    case TYPED_EXTENSION:
+        return typed_extension(d, node, depth);
+    case TYPED_EXT_TYPE:
+        return typed_ext_type(d);
+    case TYPED_RAW:
+        return typed_raw(d);
+    case TYPED_HOOKED:
+        return typed_hooked(d, node, depth);
+    case TYPED_NUMBERS:
+        return typed_numbers(d, node, depth);
     case TYPED_NONE:
         if (*d->p != 0xc0)
             return typed_mismatch(d);

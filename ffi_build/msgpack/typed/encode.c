@@ -74,14 +74,7 @@ DECLARE_TYPE(typed_class, "cpkg._native.msgpack.cpython.TypedClass", TypedClass,
 /* What a class keeps of its fields, owned; NULL without an exception if there is nothing. */
 static inline TypedClass *typed_class_of(PyTypeObject *type)
 {
-#ifdef Py_GIL_DISABLED
-    PyObject *found = PyObject_GetAttr((PyObject *)type, S.str_typed_class);
-    if (!found)
-        PyErr_Clear();
-#else
-    PyObject *found = _PyType_Lookup(type, S.str_typed_class);
-    Py_XINCREF(found);
-#endif
+    PyObject *found = type_lookup(type, S.str_typed_class);
     if (found && Py_TYPE(found) == S.TypedClass && ((TypedClass *)found)->cls == (PyObject *)type)
         return (TypedClass *)found;
     Py_XDECREF(found);
@@ -133,9 +126,9 @@ static ALWAYS_INLINE unsigned char *encode_field(Encoder *c, unsigned char *p, c
                                                  Py_ssize_t depth, bool key)
 {
     if (key) {
-        RESERVE((size_t)field->packed_size + 16);
-        copy_short(p, field->packed, (size_t)field->packed_size);
-        p += field->packed_size;
+        RESERVE((size_t)field->key.size + 16);
+        copy_short(p, field->key.bytes, (size_t)field->key.size);
+        p += field->key.size;
     }
     else
         RESERVE(16);
@@ -191,6 +184,63 @@ static unsigned char *encode_typed(Encoder *c, unsigned char *p, PyObject *o, co
         if (UNLIKELY(!p))
             return NULL;
     }
+    return p;
+}
+
+/* ---- enc_hook ---- */
+
+static bool type_has(PyTypeObject *type, PyObject *name)
+{
+    PyObject *found = type_lookup(type, name);
+    Py_XDECREF(found);
+    return found != NULL;
+}
+
+/* Since 3.12 Decimal, deque and others are heap types, as classes of Python are. */
+#ifdef Py_TPFLAGS_IMMUTABLETYPE
+#define TYPE_OF_PYTHON(flags) (((flags) & (Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_IMMUTABLETYPE)) == Py_TPFLAGS_HEAPTYPE)
+#else
+#define TYPE_OF_PYTHON(flags) ((flags) & Py_TPFLAGS_HEAPTYPE)
+#endif
+
+/* Whether the objects of a class are for the hook and for nothing else: an ordinary class of Python. */
+static bool is_for_hook(PyTypeObject *type)
+{
+    for (PyTypeObject *base = type; base != &PyBaseObject_Type; base = base->tp_base)
+        if (!TYPE_OF_PYTHON(base->tp_flags) || (base->tp_as_buffer && base->tp_as_buffer->bf_getbuffer))
+            return false;
+    if (!KEPT(UUID) || PyType_IsSubtype(type, (PyTypeObject *)S.UUID) || !KEPT(Decimal) || !KEPT(Enum) ||
+        PyType_IsSubtype(type, (PyTypeObject *)S.Enum))
+        return false;
+    PyObject *getter = type_lookup(type, S.str_class), *usual = type_lookup(&PyBaseObject_Type, S.str_class);
+    const bool pretends = getter != usual;
+    Py_XDECREF(getter);
+    Py_XDECREF(usual);
+    return !pretends && !type_has(type, S.str_dataclass_fields) && !type_has(type, S.str_attrs_attrs);
+}
+
+/* What the hook returns for an object. */
+static unsigned char *encode_hooked(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
+{
+    PyObject *replaced = PyObject_CallOneArg(c->hook, o);
+    if (!replaced)
+        return NULL;
+    const PyTypeObject *type = Py_TYPE(replaced);
+    int overflow = 0;
+    if (type == &PyLong_Type)
+        PyLong_AsLongLongAndOverflow(replaced, &overflow);
+    if (overflow || (type != &PyLong_Type && type != &PyUnicode_Type && type != &PyList_Type && type != &PyDict_Type &&
+                     type != &PyTuple_Type && type != &PyBytes_Type && type != &PyFloat_Type && type != &PyBool_Type &&
+                     replaced != Py_None)) {
+        TypedClass *typed = typed_class_of(Py_TYPE(replaced));
+        if (!typed)
+            Py_SETREF(replaced, PyObject_CallOneArg(c->after, replaced));
+        Py_XDECREF(typed);
+    }
+    if (!replaced)
+        return NULL;
+    p = encode_value(c, p, replaced, depth, MAY_CONVERT);
+    Py_DECREF(replaced);
     return p;
 }
 

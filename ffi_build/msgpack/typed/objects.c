@@ -65,20 +65,12 @@ static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node
     for (Py_ssize_t i = 0; i < node->fields_count; i++) {
         const TypedField *field = &node->fields[i];
         if ((uint64_t)field->text_size == n &&
-            memcmp(field->packed + field->packed_size - field->text_size, text, (size_t)n) == 0)
+            memcmp(field->key.bytes + field->key.size - field->text_size, text, (size_t)n) == 0)
             return i;
     }
     if (is_utf8(text, (size_t)n))
         return -1;
     return -2;
-}
-
-static ALWAYS_INLINE bool typed_key_is(const TypedDecoder *d, const TypedField *field)
-{
-    const Py_ssize_t left = d->end - d->p;
-    if (LIKELY(field->packed_size <= 8) && LIKELY(left >= 8))
-        return (load8(d->p) & field->mask) == field->word;
-    return left >= field->packed_size && memcmp(d->p, field->packed, (size_t)field->packed_size) == 0;
 }
 
 /* The default of a field, owned; NULL, with an exception unless it is left out. */
@@ -219,8 +211,8 @@ static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t
     Py_ssize_t next = 0;
     for (; left; left--) {
         Py_ssize_t i = next;
-        if (LIKELY(i < count) && LIKELY(typed_key_is(d, &fields[i])))
-            d->p += fields[i].packed_size;
+        if (LIKELY(i < count) && LIKELY(typed_text_is(d, &fields[i].key)))
+            d->p += fields[i].key.size;
         else {
             const unsigned char *text;
             if (UNLIKELY(!typed_tick(d))) /* keys may come again and again */

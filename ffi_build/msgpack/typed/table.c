@@ -6,8 +6,11 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "../common/options.c"
 #include "../common/state.c"
+#include "../common/value_classes.c"
 #include "../common/words.c"
 
 /* In the order of KINDS in cpkg.typed.native. */
@@ -20,7 +23,11 @@ enum typed_kind {
     TYPED_FLOAT,
     TYPED_STR,
     TYPED_BYTES,
-    TYPED_DATETIME,
+    TYPED_EXTENSION, /* a date, UUID and the like */
+    TYPED_EXT_TYPE,
+    TYPED_RAW,
+    TYPED_HOOKED, /* by dec_hook */
+    TYPED_NUMBERS,
     TYPED_LIST,
     TYPED_SET,
     TYPED_FROZENSET,
@@ -51,17 +58,24 @@ enum typed_default {
 };
 
 /* What a first byte chooses in a union, beside the number of a part. */
+#define UNION_CODES 0xfc /* an extension value: its code chooses */
 #define UNION_OBJECTS 0xfd
-#define UNION_SLOW 0xfe
+#define UNION_TEXTS 0xfe /* text that several parts may take: one of by_str, or else for `item` or Python */
 #define UNION_NOTHING 0xff
 
 typedef struct TypedNode TypedNode;
 
+/* A text as it is in a message. */
 typedef struct {
-    PyObject *name;              /* interned */
-    const unsigned char *packed; /* the key as it is in a message */
-    Py_ssize_t packed_size, text_size;
-    uint64_t word, mask; /* of a packed key of up to 8 bytes */
+    const unsigned char *bytes;
+    Py_ssize_t size;
+    uint64_t word, mask, last; /* the first 8 bytes, or fewer; the last 8 of more */
+} PackedText;
+
+typedef struct {
+    PyObject *name; /* interned */
+    PackedText key;
+    Py_ssize_t text_size;
     const TypedNode *node;
     Py_ssize_t offset; /* of the slot, or -1 */
     PyObject *fallback;
@@ -74,9 +88,14 @@ typedef struct {
     char sign; /* '>', 'g' for >=, '<', 'l' for <= */
     long long whole;
     double real;
+    PyObject *object; /* comparing it with a value of the type runs no Python code */
 } TypedBound;
 
-#define BOUNDS_MAX 4
+/* A value of an enum or literal that is text. */
+typedef struct {
+    PackedText text;
+    PyObject *value;
+} TypedText;
 
 /* An object of a union without a tag: the part, and where the numbers of keys that it alone has end; those of the next
    one begin there. */
@@ -84,33 +103,46 @@ typedef struct {
     Py_ssize_t part, keys_end;
 } TypedChoice;
 
+/* In the order of use: what most values need comes first, then what constraints do. */
 struct TypedNode {
     unsigned char kind;
     bool nullable;
     bool checked;
     bool forbid;      /* keys, or items of an array, that no field has */
     bool runs_python; /* hashing a key, or comparing it */
+    bool by_number;   /* numbers are compared with the bounds as C has them */
+    unsigned char bounds_count;
     enum typed_build build;
-    const TypedNode *item, *key;
-    const TypedNode **parts;
-    TypedChoice *choices;
-    Py_ssize_t parts_count, choices_count, required;
-    TypedField *fields;
-    Py_ssize_t fields_count;
+    int code;                     /* of the extension type */
     Py_ssize_t extra, extra_item; /* what a value, and each item of it, weighs beyond the untyped one */
-    const unsigned char *by_byte; /* of a union: 256 bytes */
-    const char *tag;              /* the packed key that distinguishes its objects */
-    Py_ssize_t tag_size, tag_text_size;
+    const TypedNode *item;
+    TypedField *fields;
+    Py_ssize_t fields_count, required;
+    Py_ssize_t min_len, max_len; /* -1 for none */
+    TypedBound *bounds;
 #define NODE_OBJECTS(X) \
-    X(tag_values) \
-    X(choose) \
-    X(unique) \
-    X(cls) X(passed) X(made) X(as_tuples) X(slow) X(post_init) X(keywords) X(by_str) X(by_int) X(search) X(problem)
+    X(search) \
+    X(is_aware) \
+    X(problem) \
+    X(made) \
+    X(cls) \
+    X(passed) \
+    X(post_init) X(keywords) X(as_tuples) X(hook) X(slow) X(by_str) X(by_int) X(tag_values) X(choose) X(unique)
 #define NODE_OBJECT(name) PyObject *name;
     NODE_OBJECTS(NODE_OBJECT)
-    Py_ssize_t min_len, max_len; /* -1 for none */
-    int bounds_count;
-    TypedBound bounds[BOUNDS_MAX];
+    const TypedNode *key;
+    TypedText *texts; /* a few of the values by text */
+    Py_ssize_t texts_count;
+    const TypedNode **parts;
+    TypedChoice *choices;
+    Py_ssize_t parts_count, choices_count;
+    const unsigned char *by_byte, *by_code; /* of a union: 256 bytes each */
+    const char *tag;                        /* the packed key that distinguishes its objects */
+    Py_ssize_t tag_size;
+    union {
+        Py_ssize_t tag_text_size;
+        uint32_t numpy_items; /* a bit for each type of the items of numpy's arrays: see numbers_fit */
+    };
 };
 
 typedef struct {
@@ -149,6 +181,8 @@ static void typed_table_free(TypedTable *self)
         PyMem_Free((void *)self->nodes[i].parts);
         PyMem_Free(self->nodes[i].choices);
         PyMem_Free(self->nodes[i].fields);
+        PyMem_Free(self->nodes[i].texts);
+        PyMem_Free(self->nodes[i].bounds);
     }
     PyMem_Free(self->nodes);
 }
@@ -207,12 +241,24 @@ static Py_ssize_t typed_slot_offset(PyObject *slot, PyObject *cls, PyObject *nam
     return own && member->type == T_OBJECT_EX && !(member->flags & READONLY) ? member->offset : -1;
 }
 
+static bool read_packed_text(PyObject *packed, PackedText *text)
+{
+    if (!packed || !PyBytes_Check(packed) || PyBytes_GET_SIZE(packed) < 1)
+        return false;
+    text->bytes = (const unsigned char *)PyBytes_AS_STRING(packed);
+    text->size = PyBytes_GET_SIZE(packed);
+    const size_t first = text->size < 8 ? (size_t)text->size : 8;
+    memcpy(&text->word, text->bytes, first);
+    memset(&text->mask, 0xff, first);
+    if (text->size > 8)
+        text->last = load8(text->bytes + text->size - 8);
+    return true;
+}
+
 static bool typed_read_field(const TypedTable *self, PyObject *cls, PyObject *spec, TypedField *field)
 {
-    const char *packed;
-    if (!PyDict_Check(spec) || !spec_bytes(spec, "packed", 1, &packed, &field->packed_size))
+    if (!PyDict_Check(spec) || !read_packed_text(spec_get(spec, "packed"), &field->key))
         return false;
-    field->packed = (const unsigned char *)packed;
     field->name = spec_get(spec, "name");
     field->text_size = spec_number(spec, "text_size", 0);
     field->node = self ? spec_node(self, spec, "node") : NULL;
@@ -222,14 +268,10 @@ static bool typed_read_field(const TypedTable *self, PyObject *cls, PyObject *sp
     field->how = (enum typed_default)spec_number(spec, "how", 0);
     field->extra = spec_number(spec, "extra", 0);
     field->is_default = spec_get(spec, "is_default");
-    if (field->packed_size <= 8) {
-        memcpy(&field->word, packed, (size_t)field->packed_size);
-        memset(&field->mask, 0xff, (size_t)field->packed_size);
-    }
     if (!field->name || !PyUnicode_CheckExact(field->name))
         return false;
     field->offset = typed_slot_offset(spec_get(spec, "slot"), cls, field->name);
-    return field->text_size >= 0 && field->text_size <= field->packed_size && !PyErr_Occurred();
+    return field->text_size >= 0 && field->text_size <= field->key.size && !PyErr_Occurred();
 }
 
 /* `self` is NULL for fields that are only encoded, which need no type; `cls` is a class. */
@@ -261,6 +303,21 @@ static bool typed_read_parts(const TypedTable *self, PyObject *parts, TypedNode 
     return node->parts != NULL;
 }
 
+/* A dict of packed texts and the values that they stand for. */
+static bool typed_read_texts(PyObject *texts, TypedNode *node)
+{
+    if (!PyDict_CheckExact(texts))
+        return false;
+    node->texts_count = PyDict_GET_SIZE(texts);
+    node->texts = spec_entries(node->texts_count, sizeof *node->texts);
+    PyObject *packed;
+    Py_ssize_t at = 0;
+    for (Py_ssize_t i = 0; node->texts && i < node->texts_count; i++)
+        if (!PyDict_Next(texts, &at, &packed, &node->texts[i].value) || !read_packed_text(packed, &node->texts[i].text))
+            return false;
+    return node->texts != NULL;
+}
+
 static bool typed_read_choices(PyObject *choices, TypedNode *node)
 {
     if (!PyList_Check(choices))
@@ -280,23 +337,31 @@ static bool typed_read_choices(PyObject *choices, TypedNode *node)
 
 static bool typed_read_bounds(PyObject *bounds, TypedNode *node)
 {
-    if (!PyList_Check(bounds) || PyList_GET_SIZE(bounds) > BOUNDS_MAX)
+    if (!PyList_Check(bounds) || PyList_GET_SIZE(bounds) > UCHAR_MAX)
         return false;
-    node->bounds_count = (int)PyList_GET_SIZE(bounds);
-    for (int i = 0; i < node->bounds_count; i++) {
+    const bool real = node->kind == TYPED_FLOAT;
+    node->bounds_count = (unsigned char)PyList_GET_SIZE(bounds);
+    node->bounds = spec_entries(node->bounds_count, sizeof *node->bounds);
+    node->by_number = real || node->kind == TYPED_INT;
+    for (int i = 0; node->bounds && i < node->bounds_count; i++) {
         TypedBound *bound = &node->bounds[i];
         const char *sign;
-        PyObject *number;
-        if (!PyArg_ParseTuple(PyList_GET_ITEM(bounds, i), "sO", &sign, &number))
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(bounds, i), "sO", &sign, &bound->object))
             return false;
         bound->sign = sign[0];
-        bound->real = PyFloat_AsDouble(number);
-        if (PyLong_Check(number))
-            bound->whole = PyLong_AsLongLong(number);
-        if (PyErr_Occurred())
-            return false;
+        if (PyLong_CheckExact(bound->object)) {
+            int overflow;
+            bound->whole = PyLong_AsLongLongAndOverflow(bound->object, &overflow);
+            bound->real = (double)bound->whole;
+            if (overflow || bound->whole < -(1LL << 53) || bound->whole > 1LL << 53)
+                node->by_number = false;
+        }
+        else if (real && PyFloat_CheckExact(bound->object))
+            bound->real = PyFloat_AS_DOUBLE(bound->object);
+        else
+            node->by_number = false;
     }
-    return true;
+    return node->bounds != NULL;
 }
 
 /* False, perhaps with an exception, for a description that is none. */
@@ -313,6 +378,7 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
     node->forbid = spec_get(spec, "forbid") != NULL;
     node->runs_python = spec_get(spec, "runs_python") != NULL;
     node->build = (enum typed_build)spec_number(spec, "build", 0);
+    node->code = (int)spec_number(spec, "code", 0);
     node->required = spec_number(spec, "required", 0);
     node->extra = spec_number(spec, "extra", 0);
     node->extra_item = spec_number(spec, "extra_item", 0);
@@ -323,19 +389,23 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
     node->min_len = spec_number(spec, "min_len", -1);
     node->max_len = spec_number(spec, "max_len", -1);
     PyObject *fields = spec_get(spec, "fields"), *parts = spec_get(spec, "parts"), *bounds = spec_get(spec, "bounds");
+    PyObject *texts = spec_get(spec, "texts");
     const bool is_object = kind == TYPED_OBJECT || kind == TYPED_ROW;
     if (is_object && (!fields || !node->cls || !PyType_Check(node->cls)))
         return false;
     if ((is_object && !typed_read_fields(self, node->cls, fields, &node->fields, &node->fields_count)) ||
-        (parts && !typed_read_parts(self, parts, node)) || (bounds && !typed_read_bounds(bounds, node)))
+        (parts && !typed_read_parts(self, parts, node)) || (bounds && !typed_read_bounds(bounds, node)) ||
+        (texts && !typed_read_texts(texts, node)))
         return false;
-    const char *by_byte;
+    const char *by_byte, *by_code;
     if (kind == TYPED_UNION) {
-        if (!spec_bytes(spec, "by_byte", 256, &by_byte, NULL))
+        if (!spec_bytes(spec, "by_byte", 256, &by_byte, NULL) || !spec_bytes(spec, "by_code", 256, &by_code, NULL))
             return false;
         node->by_byte = (const unsigned char *)by_byte;
+        node->by_code = (const unsigned char *)by_code;
         for (int i = 0; i < 256; i++)
-            if (node->by_byte[i] >= node->parts_count && node->by_byte[i] < UNION_OBJECTS)
+            if ((node->by_byte[i] >= node->parts_count && node->by_byte[i] < UNION_CODES) ||
+                (node->by_code[i] >= node->parts_count && node->by_code[i] != UNION_NOTHING))
                 return false;
         if (spec_get(spec, "tag") && !spec_bytes(spec, "tag", 1, &node->tag, &node->tag_size))
             return false;
@@ -346,12 +416,15 @@ static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *n
         if (node->tag_text_size < 0 || node->tag_text_size > node->tag_size || (node->tag && !node->tag_values))
             return false;
     }
+    if (kind == TYPED_NUMBERS)
+        node->numpy_items = (uint32_t)spec_number(spec, "numpy_items", 0);
+    if (kind == TYPED_HOOKED && (!node->hook || !node->cls))
+        return false;
     const bool has_item = kind == TYPED_LIST || kind == TYPED_SET || kind == TYPED_FROZENSET || kind == TYPED_TUPLE ||
                           kind == TYPED_DICT;
     if ((has_item && !node->item) || (kind == TYPED_DICT && !node->key) || (kind == TYPED_FIXED_TUPLE && !parts) ||
         (node->build == BUILD_KEYWORD && is_object && (!node->keywords || !PyTuple_CheckExact(node->keywords))) ||
-        (kind == TYPED_CHOICE &&
-         ((node->by_str && !PyDict_CheckExact(node->by_str)) || (node->by_int && !PyDict_CheckExact(node->by_int)))) ||
+        (node->by_str && !PyDict_CheckExact(node->by_str)) || (node->by_int && !PyDict_CheckExact(node->by_int)) ||
         (node->tag_values && !PyDict_CheckExact(node->tag_values)) ||
         (node->unique && !PyDict_CheckExact(node->unique)) || (node->passed && !PyFrozenSet_CheckExact(node->passed)))
         return false;
@@ -368,6 +441,7 @@ static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *k
     }
     if (!PyArg_ParseTuple(args, "O!OOO", &PyList_Type, &specs, &mismatch, &refused, &ext_hook))
         return NULL;
+    find_value_classes(); /* first, since it clears exceptions */
     TypedTable *self = object_new(type);
     if (!self)
         return NULL;
@@ -376,6 +450,7 @@ static PyObject *typed_table_new(PyTypeObject *type, PyObject *args, PyObject *k
     self->refused = new_ref(refused);
     self->untyped = default_unpack_options;
     self->untyped.ext_hook = new_ref(ext_hook);
+    self->untyped.value_types = true;
     self->untyped.strict_map_key = false;
     self->untyped.tuple_keys = true;
     self->untyped.timestamp = 3;

@@ -87,6 +87,21 @@ static ALWAYS_INLINE bool typed_pass(TypedDecoder *d, const bool keep)
     return true;
 }
 
+/* The bytes of a value; of those of text alone it is asked whether they are right. */
+static PyObject *typed_raw(TypedDecoder *d)
+{
+    const unsigned char *const start = d->p;
+    if ((*start & 0xe0) == 0xa0 || (*start >= 0xd9 && *start <= 0xdb)) {
+        PyObject *text = typed_str(d);
+        if (!text)
+            return NULL;
+        Py_DECREF(text);
+    }
+    else if (!typed_pass(d, false))
+        return NULL;
+    return raw_new(PyBytes_FromStringAndSize((const char *)start, d->p - start));
+}
+
 /* A walk over the keys and values of a map. */
 typedef struct {
     bool known; /* the ends are, and the next container has this entry */
@@ -127,6 +142,9 @@ static bool typed_scan_pass(TypedDecoder *d, TypedScan *scan)
 /* The part of a union by the value at hand of its tag, or NULL, perhaps with an exception. */
 static const TypedNode *typed_by_tag(TypedDecoder *d, const TypedNode *node)
 {
+    for (Py_ssize_t i = 0; i < node->texts_count; i++)
+        if (typed_text_is(d, &node->texts[i].text))
+            return node->parts[PyLong_AsSsize_t(node->texts[i].value)];
     const Py_ssize_t offset = typed_offset(d);
     const unsigned byte = d->p < d->end ? *d->p : 0xc1;
     const bool text = (byte & 0xe0) == 0xa0 || (byte >= 0xd9 && byte <= 0xdb);

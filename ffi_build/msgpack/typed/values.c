@@ -231,6 +231,18 @@ static ALWAYS_INLINE PyObject *typed_str(TypedDecoder *d)
     return text;
 }
 
+/* Whether a text is next. */
+static ALWAYS_INLINE bool typed_text_is(const TypedDecoder *d, const PackedText *text)
+{
+    const Py_ssize_t left = d->end - d->p, size = text->size;
+    if (UNLIKELY(left < 8))
+        return left >= size && memcmp(d->p, text->bytes, (size_t)size) == 0;
+    if ((load8(d->p) & text->mask) != text->word)
+        return false;
+    return size <= 8 || (left >= size && load8(d->p + size - 8) == text->last &&
+                         (size <= 16 || memcmp(d->p + 8, text->bytes + 8, (size_t)size - 16) == 0));
+}
+
 /* A str that is likely to come again, as a key of a dict. */
 static ALWAYS_INLINE PyObject *typed_key_str(TypedDecoder *d)
 {
@@ -307,30 +319,101 @@ static NEVER_INLINE PyObject *typed_any(TypedDecoder *d, Py_ssize_t depth)
     return o;
 }
 
-static NEVER_INLINE PyObject *typed_datetime(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+/* The content of the ext value at d->p, and its code, or NULL. */
+static const unsigned char *typed_ext(const TypedDecoder *d, int *code, size_t *size)
 {
-    const unsigned char *p = d->p;
-    const Py_ssize_t left = d->end - p;
-    Py_ssize_t header = 2, size = *p == 0xd6 ? 4 : *p == 0xd7 ? 8 : 0;
-    if (*p == 0xc7 && left > 3) {
-        header = 3;
-        size = p[1];
+    FormatHeader h;
+    if (!read_header(d->p, (size_t)(d->end - d->p), &h) || h.kind != FORMAT_EXT)
+        return NULL;
+    const unsigned char *content = d->p + h.size;
+    if ((size_t)(d->end - content) < (size_t)h.length + 1)
+        return NULL;
+    *code = (signed char)*content;
+    *size = h.length;
+    return content + 1;
+}
+
+static NEVER_INLINE PyObject *typed_ext_type(TypedDecoder *d)
+{
+    int code;
+    size_t size;
+    const unsigned char *content = typed_ext(d, &code, &size);
+    if (!content || code < 0)
+        return typed_mismatch(d);
+    d->p = content + size;
+    return ext_value(S.ExtType, code, PyBytes_FromStringAndSize((const char *)content, (Py_ssize_t)size));
+}
+
+/* A value of an extension type, or the text for it. The code of a Timestamp is -1. */
+static NEVER_INLINE PyObject *typed_extension(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+{
+    const unsigned char *const start = d->p;
+    PyObject *value;
+    int code;
+    size_t size;
+    uint64_t n;
+    const unsigned char *content = typed_ext(d, &code, &size);
+    if (content && code == -1 && (node->code == EXTENSION_DATETIME || node->code == -1)) {
+        Parser ps;
+        UnpackOptions options;
+        const bool is_timestamp = node->code == -1;
+        if (is_timestamp) {
+            options = d->table->untyped;
+            options.timestamp = 0;
+        }
+        parser_init(&ps, is_timestamp ? &options : &d->table->untyped, d->end - start);
+        ps.gc_held = d->gc_held;
+        value = timestamp_value(&ps, content, size);
+        d->gc_held = ps.gc_held;
+        parser_free(&ps);
+        d->p = content + size;
+        return value;
     }
-    if (!size || left < header + size || p[header - 1] != 0xff)
-        return typed_slow(d, node, depth);
-    Parser ps;
-    parser_init(&ps, &d->table->untyped, left);
-    ps.gc_held = d->gc_held;
-    PyObject *value = timestamp_value(&ps, p + header, (size_t)size);
-    d->gc_held = ps.gc_held;
-    parser_free(&ps);
-    d->p = p + header + size;
-    return value;
+    if (content && code == node->code && read_extension(code, content, size, &value)) {
+        d->p = content + size;
+        return value;
+    }
+    if (STR_LENGTH(d, &n) && (uint64_t)(d->end - d->p) >= n &&
+        read_extension_text(node->code, d->p, (size_t)n, &value)) {
+        d->p += n;
+        return value;
+    }
+    d->p = start;
+    return typed_slow(d, node, depth);
+}
+
+/* What dec_hook returns for a class and an untyped value. */
+static NEVER_INLINE PyObject *typed_hooked(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+{
+    const Py_ssize_t offset = typed_offset(d);
+    PyObject *value = typed_any(d, depth);
+    if (!value)
+        return NULL;
+    typed_python(d);
+    PyObject *made = PyObject_CallFunctionObjArgs(node->hook, node->cls, value, NULL);
+    Py_DECREF(value);
+    if (!made)
+        return typed_refused(d, offset, "hook", NULL);
+    const int is_one = PyObject_IsInstance(made, node->cls);
+    if (LIKELY(is_one > 0))
+        return made;
+    if (is_one < 0)
+        d->stopped = true;
+    else {
+        PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(made), "__name__");
+        PyObject *text = name ? PyUnicode_FromFormat("%S from dec_hook", name) : NULL;
+        if (text)
+            typed_refuse(d, text, offset, "hook", NULL);
+        Py_XDECREF(text);
+        Py_XDECREF(name);
+    }
+    Py_DECREF(made);
+    return NULL;
 }
 
 /* ---- constraints ---- */
 
-static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
+static bool typed_numbers_hold(const TypedNode *node, PyObject *value)
 {
     int overflow = 0;
     const bool real = PyFloat_CheckExact(value);
@@ -360,6 +443,20 @@ static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
     return true;
 }
 
+/* Whether a value is within the bounds; false with an exception if it cannot be compared with them. */
+static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
+{
+    if (LIKELY(node->by_number))
+        return typed_numbers_hold(node, value);
+    bool holds = true;
+    for (int i = 0; holds && i < node->bounds_count; i++) {
+        const char sign = node->bounds[i].sign;
+        const int operation = sign == '>' ? Py_GT : sign == 'g' ? Py_GE : sign == '<' ? Py_LT : Py_LE;
+        holds = PyObject_RichCompareBool(value, node->bounds[i].object, operation) > 0;
+    }
+    return holds;
+}
+
 /* The value at an offset, or NULL if it breaks a constraint. */
 static NEVER_INLINE PyObject *typed_check(TypedDecoder *d, const TypedNode *node, PyObject *value, Py_ssize_t offset)
 {
@@ -374,7 +471,13 @@ static NEVER_INLINE PyObject *typed_check(TypedDecoder *d, const TypedNode *node
         typed_python(d);
         PyObject *match = PyObject_CallFunctionObjArgs(node->search, value, NULL);
         holds = match && match != Py_None;
+        d->stopped = !match;
         Py_XDECREF(match);
+    }
+    if (holds && node->is_aware) {
+        PyObject *zone = PyObject_GetAttr(value, S.str_tzinfo);
+        holds = zone && (zone != Py_None) == (node->is_aware == Py_True);
+        Py_XDECREF(zone);
     }
     if (holds && node->problem) {
         typed_python(d);

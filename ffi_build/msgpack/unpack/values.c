@@ -7,8 +7,10 @@
 #include "../common/options.c"
 #include "../common/state.c"
 #include "../common/utf8.c"
+#include "arrays.c"
 #include "parser_state.c"
 #include "text.c"
+#include "value_types.c"
 
 static NEVER_INLINE PyObject *value_str(Parser *ps, const unsigned char *s, size_t n)
 {
@@ -131,18 +133,26 @@ static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
         return sum;
     }
     default: {
-        int64_t days = seconds / 86400;
+        int64_t days = seconds / 86400 - (seconds % 86400 < 0);
         if (days < INT32_MIN || days > INT32_MAX) {
             PyErr_Format(PyExc_OverflowError, "days=%lld; too large to convert to C int", (long long)days);
             return NULL;
         }
-        if (UNLIKELY(!S.epoch)) {
+        if (UNLIKELY(!KEPT(epoch))) {
             parser_gc_resume(ps);
             parser_hide(ps);
             if (datetime_ready() < 0)
                 return NULL;
         }
-        PyObject *delta = PyDelta_FromDSU((int)days, (int)(seconds % 86400), (int)(nanoseconds / 1000));
+        const int clock = (int)(seconds - days * 86400);
+        if (LIKELY(seconds >= FIRST_SECOND && seconds <= LAST_SECOND)) {
+            int year, month, day;
+            date_of_days((int)days, &year, &month, &day);
+            return PyDateTimeAPI->DateTime_FromDateAndTime(year, month, day, clock / 3600, clock / 60 % 60, clock % 60,
+                                                           (int)(nanoseconds / 1000), PyDateTime_TimeZone_UTC,
+                                                           PyDateTimeAPI->DateTimeType);
+        }
+        PyObject *delta = PyDelta_FromDSU((int)days, clock, (int)(nanoseconds / 1000));
         PyObject *o = delta ? PyNumber_Add(S.epoch, delta) : NULL;
         Py_XDECREF(delta);
         return o;
@@ -162,13 +172,49 @@ static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
     return acyclic;
 }
 
+/* Call an ext hook, or create an ExtType, as its __new__ does after its checks, which hold here. `data` is stolen. */
+static ALWAYS_INLINE PyObject *ext_value(PyObject *hook, int code, PyObject *data)
+{
+    PyObject *number = data ? PyLong_FromLong(code) : NULL, *result = NULL;
+    if (number && hook == S.ExtType) {
+        result = ((PyTypeObject *)hook)->tp_alloc((PyTypeObject *)hook, 2);
+        if (result) {
+#if PY_VERSION_HEX >= 0x030e00a1
+            ((PyTupleObject *)result)->ob_hash = -1; /* not calculated yet, as for every new tuple */
+#endif
+            PyTuple_SET_ITEM(result, 0, number);
+            PyTuple_SET_ITEM(result, 1, data);
+            return result;
+        }
+    }
+    else if (number)
+        result = PyObject_CallFunctionObjArgs(hook, number, data, NULL);
+    Py_XDECREF(number);
+    Py_XDECREF(data);
+    return result;
+}
+
+/* The data of an array: a view of the message, if that is bytes, so that the array can show it. */
+static PyObject *array_data(Parser *ps, const unsigned char *s, Py_ssize_t n)
+{
+    if (!ps->source || !PyBytes_CheckExact(ps->source))
+        return PyBytes_FromStringAndSize((const char *)s, n);
+    if (!ps->view && !(ps->view = PyMemoryView_FromObject(ps->source)))
+        return NULL;
+    const Py_ssize_t position = s - (const unsigned char *)PyBytes_AS_STRING(ps->source);
+    return PySequence_GetSlice(ps->view, position, position + n);
+}
+
 /* The value of an extension; *by_hook says whether an error is the hook's, to be raised unchanged. */
 static NEVER_INLINE PyObject *value_ext(Parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
 {
     ps->bytes += n;
     if (code == -1)
         return timestamp_value(ps, s, n);
-    PyObject *hook = ps->options->ext_hook;
+    PyObject *hook = ps->options->ext_hook, *value;
+    if (ps->options->value_types &&
+        (code == EXTENSION_ARRAY ? read_numpy_array(s, n, ps->source, &value) : read_extension(code, s, n, &value)))
+        return value;
     if (!hook) {
         PyErr_Format(PyExc_ValueError, "no ext_hook for ext type %d", code);
         return NULL;
@@ -181,23 +227,14 @@ static NEVER_INLINE PyObject *value_ext(Parser *ps, int code, const unsigned cha
         if (ps->gc_held && !hook_is_acyclic(hook))
             parser_gc_resume(ps);
         parser_hide(ps);
-    }
-    PyObject *data = PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
-    PyObject *number = data ? PyLong_FromLong(code) : NULL;
-    PyObject *result = NULL;
-    if (number && hook == S.ExtType) {
-        /* as its __new__ does after its checks, which hold here */
-        PyObject *fields = PyTuple_Pack(2, number, data), *args = fields ? PyTuple_Pack(1, fields) : NULL;
-        result = args ? PyTuple_Type.tp_new((PyTypeObject *)hook, args, NULL) : NULL;
-        Py_XDECREF(args);
-        Py_XDECREF(fields);
-    }
-    else if (number) {
         *by_hook = true;
-        result = PyObject_CallFunctionObjArgs(hook, number, data, NULL);
     }
-    Py_XDECREF(number);
-    Py_XDECREF(data);
+    PyObject *data = UNLIKELY(code == EXTENSION_ARRAY) && ps->options->value_types
+                         ? array_data(ps, s, (Py_ssize_t)n)
+                         : PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
+    PyObject *result = ext_value(hook, code, data);
+    if (result && ps->options->value_types)
+        find_value_classes(); /* which the hook may have imported */
     return result;
 }
 

@@ -65,6 +65,25 @@ static bool weigh_push(WeighState *w, uint64_t frame)
     return true;
 }
 
+/* Weigh up to `most` numbers of the format of the one at *position, whose end is the new *position, and return how many there
+   are: a list of them is over soon. With the number that is too much, *position is where it begins. */
+static ALWAYS_INLINE size_t weigh_numbers(const char *data, size_t size, size_t *position, int64_t *room, uint64_t most)
+{
+    const unsigned char byte = (unsigned char)data[*position];
+    const size_t each = byte < 0xcc ? (byte == 0xcb ? 9 : 5) : 1 + ((size_t)1 << (byte & 3));
+    const int64_t weight = byte == 0xcc || byte == 0xd0 ? 0 : 32;
+    size_t count = 0, at = *position;
+    int64_t left = *room;
+    while (count < most && left >= 0 && size - at >= each && (unsigned char)data[at] == byte) {
+        at += each;
+        left -= weight;
+        count++;
+    }
+    *position = left < 0 ? at - each : at;
+    *room = left;
+    return count;
+}
+
 static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t size, int64_t room, uint64_t max_depth)
 {
     size_t position = 0, key_level = SIZE_MAX;
@@ -90,6 +109,15 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
         if (is_fixint(byte)) {
             position++;
             continue;
+        }
+        if (byte >= 0xca && byte <= 0xd3) {
+            const size_t count = weigh_numbers(data, size, &position, &room, left + 1);
+            if (room < 0)
+                return (int64_t)position;
+            if (count) {
+                left -= count - 1;
+                continue;
+            }
         }
         if (!read_header((const unsigned char *)data + position, size - position, &h))
             return ~room;

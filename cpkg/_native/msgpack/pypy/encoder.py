@@ -41,7 +41,8 @@ class PyPyEncoder(Encoder):
     def encode_here(self, obj: object) -> bytes:
         """Return the packed form of one object, without marshal."""
         if self.any_plain and pypy_pack.USABLE and type(obj) is not bytes:
-            packed = pypy_pack.pack(obj, self.max_depth, list if self.strict else tuple, self.write, self.smaller_size)
+            tuple_type = list if self.strict else tuple
+            packed = pypy_pack.pack(obj, self.max_depth, tuple_type, self.write, self.form, self.smaller_size)
             if packed is not None:
                 size = len(packed)
                 if size > pypy_scratch.SCRATCH_SIZE:

@@ -40,6 +40,7 @@ from cpkg._native.msgpack.pypy.scratch import (
     put_int,
     put_map,
     put_numbers,
+    put_packed,
     put_text,
     scratch,
     state,
@@ -47,7 +48,7 @@ from cpkg._native.msgpack.pypy.scratch import (
 )
 from purepy.base.errors import is_from_handler
 from purepy.base.pypy import finish
-from purepy.msgpack.plain_writer import RUN, Frame, changed
+from purepy.msgpack.plain_writer import RUN, Form, Frame, changed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,9 @@ _NUMBERS: Final = 8
 """Shorter lists of numbers are packed item by item."""
 
 
-def pack(obj: object, max_depth: int, tuple_type: type, other: Callable[..., None], size_hint: int) -> bytes | None:
+def pack(
+    obj: object, max_depth: int, tuple_type: type, other: Callable[..., None], form: Form | None, size_hint: int
+) -> bytes | None:
     """
     Return the packed form of an object under the default options, or None if the scratch buffer is taken.
 
@@ -77,7 +80,7 @@ def pack(obj: object, max_depth: int, tuple_type: type, other: Callable[..., Non
         state[AT] = 0
         state[TEXT] = 0
         out = Output(size_hint)
-        _write(out, obj, max_depth, tuple_type, other)
+        _write(out, obj, max_depth, tuple_type, other, form)
         if out.builder is None:
             if state[TEXT]:
                 check_text()
@@ -131,12 +134,15 @@ def _other(out: Output, obj: object, depth: int, node: Value, other: Callable[..
         raise changed("dictionary" if type(node) is dict else "list")
 
 
-def _write(out: Output, obj: object, max_depth: int, tuple_type: type, other: Callable[..., None]) -> None:
+def _write(
+    out: Output, obj: object, max_depth: int, tuple_type: type, other: Callable[..., None], form: Form | None
+) -> None:
     """Do what `write_plain` does, with the scratch buffer; its two halves mirror those of that."""
     stack: list[Frame] = []
     node: Value = (obj,)
     items: Iterator[Value] = iter(node)
     kind: type | None
+    packed: Value
     state[LEFT] = 1
     in_map = False
     while True:
@@ -195,8 +201,20 @@ def _write(out: Output, obj: object, max_depth: int, tuple_type: type, other: Ca
                 elif kind is bytes:
                     put_bin(out, value)
                 else:
-                    _other(out, value, len(stack), node, other)
-                key = value = kind = None
+                    packed = None if form is None or len(stack) >= max_depth else form(value)
+                    if packed is None:
+                        _other(out, value, len(stack), node, other)
+                    elif type(packed) is bytes:
+                        put_packed(out, packed)
+                    else:
+                        stack.append((True, items, node, state[LEFT]))
+                        node = packed
+                        length = len(packed)
+                        state[LEFT] = length
+                        put_map(out, length)
+                        items = iter(packed)
+                        break
+                key = value = kind = packed = None
             else:
                 if state[LEFT]:
                     raise changed("dictionary")
@@ -255,8 +273,21 @@ def _write(out: Output, obj: object, max_depth: int, tuple_type: type, other: Ca
                 elif kind is bytes:
                     put_bin(out, value)
                 else:
-                    _other(out, value, len(stack), node, other)
-                value = kind = None
+                    packed = None if form is None or len(stack) >= max_depth else form(value)
+                    if packed is None:
+                        _other(out, value, len(stack), node, other)
+                    elif type(packed) is bytes:
+                        put_packed(out, packed)
+                    else:
+                        stack.append((False, items, node, state[LEFT]))
+                        node = packed
+                        length = len(packed)
+                        state[LEFT] = length
+                        put_map(out, length)
+                        items = iter(packed)
+                        in_map = True
+                        break
+                value = kind = packed = None
             else:
                 if state[LEFT]:
                     raise changed("list")

@@ -169,6 +169,18 @@ def put_bin(out: Output, data: bytes) -> None:
     state[AT] = at + size
 
 
+def put_packed(out: Output, packed: bytes) -> None:
+    """Store the packed form of an object."""
+    size = len(packed)
+    if size > LONG:
+        flush(out)
+        out.append(packed)
+        return
+    at = state[AT]
+    window[at : at + size] = packed
+    state[AT] = at + size
+
+
 def put_int(value: int) -> bool:
     """Store an int that is no fixint in the shortest format; return False if it is out of range."""
     at = state[AT]

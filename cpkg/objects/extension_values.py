@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Read ordinary extension values of `dumps`, timestamps included, straight from a message.
+
+Whatever is not ordinary raises Unread: then `cpkg.objects.types_read` reads the value, or explains what is wrong.
+Loaded with the first extension value that is read in Python.
+"""
+
+from __future__ import annotations
+
+import datetime
+import struct
+import sys
+
+from cpkg.objects.types_read import READERS
+from cpkg.objects.types_written import (
+    DATE,
+    DECIMAL,
+    DURATION,
+    DURATION_FIELDS,
+    LOCAL_DATETIME,
+    TIME,
+    UUID,
+    ExtensionError,
+)
+from purepy.base.lazy import Later
+from purepy.base.pypy import JIT, read_u32
+from purepy.msgpack.plain_reader import Unread
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import uuid
+    from collections.abc import Callable
+    from typing import Final, NoReturn
+
+    from typing_extensions import TypeAlias
+
+    Reader: TypeAlias = Callable[[bytes, int, int], object]
+else:
+    uuid = Later("uuid")
+
+_UTC: Final = datetime.timezone.utc
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
+_FIRST_DAY: Final = 719163
+_FIRST_SECOND: Final = -62_135_596_800
+_LAST_SECOND: Final = 253_402_300_799
+_new: Final = object.__new__
+_set: Final = object.__setattr__
+_TIMESTAMP96: Final = struct.Struct(">Iq")
+
+
+def read_ext(data: bytes, start: int, end: int) -> object:
+    """Return the value of an extension whose code is at `start`; raise Unread if it is not an ordinary one."""
+    return _READ[data[start]](data, start + 1, end)
+
+
+def _unread(data: bytes, start: int, end: int) -> NoReturn:
+    raise Unread
+
+
+def _timestamp(data: bytes, start: int, end: int) -> object:
+    size = end - start
+    if size == 4:
+        return _moment(read_u32(data, start)[0], 0)
+    if size == 8:
+        first = read_u32(data, start)[0]
+        return _moment((first & 3) << 32 | read_u32(data, start + 4)[0], first >> 2)
+    if size == 12:
+        nanoseconds, seconds = _TIMESTAMP96.unpack_from(data, start)
+        return _moment(seconds, nanoseconds)
+    raise Unread
+
+
+def _moment(seconds: int, nanoseconds: int) -> datetime.datetime:
+    if not _FIRST_SECOND <= seconds <= _LAST_SECOND or nanoseconds > 999_999_999:
+        raise Unread
+    if not JIT:
+        return _EPOCH + datetime.timedelta(0, seconds, nanoseconds // 1000)
+    day = datetime.date.fromordinal(seconds // 86400 + _FIRST_DAY)
+    seconds %= 86400
+    clock = seconds // 3600, seconds // 60 % 60, seconds % 60, nanoseconds // 1000
+    return datetime.datetime(day.year, day.month, day.day, clock[0], clock[1], clock[2], clock[3], _UTC)
+
+
+def _duration(data: bytes, start: int, end: int) -> object:
+    if end - start != DURATION_FIELDS.size:
+        raise Unread
+    days, seconds, microseconds = DURATION_FIELDS.unpack_from(data, start)
+    if not (0 <= seconds < 86400 and 0 <= microseconds < 1_000_000 and -1_000_000_000 < days < 1_000_000_000):
+        raise Unread
+    return datetime.timedelta(days, seconds, microseconds)
+
+
+def _uuid(data: bytes, start: int, end: int) -> object:
+    if end - start != 16:
+        raise Unread
+    # the constructor looks at all of its ten arguments; a UUID that it has checked has these two attributes
+    made = _new(uuid.UUID)
+    _set(made, "int", int.from_bytes(data[start:end], "big"))
+    _set(made, "is_safe", uuid.SafeUUID.unknown)
+    return made
+
+
+def _by_text(code: int) -> Reader:
+    """Return what reads the text of a code as `unpack_ext` does."""
+    reader = READERS[code]
+
+    def read(data: bytes, start: int, end: int) -> object:
+        try:
+            return reader(data[start:end])
+        except ExtensionError:
+            raise Unread from None
+
+    return read
+
+
+_READ: Final[list[Reader]] = [_unread] * 256
+_READ[0xFF] = _timestamp
+_READ[DURATION] = _duration
+_READ[UUID] = _uuid
+for _code in (DATE, LOCAL_DATETIME, TIME, DECIMAL):
+    _READ[_code] = _by_text(_code)
+
+if JIT:
+    # arithmetic, where the interpreter's own functions are Python with regular expressions and slices
+    _DIGITS: Final = [byte - 0x30 if 0x30 <= byte <= 0x39 else 1 << 20 for byte in range(256)]
+    """The value of each digit; other bytes make any number that has them too large."""
+    _DAYS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    _LONGEST: Final = 64
+
+    def _day_of(data: bytes, at: int) -> tuple[int, int, int]:
+        """Return year, month and day of a date's text."""
+        year = _DIGITS[data[at]] * 1000 + _DIGITS[data[at + 1]] * 100 + _DIGITS[data[at + 2]] * 10
+        year += _DIGITS[data[at + 3]]
+        month = _DIGITS[data[at + 5]] * 10 + _DIGITS[data[at + 6]]
+        day = _DIGITS[data[at + 8]] * 10 + _DIGITS[data[at + 9]]
+        if data[at + 4] != 0x2D or data[at + 7] != 0x2D or not 0 < year < 10000 or not 0 < month < 13:
+            raise Unread
+        if not 0 < day <= _DAYS[month] or (day == 29 and month == 2 and (year % 4 or (year % 100 == 0 and year % 400))):
+            raise Unread
+        return year, month, day
+
+    def _clock_of(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
+        """Return hour, minute, second and microsecond of a time's text."""
+        hour = _DIGITS[data[at]] * 10 + _DIGITS[data[at + 1]]
+        minute = _DIGITS[data[at + 3]] * 10 + _DIGITS[data[at + 4]]
+        second = _DIGITS[data[at + 6]] * 10 + _DIGITS[data[at + 7]]
+        if data[at + 2] != 0x3A or data[at + 5] != 0x3A or hour > 23 or minute > 59 or second > 59:
+            raise Unread
+        if end - at == 8:
+            return hour, minute, second, 0
+        fraction = _DIGITS[data[at + 9]] * 100_000 + _DIGITS[data[at + 10]] * 10_000 + _DIGITS[data[at + 11]] * 1000
+        fraction += _DIGITS[data[at + 12]] * 100 + _DIGITS[data[at + 13]] * 10 + _DIGITS[data[at + 14]]
+        if end - at != 15 or data[at + 8] != 0x2E or fraction > 999_999:
+            raise Unread
+        return hour, minute, second, fraction
+
+    def _date(data: bytes, start: int, end: int) -> object:
+        if end - start != 10:
+            raise Unread
+        year, month, day = _day_of(data, start)
+        return datetime.date(year, month, day)
+
+    def _time(data: bytes, start: int, end: int) -> object:
+        if end - start < 8:
+            raise Unread
+        hour, minute, second, fraction = _clock_of(data, start, end)
+        return datetime.time(hour, minute, second, fraction)
+
+    def _datetime(data: bytes, start: int, end: int) -> object:
+        if end - start < 19 or data[start + 10] != 0x54:
+            raise Unread
+        year, month, day = _day_of(data, start)
+        hour, minute, second, fraction = _clock_of(data, start + 11, end)
+        return datetime.datetime(year, month, day, hour, minute, second, fraction)
+
+    _READ[DATE] = _date
+    _READ[TIME] = _time
+    _READ[LOCAL_DATETIME] = _datetime
+
+    def _of_parts(sign: int, digits: str, exponent: int) -> object:
+        """Stand for the constructor of Decimal that reads no text, until the module is loaded."""
+        raise Unread
+
+    def _decimal(data: bytes, start: int, end: int) -> object:
+        if not 0 < end - start < _LONGEST:
+            raise Unread
+        sign = 1 if data[start] == 0x2D else 0
+        text = data[start + sign : end]
+        point = text.find(b".")
+        exponent = 0
+        if point >= 0:
+            exponent = point + 1 - len(text)
+            text = text[:point] + text[point + 1 :]
+        if not text.isdigit():
+            raise Unread
+        return _of_parts(sign, (text.lstrip(b"0") or b"0").decode(), exponent)
+
+    def _first_decimal(data: bytes, start: int, end: int) -> object:
+        """Load the module, and prefer the constructor of Decimal in Python that reads no text."""
+        global _of_parts
+        import decimal
+
+        of_parts = getattr(sys.modules.get("_pydecimal"), "_dec_from_triple", None)
+        _READ[DECIMAL] = _by_text(DECIMAL)
+        if of_parts is not None and repr(of_parts(1, "150", -2)) == repr(decimal.Decimal("-1.50")):
+            _of_parts = of_parts
+            _READ[DECIMAL] = _decimal
+        return _READ[DECIMAL](data, start, end)
+
+    _READ[DECIMAL] = _first_decimal

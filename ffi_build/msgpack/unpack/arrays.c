@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays of numpy's from the extension type that cpkg/objects/arrays.py defines. As in value_types.c, what is not ordinary is
+ * left to that module and its errors: wrong data, arrays of times and of the module array, and all before numpy is
+ * imported.
+ */
+#pragma once
+
+#include "../common/interpreter.c"
+#include "../common/numbers.c"
+#include "../common/value_classes.c"
+
+#define ARRAY_DIMENSIONS_READ 8
+#define ARRAY_VIEW_MIN 4096 /* items of fewer bytes are copied: a view keeps the message alive */
+
+typedef struct {
+    bool of_python;     /* of the module array */
+    char kind;          /* b, i, u, f or c, as in numpy's dtypes */
+    bool big;           /* of the big-endian order */
+    unsigned size_log2; /* of an item in bytes */
+    int dimensions;
+    uint64_t shape[ARRAY_DIMENSIONS_READ];
+    size_t start, bytes; /* where the items begin, and how many bytes they have */
+} ArrayHead;
+
+/* Read "<f8" and the like. */
+static bool read_dtype(ArrayHead *h, const unsigned char *s, size_t n)
+{
+    if (n < 3 || n > 4 || (s[0] != '<' && s[0] != '>' && s[0] != '|') || !s[1] || !strchr(NUMBER_KINDS, s[1]))
+        return false;
+    const unsigned size = n == 3 ? s[2] - (unsigned)'0' : s[2] == '1' && s[3] == '6' ? 16 : 0;
+    h->big = s[0] == '>';
+    h->kind = (char)s[1];
+    for (h->size_log2 = 0; h->size_log2 < 4 && 1u << h->size_log2 != size; h->size_log2++) {
+    }
+    if (1u << h->size_log2 != size || (size == 1) != (s[0] == '|'))
+        return false;
+    switch (h->kind) {
+    case 'b':
+        return size == 1;
+    case 'f':
+        return size >= 2 && size <= 8;
+    case 'c':
+        return size >= 8;
+    default:
+        return size <= 8;
+    }
+}
+
+/* Read all that is in front of the items; false if it is not ordinary. */
+static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
+{
+    const unsigned char *p = s + 2, *const end = s + n;
+    if (n < 8 || s[0] > 1 || (s[1] != 0xa3 && s[1] != 0xa4) || !read_dtype(h, p, s[1] & 0x1f))
+        return false;
+    p += s[1] & 0x1f;
+    h->of_python = s[0];
+    h->dimensions = *p++ - 0x90;
+    if (h->dimensions < 0 || h->dimensions > ARRAY_DIMENSIONS_READ)
+        return false;
+    uint64_t bytes = (uint64_t)1 << h->size_log2;
+    for (int i = 0; i < h->dimensions; i++) {
+        uint64_t length;
+        if (p == end)
+            return false;
+        if ((length = *p++) > 0x7f) {
+            const size_t size = (size_t)1 << (length & 3);
+            if (length < 0xcc || length > 0xce || (size_t)(end - p) < size) /* of 64 bits: too large for most arrays */
+                return false;
+            length = big_endian(p, size);
+            p += size;
+        }
+        h->shape[i] = length;
+        bytes *= length; /* which stays below 2**64 */
+        if (length == 0 || bytes > UINT32_MAX)
+            return false;
+    }
+    while ((p - s) % ARRAY_ITEMS_ALIGNED != ARRAY_ITEMS_AFTER)
+        if (p == end || *p++)
+            return false;
+    h->start = (size_t)(p - s);
+    h->bytes = (size_t)bytes;
+    return n - h->start == h->bytes;
+}
+
+/* The dtype of an array, borrowed; NULL with an exception. */
+static PyObject *numpy_dtype(const ArrayHead *h)
+{
+    const int kind = (int)(strchr(NUMBER_KINDS, h->kind) - NUMBER_KINDS);
+    PyObject *dtype = KEPT(numpy_dtypes[kind][h->size_log2][h->big]);
+    if (LIKELY(dtype != NULL))
+        return dtype;
+    const char text[4] = {h->big ? '>' : '<', h->kind, 0};
+    PyObject *made = PyObject_CallFunction(S.numpy_dtype, "N", PyUnicode_FromFormat("%s%d", text, 1 << h->size_log2));
+    if (!made)
+        return NULL;
+    keep(&S.numpy_dtypes[kind][h->size_log2][h->big], made);
+    return KEPT(numpy_dtypes[kind][h->size_log2][h->big]);
+}
+
+/* An array of numpy's, of which the head is read, from the data of an extension value, which are a part of `source` or are
+   copied; NULL with an exception. */
+static PyObject *numpy_array(const ArrayHead *h, const unsigned char *s, PyObject *source)
+{
+    const unsigned char *items = s + h->start;
+    const size_t number = (size_t)1 << (h->size_log2 - (h->kind == 'c'));
+    const bool is_view = source && PyBytes_CheckExact(source) && h->bytes >= ARRAY_VIEW_MIN &&
+                         (uintptr_t)items % number == 0;
+    PyObject *dtype = numpy_dtype(h), *shape = dtype ? PyTuple_New(h->dimensions) : NULL;
+    for (int i = 0; shape && i < h->dimensions; i++) {
+        PyObject *length = PyLong_FromUnsignedLongLong(h->shape[i]);
+        if (!length)
+            Py_CLEAR(shape);
+        else
+            PyTuple_SET_ITEM(shape, i, length);
+    }
+    PyObject *buffer = !shape    ? NULL
+                       : is_view ? new_ref(source)
+                                 : PyBytes_FromStringAndSize((const char *)items, (Py_ssize_t)h->bytes);
+    PyObject *offset = buffer ? PyLong_FromSsize_t(is_view ? (const char *)items - PyBytes_AS_STRING(source) : 0)
+                              : NULL;
+    PyObject *made = offset ? PyObject_CallFunctionObjArgs(S.ndarray, shape, dtype, buffer, offset, NULL) : NULL;
+    Py_XDECREF(shape);
+    Py_XDECREF(buffer);
+    Py_XDECREF(offset);
+    return made;
+}
+
+/* Read such an array; `to` gets it, or NULL with an exception. */
+static NEVER_INLINE bool read_numpy_array(const unsigned char *s, size_t n, PyObject *source, PyObject **to)
+{
+    ArrayHead h;
+    if (!KEPT(ndarray) || !read_array_head(&h, s, n) || h.of_python)
+        return false;
+    *to = numpy_array(&h, s, source);
+    return true;
+}
