@@ -149,6 +149,7 @@ PEERS = [
     Peer("msgpack fallback", "msgpack", "msgpack.fallback", "lambda o: m.Packer().pack(o)", "m.unpackb", "msgpack",
          "msgpack", build=lambda module: "msgpack.fallback, Python"),
     Peer("ormsgpack", "msgpack", "ormsgpack", *_PACKB, "ormsgpack", "msgpack"),
+    Peer("amsgpack", "msgpack", "amsgpack", *_PACKB, "amsgpack", "msgpack"),
     Peer("msgspec", "msgpack", "msgspec.msgpack", "m.encode", "m.decode", "msgspec", "msgpack"),
     Peer("json", "msgpack", "json", "m.dumps", "m.loads", None, "json", build=_json_build),
     Peer("orjson", "msgpack", "orjson", "m.dumps", "m.loads", "orjson", "json"),

@@ -10,7 +10,6 @@ import pytest
 from bench import typed
 from bench.cases import Case
 from bench.harness import Cell
-from cpkg.typed import decode, encode
 
 GROUP = "Typed"
 CASES = [Case(kind, quick=kind == "users", small=kind == "files") for kind in typed.MESSAGES]
@@ -18,6 +17,7 @@ LIBRARIES = {
     "cpkg": ("ours",),
     "msgspec": ("msgspec dataclass", "msgspec Meta"),
     "msgspec Struct": ("msgspec Struct",),
+    "pickle": ("pickle",),
     **{name: (name,) for name in typed.PYTHON_PEERS},
 }
 """Each library, and what its ways are called in typed.py."""
@@ -31,10 +31,10 @@ def test_typed(cell: Cell, case: Case, operation: str, library: str) -> None:
     make, cls, _ = typed.MESSAGES[case.name]
     cell.begin(GROUP, case, operation, library, library == "cpkg")
     value = make()
-    data = encode(value)
     missing: dict[str, str] = {}
     if operation == "decode":
-        ways = typed.decoding_ways(case.name, cls, data, missing, over_pure=False)
+        data = typed.encoding_ways(value, {})["ours"]()
+        ways = typed.decoding_ways(cls, data, missing, over_pure=False)
     else:
         ways = typed.encoding_ways(value, missing)
     names = LIBRARIES[library]
@@ -44,7 +44,7 @@ def test_typed(cell: Cell, case: Case, operation: str, library: str) -> None:
     expected = typed.plain(value)
 
     def check(result: Any) -> None:
-        found = decode(result, cls) if operation == "encode" else result
+        found = typed.read(result, cls) if operation == "encode" else result
         assert typed.plain(found) == expected, f"{library} gave another object"
 
     cell.measure(lambda _: way(), None, check)

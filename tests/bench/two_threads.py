@@ -9,6 +9,7 @@ gain is how much more work is done in a second. Records that Python code makes t
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import json
@@ -20,10 +21,31 @@ from typing import Any, Callable
 import turns
 from turns import Call
 
-from cpkg import msgpack, zstd
+from cpkg import msgpack, typed, zstd
 
 RECORD = {"id": 12, "name": "some name", "tags": ["a", "b"], "price": 1.5, "in": {"id": 1, "name": "x"}}
 TEXT = b"".join(b"line %d of some text\n" % number for number in range(2000))
+
+
+@dataclasses.dataclass
+class Inner:
+    id: int
+    name: str
+
+
+@dataclasses.dataclass
+class Record:
+    id: int
+    name: str
+    tags: list[str]
+    price: float
+    inner: Inner
+    number: int
+
+
+def messages(count: int) -> bytes:
+    """Return a message of objects that share nothing with other threads' but their classes."""
+    return typed.encode([Record(12, "some name", ["a", "b"], 1.5, Inner(1, "x"), number) for number in range(count)])
 
 
 def records(count: int) -> Any:
@@ -48,6 +70,9 @@ def cases() -> dict[str, Callable[[], Call]]:
         "unpack 200 records": lambda: partial(msgpack.unpackb, msgpack.packb(records(200))),
         "pack one record": lambda: partial(msgpack.packb, records(1)[0]),
         "unpack one record": lambda: partial(msgpack.unpackb, msgpack.packb(RECORD)),
+        "typed decode 200 objects": lambda: partial(typed.Decoder(list[Record]).decode, messages(200)),
+        "typed encode 200 objects": lambda: partial(typed.encode, typed.decode(messages(200), list[Record])),
+        "typed decode one object": lambda: partial(typed.Decoder(list[Record]).decode, messages(1)),
         "compress 40 KB": lambda: partial(zstd.compress, TEXT),
         "decompress 40 KB": lambda: partial(zstd.decompress, zstd.compress(TEXT)),
     }

@@ -2,21 +2,30 @@
 """
 Typed decoding and encoding against its peers, in processor time, side by side in one process and in turns.
 
-`python tests/bench/typed.py` prints nanoseconds per record, and why a peer is not in the table. Four messages: users
-(1,000 records of 7 fields, one an object), documents (text and nested lists), files (a tree of tagged objects, as in
-msgspec's own benchmark) and limited (1,000 records with five constraints). Each message is decoded in a process of its
-own and encoded in another: what the allocator does with results of 64 to 256 KiB depends on all that ran before.
+`python tests/bench/typed.py` prints nanoseconds per record, and why a peer is not in the table. The messages: users
+(1,000 records of 7 fields, one an object), documents (text and nested lists), files (a tree of tagged objects with
+times and an Enum, as in msgspec's own benchmark), limited (1,000 records with five constraints), orders (1,000 records
+of a UUID, a Decimal, a date, a datetime, an Enum and text) and envelopes (1,000 records of a Raw, an ExtType and an
+object that a hook makes). Each peer decodes what it has encoded. Each message is decoded in a process of its own and
+encoded in another: what the allocator does with results of 64 to 256 KiB depends on all that ran before.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
+import enum
 import functools
 import importlib
+import pickle
+import random
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Callable, List, Literal, Optional, Tuple, Union
+from uuid import UUID
 
 import annotated_types as at
 from typing_extensions import Annotated
@@ -24,6 +33,7 @@ from typing_extensions import Annotated
 import cpkg
 import purepy.msgpack
 from cpkg import typed
+from cpkg.msgpack import ExtType, Raw
 
 SLOTS = {"slots": True} if sys.version_info >= (3, 10) else {}
 
@@ -64,12 +74,21 @@ class Documents:
     records: List[Document]
 
 
+class Permissions(enum.Enum):
+    READ = "READ"
+    WRITE = "WRITE"
+    READ_WRITE = "READ_WRITE"
+
+
 @dataclass
 class File:
     type: Literal["file"]
     name: str
     created_by: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
     nbytes: int
+    permissions: Permissions
 
 
 @dataclass
@@ -77,6 +96,8 @@ class Directory:
     type: Literal["directory"]
     name: str
     created_by: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
     contents: List[Union[File, Directory]]
 
 
@@ -91,6 +112,52 @@ class Limited:
 @dataclass
 class AllLimited:
     records: List[Limited]
+
+
+class Status(enum.Enum):
+    NEW = "new"
+    PAID = "paid"
+    SENT = "sent"
+
+
+@dataclass
+class Order:
+    id: UUID
+    total: Decimal
+    day: datetime.date
+    created_at: datetime.datetime
+    status: Status
+    tags: List[str]
+
+
+@dataclass
+class Orders:
+    records: List[Order]
+
+
+class Money:
+    """A class that no library knows."""
+
+    def __init__(self, cents: int) -> None:
+        self.cents = cents
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Money) and self.cents == other.cents
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass
+class Envelope:
+    id: int
+    price: Money
+    body: Raw
+    check: ExtType
+
+
+@dataclass
+class Envelopes:
+    records: List[Envelope]
 
 
 def users() -> Users:
@@ -109,11 +176,39 @@ def documents() -> Documents:
     ])  # fmt: skip
 
 
-def files(depth: int = 4) -> Directory:
-    inside: List[Any] = [File("file", f"file_{i}.txt", "someone", i * 1000) for i in range(12)]
+def _times(draw: random.Random) -> Tuple[datetime.datetime, datetime.datetime]:
+    """Return when something was created, and when it was updated."""
+    created = datetime.datetime.fromtimestamp(draw.randrange(10**9, 2 * 10**9), datetime.timezone.utc)
+    created += datetime.timedelta(microseconds=draw.randrange(10**6))
+    return created, created + datetime.timedelta(seconds=draw.randrange(10**7))
+
+
+def files(depth: int = 4, draw: Optional[random.Random] = None) -> Directory:
+    draw = draw or random.Random(1)
+    inside: List[Any] = [
+        File("file", f"file_{i}.txt", "someone", *_times(draw), i * 1000, draw.choice(list(Permissions)))
+        for i in range(12)
+    ]
     if depth:
-        inside += [files(depth - 1) for _ in range(3)]
-    return Directory("directory", f"directory_{depth}", "somebody", inside)
+        inside += [files(depth - 1, draw) for _ in range(3)]
+    return Directory("directory", f"directory_{depth}", "somebody", *_times(draw), inside)
+
+
+def orders() -> Orders:
+    draw = random.Random(2)
+    return Orders([
+        Order(UUID(int=draw.getrandbits(128)), Decimal(draw.randrange(10**6)).scaleb(-2),
+              datetime.date(2024, 1, 1) + datetime.timedelta(draw.randrange(1000)), _times(draw)[0],
+              draw.choice(list(Status)), [f"t{draw.randrange(50)}" for _ in range(3)])
+        for _ in range(1000)
+    ])  # fmt: skip
+
+
+def envelopes() -> Envelopes:
+    bodies = [cpkg.packb({"words": [f"w{i + j}" for j in range(10)], "total": i / 7.0}) for i in range(50)]
+    return Envelopes([
+        Envelope(i * 7919, Money(i * 99), Raw(bodies[i % 50]), ExtType(5, i.to_bytes(4, "big"))) for i in range(1000)
+    ])  # fmt: skip
 
 
 def limited() -> AllLimited:
@@ -125,77 +220,133 @@ MESSAGES: dict[str, tuple[Callable[[], Any], Any, int]] = {
     "documents": (documents, Documents, 200),
     "files": (files, Directory, 121 * 13),
     "limited": (limited, AllLimited, 1000),
+    "orders": (orders, Orders, 1000),
+    "envelopes": (envelopes, Envelopes, 1000),
 }
 
 
-def rebuilt(make: Callable[[str, Any], Any]) -> Any:
-    """Return `Users` made by another function of a name and fields, with all that is in it."""
-    made: dict[str, Any] = {}
-    for cls in (Point, User, Users):
-        fields = [(f.name, eval(f.type, globals(), made)) for f in dataclasses.fields(cls)]
-        made[cls.__name__] = make(cls.__name__, fields)
-    return made["Users"]
+def _enc_hook(obj: Any) -> Any:
+    return obj.cents
+
+
+def _dec_hook(cls: Any, value: Any) -> Any:
+    return cls(value)
+
+
+def _hooks(cls: Any) -> Tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options with which a message is encoded and decoded."""
+    return ({"enc_hook": _enc_hook}, {"dec_hook": _dec_hook}) if cls is Envelopes else ({}, {})
+
+
+def with_slots(cls: Any) -> dict[str, Any]:
+    """Return dataclasses with slots for a message: those of this module that its class refers to, by their names."""
+    found: dict[str, Any] = {}
+    todo = [cls.__name__]
+    while todo:
+        name = todo.pop()
+        if name not in found and dataclasses.is_dataclass(globals().get(name)):
+            fields = [(field.name, field.type) for field in dataclasses.fields(globals()[name])]
+            found[name] = dataclasses.make_dataclass(name, fields, namespace={"__module__": __name__}, **SLOTS)
+            todo.extend(re.findall(r"\w+", " ".join([str(kind) for _, kind in fields])))
+    return found
+
+
+def read(data: bytes, cls: Any) -> Any:
+    """Return the object that a message of any of the libraries holds."""
+    if data[0] == 0x80:  # of pickle: no message here is an empty map
+        return pickle.loads(data)
+    return typed.Decoder(cls, strict=False, **_hooks(cls)[1]).decode(data)
 
 
 def encoding_ways(value: Any, missing: dict[str, str]) -> dict[str, Callable[[], Any]]:
     """Return what is compared when a message is encoded: a name to a function; `missing` gets why others are not."""
     cls = type(value)
-    found: dict[str, Callable[[], Any]] = {"ours": functools.partial(typed.Encoder().encode, value)}
-    msgspec = optional_msgspec(missing)
-    if msgspec is not None:
-        found["msgspec dataclass"] = functools.partial(msgspec.msgpack.Encoder().encode, value)
-    packb = (_optional("msgpack", missing) or cpkg).packb
-    for name, peer in PYTHON_PEERS.items():
-        try:
-            _, unstructure = peer(cls)
-            assert typed.decode(packb(unstructure(value)), cls) == value
-        except Exception as exc:
-            missing[name] = _reason(exc)
-        else:
-            found[name] = lambda unstructure=unstructure: packb(unstructure(value))
+    hooks = _hooks(cls)[0]
+    found: dict[str, Callable[[], Any]] = {"ours": functools.partial(typed.Encoder(**hooks).encode, value)}
+    for name, (encode, _) in _peers(value, missing, over_pure=False).items():
+        found[name] = encode
     for name, function in found.items():
-        assert typed.decode(function(), cls) == value, name
+        assert plain(read(function(), cls)) == plain(value), name
     return found
 
 
 def decoding_ways(
-    kind: str, cls: Any, data: bytes, missing: dict[str, str], over_pure: bool = True
+    cls: Any, data: bytes, missing: dict[str, str], over_pure: bool = True
 ) -> dict[str, Callable[[], Any]]:
     """Return what is compared when a message is decoded: a name to a function; `missing` gets why others are not."""
-    found: dict[str, Callable[[], Any]] = {
-        "ours": functools.partial(typed.Decoder(cls).decode, data),
-        "ours, untyped": functools.partial(cpkg.unpackb, data),
-    }
-    if kind == "users" and SLOTS:
-        with_slots = functools.partial(dataclasses.make_dataclass, namespace={"__module__": __name__}, **SLOTS)
-        found["ours, slots"] = functools.partial(typed.Decoder(rebuilt(with_slots)).decode, data)
-    msgspec = optional_msgspec(missing)
-    if msgspec is not None:
-        if kind == "limited":
-            found["msgspec Meta"] = functools.partial(msgspec.msgpack.Decoder(limited_by_meta(msgspec)).decode, data)
-        elif kind == "files":
-            missing["msgspec dataclass"] = "refuses unions of dataclasses"
-        else:
-            found["msgspec dataclass"] = functools.partial(msgspec.msgpack.Decoder(cls).decode, data)
-        if kind == "users":
-            struct = rebuilt(msgspec.defstruct)
-            found["msgspec Struct"] = functools.partial(msgspec.msgpack.Decoder(struct).decode, data)
-    unpackb = (_optional("msgpack", missing) or cpkg).unpackb
-    pure = purepy.msgpack.unpackb
-    for name, peer in PYTHON_PEERS.items() if kind != "limited" else ():
+    hooks = _hooks(cls)[1]
+    found: dict[str, Callable[[], Any]] = {"ours": functools.partial(typed.Decoder(cls, **hooks).decode, data)}
+    if SLOTS:
+        classes = with_slots(cls)
+        decoder = typed.Decoder(classes[cls.__name__], namespace=classes, **hooks)
+        found["ours, slots"] = functools.partial(decoder.decode, data)
+    value = found["ours"]()
+    for name, (encode, decode) in _peers(value, missing, over_pure).items():
+        if decode is not None:
+            found[name] = functools.partial(decode, encode())
+    for name, function in found.items():
+        assert plain(function()) == plain(value), name
+    return {**found, "ours, untyped": functools.partial(cpkg.unpackb, data)}
+
+
+Ways = Tuple[Callable[[], bytes], Optional[Callable[[bytes], Any]]]
+
+
+def _peers(value: Any, missing: dict[str, str], over_pure: bool) -> dict[str, Ways]:
+    """Return what encodes the value, and what decodes it again, for each of the peers that can."""
+    found: dict[str, Ways] = _msgspec_ways(value, missing)
+    found["pickle"] = functools.partial(pickle.dumps, value, protocol=5), pickle.loads
+    codec = _optional("msgpack", missing) or cpkg
+    for name, peer in PYTHON_PEERS.items():
         try:
-            convert, _ = peer(cls)
-            assert plain(convert(unpackb(data))) == cpkg.unpackb(data)
+            convert, unstructure = peer(type(value))
+            packed = codec.packb(unstructure(value))
+            assert plain(read(packed, type(value))) == plain(value)
+            assert plain(convert(codec.unpackb(packed))) == plain(value)
         except Exception as exc:
             missing[name] = _reason(exc)
             continue
-        found[name] = lambda convert=convert: convert(unpackb(data))
+        found[name] = _over(codec.packb, codec.unpackb, convert, unstructure, value)
         if over_pure:
-            found[f"{name} over pure decoding"] = lambda convert=convert: convert(pure(data))
-    for name, function in found.items():
-        decoded = function()
-        builtins = decoded if isinstance(decoded, dict) else plain(decoded)
-        assert builtins == cpkg.unpackb(data), name
+            pure = purepy.msgpack
+            found[f"{name} over pure decoding"] = _over(codec.packb, pure.unpackb, convert, unstructure, value)
+    return found
+
+
+def _over(packb: Any, unpackb: Any, convert: Any, unstructure: Any, value: Any) -> Ways:
+    return lambda: packb(unstructure(value)), lambda data: convert(unpackb(data))
+
+
+def _msgspec_ways(value: Any, missing: dict[str, str]) -> dict[str, Ways]:
+    """Return the ways of msgspec; `missing` gets why there are no others."""
+    cls = type(value)
+    msgspec = _optional("msgspec", missing)
+    if msgspec is None:
+        missing.update(dict.fromkeys(("msgspec dataclass", "msgspec Struct", "msgspec Meta"), missing["msgspec"]))
+        return {}
+    structs = importlib.import_module(f"{__package__}.typed_structs" if __package__ else "typed_structs")
+    enc_hook, dec_hook = _hooks(cls)
+    encoder = msgspec.msgpack.Encoder(**enc_hook)
+    found: dict[str, Ways] = {}
+
+    def add(name: str, kind: Any, obj: Any) -> None:
+        try:
+            decode = msgspec.msgpack.Decoder(kind, **dec_hook).decode
+        except TypeError as exc:
+            missing[name] = _reason(exc)
+            found[name] = functools.partial(encoder.encode, obj), None
+        else:
+            found[name] = functools.partial(encoder.encode, obj), decode
+
+    if cls is AllLimited:
+        add("msgspec Meta", limited_by_meta(msgspec), value)
+    elif cls is Envelopes:
+        missing["msgspec dataclass"] = "has classes of its own for Raw and ExtType"
+    else:
+        add("msgspec dataclass", cls, value)
+    struct = getattr(structs, cls.__name__, None)
+    if struct is not None:
+        add("msgspec Struct", struct, structs.made_of(value))
     return found
 
 
@@ -203,8 +354,15 @@ def plain(obj: Any) -> Any:
     """Return any library's object as dicts and lists."""
     if isinstance(obj, list):
         return [plain(item) for item in obj]
+    if type(obj).__name__ in ("Ext", "ExtType"):
+        return obj.code, obj.data
+    if type(obj).__name__ == "Raw":
+        return bytes(getattr(obj, "data", obj))
     names = getattr(obj, "__struct_fields__", None) or getattr(obj, "__dataclass_fields__", None)
-    return obj if names is None else {name: plain(getattr(obj, name)) for name in names}
+    if names is None:
+        return obj
+    tag = getattr(getattr(obj, "__struct_config__", None), "tag", None)
+    return {**({} if tag is None else {"type": tag}), **{name: plain(getattr(obj, name)) for name in names}}
 
 
 def _reason(error: BaseException) -> str:
@@ -218,14 +376,6 @@ def _optional(name: str, missing: dict[str, str]) -> Any:
     except ImportError as exc:
         missing[name] = _reason(exc)
         return None
-
-
-def optional_msgspec(missing: dict[str, str]) -> Any:
-    """Return msgspec, or None where it does not install."""
-    msgspec = _optional("msgspec", missing)
-    if msgspec is None:
-        missing.update(dict.fromkeys(("msgspec dataclass", "msgspec Struct", "msgspec Meta"), missing["msgspec"]))
-    return msgspec
 
 
 def limited_by_meta(msgspec: Any) -> Any:
@@ -260,7 +410,9 @@ def _pydantic(cls: Any) -> Both:
     import pydantic
 
     adapter = pydantic.TypeAdapter(cls)
-    return adapter.validate_python, adapter.dump_python
+    # times and UUIDs, of which msgpack knows nothing, as text
+    mode = "json" if cls in (Directory, Orders) else "python"
+    return adapter.validate_python, functools.partial(adapter.dump_python, mode=mode)
 
 
 def _apischema(cls: Any) -> Both:
@@ -291,9 +443,9 @@ def compare(turns: Any, rounds: int, kind: str, direction: str) -> None:
     """Print the table of one message in one direction."""
     make, cls, records = MESSAGES[kind]
     value = make()
-    data = typed.encode(value)
+    data = typed.encode(value, **_hooks(cls)[0])
     missing: dict[str, str] = {}
-    ways = encoding_ways(value, missing) if direction == "encode" else decoding_ways(kind, cls, data, missing)
+    ways = encoding_ways(value, missing) if direction == "encode" else decoding_ways(cls, data, missing)
     for name, reason in missing.items():
         print(f"without {name}: {reason}", file=sys.stderr)
     if turns.PYPY:  # compiled before anything is timed
