@@ -2,22 +2,34 @@
 """
 Threads that use one object at the same time: a right result or a clear error, and never a crash.
 
-With the GIL they get in each other's way between two instructions, without it (3.14t) at any moment.
+With the GIL they get in each other's way between two instructions, without it (3.14t) at any moment. The gate has the
+objects of the codecs; SHARED has the other public ones, for nightly.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import decimal
+import enum
 import io
+import itertools
 import os
+import random
 import sys
 import sysconfig
 import threading
+import uuid
+from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import pytest
 from processes import run_python
 from threads import run_threads, switching
+
+import cpkg
+from cpkg import archive, records, typed, zstandard
 
 THREADS = 4
 ROUNDS = 300 if sys.implementation.name == "cpython" else 100
@@ -25,14 +37,14 @@ RECORD = {"id": 12, "name": "some name", "tags": ["a", "b"], "price": 1.5, "in":
 TEXT = b"".join(b"line %d of some text\n" % number for number in range(200))
 
 
-def hammer(work: Callable[[int], Any], allowed: tuple[type[BaseException], ...] = ()) -> None:
+def hammer(work: Callable[[int], Any], allowed: tuple[type[BaseException], ...] = (), rounds: int = ROUNDS) -> None:
     """Run `work`, given the thread's number, in all threads, many times; errors of `allowed` types may happen."""
     start = threading.Barrier(THREADS)
 
     def thread(number: int) -> Callable[[], None]:
         def run() -> None:
             start.wait()
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 try:
                     work(number)
                 except allowed:
@@ -50,7 +62,7 @@ def test_the_gil_stays_off(msgpack: ModuleType, zstd: ModuleType) -> None:
     """A module that does not say that it can do without makes the interpreter switch the GIL on for all."""
     code = "import sys; from cpkg import msgpack, zstd; zstd.compress(msgpack.packb(1)); print(sys._is_gil_enabled())"
     choice = {"CPKG_MSGPACK_BACKEND": msgpack.BACKEND, "CPKG_ZSTD_BACKEND": zstd.BACKEND}
-    result = run_python("-W", "error", "-c", code, env={**os.environ, **choice, "PYTHON_GIL": ""})
+    result = run_python("-I", "-W", "error", "-c", code, env={**os.environ, **choice})
     assert result.returncode == 0, result.stderr
     assert result.stdout == "False\n"
 
@@ -183,3 +195,483 @@ def test_one_file(zstd: ModuleType) -> None:
         hammer(lambda number: found.append(file.read(7)))
         rest = file.read()
     assert sum(map(len, found)) + len(rest) == sum(map(len, read))
+
+
+# ---- the other public objects, for nightly ----
+
+
+class Shared(NamedTuple):
+    """What threads share: a thread's work, the errors that it may end with, and what has to hold afterwards."""
+
+    work: Callable[[int], Any]
+    allowed: tuple[type[BaseException], ...] = ()
+    after: Callable[[], None] = lambda: None
+    rounds: int = ROUNDS
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = 2
+
+
+@dataclasses.dataclass
+class Inner:
+    name: str
+    colour: Colour = Colour.RED
+
+
+@dataclasses.dataclass
+class Outer:
+    number: int
+    day: datetime.date
+    moment: datetime.datetime
+    key: uuid.UUID
+    price: decimal.Decimal
+    tags: set[str]
+    inner: list[Inner]
+
+
+def outer(number: int) -> Outer:
+    """Return an object with a value of each type that C packs."""
+    return Outer(
+        number,
+        datetime.date(2024, 1, 1 + number % 28),
+        datetime.datetime(2024, 5, 6, 7, 8, number % 60, tzinfo=datetime.timezone.utc),
+        uuid.UUID(int=number),
+        decimal.Decimal(number) / 4,
+        {"a", f"b{number % 10}"},
+        [Inner("x", Colour.BLUE), Inner(f"y{number % 10}")],
+    )
+
+
+FIRST_USES = """
+import dataclasses, datetime, decimal, enum, threading, uuid
+import cpkg
+from cpkg import typed
+Colour = enum.Enum("Colour", ["RED"])
+Point = dataclasses.make_dataclass("Point", ["x"])
+moment = datetime.datetime(2024, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
+works = [
+    lambda: cpkg.packb(moment, datetime=True),
+    lambda: cpkg.loads(cpkg.dumps(moment)),
+    lambda: cpkg.loads(b"\\xc7\\x0aD2024-05-06"),
+    lambda: cpkg.dumps(uuid.UUID(int=5)),
+    lambda: cpkg.loads(cpkg.dumps(uuid.UUID(int=6))),
+    lambda: cpkg.loads(cpkg.dumps(decimal.Decimal("1.5"))),
+    lambda: cpkg.packb(Colour.RED, enum=True),
+    lambda: cpkg.packb(Point(1), dataclass=True),
+    lambda: typed.decode(typed.encode(Point(moment.date())), Point),
+    lambda: cpkg.decompress(cpkg.compress(b"text" * 50)),
+]
+start = threading.Barrier(THREADS)
+found = [[None] * len(works) for _ in range(THREADS)]
+def run(number):
+    start.wait()
+    for index in range(len(works)):
+        index = (index + FIRST) % len(works)
+        found[number][index] = works[index]()
+threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert [each == found[0] for each in found] == [True] * THREADS, found
+assert None not in found[0], found
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(10))
+def test_the_first_use(msgpack: ModuleType, first: int) -> None:
+    """Threads are the first to use what an import leaves to a first use: each gets the same result."""
+    environment = {**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND}
+    for _ in range(5):
+        result = run_python("-I", "-c", f"THREADS, FIRST = {THREADS}, {first}\n{FIRST_USES}", env=environment)
+        assert result.returncode == 0, result.stderr
+
+
+# what reading memory that another thread changes may end with
+MALFORMED = (ValueError, cpkg.UnpackException, cpkg.ZstdError, BufferError, OverflowError, MemoryError, TypeError)
+
+
+def one_packer(_: Path) -> Shared:
+    packer = cpkg.msgpack.Packer()
+    value = [RECORD] * 3
+    data = cpkg.packb(value)
+
+    def work(number: int) -> None:
+        assert packer.pack(value) == data
+
+    return Shared(work, (RuntimeError,), lambda: work(0))
+
+
+def one_packer_that_gathers(_: Path) -> Shared:
+    packer = cpkg.msgpack.Packer(autoreset=False)
+
+    def work(number: int) -> None:
+        if number == 0:
+            packer.bytes()
+            packer.reset()
+        elif number == 1:
+            packer.getbuffer()[:0]
+        else:
+            packer.pack(RECORD)
+
+    def after() -> None:
+        packer.reset()
+        packer.pack(RECORD)
+        assert packer.bytes() == cpkg.packb(RECORD)
+
+    return Shared(work, (RuntimeError, BufferError), after)
+
+
+def one_unpacker_that_is_fed(_: Path) -> Shared:
+    unpacker = cpkg.msgpack.Unpacker()
+    data = cpkg.packb(RECORD)
+
+    def work(number: int) -> None:
+        if number == 0:
+            unpacker.feed(data)
+        elif number == 1:
+            unpacker.tell()
+            unpacker.skip()
+        elif number == 2:
+            assert unpacker.unpack_raw().data == data
+        else:
+            assert unpacker.unpack() == RECORD
+
+    return Shared(work, (RuntimeError, cpkg.OutOfData))
+
+
+def one_buffer_that_changes(_: Path) -> Shared:
+    """A thread overwrites what the others read: what they make of it is wrong, but no memory of others."""
+    good = cpkg.packb([RECORD] * 20)
+    frame = cpkg.compress(TEXT)
+    message, compressed = bytearray(good), bytearray(frame)
+    found = random.Random(5)
+
+    def work(number: int) -> None:
+        if number == 0:
+            at = found.randrange(len(good))
+            message[at] = found.randrange(256)
+            compressed[found.randrange(len(frame))] = found.randrange(256)
+            if found.random() < 0.5:
+                message[:] = good
+                compressed[:] = frame
+        elif number == 1:
+            cpkg.unpackb(message)
+            typed.decode(message, list[dict[str, Any]])
+        elif number == 2:
+            cpkg.decompress(compressed, max_output_size=1 << 20)
+        else:
+            cpkg.packb([message, memoryview(compressed)])
+            cpkg.compress(message)
+
+    return Shared(work, MALFORMED)
+
+
+def one_buffer_that_is_written(_: Path) -> Shared:
+    """Threads write into parts of one buffer, each its own."""
+    place = bytearray(4096 * THREADS)
+    back = bytearray(4096 * THREADS)
+    data = cpkg.packb(RECORD)
+
+    def work(number: int) -> None:
+        view, other = (memoryview(each)[4096 * number : 4096 * (number + 1)] for each in (place, back))
+        size = cpkg.msgpack.pack_into(RECORD, view)
+        assert view[:size] == data
+        size = cpkg.zstd.compress_into(TEXT[:2000], view)
+        assert cpkg.zstd.decompress_into(view[:size], other) == 2000
+        assert other[:2000] == TEXT[:2000]
+
+    return Shared(work)
+
+
+def objects_that_change(_: Path) -> Shared:
+    """Attributes, sets, lists and dicts of objects change while they are packed."""
+    shared = outer(1)
+    other = Inner("other")
+
+    def work(number: int) -> None:
+        if number == 0:
+            shared.tags.add(f"tag {len(shared.tags)}")
+            shared.inner.append(Inner("new"))
+            shared.number += 1
+            shared.key = uuid.UUID(int=shared.number)
+        elif number == 1:
+            shared.tags.clear()
+            del shared.inner[1:]
+            del shared.price
+            shared.price = decimal.Decimal(shared.number)
+            other.name = "other " + shared.inner[0].name
+        else:
+            assert isinstance(cpkg.loads(cpkg.dumps(shared)), dict)
+            assert isinstance(cpkg.loads(typed.encode([shared, other])), list)
+
+    # a size that changes under a loop, and an attribute that is missing for a moment
+    return Shared(work, (RuntimeError, AttributeError))
+
+
+def one_decoder(_: Path) -> Shared:
+    decoder, encoder = typed.Decoder(Outer), typed.Encoder()
+    values = [outer(number) for number in range(THREADS)]
+    data = [encoder.encode(value) for value in values]
+
+    def work(number: int) -> None:
+        assert decoder.decode(data[number]) == values[number]
+        assert encoder.encode(values[0]) == data[0]
+
+    return Shared(work)
+
+
+def decoders_that_come_and_go(_: Path) -> Shared:
+    """Their first message builds what they need, in whatever thread it comes to."""
+    shared: list[Any] = [typed.Decoder(Outer)]
+    types = itertools.cycle([Outer, list[Outer], dict[str, Any]])
+    value = outer(3)
+    data = typed.encode(value)
+
+    def work(number: int) -> None:
+        if number == 0:
+            shared[0] = typed.Decoder(next(types))
+        decoder = shared[0]
+        decoder.decode(data if decoder.type != list[Outer] else b"\x91" + data)
+
+    return Shared(work, rounds=ROUNDS // 3)
+
+
+def classes_that_come_and_go(_: Path) -> Shared:
+    """Classes are created, used and dropped in all threads, one of them in all at the same time."""
+    shared: list[Any] = [Inner]
+
+    def work(number: int) -> None:
+        made = dataclasses.make_dataclass(
+            f"Made{number}", [("name", str), ("others", "list[int]", dataclasses.field())]
+        )
+        value = made("x", [1, number])
+        data = typed.encode(value)
+        assert typed.decode(data, made) == value
+        assert cpkg.loads(cpkg.dumps(value)) == {"name": "x", "others": [1, number]}
+        assert cpkg.loads(cpkg.dumps([value]), type=list[made]) == [value]
+        kind = enum.Enum(f"Kind{number}", {"A": number, "B": "b"})
+        assert typed.decode(typed.encode([kind.A, kind.B]), list[kind]) == [kind.A, kind.B]  # type: ignore[attr-defined]
+        if number == 0:
+            shared[0] = made
+        else:
+            last = shared[0]
+            typed.schema(last)
+            assert typed.decode(b"\x82\xa4name\xa1a\xa6others\x91\x05", last).name == "a"
+
+    return Shared(work, rounds=ROUNDS // 10)
+
+
+def conversions(_: Path) -> Shared:
+    values = [outer(number) for number in range(THREADS)]
+
+    def work(number: int) -> None:
+        plain = typed.to_builtins(values[number])
+        assert typed.convert(plain, Outer) == values[number]
+        typed.schema(Outer)
+        typed.inspect(Outer)
+        assert cpkg.backend_info()["msgpack"].backend
+
+    return Shared(work, rounds=ROUNDS // 10)
+
+
+def one_seekable_file(folder: Path) -> Shared:
+    path = folder / "seekable.zst"
+    with cpkg.zstd.SeekableZstdFile(path, "wb", max_frame_content_size=500) as file:
+        file.write(TEXT)
+    file = cpkg.zstd.SeekableZstdFile(path)
+
+    def work(number: int) -> None:
+        if number:
+            file.seek(number * 700)
+            assert file.read(10) in TEXT
+        else:
+            assert file.seek_table_info
+
+    return Shared(work, (), file.close)
+
+
+def one_text_file(folder: Path) -> Shared:
+    path = folder / "text.zst"
+    with cpkg.zstd.open(path, "wb") as target:
+        target.write(TEXT * 20)
+    file = cpkg.zstd.open(path, "rt", encoding="utf-8")
+    # a text file has no lock, like the original
+    return Shared(lambda number: file.readline() or file.seek(0), (RuntimeError, OSError, ValueError), file.close)
+
+
+def one_generator(_: Path) -> Shared:
+    frame = cpkg.compress(TEXT * 20)
+    shared = [cpkg.zstd.decompress_iter([frame])]
+
+    def work(number: int) -> None:
+        try:
+            next(shared[0])
+        except StopIteration:
+            shared[0] = cpkg.zstd.decompress_iter([frame])
+
+    # "generator already executing"
+    return Shared(work, (ValueError, RuntimeError))
+
+
+def one_dictionary_of_the_drop_in(_: Path) -> Shared:
+    """A dictionary, and the objects that the original lets threads share as well."""
+    dictionary = zstandard.ZstdCompressionDict(TEXT, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    plain = zstandard.ZstdCompressor().compress(TEXT)
+
+    def work(number: int) -> None:
+        compressor = zstandard.ZstdCompressor(level=1 + number, dict_data=dictionary)
+        frame = compressor.compress(TEXT)
+        assert zstandard.ZstdDecompressor(dict_data=dictionary).decompress(frame) == TEXT
+        assert zstandard.decompress(plain) == TEXT
+        assert zstandard.frame_content_size(frame) == len(TEXT)
+        assert zstandard.get_frame_parameters(frame).content_size == len(TEXT)
+
+    return Shared(work)
+
+
+def one_object_of_the_drop_in(_: Path) -> Shared:
+    compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
+
+    def work(number: int) -> None:
+        frame = compressor.compress(TEXT)
+        assert decompressor.decompress(frame) == TEXT
+        stream = compressor.compressobj()
+        assert decompressor.decompressobj().decompress(stream.compress(TEXT) + stream.flush()) == TEXT
+        assert b"".join(decompressor.read_to_iter(io.BytesIO(frame))) == TEXT
+        compressor.memory_size()
+        compressor.frame_progression()
+
+    return Shared(work)
+
+
+def one_stream_of_the_drop_in(_: Path) -> Shared:
+    frame = zstandard.ZstdCompressor().compress(TEXT * 20)
+    memory = io.BytesIO()
+    writer = zstandard.ZstdCompressor().stream_writer(memory, closefd=False)
+    reader = zstandard.ZstdDecompressor().stream_reader(frame)
+    chunker = zstandard.ZstdCompressor().chunker(chunk_size=100)
+
+    def work(number: int) -> None:
+        writer.write(TEXT[:100])
+        reader.read(7)
+        reader.tell()
+        for _ in chunker.compress(TEXT[:100]):
+            pass
+
+    def after() -> None:
+        writer.close()
+        read = zstandard.ZstdDecompressor().stream_reader(memory.getvalue()).read()
+        assert read == TEXT[:100] * (len(read) // 100)
+
+    return Shared(work, (zstandard.ZstdError, RuntimeError, ValueError), after)
+
+
+def one_collection_of_the_drop_in(_: Path) -> Shared:
+    if not hasattr(zstandard.ZstdCompressor, "multi_compress_to_buffer"):
+        pytest.skip("this backend has no buffers")
+    pieces = [TEXT[number * 10 :] for number in range(10)]
+    collection = zstandard.ZstdCompressor().multi_compress_to_buffer(pieces)
+
+    def work(number: int) -> None:
+        assert zstandard.ZstdDecompressor().decompress(collection[number].tobytes()) == pieces[number]
+        found = zstandard.ZstdDecompressor().multi_decompress_to_buffer(collection)
+        assert found[number].tobytes() == pieces[number]
+
+    return Shared(work, rounds=ROUNDS // 3)
+
+
+def one_writer_of_records(folder: Path) -> Shared:
+    path = folder / "written.rec"
+    writer = records.open(path, "wb", frame_size=2000, threads=2)
+
+    def work(number: int) -> None:
+        writer.append({"thread": number})
+        writer.extend([{"thread": number}] * 3)
+        if number == 0:
+            writer.flush()
+
+    def after() -> None:
+        writer.close()
+        with records.open(path) as reader:
+            found = [record["thread"] for record in reader]
+        assert {number: found.count(number) for number in range(THREADS)} == dict.fromkeys(range(THREADS), ROUNDS * 4)
+
+    return Shared(work, (), after)
+
+
+def one_reader_of_records(folder: Path) -> Shared:
+    path = folder / "read.rec"
+    with records.open(path, "wb", frame_size=500) as writer:
+        writer.extend([{"number": number} for number in range(500)])
+    reader = records.open(path, threads=2)
+    shared = [iter(reader)]
+
+    def work(number: int) -> None:
+        assert reader[number * 100] == {"number": number * 100}
+        assert [record["number"] for record in reader.iter(100, 110)] == list(range(100, 110))
+        assert len(reader) == 500
+        assert sum(map(len, itertools.islice(reader.batches(), 3))) > 3
+        try:
+            next(shared[0])
+        except StopIteration:
+            shared[0] = iter(reader)
+
+    return Shared(work, (RuntimeError, ValueError), reader.close, rounds=ROUNDS // 10)
+
+
+def one_archive(folder: Path) -> Shared:
+    source = folder / "source"
+    source.mkdir()
+    for number in range(20):
+        (source / f"file{number}").write_bytes(TEXT[number:])
+    path = folder / "one.tar.zst"
+    archive.create(path, "source", base=folder)
+    counter = itertools.count()
+
+    def work(number: int) -> None:
+        assert len(list(archive.entries(path))) == 21
+        archive.verify(path)
+        target = folder / f"extracted{next(counter)}"
+        target.mkdir()
+        archive.extract(path, target)
+        assert (target / "source" / "file3").read_bytes() == TEXT[3:]
+        if number == 0:
+            archive.create(folder / "other.tar.zst", "source", base=folder, threads=2)
+
+    return Shared(work, rounds=ROUNDS // 30)
+
+
+SHARED: list[Callable[[Path], Shared]] = [
+    one_packer,
+    one_packer_that_gathers,
+    one_unpacker_that_is_fed,
+    one_buffer_that_changes,
+    one_buffer_that_is_written,
+    objects_that_change,
+    one_decoder,
+    decoders_that_come_and_go,
+    classes_that_come_and_go,
+    conversions,
+    one_seekable_file,
+    one_text_file,
+    one_generator,
+    one_dictionary_of_the_drop_in,
+    one_object_of_the_drop_in,
+    one_stream_of_the_drop_in,
+    one_collection_of_the_drop_in,
+    one_writer_of_records,
+    one_reader_of_records,
+    one_archive,
+]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("make", SHARED, ids=lambda make: make.__name__)
+def test_other_objects(make: Callable[[Path], Shared], tmp_path: Path) -> None:
+    shared = make(tmp_path)
+    hammer(shared.work, shared.allowed, shared.rounds)
+    shared.after()

@@ -25,6 +25,7 @@ LAYERS = [
     ("cpkg.archive", "cpkg.zstandard"),
     ("cpkg._backend_info",),
     ("cpkg.objects.types_written", "cpkg.objects.set_order", "cpkg.objects.types_read"),
+    ("cpkg.objects.extension_forms", "cpkg.objects.extension_values"),
     ("cpkg.objects", "cpkg._install"),
     ("cpkg.typed",),
     ("cpkg.records",),

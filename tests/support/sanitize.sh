@@ -29,7 +29,8 @@ cd "$work"
 case $SANITIZER in
 address)
     flags="-fsanitize=address,undefined -fno-sanitize-recover=undefined"
-    [ $# -gt 0 ] || set -- tests/msgpack tests/typed tests/zstd tests/zstandard tests/records/test_ahead.py
+    [ $# -gt 0 ] || set -- tests/msgpack tests/typed tests/cpkg/test_value_types_property.py tests/cpkg/test_arrays.py \
+        tests/zstd tests/zstandard tests/records/test_ahead.py
     # The interpreter is not instrumented: the runtimes go first, and its own memory (never freed) is not a leak. With
     # PYTHONMALLOC=malloc every object is an allocation of its own, whose ends are watched. Little freed memory is held
     # back, since tests measure the memory of a process.
