@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from backends import available
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgpack_messages import table
 from msgpack_strategies import ANY_KEYS, EXTENSIONS, INTS, PLAIN, TEXTS, damaged, objects
@@ -91,6 +91,7 @@ MESSAGES = st.lists(objects(ANY_KEYS, PLAIN | EXTENSIONS), max_size=20).map(pure
 @pytest.mark.skipif(len(BACKENDS) < 2, reason="only the pure backend loads here")
 @pytest.mark.property
 @given(MESSAGES | damaged(MESSAGES), st.floats(0, 1), st.sampled_from([6, 3, 1024]))
+@example(message=b"\xca", part=0.0, depth=6)
 def test_all_backends_find_the_same(message: bytes, part: float, depth: int) -> None:
     """In messages, and in what is left of them after random changes."""
     highest = weight(pure, message, 6)

@@ -79,7 +79,7 @@ static ALWAYS_INLINE size_t weigh_numbers(const char *data, size_t size, size_t 
         left -= weight;
         count++;
     }
-    *position = left < 0 ? at - each : at;
+    *position = left < 0 && count ? at - each : at; /* the room may be gone before */
     *room = left;
     return count;
 }
