@@ -56,7 +56,7 @@ _LONGEST: Final = 2**63 - 1
 SMALLEST_VIEW: Final = 4096
 """Items of fewer bytes are copied: an array that shows a part of the message keeps all of the message alive."""
 
-_NATIVE: Final = "<" if sys.byteorder == "little" else ">"
+NATIVE_ORDER: Final = "<" if sys.byteorder == "little" else ">"
 
 _numpy: Named | None = None
 _has_no_numpy = False
@@ -80,7 +80,7 @@ def replacement(obj: Any) -> object:
             kind = ARRAY_FORMATS.get(view.format)
             if kind is None:
                 return None
-            order = _NATIVE if view.itemsize > 1 else "|"
+            order = NATIVE_ORDER if view.itemsize > 1 else "|"
             head = array_head(ARRAY_OF_PYTHON, f"{order}{kind}{view.itemsize}", (len(view),))
             return ExtType(ARRAY, b"".join((head, view)))
     found = convert(NUMPY, obj)
@@ -200,7 +200,7 @@ def _read_python_array(dtype: str, items: memoryview) -> object:
 
     made: Any = array(_PYTHON_TYPES[dtype[1:]])
     made.frombytes(items)
-    if dtype[0] not in ("|", _NATIVE):
+    if dtype[0] not in ("|", NATIVE_ORDER):
         made.byteswap()
     return made
 

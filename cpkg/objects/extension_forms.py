@@ -7,8 +7,6 @@ They write what `cpkg.objects.types_written` returns. Loaded with the first obje
 
 from __future__ import annotations
 
-import sys
-
 from cpkg.objects.types_written import (
     DATE,
     DECIMAL,
@@ -21,7 +19,7 @@ from cpkg.objects.types_written import (
 )
 from purepy.base.pypy import content
 from purepy.msgpack.encoder import ext_header
-from purepy.msgpack.forms import iso_date, iso_datetime, iso_time, scalars, uuid_bytes
+from purepy.msgpack.forms import is_of, iso_date, iso_datetime, iso_time, scalars, uuid_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +92,6 @@ def find(kind: type) -> Form | None:
     if kind is set or kind is frozenset:
         return scalars
     for (module, name), form in _CLASSES.items():
-        found = sys.modules.get(module)
-        if found is not None and kind is getattr(found, name, None):
+        if is_of(kind, module, name):
             return form
     return None

@@ -25,6 +25,7 @@ from cpkg.objects.types_written import (
 )
 from purepy.base.lazy import Later
 from purepy.base.pypy import JIT, read_u32
+from purepy.msgpack.ext import EPOCH_ORDINAL, FIRST_SECOND, LAST_SECOND
 from purepy.msgpack.plain_reader import Unread
 
 TYPE_CHECKING = False
@@ -41,9 +42,6 @@ else:
 
 _UTC: Final = datetime.timezone.utc
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=_UTC)
-_FIRST_DAY: Final = 719163
-_FIRST_SECOND: Final = -62_135_596_800
-_LAST_SECOND: Final = 253_402_300_799
 _new: Final = object.__new__
 _set: Final = object.__setattr__
 _TIMESTAMP96: Final = struct.Struct(">Iq")
@@ -72,11 +70,11 @@ def _timestamp(data: bytes, start: int, end: int) -> object:
 
 
 def _moment(seconds: int, nanoseconds: int) -> datetime.datetime:
-    if not _FIRST_SECOND <= seconds <= _LAST_SECOND or nanoseconds > 999_999_999:
+    if not FIRST_SECOND <= seconds <= LAST_SECOND or nanoseconds > 999_999_999:
         raise Unread
     if not JIT:
         return _EPOCH + datetime.timedelta(0, seconds, nanoseconds // 1000)
-    day = datetime.date.fromordinal(seconds // 86400 + _FIRST_DAY)
+    day = datetime.date.fromordinal(seconds // 86400 + EPOCH_ORDINAL)
     seconds %= 86400
     clock = seconds // 3600, seconds // 60 % 60, seconds % 60, nanoseconds // 1000
     return datetime.datetime(day.year, day.month, day.day, clock[0], clock[1], clock[2], clock[3], _UTC)

@@ -15,11 +15,12 @@ from array import array
 from functools import partial
 from math import prod
 
-from cpkg.objects.arrays import SMALLEST_VIEW, numpy_array, read_head
+from cpkg.objects.arrays import NATIVE_ORDER, SMALLEST_VIEW, numpy_array, read_head
 from cpkg.objects.types_written import ARRAY as CODE
 from cpkg.objects.types_written import ExtensionError
 from cpkg.typed.nodes import ARRAY, BOOL, FLOAT, INT, Checks, Node
 from cpkg.typed.readers import Mismatch, UnfitError, number_run, read_array, read_float, read_int
+from purepy.msgpack.conversions import ARRAY_FORMATS
 from purepy.msgpack.formats import EXT, value_header
 
 TYPE_CHECKING = False
@@ -51,10 +52,10 @@ _NAMES: Final = {
     "M": "datetime64",
     "m": "timedelta64",
 }
-_CODES: Final = {code: f"{kind}{array(code).itemsize}" for code, kind in zip("bhilqBHILQfd", "iiiiiuuuuuff")}
+_CODES: Final = {code: f"{kind}{array(code).itemsize}" for code, kind in ARRAY_FORMATS.items()}
 """The type of the items of an array.array, by its type code."""
 _OF_PYTHON: Final = tuple(dict.fromkeys(_CODES.values()))
-_ORDERS: Final = ("|", "=", "<" if sys.byteorder == "little" else ">")
+_ORDERS: Final = ("|", "=", NATIVE_ORDER)
 _BIGGEST: Final = 2**63
 
 

@@ -12,6 +12,7 @@ from cpkg.typed.scopes import unwrapped
 from cpkg.typed.texts import DATE
 from purepy.base.errors import raise_if_from_handler
 from purepy.base.lazy import imported
+from purepy.msgpack.conversions import SLOT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,13 +132,6 @@ def _typeddict_fields(cls: Annotation, scopes: Scopes) -> Fields:
 _UNREAD: Final[Node] = typing.cast("Node", None)
 
 
-class _Slotted:
-    __slots__ = ("slot",)
-
-
-_MEMBER: Final = type(vars(_Slotted)["slot"])
-
-
 def _attribute(cls: Annotation, name: str) -> Annotation:
     """Return a class attribute as it is in the class that has it."""
     for base in cls.__mro__:
@@ -149,7 +143,7 @@ def _attribute(cls: Annotation, name: str) -> Annotation:
 def _slot_of(cls: Annotation, name: str) -> object:
     """Return the member descriptor of a field, None if it has none; TypeError for one that is another class's."""
     found = _attribute(cls, name)
-    if type(found) is not _MEMBER:
+    if type(found) is not SLOT:
         return None
     owner = found.__objclass__
     if owner not in cls.__mro__ or found.__name__ != name:

@@ -28,6 +28,14 @@ NUMPY: Final = 32
 LEAVE_ARRAYS: Final = 64
 """With NUMPY: arrays are not converted."""
 
+
+class _Slotted:
+    __slots__ = ("slot",)
+
+
+SLOT: Final = type(vars(_Slotted)["slot"])
+"""The class of the attributes that `__slots__` creates."""
+
 NOT_CONVERTED: Final = object()
 """Returned by `convert` for an object that none of the requested conversions covers."""
 

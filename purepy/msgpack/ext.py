@@ -28,9 +28,11 @@ _TIMESTAMP32 = struct.Struct(">I")
 _TIMESTAMP64 = struct.Struct(">Q")
 _TIMESTAMP96 = struct.Struct(">Iq")
 _NANOSECONDS = 10**9
-_FIRST_SECOND = -62_135_596_800
-_LAST_SECOND = 253_402_300_799
+FIRST_SECOND = -62_135_596_800
+LAST_SECOND = 253_402_300_799
 """Of the times that datetime has."""
+EPOCH_ORDINAL = 719_163
+"""The day of second 0, as date.toordinal() counts days."""
 
 _epoch: datetime.datetime
 _datetime: ModuleType | None = None
@@ -228,7 +230,7 @@ class Timestamp:
 def readable_timestamp(value: datetime.datetime) -> Timestamp:
     """Return the Timestamp of an aware datetime; OverflowError for one that has no datetime in UTC."""
     timestamp = Timestamp.from_datetime(value)
-    if not _FIRST_SECOND <= timestamp.seconds <= _LAST_SECOND:
+    if not FIRST_SECOND <= timestamp.seconds <= LAST_SECOND:
         raise OverflowError(f"cannot pack {value!r}: in UTC it is not within the years 1 to 9999")
     return timestamp
 

@@ -16,7 +16,8 @@ import sys
 from keyword import iskeyword
 
 from purepy.base.pypy import JIT, finish, new_builder, utf8, write_f64, write_i64, write_u32
-from purepy.msgpack.conversions import DATACLASS, DATE, DECIMAL, ENUM, UUID, field_names
+from purepy.msgpack.conversions import DATACLASS, DATE, DECIMAL, ENUM, SLOT, UUID, field_names
+from purepy.msgpack.ext import EPOCH_ORDINAL
 from purepy.msgpack.plain_writer import array_header, bin_header, int_bytes, str_header, write_run
 
 TYPE_CHECKING = False
@@ -37,18 +38,8 @@ MOST: Final = 1024
 TURNS: Final = 1 << 16
 """Objects of other types that go without a form before a full table is cleared: finding a form takes much longer."""
 
-_FIRST_DAY: Final = 719163
-"""The ordinal of 1970-01-01."""
-
 _NATIVE: Final = (str, bytes, bytearray, int, float, list, tuple, dict, memoryview)
 """Types whose subclasses are packed as they are."""
-
-
-class _Slotted:
-    __slots__ = ("slot",)
-
-
-_SLOT: Final = type(_Slotted.__dict__["slot"])
 
 
 class Forms(dict):  # type: ignore[type-arg]
@@ -98,14 +89,14 @@ class Forms(dict):  # type: ignore[type-arg]
         names = field_names(kind) if flags & DATACLASS else None
         if names is not None:
             return _pairs_form(kind, names)
-        if flags & DATE and _is_of(kind, "datetime", "date"):
+        if flags & DATE and is_of(kind, "datetime", "date"):
             return _date_text
-        if flags & UUID and _is_of(kind, "uuid", "UUID"):
+        if flags & UUID and is_of(kind, "uuid", "UUID"):
             return _uuid_text
-        if flags & DECIMAL and _is_of(kind, "decimal", "Decimal"):
+        if flags & DECIMAL and is_of(kind, "decimal", "Decimal"):
             return _decimal_text
         form = None if self._extensions is None else self._extensions(kind)
-        if self._datetime and _is_of(kind, "datetime", "datetime"):
+        if self._datetime and is_of(kind, "datetime", "datetime"):
             return _datetime_form(modules["datetime"].timezone.utc, form)
         return form
 
@@ -122,7 +113,7 @@ def forms_of(flags: int, datetime: bool, extensions: Find | None) -> Forms:
     return found
 
 
-def _is_of(kind: type, module: str, name: str) -> bool:
+def is_of(kind: type, module: str, name: str) -> bool:
     """Return whether a type is that of a module, without an import."""
     found = sys.modules.get(module)
     return found is not None and kind is getattr(found, name, None)
@@ -177,7 +168,7 @@ def _pairs_form(kind: type, names: tuple[str, ...]) -> Form | None:
         return None
     for name in names:
         found = _found_in(kind, name)[1]
-        if type(found) is not _SLOT and hasattr(type(found), "__get__"):
+        if type(found) is not SLOT and hasattr(type(found), "__get__"):
             return None
     pairs = [f"({name!r}, {_attribute(name)}), " for name in names]
     kept = "__dataclass_fields__" if hasattr(kind, "__dataclass_fields__") else "__attrs_attrs__"
@@ -211,7 +202,7 @@ def _datetime_form(utc: datetime.tzinfo, naive: Form | None) -> Form:
 
 def _timestamp(value: datetime.datetime) -> bytes:
     """Return the extension value of code -1 of a time in UTC, as `Timestamp.to_bytes` has it."""
-    days = value.toordinal() - _FIRST_DAY
+    days = value.toordinal() - EPOCH_ORDINAL
     seconds = days * 86400 + value.hour * 3600 + value.minute * 60 + value.second
     nanoseconds = value.microsecond * 1000
     if not 0 <= seconds < 1 << 34:
