@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Builder of `cpkg._native._msgpack_ffi`, the module that holds the native MessagePack codec.
+Build `cpkg._native._msgpack_ffi`, the module with the native MessagePack codec.
 
-On CPython the compiled module is an extension module like any other, so that its C source uses the C API: cffi
-carries one call, made at import, that puts builtin functions and types into a namespace. `py_limited_api=False`
-and `_CFFI_NO_LIMITED_API` are what allows that: strings, ints and lists are read through their struct layouts.
+On CPython, a cffi module is also an ordinary extension module, so its C source can use the C API: Python makes one cffi
+call at import, which puts builtin functions and types into a namespace. This needs `py_limited_api=False` and
+`_CFFI_NO_LIMITED_API`, because strings, ints and lists are read through their struct layouts.
 
-msgpack-c serves with its headers alone (the packing and unpacking templates and the byte order macros), so that the
-module depends on no shared library at run time.
+Only headers of msgpack-c are used (the packing and unpacking templates and the byte order macros), so the module needs
+no shared library at run time.
 
-Importing this file never fails, whatever is missing: setuptools executes it for every command.
+Importing this file never fails, whatever is missing, because setuptools executes it for every command.
 `python ffi_build/msgpack_build.py` builds the module in place, for developers.
 """
 
@@ -28,8 +28,8 @@ from ffi_build import probe  # noqa: E402
 from ffi_build.builder import make  # noqa: E402
 
 # The loops that measure and copy text are written for vector instructions, which gcc uses from -O3 on. Packing an int
-# takes two nanoseconds, and a quarter more if the parts of the loop share the processor's cache lines in another way.
-# Aligned loops do not get slower when code elsewhere changes.
+# takes two nanoseconds, and a quarter more if the loop is unluckily placed on cache lines. With alignment, the speed of
+# a loop does not depend on changes of other code.
 FLAGS = ["-O3", "-falign-functions=64", "-falign-loops=64", "-falign-jumps=64"]
 
 
@@ -37,7 +37,7 @@ def make_builder(library: probe.FoundLibrary, implementation: str, name: str = "
     """
     Return the builder of the module for an implementation of Python, "cpython" or "pypy".
 
-    With a `name` it is of another module, which has the parts for PyPy and runs on CPython too: for tests.
+    With a `name`, it builds a module for tests, which has the parts for PyPy and also runs on CPython.
     """
     cdefs = ["cdef.h"] if implementation == "cpython" else ["cdef.h", "pypy/cdef.h"]
     return make(library, *cdefs, flags=FLAGS, links=False, name=name)

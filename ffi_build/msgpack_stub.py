@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Write `purepy/msgpack/__init__.pyi`: the functions of MessagePack as type checkers and editors see them.
+Write `purepy/msgpack/__init__.pyi`, the MessagePack functions for type checkers and editors.
 
-Their signatures and documentation are made from the declarations in purepy/msgpack/options.py. A build writes the
-stub; `python -m ffi_build.msgpack_stub` writes it into the source tree.
+Signatures and docstrings come from the declarations in purepy/msgpack/options.py. A build writes the stub;
+`python -m ffi_build.msgpack_stub` writes it into the source tree.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ PATH = Path("purepy", "msgpack", "__init__.pyi")
 
 _STUB = """\
 # SPDX-License-Identifier: Apache-2.0
-# The functions that purepy/msgpack/options.py declares the options of, as type checkers and editors see them.
+# The MessagePack functions for type checkers and editors, with the options that purepy/msgpack/options.py declares.
 # Written by ffi_build/msgpack_stub.py.
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any, Generic, Protocol, TypedDict, overload
+from typing import Any, Generic, TypedDict, overload
 
 from typing_extensions import Buffer, TypeVar, Unpack
 
+from purepy.base.types import TypedDecoder
 from purepy.msgpack import packer, unpacker
 from purepy.msgpack.async_reading import AsyncReadable
 from purepy.msgpack.interface import *  # noqa: F403
@@ -34,12 +35,6 @@ from purepy.msgpack.oneshot import Readable
 from purepy.msgpack.packer import Writable
 
 _T = TypeVar("_T", default=Any)
-_T_co = TypeVar("_T_co", covariant=True)
-
-# what `cpkg.typed.Decoder` is: purepy may not name it
-class _Decoder(Protocol[_T_co]):
-    def decode(self, data: Buffer) -> _T_co: ...
-    def convert(self, obj: object, *, from_attributes: bool = False) -> _T_co: ...
 
 class _Packing(TypedDict, total=False):
 {packing}
@@ -74,9 +69,9 @@ class Unpacker(unpacker.Unpacker, Generic[_T]):
     def __init__({Unpacker}
     @overload
     def __init__(
-        self, file_like: Readable | None = None, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_StreamLimits]
+        self, file_like: Readable | None = None, *, type: type[_T] | TypedDecoder[_T], **limits: Unpack[_StreamLimits]
     ) -> None: ...
-    # a union or an alias is no type[_T]
+    # unions and aliases are not type[_T]
     @overload
     def __init__(
         self: Unpacker[Any], file_like: Readable | None = None, *, type: Any, **limits: Unpack[_StreamLimits]
@@ -91,21 +86,21 @@ def pack_into({pack_into}
 @overload
 def unpackb({unpackb}
 @overload
-def unpackb(packed: Buffer, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]) -> _T: ...
+def unpackb(packed: Buffer, *, type: type[_T] | TypedDecoder[_T], **limits: Unpack[_Limits]) -> _T: ...
 @overload
 def unpackb(packed: Buffer, *, type: Any, **limits: Unpack[_Limits]) -> Any: ...
 @overload
 def unpackb_from({unpackb_from}
 @overload
 def unpackb_from(
-    buffer: Buffer, offset: int = 0, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]
+    buffer: Buffer, offset: int = 0, *, type: type[_T] | TypedDecoder[_T], **limits: Unpack[_Limits]
 ) -> tuple[_T, int]: ...
 @overload
 def unpackb_from(buffer: Buffer, offset: int = 0, *, type: Any, **limits: Unpack[_Limits]) -> tuple[Any, int]: ...
 @overload
 def unpack({unpack}
 @overload
-def unpack(stream: Readable, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_Limits]) -> _T: ...
+def unpack(stream: Readable, *, type: type[_T] | TypedDecoder[_T], **limits: Unpack[_Limits]) -> _T: ...
 @overload
 def unpack(stream: Readable, *, type: Any, **limits: Unpack[_Limits]) -> Any: ...
 @overload
@@ -115,7 +110,7 @@ def unpack_async(
 {documentation of unpack_async}
 @overload
 def unpack_async(
-    reader: AsyncReadable, *, type: type[_T] | _Decoder[_T], **limits: Unpack[_StreamLimits]
+    reader: AsyncReadable, *, type: type[_T] | TypedDecoder[_T], **limits: Unpack[_StreamLimits]
 ) -> AsyncIterator[_T]: ...
 @overload
 def unpack_async(reader: AsyncReadable, *, type: Any, **limits: Unpack[_StreamLimits]) -> AsyncIterator[Any]: ...
@@ -131,7 +126,7 @@ loads = unpackb
 
 
 def text() -> str:
-    """Return the stub."""
+    """Return the text of the stub."""
     module = importlib.import_module("purepy.msgpack")
     options = importlib.import_module("purepy.msgpack.options")
     limits = [name for name in options.UNPACKING.types if name.startswith("max_")]
@@ -158,11 +153,11 @@ def _fields(names: Iterable[str], types: dict[str, str]) -> str:
 
 
 def _type(name: str, declared: str) -> str:
-    return "None" if name == "type" else declared  # with another, the result has a type: overloads of their own
+    return "None" if name == "type" else declared  # other overloads have a `type`, which determines their result
 
 
 def _signature(function: Callable[..., object], indent: str) -> str:
-    """Return what follows the name of a function and its parenthesis."""
+    """Return the signature of a function after its name and the opening parenthesis."""
     found = inspect.signature(function)
     lines = []
     for parameter in found.parameters.values():

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from purepy.base.lazy import public_dir
 from purepy.msgpack import exceptions
 from purepy.msgpack.exceptions import *  # noqa: F403
 
 __all__: list[str] = []
 __all__ += exceptions.__all__
+__dir__ = public_dir(__name__)

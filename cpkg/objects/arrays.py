@@ -5,12 +5,13 @@ Write and read the extension type of arrays: numpy's and the standard library's 
 The data of the extension value are, one after the other:
 
 - one byte: ARRAY_OF_NUMPY or ARRAY_OF_PYTHON, the class that the array comes back as;
-- the dtype: a MessagePack fixstr, as numpy writes dtypes, say "<f8"; item_size() knows all that may occur;
-- the shape: a MessagePack array of unsigned integers, none for an array without dimensions;
-- as few zero bytes as let the items begin ITEMS_AFTER bytes after a multiple of ITEMS_ALIGNED;
+- the dtype: a MessagePack fixstr in numpy's notation, for example "<f8"; item_size() accepts all allowed dtypes;
+- the shape: a MessagePack array of unsigned integers, which is empty for an array without dimensions;
+- the fewest zero bytes with which the items begin ITEMS_AFTER bytes after a multiple of ITEMS_ALIGNED;
 - the items, in C order, to the end.
 
-Loaded with the first array, since it imports regular expressions. numpy is imported only to read an array of numpy's.
+This module is loaded with the first array, since it imports regular expressions. numpy is imported only to read a numpy
+array.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ ARRAY_OF_PYTHON: Final = 1
 
 ITEMS_ALIGNED: Final = 8
 ITEMS_AFTER: Final = 2
-"""The header of a long extension value has 6 bytes, so that the items of one at the start of a message are aligned."""
+"""The header of a long extension value has 6 bytes, so the items are aligned if the value starts the message."""
 
 _KINDS: Final = {"b": (1,), "i": (1, 2, 4, 8), "u": (1, 2, 4, 8), "f": (2, 4, 8), "c": (8, 16)}
 _ITEM_SIZES: Final = {
@@ -45,16 +46,16 @@ _ITEM_SIZES: Final = {
     for order in ("|" if size == 1 else "<>")
 }
 _TIMES: Final = re.compile(r"[<>][mM]8(\[([1-9]\d{0,8})?(Y|M|W|D|h|m|s|ms|us|ns|ps|fs|as)\])?", re.ASCII)
-"""The dtypes of arrays and the sizes of their items in bytes; those of times, which have 8."""
+"""The dtypes of datetimes and timedeltas, whose items have 8 bytes. _ITEM_SIZES has all other dtypes."""
 
 _PYTHON_TYPES: Final = dict(zip(("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8"), "bBhHiIqQfd"))
-"""The type codes of array.array that arrays of each kind and size come back with."""
+"""The type code of array.array for each kind and size of items."""
 
 _MAX_DIMENSIONS: Final = 64
 _LONGEST: Final = 2**63 - 1
 
 SMALLEST_VIEW: Final = 4096
-"""Items of fewer bytes are copied: an array that shows a part of the message keeps all of the message alive."""
+"""Smaller arrays are copied, in bytes: an array that views part of a message keeps the whole message alive."""
 
 NATIVE_ORDER: Final = "<" if sys.byteorder == "little" else ">"
 
@@ -69,7 +70,7 @@ def replacement(obj: Any) -> object:
     """Return the ExtType or plain value that packs an array, or None."""
     modules = sys.modules
     numpy = modules.get("numpy")
-    # a class with a tolist() of its own, say of masked arrays, holds more than its items
+    # a subclass with its own tolist(), such as a masked array, holds more than its items
     if numpy is not None and isinstance(obj, numpy.ndarray) and type(obj).tolist is numpy.ndarray.tolist:
         dtype = obj.dtype.str
         if item_size(dtype) is not None and len(obj.shape) <= _MAX_DIMENSIONS:
@@ -88,7 +89,7 @@ def replacement(obj: Any) -> object:
 
 
 def array_head(kind: int, dtype: str, shape: Sequence[int]) -> bytes:
-    """Return all that is in front of an array's items."""
+    """Return the data before an array's items."""
     head = b"".join(
         (bytes((kind,)), str_header(len(dtype)), dtype.encode(), array_header(len(shape)), *map(int_bytes, shape))
     )
@@ -99,7 +100,7 @@ def array_head(kind: int, dtype: str, shape: Sequence[int]) -> bytes:
 
 
 def item_size(dtype: str) -> int | None:
-    """Return the size of an item in bytes, or None for a dtype that no array may have here."""
+    """Return the size of an item in bytes, or None for a dtype that is not allowed."""
     size = _ITEM_SIZES.get(dtype)
     return 8 if size is None and _TIMES.fullmatch(dtype) else size
 
@@ -110,12 +111,12 @@ def _wrong(what: str) -> ExtensionError:
 
 def read_head(data: bytes | memoryview) -> tuple[int, str, tuple[int, ...], int]:
     """
-    Return the kind of an array, its dtype, its shape and where its items begin, from the data of the extension value.
+    Return the kind of an array, its dtype, its shape and the start of its items, from the data of the extension value.
 
-    Raises ExtensionError unless the data are an array in all respects.
+    Raises ExtensionError unless the data are a valid array.
     """
     size = len(data)
-    head = bytes(data[: 40 + 9 * _MAX_DIMENSIONS])  # which is longer than any
+    head = bytes(data[: 40 + 9 * _MAX_DIMENSIONS])  # longer than any head
     kind, position = (head[0] if head else -1), 2
     if not ARRAY_OF_NUMPY <= kind <= ARRAY_OF_PYTHON:
         raise _wrong(f"expected 0 or 1 as the first byte, found {head[:1]!r}")
@@ -127,7 +128,7 @@ def read_head(data: bytes | memoryview) -> tuple[int, str, tuple[int, ...], int]
     position += length
     shape, position = _read_shape(head, position)
     if len(shape) != 1 and kind == ARRAY_OF_PYTHON:
-        raise _wrong(f"an array.array has one dimension, found {len(shape)}")
+        raise _wrong(f"expected one dimension for an array.array, found {len(shape)}")
     items = total = each
     for length in shape:
         items *= length
@@ -143,7 +144,7 @@ def read_head(data: bytes | memoryview) -> tuple[int, str, tuple[int, ...], int]
 
 
 def _read_shape(head: bytes, position: int) -> tuple[tuple[int, ...], int]:
-    """Return the shape that begins at a position, and where it ends."""
+    """Return the shape that begins at a position, and the position of its end."""
     shape = []
     byte = head[position] if position < len(head) else 0
     dimensions = byte - 0x90
@@ -168,10 +169,10 @@ def _read_shape(head: bytes, position: int) -> tuple[tuple[int, ...], int]:
 
 def read_array(data: bytes | memoryview) -> object:
     """
-    Return the array in the data of an extension value; an ExtType for an array of numpy's where numpy is missing.
+    Return the array in the data of an extension value; an ExtType for a numpy array if numpy is not installed.
 
-    An array of numpy's is read-only. It shows the bytes of a memoryview if these are aligned and not few, else a copy.
-    The memoryview must be of bytes.
+    A numpy array is read-only. It views the bytes of a memoryview if they are aligned and at least SMALLEST_VIEW, else
+    it has a copy. The items of the memoryview must be bytes.
     """
     kind, dtype, shape, start = read_head(data)
     items = memoryview(data)[start:]
@@ -184,14 +185,14 @@ def read_array(data: bytes | memoryview) -> object:
 
 
 def numpy_array(numpy: Named, dtype: str, shape: tuple[int, ...], items: memoryview) -> object:
-    """Return a read-only array of numpy's, as `read_array` does."""
+    """Return a read-only numpy array, as `read_array` does."""
     try:
         if len(items) >= SMALLEST_VIEW:
             made = numpy.ndarray(shape, dtype, items)
             if made.flags.aligned:
                 return made
         return numpy.ndarray(shape, dtype, bytes(items))
-    except (ValueError, TypeError, OverflowError) as exc:  # more than this numpy takes, say of dimensions
+    except (ValueError, TypeError, OverflowError) as exc:  # beyond a limit of this numpy, for example of dimensions
         raise _wrong(f"numpy refuses a shape of {shape} and dtype {dtype!r}: {exc}") from exc
 
 
@@ -206,7 +207,7 @@ def _read_python_array(dtype: str, items: memoryview) -> object:
 
 
 def _load_numpy() -> Named | None:
-    """Return numpy, or None; a module that is missing is looked for once."""
+    """Return numpy, or None if it is missing; a missing module is searched for only once."""
     global _numpy, _has_no_numpy
     if _has_no_numpy and sys.modules.get("numpy") is None:
         return None

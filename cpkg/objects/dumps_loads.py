@@ -1,31 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The main job: objects to MessagePack, compressed with Zstandard where that makes them smaller, and back.
+Convert objects to MessagePack, compressed with Zstandard if that makes them smaller, and back.
 
-How `loads` distinguishes the two forms: a Zstandard frame starts with 28 b5 2f fd, a skippable frame with one of
-50..5f and then 2a 4d 18 (RFC 8878, sections 3.1.1 and 3.1.2). In MessagePack 28 and 50..5f are positive fixints:
-each is a whole object of one byte. An object that begins with one of them ends there, so no object of two bytes or
-more can begin like a frame, and nothing needs to be written in front to mark the form.
+`loads` distinguishes the two forms by their first bytes. A Zstandard frame starts with 28 b5 2f fd, a skippable frame
+with a byte from 50 to 5f and then 2a 4d 18 (RFC 8878, sections 3.1.1 and 3.1.2). In MessagePack the bytes 28 and 50 to
+5f are positive fixints, each a whole object of one byte. So no object of two bytes or more can begin like a frame, and
+the data needs no marker.
 """
 
 from __future__ import annotations
 
 from cpkg import _backend
 from cpkg.objects import types_written
+from cpkg.objects.types_written import TIMESTAMP
 from purepy.base.errors import CodecError, FormatError, LimitError, TruncatedError, ZstdLimitError
 from purepy.base.lazy import imported
+from purepy.base.locks import RLock
 from purepy.msgpack.interface import HEAVIEST
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, MAGIC, is_frame
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final, Literal, TypeVar
+    from typing import Any, Final, Literal, TypeVar, overload
 
     from typing_extensions import Buffer, TypeAlias
 
     from cpkg._backend_protocols import Function, MsgpackBackend, ZstdBackend
+    from purepy.base.types import TypedDecoder
 
+    Kind = TypeVar("Kind")
     Message = TypeVar("Message", bound="Bytes")
 
 Compress: TypeAlias = "bool | Literal['auto']"
@@ -33,34 +37,31 @@ Bytes: TypeAlias = "bytes | memoryview"
 
 MAX_DEPTH: Final = 1024
 MIN_SIZE: Final = 128
-"""Messages shorter than this are not worth trying: a frame costs 13 to 18 bytes before it saves one."""
-
-TIMESTAMP: Final = 3
-"""Timestamps become datetimes."""
+"""Messages of fewer bytes are not compressed: the headers of a frame take 13 to 18 bytes."""
 
 LEVEL: Final = 3
 
 _LEVEL_KEY, _CHECKSUM_KEY = 100, 201
-"""`CompressionParameter.compression_level` and `checksum_flag`, without the module that has them."""
+"""`CompressionParameter.compression_level` and `checksum_flag`, without importing their module."""
 
 OUTPUT_FLOOR: Final = 64 * 2**20
 MEMORY_FLOOR: Final = 64 * 2**20
 EXPANSION: Final = 100
-"""`loads` lets input grow to the larger of a floor and so many times its size, unless an argument says otherwise."""
+"""By default `loads` allows the larger of a floor and EXPANSION times the size of its input."""
 
 DEFAULT_WINDOW: Final = 2**27
-"""Frames with a larger window are refused, unless more output is expected."""
+"""Frames with a larger window are refused, unless `max_output_size` allows more output."""
 
-# By default a length may be as large as the whole message, so the error of a message that is cut would say that it
-# exceeds the limit. No header can declare more than this.
+# The default limit of a length is the size of the message. A truncated message would then exceed the limit, instead of
+# raising TruncatedError. No header can declare more than this.
 _ANY_LENGTH: Final = 2**32 - 1
 
 
 class Codecs:
     """
-    The functions of the backends that are chosen.
+    The functions of the chosen backends.
 
-    `dumps` and `loads` are those of this module, or what the compiled module has in their place.
+    `dumps` and `loads` are the functions of this module, or those of the compiled module.
     """
 
     __slots__ = ("_msgpack", "_zstd", "dumps", "loads", "packb", "plain_packb", "plain_unpackb", "unpackb")
@@ -74,23 +75,16 @@ class Codecs:
         self.loads: Function = loads
         if msgpack.job_functions is not None:
             self.dumps, self.loads = _compiled_functions(msgpack)
+            self.plain_unpackb = self.loads  # a whole message never looks like a frame
             return
-        # with the options of a call without arguments, which are so many that taking them is half of a short message
+        # Fixed options for a call with defaults: passing so many keywords would take half the time of a short message.
         assert msgpack.prepare_packb is not None
         assert msgpack.prepare_unpackb is not None
-        self.plain_packb = msgpack.prepare_packb(
-            default=types_written.pack_default,
-            datetime=True,
-            dataclass=True,
-            enum=True,
-            numpy=True,
-            max_depth=MAX_DEPTH,
-        )
+        self.plain_packb = msgpack.prepare_packb(**types_written.PACKING, max_depth=MAX_DEPTH)
         self.plain_unpackb = msgpack.prepare_unpackb(
-            ext_hook=types_written.unpack_ext,
+            **types_written.UNPACKING,
             strict_map_key=False,
             tuple_keys=True,
-            timestamp=TIMESTAMP,
             max_depth=MAX_DEPTH,
             max_str_len=_ANY_LENGTH,
             max_bin_len=_ANY_LENGTH,
@@ -101,29 +95,30 @@ class Codecs:
 
     @property
     def find_excess(self) -> Function:
-        """The function that weighs a message, which few need."""
+        """The function that computes the weight of a message; it is loaded on first use."""
         return self._msgpack.find_excess
 
     @property
     def zstd(self) -> ZstdBackend:
-        """The Zstandard module; the chosen one is loaded when a message is first worth compressing."""
+        """The chosen Zstandard module, which is loaded with the first message to compress."""
         if self._zstd is None:
             self._zstd = _backend.zstd()
         return self._zstd
 
 
 _chosen: Codecs | None = None
+_choosing = RLock()
 
 
 def _compiled_functions(msgpack: MsgpackBackend) -> tuple[Function, Function]:
-    """Create the compiled module's `dumps` and `loads`, which leave rare cases to those here."""
+    """Create the `dumps` and `loads` of the compiled module, which leave rare cases to those of this module."""
     assert msgpack.job_functions is not None
     functions: tuple[Function, Function] = msgpack.job_functions(
         {
             "dumps": dumps,
             "loads": loads,
             "finish": _finish_chosen,
-            # what the compiled Zstandard module lends to them; None if another one was chosen
+            # the C functions of the compiled Zstandard module; None if another backend was chosen
             "find_zstd": lambda: chosen_codecs().zstd._job_calls,
             "pack_default": types_written.pack_default,
             "with_default": types_written.with_default,
@@ -144,7 +139,7 @@ def _compiled_functions(msgpack: MsgpackBackend) -> tuple[Function, Function]:
 
 
 def _documented(function: Any, first: str) -> str:
-    """Return the documentation of a builtin, its signature in front as the interpreter reads it."""
+    """Return the documentation of a builtin, with the signature in front in the interpreter's notation."""
     options = ", ".join(f"{name}={value!r}" for name, value in function.__kwdefaults__.items())
     return f"{function.__name__}({first}, *, {options})\n--\n\n{function.__doc__}"
 
@@ -154,10 +149,12 @@ def _finish_chosen(message: bytes, compress: Compress, level: int, checksum: boo
 
 
 def chosen_codecs() -> Codecs:
-    """Return the functions of the backends that are chosen."""
+    """Return the functions of the chosen backends."""
     global _chosen
     if _chosen is None:
-        _chosen = Codecs(_backend.msgpack())
+        with _choosing:  # the compiled module would take its functions anew while another thread is in them
+            if _chosen is None:
+                _chosen = Codecs(_backend.msgpack())
     return _chosen
 
 
@@ -175,23 +172,23 @@ def dumps(
     """
     Return `obj` as MessagePack, compressed with Zstandard if that makes it smaller.
 
-    `compress` is "auto", True (always a Zstandard frame) or False (never). `level` is Zstandard's, 1 (fast) to 22
-    (small), or negative (faster still). With "auto", messages of less than `min_size` bytes are not tried.
-    `checksum` adds four bytes with which `loads` notices damage to the compressed data. `default` is called with
-    each object that cannot be packed and returns what to pack in its place. `sort_keys` orders each map by the
-    packed bytes of its keys. Containers may nest `max_depth` deep.
+    `compress` is "auto", True (always a Zstandard frame) or False (never). `level` is the Zstandard level, from 1
+    (fast) to 22 (small), or negative (faster still). With "auto", messages of fewer than `min_size` bytes are not
+    compressed. `checksum` adds four bytes by which `loads` detects damage to the compressed data. `default` is called
+    with each object that cannot be packed, and returns the object to pack instead. `sort_keys` orders each map by the
+    packed bytes of its keys. Containers may be nested `max_depth` deep.
 
-    Beyond MessagePack's own types it packs datetime, date, time, timedelta, UUID and Decimal, which `loads` gives
-    back, as well as numpy's arrays of numbers and array.array; instances of dataclasses and attrs classes (as maps),
-    members of an Enum (as their values), tuples and sets (as arrays) and numpy's scalars (as numbers).
+    Beyond MessagePack's own types, `dumps` packs datetime, date, time, timedelta, UUID, Decimal, numpy arrays of
+    numbers and array.array, and `loads` returns them with their types. Instances of dataclasses and attrs classes
+    become maps, Enum members become their values, tuples and sets arrays, and numpy scalars numbers.
 
-    Raises TypeError for an object that cannot be packed, OverflowError for an integer beyond 64 bits and ValueError
-    for one too deep or too large, or for a wrong argument.
+    Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits, and
+    ValueError for an object that is too deep or too large, or for a wrong argument.
     """
     if compress not in (True, False, "auto"):
         raise ValueError(f"compress must be True, False or 'auto', not {compress!r}")
     if level is not LEVEL:
-        _check_level(level)  # here, since a short message never meets the compressor
+        _check_level(level)  # here, since the compressor never sees a short message
     codecs = chosen_codecs()
     message: bytes
     if default is None and sort_keys is False and max_depth is MAX_DEPTH and codecs.dumps is dumps:
@@ -200,7 +197,7 @@ def dumps(
         message = codecs.packb(
             obj,
             default=types_written.pack_default if default is None else types_written.with_default(default),
-            datetime=True,  # written out: `**` takes PyPy four times as long as a short message
+            datetime=True,  # keywords, because on PyPy `**` takes four times as long as a short message
             dataclass=True,
             enum=True,
             numpy=True,
@@ -215,7 +212,7 @@ def dumps(
 def finish(
     zstd: ZstdBackend, message: Message, *, compress: Compress, level: int, checksum: bool = True
 ) -> bytes | Message:
-    """Return a message compressed, or with "auto" itself if that is no smaller."""
+    """Return the compressed message; with "auto", the message itself if compression does not make it smaller."""
     if checksum:
         frame = zstd.compress(message, options={_LEVEL_KEY: level, _CHECKSUM_KEY: 1})
     else:
@@ -224,10 +221,40 @@ def finish(
 
 
 def _check_level(level: int) -> None:
-    import operator  # which takes longer to import than a short message to pack
-
-    if not LEVEL_MIN <= operator.index(level) <= LEVEL_MAX:
+    checked_int = imported("purepy.base.cores").checked_int  # the import takes longer than packing a short message
+    if not LEVEL_MIN <= checked_int("level", level) <= LEVEL_MAX:
         raise ValueError(f"level must be {LEVEL_MIN} to {LEVEL_MAX}, not {level}")
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def loads(
+        data: Buffer,
+        *,
+        max_output_size: int | None = None,
+        max_memory: int | None = None,
+        max_total_items: int | None = None,
+        max_depth: int = MAX_DEPTH,
+        type: type[Kind] | TypedDecoder[Kind],
+        all_errors: bool = False,
+    ) -> Kind: ...
+    @overload
+    def loads(
+        data: Buffer,
+        *,
+        max_output_size: int | None = None,
+        max_memory: int | None = None,
+        max_total_items: int | None = None,
+        max_depth: int = MAX_DEPTH,
+        ext_hook: Callable[[int, bytes], object] | None = None,
+        object_hook: Callable[[dict[Any, Any]], object] | None = None,
+        use_list: bool = True,
+        strict_map_key: bool = False,
+        timestamp: int = TIMESTAMP,
+        type: object = None,
+        all_errors: bool = False,
+    ) -> Any: ...
 
 
 def loads(
@@ -243,43 +270,55 @@ def loads(
     strict_map_key: bool = False,
     timestamp: int = TIMESTAMP,
     type: Any = None,
+    all_errors: bool = False,
 ) -> Any:
     """
     Return the object that `dumps` packed into `data`, a bytes-like object.
 
-    Takes any single MessagePack object, alone or compressed into one or several Zstandard frames.
+    Accepts any single MessagePack object, alone or compressed into one or several Zstandard frames.
 
-    `max_output_size` limits the size of the message in bytes, whatever a frame's header declares; `max_memory` the
-    memory in bytes that its objects take, computed from their headers before one exists (docs/objects.md has the weight
-    of each type). By default each is 64 MiB or 100 times the size of `data` as it is given, compressed or not,
-    whichever is larger; a `max_output_size` of yours allows twice as much memory. -1 removes a limit.
-    `max_total_items` limits the number of keys, values and containers, if it is given. Containers may nest
-    `max_depth` deep.
+    `max_output_size` limits the size of the message in bytes, whatever a frame's header declares. `max_memory` limits
+    the memory in bytes that its objects take, computed from the headers before any object exists (docs/objects.md lists
+    the weight of each type). The default of each is 64 MiB or 100 times the size of `data`, compressed or not,
+    whichever is larger. If you give `max_output_size`, the default of `max_memory` is at least twice as much. -1
+    removes a limit. `max_total_items` limits the number of keys, values and containers; the default is no limit.
+    Containers may be nested `max_depth` deep.
 
-    `ext_hook(code, data)` is called for extension types other than those that `dumps` writes (without it they become
-    ExtType), `object_hook(dict)` for each map. Arrays become lists, or tuples with `use_list=False`; as keys of a map
-    always tuples. Map keys may be of any type unless `strict_map_key` allows str and bytes alone. `timestamp` chooses
-    what times become: 3 datetime in UTC, 0 Timestamp with its nanoseconds, 1 float, 2 int nanoseconds. With `type` the
-    object is of that type, as `cpkg.typed.decode` makes it; then hooks, `use_list`, `strict_map_key` and `timestamp`
-    have no use and must not be given (TypeError).
+    `ext_hook(code, data)` is called for extension types that `dumps` does not write; without it they become ExtType.
+    `object_hook(dict)` is called for each map, and its result replaces the dict. Arrays become lists, or tuples with
+    `use_list=False`; in map keys they always become tuples. Map keys may have any type, unless `strict_map_key` allows
+    only str and bytes. `timestamp` chooses the form of timestamps: 3 datetime in UTC, 0 Timestamp (with nanoseconds), 1
+    float of seconds, 2 int of nanoseconds.
 
-    Raises CodecError (one of TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError,
-    ZstdLimitError) for data that is damaged or exceeds a limit. Its `offset` counts in the compressed data for a
-    ZstdError, in the message for the others.
+    With `type`, a type or a `cpkg.typed.Decoder`, the object has that type; hooks, `use_list`, `strict_map_key` and
+    `timestamp` then raise TypeError. With `all_errors` a ValidationError lists every error of the message. A Decoder
+    has its own options: only `max_output_size` may be given with it.
+
+    Raises CodecError (a TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError or ZstdLimitError)
+    for data that is damaged or exceeds a limit. Its `offset` counts in the compressed data for a ZstdError, and in the
+    message for all others.
     """
     codecs = chosen_codecs()
     message = decompress(codecs, data, max_output_size)
     # a smaller message cannot exceed the limit of `loads`, which is also the limit of a Decoder for this size
+    allowed = max_memory
     if max_memory is None and (
         len(message) * EXPANSION > MEMORY_FLOOR or (max_output_size is not None and type is not None)
     ):
-        max_memory = memory_allowed(memoryview(data).nbytes, max_output_size)
+        allowed = memory_allowed(memoryview(data).nbytes, max_output_size)
     if type is not None:
         if ext_hook or object_hook or use_list is not True or strict_map_key or timestamp != TIMESTAMP:
-            raise TypeError("with type= there are no hooks, use_list, strict_map_key or timestamp")
-        return imported("cpkg.typed.codecs").decode_message(message, type, max_memory, max_depth, max_total_items)
-    if max_memory is not None:
-        check_memory(codecs, message, max_memory, max_depth)
+            raise TypeError("type= cannot be combined with hooks, use_list, strict_map_key or timestamp")
+        decode = imported("cpkg.typed.codecs").decode_message
+        try:
+            return decode(message, type, allowed, max_memory, max_total_items, max_depth, all_errors)
+        except CodecError as exc:
+            _advise(exc, data)
+            raise
+    if all_errors:
+        raise TypeError("all_errors= needs type=")
+    if allowed is not None:
+        check_memory(codecs, message, allowed, max_depth)
     try:
         if (
             ext_hook is None
@@ -313,11 +352,12 @@ def loads(
             message
         )  # the hook that raised it does not know the offset
         raise
-    except CodecError:
+    except CodecError as exc:
+        _advise(exc, data)
         raise
     except (ValueError, OverflowError, TypeError) as exc:
-        # Bad UTF-8, bad keys and times beyond year 9999 are no CodecErrors in the module that cpkg.msgpack replaces.
-        # The backends mark theirs with an offset; without one it comes from the caller's hook and is his.
+        # For bad UTF-8, bad keys and times after the year 9999, msgpack raises other exceptions than CodecErrors. The
+        # backends set an offset in them; an exception without an offset comes from a hook, and passes unchanged.
         offset = getattr(exc, "offset", None)
         if offset is None:
             raise
@@ -326,20 +366,29 @@ def loads(
         raise error from exc
 
 
+def _advise(error: CodecError, data: Buffer) -> None:
+    """Add advice to an error if the data is a record file, whose frames decompress to a message that looks wrong."""
+    mistaken = imported("purepy.base.mistaken")
+    with memoryview(data) as view:
+        beginning = view[:12].tobytes() if view.ndim == 1 else b""
+    if mistaken.advice_for(beginning) is mistaken.RECORDS:
+        error.advice = mistaken.RECORDS
+
+
 def memory_allowed(size: int, max_output_size: int | None) -> int:
-    """Return the default of `max_memory` for data of that size, -1 for no limit."""
+    """Return the default of `max_memory` for data of this size; -1 for no limit."""
     if max_output_size is None:
         return max(MEMORY_FLOOR, size * EXPANSION)
-    # whoever says how large a message may be expects objects of that size, and about as much around them
+    # a caller that allows a message of some size expects its objects to take that much, and about as much overhead
     return -1 if max_output_size < 0 else max(MEMORY_FLOOR, size * EXPANSION, 2 * max_output_size)
 
 
 def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int, heaviest: int = HEAVIEST) -> int:
     """
-    Raise LimitError if the objects of a message take more than `max_memory` bytes, about.
+    Raise LimitError if the objects of a message take more than about `max_memory` bytes.
 
-    `heaviest` is what a byte of a message weighs at most. Returns how many bytes are left, -1 if they are not counted:
-    there is no limit, or not even the heaviest message of that size reaches it.
+    `heaviest` is the largest weight of a byte of a message. Returns how many bytes are left, or -1 if they were not
+    counted: there is no limit, or not even the heaviest message of this size reaches the limit.
     """
     if max_memory < 0 or len(message) * heaviest <= max_memory:  # by default, where nothing is compressed or typed
         return -1
@@ -352,12 +401,12 @@ def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int
 
 
 def memory_text(size: int, max_memory: int) -> str:
-    """Return the text of the error for a message whose objects take too much."""
+    """Return the text of the error for a message whose objects take too much memory."""
     return f"the objects in a message of {size} bytes take more memory than max_memory={max_memory} allows"
 
 
 def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Bytes:
-    """Return the message in `data`, as bytes or a view of them."""
+    """Return the message in `data`, as bytes or a memoryview."""
     if type(data) is not bytes:
         data = _as_bytes(data)
     size = len(data)
@@ -370,7 +419,7 @@ def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Byt
             limit = max_output_size if max_output_size >= 0 else None
         options = None
         if max_output_size is not None and not 0 <= max_output_size < 2 * DEFAULT_WINDOW:
-            # who expects so much output allows a window of that size, too
+            # a caller that expects so much output also allows a window of that size
             parameter = codecs.zstd.DecompressionParameter.window_log_max
             largest = parameter.bounds()[1]
             options = {parameter: largest if limit is None else min(largest, limit.bit_length() - 1)}
@@ -388,7 +437,7 @@ def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Byt
 
 
 def _as_bytes(data: Buffer) -> Bytes:
-    """Return a bytes-like object as one whose items are bytes, without a copy where possible."""
+    """Return the bytes of a bytes-like object, without a copy where possible."""
     if isinstance(data, str):
         raise TypeError("loads takes a bytes-like object, not str")
     view = memoryview(data)

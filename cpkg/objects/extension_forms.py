@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The forms (`purepy.msgpack.forms`) of what `dumps` packs as extension values, and of sets.
+Fast packing of sets, and of objects that `dumps` packs as extension values: one function ("form") per type.
 
-They write what `cpkg.objects.types_written` returns. Loaded with the first object that needs them.
+`purepy.msgpack.forms` calls these functions. They write the same bytes as `cpkg.objects.types_written`. This module is
+loaded with the first object that needs it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def _decimal(value: Any) -> bytes | None:
     size = len(text)
     if size < len(_DECIMAL_HEADERS):
         return _DECIMAL_HEADERS[size] + text
-    # only a longer number has an exponent that is refused
+    # only a longer number can have an exponent that is refused
     if size > MAX_DECIMAL_LENGTH or b"E" in text or b"e" in text:
         return None
     return ext_header(DECIMAL, size) + text
@@ -88,7 +89,7 @@ _CLASSES: Final[dict[tuple[str, str], Form]] = {
 
 
 def find(kind: type) -> Form | None:
-    """Return the form of a type, or None."""
+    """Return the function that packs objects of a type, or None if this module has none."""
     if kind is set or kind is frozenset:
         return scalars
     for (module, name), form in _CLASSES.items():

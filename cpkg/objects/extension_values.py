@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read ordinary extension values of `dumps`, timestamps included, straight from a message.
+Read ordinary extension values of `dumps`, and timestamps, directly from a message.
 
-Whatever is not ordinary raises Unread: then `cpkg.objects.types_read` reads the value, or explains what is wrong.
-Loaded with the first extension value that is read in Python.
+Any other value raises Unread; then `cpkg.objects.types_read` reads the value or raises an error. This module is loaded
+with the first extension value that is read in Python.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TIMESTAMP96: Final = struct.Struct(">Iq")
 
 
 def read_ext(data: bytes, start: int, end: int) -> object:
-    """Return the value of an extension whose code is at `start`; raise Unread if it is not an ordinary one."""
+    """Return the value of an extension whose code is at `start`; raise Unread if the value is not ordinary."""
     return _READ[data[start]](data, start + 1, end)
 
 
@@ -69,15 +69,32 @@ def _timestamp(data: bytes, start: int, end: int) -> object:
     raise Unread
 
 
+def date_of(day: int) -> tuple[int, int, int]:
+    """
+    Return year, month and day of a day after 1970-01-01, as date.fromordinal() has them.
+
+    In arithmetic, since that function and the object that it returns take PyPy as long as the rest of a timestamp.
+    Years begin with March here, so that the day in February that some of them have is their last.
+    """
+    day += EPOCH_ORDINAL + 305  # after March 1 of the year 0, with which four centuries begin
+    centuries, day = day // 146097, day % 146097
+    year = (day - day // 1460 + day // 36524 - day // 146096) // 365
+    day -= 365 * year + year // 4 - year // 100
+    month = (5 * day + 2) // 153
+    day -= (153 * month + 2) // 5 - 1
+    year += 400 * centuries
+    return (year, month + 3, day) if month < 10 else (year + 1, month - 9, day)
+
+
 def _moment(seconds: int, nanoseconds: int) -> datetime.datetime:
     if not FIRST_SECOND <= seconds <= LAST_SECOND or nanoseconds > 999_999_999:
         raise Unread
     if not JIT:
         return _EPOCH + datetime.timedelta(0, seconds, nanoseconds // 1000)
-    day = datetime.date.fromordinal(seconds // 86400 + EPOCH_ORDINAL)
+    year, month, day = date_of(seconds // 86400)
     seconds %= 86400
     clock = seconds // 3600, seconds // 60 % 60, seconds % 60, nanoseconds // 1000
-    return datetime.datetime(day.year, day.month, day.day, clock[0], clock[1], clock[2], clock[3], _UTC)
+    return datetime.datetime(year, month, day, clock[0], clock[1], clock[2], clock[3], _UTC)
 
 
 def _duration(data: bytes, start: int, end: int) -> object:
@@ -92,7 +109,7 @@ def _duration(data: bytes, start: int, end: int) -> object:
 def _uuid(data: bytes, start: int, end: int) -> object:
     if end - start != 16:
         raise Unread
-    # the constructor looks at all of its ten arguments; a UUID that it has checked has these two attributes
+    # the constructor would test all of its ten arguments; a UUID has only these two attributes
     made = _new(uuid.UUID)
     _set(made, "int", int.from_bytes(data[start:end], "big"))
     _set(made, "is_safe", uuid.SafeUUID.unknown)
@@ -100,7 +117,7 @@ def _uuid(data: bytes, start: int, end: int) -> object:
 
 
 def _by_text(code: int) -> Reader:
-    """Return what reads the text of a code as `unpack_ext` does."""
+    """Return a function that reads the text of an extension type as `unpack_ext` does."""
     reader = READERS[code]
 
     def read(data: bytes, start: int, end: int) -> object:
@@ -120,14 +137,14 @@ for _code in (DATE, LOCAL_DATETIME, TIME, DECIMAL):
     _READ[_code] = _by_text(_code)
 
 if JIT:
-    # arithmetic, where the interpreter's own functions are Python with regular expressions and slices
+    # On PyPy the interpreter's functions are Python code with regular expressions and slices; arithmetic is faster.
     _DIGITS: Final = [byte - 0x30 if 0x30 <= byte <= 0x39 else 1 << 20 for byte in range(256)]
-    """The value of each digit; other bytes make any number that has them too large."""
+    """The value of each digit; any other byte makes its number too large."""
     _DAYS: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
     _LONGEST: Final = 64
 
     def _day_of(data: bytes, at: int) -> tuple[int, int, int]:
-        """Return year, month and day of a date's text."""
+        """Return the year, month and day in the text of a date."""
         year = _DIGITS[data[at]] * 1000 + _DIGITS[data[at + 1]] * 100 + _DIGITS[data[at + 2]] * 10
         year += _DIGITS[data[at + 3]]
         month = _DIGITS[data[at + 5]] * 10 + _DIGITS[data[at + 6]]
@@ -139,7 +156,7 @@ if JIT:
         return year, month, day
 
     def _clock_of(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-        """Return hour, minute, second and microsecond of a time's text."""
+        """Return the hour, minute, second and microsecond in the text of a time."""
         hour = _DIGITS[data[at]] * 10 + _DIGITS[data[at + 1]]
         minute = _DIGITS[data[at + 3]] * 10 + _DIGITS[data[at + 4]]
         second = _DIGITS[data[at + 6]] * 10 + _DIGITS[data[at + 7]]
@@ -177,7 +194,7 @@ if JIT:
     _READ[LOCAL_DATETIME] = _datetime
 
     def _of_parts(sign: int, digits: str, exponent: int) -> object:
-        """Stand for the constructor of Decimal that reads no text, until the module is loaded."""
+        """Replaced by the constructor of Decimal from parts once the module is loaded."""
         raise Unread
 
     def _decimal(data: bytes, start: int, end: int) -> object:
@@ -195,7 +212,7 @@ if JIT:
         return _of_parts(sign, (text.lstrip(b"0") or b"0").decode(), exponent)
 
     def _first_decimal(data: bytes, start: int, end: int) -> object:
-        """Load the module, and prefer the constructor of Decimal in Python that reads no text."""
+        """Read the first Decimal: import `decimal`, and choose the reader for this and all later Decimals."""
         global _of_parts
         import decimal
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The order in which `dumps` writes the members of a set: equal sets should give equal bytes, in every process.
+The order in which `dumps` writes the members of a set, so that equal sets give equal bytes in every process.
 
-The order of a set itself changes from run to run, and with the way that the set came to be.
+The iteration order of a set depends on the process, and on how the set was created.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _PARTLY_ORDERED: Final = (frozenset, float, tuple)
-"""Types whose objects may compare without an error and without an order: sorting would keep the order of the set."""
+"""Types whose objects may compare without being ordered: sorting could then keep the order of the set."""
 
 
 def in_order(members: Collection[object]) -> list[Any]:
-    """Return the members of a set: sorted if they have an order, else by their types and texts."""
+    """Return the members of a set: sorted if they have an order, else sorted by type and text."""
     try:
         if not any(issubclass(kind, _PARTLY_ORDERED) for kind in set(map(type, members))) or all(
             map(_has_order, members)
         ):
             return sorted(members)
     except (TypeError, ArithmeticError):
-        pass  # of types that do not compare, or a Decimal that is no number
+        pass  # types that do not compare, or a Decimal NaN
     try:
         return sorted(members, key=_key)
     except RecursionError:  # sets in sets, hundreds deep
@@ -34,7 +34,7 @@ def in_order(members: Collection[object]) -> list[Any]:
 
 
 def _has_order(member: object) -> bool:
-    """Whether an object is before or behind each other one that compares with it at all."""
+    """Return whether an object is ordered against every object that it compares with."""
     if not isinstance(member, _PARTLY_ORDERED):
         return True
     if isinstance(member, float):
@@ -43,7 +43,7 @@ def _has_order(member: object) -> bool:
 
 
 def _key(member: object) -> Any:
-    """Return what to sort by the members that have no order of their own; equal for equal members of one type."""
+    """Return a sort key for a member without an order; equal members of one type have equal keys."""
     if isinstance(member, frozenset):
         return 1, sorted(map(_key, member))
     if isinstance(member, tuple):

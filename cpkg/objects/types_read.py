@@ -2,7 +2,7 @@
 """
 Read the extension values that `dumps` writes (`cpkg.objects.types_written`): objects from codes and bytes.
 
-Loaded with the first such value, since it imports regular expressions and dates.
+This module is loaded with the first such value, since it imports regular expressions and dates.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _SEARCHED: Final = 4 * 2**20
-"""The longest message in bytes in which the place of a bad extension value is looked for; it takes about a second."""
+"""The largest part of a message, in bytes, that is searched for a bad extension value; it takes about a second."""
 
 _LONG_DECIMAL: Final = 1024
 
-# The texts that isoformat() writes. fromisoformat() reads more since Python 3.11, and not the same in each version.
-# Of an hour 24 and of minutes and seconds beyond 59 in an offset, some versions make another time.
+# The texts that isoformat() writes. Since Python 3.11 fromisoformat() accepts more, and each version accepts different
+# texts. Some versions turn an hour of 24, or an offset with minutes or seconds above 59, into a different time.
 _CLOCK = r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{6})?"
 OFFSET_PATTERN = r"[+-]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d{6})?)?"
 DATE_TEXT = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 TIME_TEXT = re.compile(f"{_CLOCK}({OFFSET_PATTERN})?", re.ASCII)
 LOCAL_DATETIME_TEXT = re.compile(rf"\d{{4}}-\d\d-\d\dT{_CLOCK}", re.ASCII)
-# Decimal() also takes spaces, underscores and every alphabet's digits. What exponents it takes depends on how Python
-# was built; 17 digits fit everywhere but on 32-bit machines.
+# Decimal() also accepts spaces, underscores and digits of other scripts. The largest exponent depends on the build of
+# Python; 17 digits fit on all 64-bit machines.
 DECIMAL_TEXT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,17})?|Infinity|s?NaN\d*)", re.ASCII)
 
 
@@ -57,7 +57,7 @@ def find_bad_extension(message: bytes) -> int | None:
     while position < min(len(message), _SEARCHED):
         family, end, length = value_header(message, position)
         if family in (formats.ARRAY, MAP):
-            length = 0  # the values of a container follow at once
+            length = 0  # the items of a container follow directly
         elif family == EXT:
             code = int.from_bytes(message[end : end + 1], "big", signed=True)
             end += 1
@@ -73,7 +73,7 @@ def find_bad_extension(message: bytes) -> int | None:
 def _text(data: bytes, pattern: re.Pattern[str], code: int, what: str) -> str:
     text = data.decode("ascii", "replace")
     if len(text) > MAX_DECIMAL_LENGTH or pattern.fullmatch(text) is None:
-        raise ExtensionError(f"extension type {code} ({what}): {text[:40]!r} is none")
+        raise ExtensionError(f"extension type {code} ({what}): {text[:40]!r} is not a valid {what}")
     return text
 
 
@@ -100,7 +100,7 @@ def _read_duration(data: bytes) -> object:
 
 
 _exact: Callable[[object], object] | None = None
-"""Decimal, once one is met: the module takes as long to import as all of this package."""
+"""Creates a Decimal; set with the first value, since the import takes as long as that of this whole package."""
 
 
 def _read_decimal(data: bytes) -> object:
@@ -108,14 +108,14 @@ def _read_decimal(data: bytes) -> object:
     if _exact is None:
         import decimal
 
-        # an exponent beyond what Decimal can hold is refused, whatever the thread's context would make of it
+        # with this context Decimal refuses an exponent that is too large, whatever the thread's context allows
         _exact = partial(decimal.Decimal, context=decimal.Context(traps=[decimal.InvalidOperation]))
     text = _text(data, DECIMAL_TEXT, DECIMAL, "Decimal")
     return _checked(_exact, text if len(text) <= _LONG_DECIMAL else _decimal_parts(text), "Decimal")
 
 
 def _decimal_parts(text: str) -> tuple[int, tuple[int, ...], int | str]:
-    """Return the sign, digits and exponent of a Decimal's text, which takes Decimal itself quadratic time on PyPy."""
+    """Return the sign, digits and exponent in the text of a Decimal. On PyPy, Decimal(text) takes quadratic time."""
     sign = 1 if text[0] == "-" else 0
     number = text.lstrip("+-")
     exponent: int | str
@@ -139,7 +139,7 @@ def _read_uuid(data: bytes) -> object:
 
 
 def _checked(make: Callable[[Any], Any], value: Any, what: str) -> object:
-    """Call `make`, turning what it thinks of a bad value into an ExtensionError."""
+    """Call `make`, and convert its error for a bad value to an ExtensionError."""
     try:
         return make(value)
     except (ValueError, ArithmeticError) as exc:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How `dumps` packs the objects that MessagePack has no type for, and how `loads` gives them back.
+How `dumps` packs objects that MessagePack has no type for, and how `loads` restores them.
 
-Values that come back as what they were are extension types, whose codes are the letters below: in a dump of the
-bytes `c7 04 4e 31 2e 35 30` shows its type (`4e` is N) and its text. Codes belong to the file format; never change
-one. A reader that does not know them sees `ExtType(78, b"1.50")`. docs/objects.md has the table.
+Values that keep their types are packed as extension types, whose codes are the letters below. A hex dump such as
+`c7 04 4e 31 2e 35 30` shows the type (`4e` is N) and the text. The codes are part of the file format: never change one.
+A reader that does not know them sees `ExtType(78, b"1.50")`. docs/objects.md has the table.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, Final
 
+    from purepy.base.types import Keywords
+
 ARRAY: Final = ord("A")
 DATE: Final = ord("D")
 LOCAL_DATETIME: Final = ord("L")
@@ -32,7 +34,7 @@ TIME: Final = ord("T")
 UUID: Final = ord("U")
 
 MAX_DECIMAL_LENGTH: Final = 4096
-"""The longest Decimal in characters: calculating with it takes quadratic time, and interpreters limit int(str)."""
+"""The longest Decimal, in characters: arithmetic takes quadratic time, and interpreters limit int(str)."""
 
 DURATION_FIELDS = struct.Struct(">iii")  # days, seconds, microseconds, normalised as timedelta does
 
@@ -40,25 +42,14 @@ _forms = Later("cpkg.objects.extension_forms")
 _ordinary = Later("cpkg.objects.extension_values")
 
 _values: ModuleType | None = None
-"""The module cpkg.objects.types_read, once it is needed: what it imports takes longer than a first call."""
+"""The module cpkg.objects.types_read, loaded on first use: its imports take longer than a first call."""
 
 _readers: dict[int, Callable[[bytes], object]] = {}
-"""Its functions that read extension values, by their codes; none before the first such value."""
+"""The functions that read extension values, by their codes; empty before the first such value."""
 
 
 class ExtensionError(FormatError):
-    """An extension value that is not what its code says."""
-
-
-def pack_default(obj: object) -> object:
-    """Return the ExtType or plain value that packs `obj`, else raise TypeError. For a packer's `default`."""
-    replacement = _convert(obj)
-    if replacement is None:
-        raise TypeError(
-            f"cannot pack an object of type {type(obj).__qualname__!r}{_items_of(obj) if _is_array(obj) else ''}: "
-            "pass default=, a function that returns what to pack in its place"
-        )
-    return replacement
+    """An extension value whose data does not fit its code."""
 
 
 def _find_form(kind: type) -> object:
@@ -66,12 +57,32 @@ def _find_form(kind: type) -> object:
     return _forms.find(kind)
 
 
-# Packers ask a `default` with this attribute for the forms of types, and leave arrays to it.
-pack_default.find_form = _find_form  # type: ignore[attr-defined]
+def default_of(option: str) -> Callable[[object], object]:
+    """
+    Return a packer's `default`, which returns the ExtType or plain value to pack for an object, or raises TypeError.
+
+    The error names `option`, with which the current call packs other objects, for example "default= of records.open".
+    """
+
+    def pack_default(obj: object) -> object:
+        replacement = _convert(obj)
+        if replacement is None:
+            raise TypeError(
+                f"cannot pack an object of type {type(obj).__qualname__!r}{_items_of(obj) if _is_array(obj) else ''}: "
+                f"pass {option}, a function that returns what to pack instead"
+            )
+        return replacement
+
+    # If a `default` has this attribute, packers use it to find the forms of types, and leave arrays to `default`.
+    pack_default.find_form = _find_form  # type: ignore[attr-defined]
+    return pack_default
+
+
+pack_default: Final = default_of("default=")
 
 
 def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
-    """Return a packer's `default` that asks the caller's `default` for the objects this module does not know."""
+    """Return a packer's `default` that calls the caller's `default` for types that this module does not support."""
 
     def pack_with_default(obj: object) -> object:
         try:
@@ -87,14 +98,14 @@ def with_default(default: Callable[[Any], object]) -> Callable[[object], object]
 
 
 def converted(replacement: object) -> object:
-    """Return what packs the result of a caller's `default`: a packer asks once per object, and would refuse a date."""
+    """Convert the result of a caller's `default`, since a packer does not call `default` again for that result."""
     found = _convert(replacement)
     return replacement if found is None else found
 
 
 def _convert(obj: object) -> object:
-    """Return the ExtType or plain value that packs `obj`, or None."""
-    # An object cannot be of a module's type while the module is not imported, which spares importing it here.
+    """Return the ExtType or plain value to pack for `obj`, or None."""
+    # While a module is not imported, no object can have one of its types. So nothing is imported here.
     modules = sys.modules
     if "datetime" in modules:
         found = _convert_time(modules["datetime"], obj)
@@ -105,7 +116,7 @@ def _convert(obj: object) -> object:
     if "decimal" in modules and isinstance(obj, modules["decimal"].Decimal):
         text = str(obj)
         if len(text) > MAX_DECIMAL_LENGTH:
-            raise ValueError(f"a Decimal of {len(text)} characters: at most {MAX_DECIMAL_LENGTH} can be packed")
+            raise ValueError(f"cannot pack a Decimal of {len(text)} characters: the limit is {MAX_DECIMAL_LENGTH}")
         if not _matches("DECIMAL_TEXT", text):
             raise ValueError(f"the exponent of Decimal {text[-30:]!r} has more than 17 digits")
         return ExtType(DECIMAL, text.encode())
@@ -115,7 +126,8 @@ def _convert(obj: object) -> object:
         if -(2**63) <= obj < 2**64:
             return None
         raise OverflowError(
-            f"an integer of {obj.bit_length()} bits: MessagePack has -2**63 to 2**64-1; pack it as a str or a Decimal"
+            f"cannot pack an integer of {obj.bit_length()} bits: MessagePack has -2**63 to 2**64-1; "
+            "convert it to a str or a Decimal"
         )
     if hasattr(type(obj), "tolist") and _is_array(obj):
         return imported("cpkg.objects.arrays").replacement(obj)
@@ -123,7 +135,7 @@ def _convert(obj: object) -> object:
 
 
 def _is_array(obj: object) -> bool:
-    """Whether an object is an array of numpy's or of the module array."""
+    """Return whether an object is a numpy array or an array.array."""
     numpy, array = sys.modules.get("numpy"), sys.modules.get("array")
     return (numpy is not None and isinstance(obj, numpy.ndarray)) or (
         array is not None and isinstance(obj, array.array)
@@ -135,7 +147,7 @@ def _items_of(array: Any) -> str:
 
 
 def _convert_time(module: ModuleType, obj: object) -> object:
-    """Return the ExtType or plain value that packs an object of the module datetime, or None."""
+    """Return the ExtType or plain value to pack for an object of the module datetime, or None."""
     if isinstance(obj, module.datetime):
         return _convert_datetime(obj)
     if isinstance(obj, module.date):
@@ -152,12 +164,12 @@ def _convert_datetime(obj: datetime.datetime) -> object:
         return readable_timestamp(obj)
     text = obj.replace(tzinfo=None).isoformat()
     if not _matches("LOCAL_DATETIME_TEXT", text):
-        raise TypeError(f"cannot pack {obj!r}: it is a datetime without a date and time")  # pandas.NaT is one
+        raise TypeError(f"cannot pack {obj!r}: it is a datetime without a date and time")  # for example pandas.NaT
     return ExtType(LOCAL_DATETIME, text.encode())
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Whether a text is one of those that `cpkg.objects.types_read` reads."""
+    """Return whether `cpkg.objects.types_read` can read a text."""
     return getattr(_values or _load_values(), pattern).fullmatch(text) is not None
 
 
@@ -168,12 +180,13 @@ def _load_values() -> ModuleType:
 
 
 def _load_readers() -> dict[int, Callable[[bytes], object]]:
-    _readers.update(_load_values().READERS)
+    global _readers
+    _readers = _load_values().READERS
     return _readers
 
 
 def unpack_ext(code: int, data: bytes) -> object:
-    """Return the object of an extension value; one with an unknown code stays an ExtType."""
+    """Return the object that an extension value decodes to, or an ExtType for an unknown code."""
     reader = (_readers or _load_readers()).get(code)
     if reader is not None:
         return reader(data)
@@ -188,14 +201,24 @@ def _read_ext(data: bytes, start: int, end: int) -> object:
 
 
 unpack_ext.read_ext = _read_ext  # type: ignore[attr-defined]
-# Its results refer to nothing that refers back: native unpackers keep the collector off while it runs.
+# The results are never part of a reference cycle: native unpackers keep the garbage collector off meanwhile.
 unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
-# It takes the data of this extension type as a memoryview of the message, which an array may show without a copy.
+# The data of this extension type is passed as a memoryview of the message, which an array can use without a copy.
 unpack_ext.viewed_code = ARRAY  # type: ignore[attr-defined]
 
 
+PACKING: Final[Keywords] = {"default": pack_default, "datetime": True, "dataclass": True, "enum": True, "numpy": True}
+"""The packer options for the types of `dumps`."""
+
+TIMESTAMP: Final = 3
+"""Timestamps become datetimes."""
+
+UNPACKING: Final[Keywords] = {"ext_hook": unpack_ext, "timestamp": TIMESTAMP}
+"""The unpacker options for the types of `loads`."""
+
+
 def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, bytes], object]:
-    """Return an ext hook that hands the codes that are not this module's to the caller's `ext_hook`."""
+    """Return an ext hook that passes codes that this module does not support to the caller's `ext_hook`."""
 
     def unpack_with_hook(code: int, data: bytes) -> object:
         reader = (_readers or _load_readers()).get(code)

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F401 - editors find there the documentation of what the stub declares
+# ruff: noqa: F401 - editors follow these imports to the documentation
 """
-MessagePack straight into dataclasses and their kin, checked on the way, and back.
+Decode MessagePack into dataclasses and other typed objects, with validation, and encode them.
 
-`typed.decode(data, list[User])` gives Users, or a ValidationError that says where the message is not of that type;
+`typed.decode(data, list[User])` returns a list of Users, or raises a ValidationError that names the first wrong value.
 `typed.encode(users)` packs them. `Decoder` and `Encoder` are for many messages; `cpkg.msgpack.Unpacker` and
-`unpack_async` take a Decoder as `type=`. `convert` and `to_builtins` are for objects instead of messages, `options`,
-`Name`, `Exclude`, `Pattern` and `Title` for what classes say about themselves, `schema` and `inspect` for tools.
-docs/typed.md shows all.
+`unpack_async` take a Decoder as `type=`. `convert` and `to_builtins` convert objects instead of messages. `options`,
+`Name`, `Exclude`, `Pattern` and `Title` configure classes and fields. `schema` and `inspect` describe types for tools.
+docs/typed.md explains all of them.
 """
 
 from __future__ import annotations
 
-from purepy.base.lazy import lazy_names
+from purepy.base.lazy import lazy_names, public_dir
 
-TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
+TYPE_CHECKING: bool = False  # the annotation makes Jedi follow the imports below, as type checkers do
 if TYPE_CHECKING:
     from cpkg.typed.class_options import Exclude, Name, Pattern, Title, options
     from cpkg.typed.codecs import Decoder, Encoder, convert, decode, encode, to_builtins
@@ -35,5 +35,4 @@ __all__ = sorted(_SOURCES)
 __getattr__ = lazy_names(__name__, _SOURCES)
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = public_dir(__name__)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Annotations to nodes: reads a type as it is written in Python and refuses with TypeError what has no one meaning.
+Convert annotations to nodes, and refuse unsupported or ambiguous types with TypeError.
 
-`typing` differs between Python 3.9 and 3.15 and typing_extensions: forms of types are recognized by their attributes
-(`__supertype__`, `__value__`), or looked up by name in whichever of the two modules are there.
+`typing` differs between Python 3.9 and 3.15, and from typing_extensions. So forms of types are recognised by their
+attributes (`__supertype__`, `__value__`), or looked up by name in those of the two modules that are loaded.
 """
 
 from __future__ import annotations
@@ -77,51 +77,51 @@ _DICTS: Final[dict[object, object]] = {
 }
 _SCALARS: Final = set(_SIMPLE.values())
 _scalars: Final[dict[object, Node]] = {}
-"""The nodes of these types, which are the same in all models."""
+"""The nodes of these types, which all models share."""
 _ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes, "decimal": Decimal}
 
 
 class Model:
-    """Reads types into nodes; one for all types that belong to a decoder."""
+    """Converts types to nodes. A decoder has one model for all of its types."""
 
     def __init__(
         self, hooked: bool = False, namespace: Mapping[str, object] | None = None, *, lenient: bool = False
     ) -> None:
         """
-        With `hooked`, classes that are not known become nodes for a `dec_hook`; otherwise they are a TypeError.
+        With `hooked`, unsupported classes become nodes for a `dec_hook`; otherwise they raise TypeError.
 
-        `namespace` has what annotations that are text name, beside their modules. A `lenient` model describes one
-        class for what only encodes: fields that cannot be decoded are Any, and all other classes are left to a hook.
+        `namespace` has names for annotations that are text, in addition to their modules. A `lenient` model describes
+        one class for encoding only: fields that cannot be decoded are Any, and all other classes are left to a hook.
         """
         self._hooked = hooked
         self._namespace = namespace
         self._lenient = lenient
         self._known: dict[object, Node] = {}
         self._awaited: set[int] = set()  # ids of nodes of text that refers to itself
-        self._unread: list[Callable[[], None]] = []  # the fields of classes; not read at once: they may nest deep
+        self._unread: list[Callable[[], None]] = []  # read the fields of classes, later, since classes may nest deep
         self._later: list[Callable[[], None]] = []
 
     def read(self, tp: object) -> Node:
-        """Return the node of a type; TypeError for one that cannot be decoded or is ambiguous."""
+        """Return the node of a type; raise TypeError for a type that cannot be decoded or is ambiguous."""
         node = self._node(tp, Scope(None, self._namespace))
         while self._unread or self._later:
             (self._unread or self._later).pop(0)()
         return node
 
     def describe(self, cls: Annotation) -> Node:
-        """Return the node of a class with fields, for what encodes its objects."""
+        """Return the node of a class with fields, for encoding its objects."""
         node, fill = self._object(cls, (), Scope())
         fill()
         return node
 
     def _node(self, tp: Annotation, scope: Scope) -> Node:
-        if tp is datetime.datetime or tp is datetime.date:  # or what has replaced it, to freeze time
+        if tp is datetime.datetime or tp is datetime.date:  # or a replacement that freezes time in tests
             tp = DATETIME if tp is datetime.datetime else DATE
         try:
             kind = _SIMPLE.get(tp)
         except TypeError:
-            if typing.get_origin(tp) is None:  # not Annotated with something that has no hash
-                raise TypeError(f"{tp!r} is not a type that can be decoded") from None
+            if typing.get_origin(tp) is None:  # not Annotated with unhashable metadata
+                raise TypeError(f"cannot decode {tp!r}: expected a type") from None
             kind = None
         if kind is not None:
             node = _scalars.get(tp)
@@ -157,7 +157,7 @@ class Model:
             return self._variable(tp, scope)
         if hasattr(tp, "__supertype__"):  # NewType
             return self._node(tp.__supertype__, scope)
-        if tp in (tuple, typing.Tuple):  # noqa: UP006 - of anything; `tuple[()]` is the empty one
+        if tp in (tuple, typing.Tuple):  # noqa: UP006 - of any items; `tuple[()]` is the empty tuple
             return self._array(tuple, typing.Any, scope)
         if _is_alias(tp):
             return self._alias(tp, (), scope)
@@ -167,7 +167,7 @@ class Model:
         return self._node(str, scope) if form == "LiteralString" else self._class(tp, (), scope)
 
     def _reference(self, tp: Annotation, scope: Scope) -> Node:
-        """Return the node of a type that is named in text, which may refer to itself."""
+        """Return the node of a type given as text, which may refer to itself."""
         found = scope.evaluate(tp)
         if isinstance(found, type) and not typing.get_args(found):
             return self._node(found, scope)
@@ -202,12 +202,12 @@ class Model:
             inner = Scope(alias, self._namespace, scope.bind(alias, args), lenient=self._lenient, depths=depths)
             found = self._node(_value_of(alias), inner)
             if not found.kind:
-                raise TypeError(f"{alias} stands for itself alone")
+                raise TypeError(f"the type alias {alias} refers only to itself")
             self._copy(found, node)
         return self._known[key]
 
     def _copy(self, node: Node, to: Node) -> None:
-        """Make one node the same as another, now and again once all are complete."""
+        """Copy one node into another, now and again when all nodes are complete."""
 
         def copy() -> None:
             checks = to.checks
@@ -230,7 +230,7 @@ class Model:
         return self._checked(node, checks) if constrained else node
 
     def _checked(self, node: Node, checks: Checks) -> Node:
-        """Return a node like another with further constraints: those of a union are those of the parts they fit."""
+        """Return a copy of a node with more constraints; in a union each part gets those that fit it."""
         if node.kind in ("union", "choice") and node.checks is None:
             whole = Checks()
             whole.predicates, checks.predicates = checks.predicates, ()
@@ -267,7 +267,7 @@ class Model:
         if cls in _DICTS:
             return self._dict(cls, args or (typing.Any, typing.Any), scope)
         if not isinstance(cls, type):
-            raise TypeError(f"{cls!r} is not a type that can be decoded")
+            raise TypeError(f"cannot decode {cls!r}: expected a type")
         if (cls.__module__, cls.__name__) in (("numpy", "ndarray"), ("array", "array")):
             return imported("cpkg.typed.arrays").node_of(cls, args, self._union)  # type: ignore[no-any-return]
         if issubclass(cls, enum.Enum):
@@ -280,17 +280,21 @@ class Model:
             return self._known[key]
         if self._hooked or self._lenient:
             return Node("custom", cls.__name__, cls)
-        raise TypeError(f"cannot decode {cls.__module__}.{cls.__qualname__}: pass dec_hook= to make it")
+        raise TypeError(
+            f"cannot decode {cls.__module__}.{cls.__qualname__}: pass dec_hook=, a function that creates it"
+        )
 
     def _enum(self, cls: Annotation) -> Node:
         try:
             node = _table("enum", cls.__name__, [(member.value, member) for member in cls])
         except TypeError:
-            raise TypeError(f"{cls.__qualname__}: the values of its members have no hash") from None
+            raise TypeError(
+                f"cannot decode the Enum {cls.__qualname__}: the values of its members are unhashable"
+            ) from None
         node.cls = cls
         if issubclass(cls, enum.Flag):
             node.families = ("int",)
-        elif EXT in node.families:  # its values are read as what they are, then looked up
+        elif EXT in node.families:  # the values are decoded by their own types, then looked up
             types = {tuple if isinstance(member.value, tuple) else type(member.value): None for member in cls}
             if all(tp is tuple or tp in _SIMPLE for tp in types):
                 node.item = self._union([self._node(tp, Scope()) for tp in types])
@@ -298,12 +302,12 @@ class Model:
         return node
 
     def _object(self, cls: Annotation, args: tuple[object, ...], scope: Scope) -> tuple[Node, Callable[[], None]]:
-        """Return the node of a class with fields, and a function that reads these."""
+        """Return the node of a class with fields, and a function that reads the fields."""
         found = reader_of(cls)
         assert found is not None
         style, read = found
         kept = kept_with(cls) or Kept(cls)
-        if kept.options is None:  # from now on they are what they are
+        if kept.options is None:  # from now on the options do not change
             kept.options = getattr(cls, ATTRIBUTE, {})
         settings = kept.options
         node = Node("object", cls.__name__, cls)
@@ -313,7 +317,7 @@ class Model:
         node.families = (ARRAY,) if node.array_like else (MAP,)
         if style in ("typeddict", "namedtuple") and settings.get("rename"):
             raise TypeError(
-                f"{cls.__qualname__}: rename is for dataclasses and attrs classes, whose names are not the keys"
+                f"{cls.__qualname__}: typed.options(rename=) supports only dataclasses and attrs classes, not {style}"
             )
         depths = scope.depths_within(cls, args)
 
@@ -373,20 +377,21 @@ class Model:
         written = [field for field, use in found if use != TAKEN]
         passed = [field for field, use in found if use == WRITTEN]
         if node.array_like:
-            written.sort(key=passed.__contains__)  # in the array the fields that are taken have the same places
+            written.sort(key=passed.__contains__)  # decoded fields keep their positions in the array
             init_vars = [field.name for field, use in found if use == TAKEN]
             if init_vars:
                 raise TypeError(
-                    f"{cls.__qualname__}: array_like is not for a class with an InitVar ({init_vars[0]}),"
-                    " which has no place in the array"
+                    f"{cls.__qualname__}: typed.options(array_like=True) does not support an InitVar"
+                    f" ({init_vars[0]}), which has no position in the array"
                 )
         if len({field.key for field, _ in found}) < len(found):
-            raise TypeError(f"{cls.__qualname__} has two fields of the same key in a message")
+            raise TypeError(f"{cls.__qualname__}: two fields have the same key in messages")
         node.fields, node.written = tuple(taken), tuple(written)
         node.passed = frozenset([field.key for field in passed])
-        plain = node.style == "dataclass" and not has_excluded and all(use == BOTH for _, use in found)
-        node.build = "set" if plain and settable(cls, taken) else "call" if node.style in ("dataclass", "attrs") else ""
-        node.post_init = node.build == "set" and calls_post_init(cls)
+        if node.style in ("dataclass", "attrs"):
+            plain = not has_excluded and all(use == BOTH for _, use in found)
+            node.build = "set" if plain and settable(cls, taken) else "call"
+            node.post_init = node.build == "set" and node.style == "dataclass" and calls_post_init(cls)
 
     # --- containers and unions ------------------------------------------------------------------------------------
 
@@ -420,7 +425,7 @@ class Model:
     def _union(self, nodes: list[Node]) -> Node:
         parts: list[Node] = []
         for node in nodes:
-            if node.kind != "unset" or len(nodes) == 1:  # which no message holds
+            if node.kind != "unset" or len(nodes) == 1:  # messages have no UNSET
                 parts.extend(node.alternatives() if node.checks is None else (node,))
         literals = [part for part in parts if part.kind == "literal" and part.checks is None]
         if len(literals) > 1:
@@ -445,7 +450,7 @@ class Model:
         union.parts = tuple(different)
         for part in different:
             if not part.kind:
-                raise TypeError(f"the union {union.name} has itself as an alternative")
+                raise TypeError(f"the union {union.name} contains itself as an alternative")
             families = part.families
             if part.kind in ("custom", "raw", "any"):
                 taken = {family for other in different if other is not part for family in other.families}
@@ -467,7 +472,7 @@ class Model:
 
 
 def _with_choice(parts: list[Node]) -> list[Node]:
-    """Return the types of a union with one for all text: the values of enums and literals come before other text."""
+    """Combine the text types of a union into one: values of enums and literals precede other text."""
     texts = [part for part in parts if STR in part.families and part.kind in ("str", "enum", "literal")]
     texts = [part for part in texts if part.kind == "str" or (part.checks is part.item is None)]
     rest = [part for part in texts if part.kind == "str"]
@@ -487,11 +492,11 @@ def _with_choice(parts: list[Node]) -> list[Node]:
 
 
 def _misfit(names: list[str], node: Node) -> TypeError:
-    return TypeError(f"a constraint in Annotated ({', '.join(names)}) does not apply to {node.name}")
+    return TypeError(f"the constraint {', '.join(names)} in Annotated does not apply to {node.name}")
 
 
 def _marks(annotation: Annotation, scope: Scope, within: tuple[object, ...] = ()) -> list[object]:
-    """Return what Annotated holds about a field, the outermost first: also within Final, Optional and aliases."""
+    """Return the metadata of a field's Annotated, the outermost first, also inside Final, Optional and aliases."""
     found: list[object] = []
     if type(annotation) is type:
         return found
@@ -514,29 +519,29 @@ def _is_alias(tp: object) -> bool:
 
 
 def _value_of(alias: Annotation) -> Annotation:
-    """Return what a type alias stands for, which is evaluated only now."""
+    """Return the type that an alias names; Python evaluates it only now."""
     try:
         return alias.__value__
     except Exception as exc:
         raise_if_from_handler(exc)
-        raise TypeError(f"{alias}: cannot evaluate it: {type(exc).__name__}: {exception_text(exc)}") from exc
+        raise TypeError(f"cannot evaluate the type alias {alias}: {type(exc).__name__}: {exception_text(exc)}") from exc
 
 
 def _is_omitted(field: Field, settings: Mapping[str, object]) -> bool:
-    """Return whether a field is left out while it has its default."""
+    """Return whether a field is omitted from messages while it has its default."""
     if field.default is UNSET or (settings.get("omit_none") and field.default is None):
         return True
     return bool(settings.get("omit_defaults")) and (field.factory is not None or field.default is not MISSING)
 
 
 def _text_of(marks: list[object], *names: str) -> str:
-    """Return the first text about a field among the attributes of marks with these names; "" is for the mark itself."""
+    """Return the first text among the attributes of marks with these names; "" means the mark itself."""
     texts = [getattr(mark, name, None) if name else mark for mark in marks for name in names]
     return next((text for text in texts if isinstance(text, str) and text), "")
 
 
 def _factory(node: Node) -> Callable[[], object] | None:
-    """Return what makes the values that a defaultdict of these lacks; None if there is no such value."""
+    """Return the factory for missing values of a defaultdict; None if the type has no obvious default."""
     if node.kind == "object":
         made = node.style in ("dataclass", "attrs") and not any(field.required for field in node.fields)
         return node.cls if made else None
@@ -545,12 +550,12 @@ def _factory(node: Node) -> Callable[[], object] | None:
     return _ZEROS.get(node.kind)
 
 
-def _ambiguous(union: Node, one: Node, two: Node) -> TypeError:
-    return TypeError(f"{union.name} is ambiguous: a message does not distinguish {one.name} from {two.name}")
+def _ambiguous(union: Node, one: Node, two: Node, advice: str = "leave one of them out") -> TypeError:
+    return TypeError(f"the union {union.name} is ambiguous: in a message {one.name} looks like {two.name}; {advice}")
 
 
 def _tell_apart(union: Node) -> None:
-    """Find out by what the objects of a union differ: a Literal field, or fields that the others do not have."""
+    """Find how to distinguish the objects of a union: by a Literal field, or by fields that the others lack."""
     objects = union.objects
     names = [{field.key for field in node.fields if field.node.kind == "literal"} for node in objects]
     for key in [field.key for field in objects[0].fields if all(field.key in found for found in names)]:
@@ -567,12 +572,12 @@ def _tell_apart(union: Node) -> None:
     for index, node in enumerate(order[:-1]):
         others = {field.key for other in order[index + 1 :] for field in other.fields}
         if not {field.key for field in node.fields if field.required} - others:
-            raise _ambiguous(union, node, order[index + 1])
+            raise _ambiguous(union, node, order[index + 1], "add a Literal field with a different value to each class")
     union.objects = tuple(order)
 
 
 def unique_keys(union: Node) -> list[tuple[Node, frozenset[str]]]:
-    """Return the objects of a union without a tag, each with the keys of which none is there in those that follow."""
+    """Return the objects of a union without a tag, each with its required keys that no later object has."""
     found = []
     for index, node in enumerate(union.objects):
         others = {field.key for other in union.objects[index + 1 :] for field in other.fields}
@@ -587,11 +592,11 @@ def _refuse_unhashable(node: Node, where: str) -> None:
         if part.kind == "object":
             unhashable = part.style == "typeddict" or part.cls.__hash__ is None
         if unhashable or (part.kind == "bytes" and part.cls is bytearray):
-            raise TypeError(f"{part.name} cannot be in a {where}: it has no hash")
+            raise TypeError(f"{part.name} cannot be used in a {where}: it is unhashable")
 
 
 def _table(kind: str, name: str, pairs: list[tuple[object, object]]) -> Node:
-    """Return the node of a type that has a few values."""
+    """Return the node of a type with a fixed set of values."""
     node = Node(kind, name)
     node.table = {(type(value), value): result for value, result in pairs}
     families = {type(value).__name__ if value is not None else NIL for value, _ in pairs}
@@ -602,5 +607,5 @@ def _table(kind: str, name: str, pairs: list[tuple[object, object]]) -> Node:
 def _literal(args: tuple[object, ...], name: str) -> Node:
     for value in args:
         if not isinstance(value, (int, str, bytes, enum.Enum, type(None))):
-            raise TypeError(f"{name}: {value!r} cannot be in a Literal")
+            raise TypeError(f"{name}: a Literal cannot contain {value!r}")
     return _table("literal", name, [(arg.value if isinstance(arg, enum.Enum) else arg, arg) for arg in args])

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Arrays of numbers as types: numpy's and `array.array`, read from the extension type of arrays and from lists.
+Arrays of numbers as types: numpy arrays and `array.array`, decoded from the extension type of arrays and from lists.
 
-The numbers of a list go straight into the memory of the array. `ffi_build/msgpack/typed/arrays.c` does the same for
-lists. This module does not import numpy: whatever names numpy's types has done so.
+The numbers of a list are written directly into the memory of the array, here or by `ffi_build/msgpack/typed/arrays.c`.
+This module does not import numpy, since code that names numpy's types has already imported it.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _FORMATS: Final = {
     "b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q",
     "f2": "e", "f4": "f", "f8": "d",
 }  # fmt: skip
-"""The format, as the module struct has it, of each type of number that a list may hold."""
+"""The struct format of each type of number that a list may hold."""
 _ITEMS: Final = {format: item for item, format in _FORMATS.items()}
 _ALL: Final = (*_FORMATS, "c8", "c16", "M8", "m8")
-"""All types of items that the extension type of arrays has: kinds and sizes in bytes, as numpy writes them."""
+"""All types of items in the extension type of arrays: the kind and the size in bytes, in numpy's notation."""
 _NAMES: Final = {
     "b": "bool",
     "i": "int",
@@ -65,15 +65,15 @@ def _name(item: str) -> str:
 
 
 class Numbers:
-    """What an array type takes: numbers of one type, or of several."""
+    """The numbers that an array type accepts, of one or several types."""
 
     __slots__ = ("_makers", "_numpy", "code", "dims", "format", "items", "name")
 
     def __init__(self, items: tuple[str, ...], name: str, *, dims: int = -1, code: str = "", numpy: Any = None) -> None:
         """
-        Create the description of a type: `items` are the types that its numbers may have.
+        Describe a type: `items` are the types that its numbers may have.
 
-        `dims` is the number of dimensions, -1 for any; `code` the type code of an array.array, if there is only one.
+        `dims` is the number of dimensions, -1 for any; `code` is the only allowed type code of an array.array.
         The arrays are those of `numpy`, if that is given.
         """
         self.items = items
@@ -81,7 +81,7 @@ class Numbers:
         self.dims = dims if numpy is not None else 1
         self.code = code
         self._numpy = numpy
-        # what creates an array of a length or shape, by the format of its numbers
+        # functions that create an array of a length or shape, by the format of its numbers
         self._makers: dict[str, Callable[[Any], Value]] = {}
         for item in items:
             if item in _FORMATS:
@@ -91,7 +91,7 @@ class Numbers:
                     if numpy is None
                     else partial(numpy.empty, dtype=numpy.dtype(item))
                 )
-        # of lists: None if no list is taken, "" if the numbers decide
+        # the format for lists: None if no list is accepted, "" if it depends on the numbers
         self.format: str | None = None
         kinds = {item[0] for item in items if item in _FORMATS}
         if len(items) == 1:
@@ -104,7 +104,7 @@ class Numbers:
             self.format = ""
 
     def maker(self, format: str) -> Callable[[Any], Value]:
-        """Return what creates an array for numbers of a format, which are not set, from its shape or only length."""
+        """Return a function that creates an uninitialised array of a format, given its shape or only length."""
         if format not in self._makers:
             raise UnfitError(f"a list of {_name(_ITEMS[format])}")
         return self._makers[format]
@@ -112,7 +112,7 @@ class Numbers:
     # --- lists ----------------------------------------------------------------------------------------------------
 
     def read(self, d: bytes, p: int, depth: int) -> tuple[object, int]:
-        """Return the array at a position of a message, and where it ends; an exception for any other value."""
+        """Return the array at a position of a message, and its end; raise an exception for any other value."""
         byte = d[p]
         if 0x90 <= byte < 0xA0 or byte in (0xDC, 0xDD):
             return self._read_list(d, p, depth)
@@ -161,14 +161,14 @@ class Numbers:
         return p
 
     def _fit(self, shape: list[int]) -> None:
-        """Give a shape without items as many dimensions as the type has; UnfitError for any other number of them."""
+        """Extend the shape of an empty array to the dimensions of the type; else raise UnfitError if they differ."""
         if self.dims >= 0 and len(shape) != self.dims:
             if len(shape) > self.dims or shape[-1]:
                 raise UnfitError(f"an array of {len(shape)} dimensions")
             shape += [0] * (self.dims - len(shape))
 
     def of_values(self, values: list[Any]) -> Value:
-        """Return the array of numbers that nested lists hold; UnfitError if it cannot be of this type."""
+        """Return an array of the numbers in nested lists; raise UnfitError if they do not fit this type."""
         shape: list[int] = []
         rows: list[Any] = [values]
         while True:
@@ -185,7 +185,7 @@ class Numbers:
         return self._filled(rows, shape)
 
     def _filled(self, rows: list[Any], shape: list[int]) -> Value:
-        """Return the array of rows, lists or arrays, of numbers."""
+        """Return an array of rows of numbers, which are lists or arrays."""
         format = self.format or _format_of(rows)
         made = self.maker(format)(tuple(shape) if len(shape) > 1 else shape[0])
         numbers = array("B" if format == "?" else "H" if format == "e" else format)
@@ -204,14 +204,14 @@ class Numbers:
     # --- the extension type ---------------------------------------------------------------------------------------
 
     def read_extension(self, d: bytes, begin: int, end: int) -> Value:
-        """Return the array in a part of a message, the data of an extension value; Mismatch if there is none."""
+        """Return the array in the data of an extension value, a part of a message; raise Mismatch if it is invalid."""
         try:
             return self.of_payload(memoryview(d)[begin:end])
         except (ExtensionError, UnfitError):
             raise Mismatch from None
 
     def of_payload(self, payload: memoryview, *, strict: bool = True) -> Value:
-        """Return the array in the data of an extension value; UnfitError if it is not of this type."""
+        """Return the array in the data of an extension value; raise UnfitError if it does not have this type."""
         _, dtype, shape, start = read_head(payload)
         return self._of_items(dtype, shape, payload[start:], strict)
 
@@ -235,8 +235,8 @@ class Numbers:
         return read if target == item else array(self.code or _FORMATS[target], read)
 
     def of_array(self, value: Any, *, strict: bool = True) -> Value:
-        """Return an array of this type for a given one, which stays as it is if it is of this type."""
-        if type(value) is array:
+        """Convert an array to this type; return the array itself if it already has this type."""
+        if isinstance(value, array):
             item, shape = _CODES.get(value.typecode, ""), (len(value),)
             is_one = self._numpy is None and (not self.code or value.typecode == self.code)
             dtype = f"{_ORDERS[2]}{item}"
@@ -252,23 +252,23 @@ class Numbers:
 
 
 def is_array(value: object) -> bool:
-    """Return whether an object is an array of numbers, numpy's or an `array.array`."""
+    """Return whether an object is a numpy array or an `array.array`."""
     numpy = sys.modules.get("numpy")
-    return type(value) is array or (numpy is not None and isinstance(value, numpy.ndarray))
+    return isinstance(value, array) or (numpy is not None and isinstance(value, numpy.ndarray))
 
 
 def _holds(target: str, item: str) -> bool:
-    """Return whether a type of numbers has all values of another one exactly, and is of its kind or a wider one."""
+    """Return whether the type `target` can represent all numbers of the type `item` exactly."""
     more = int(target[1:]) > int(item[1:])
     return more and target[0] + item[0] in ("ii", "uu", "iu", "ff", "fi", "fu", "cc", "cf")
 
 
 def _packed(format: str, row: list[float] | array[float]) -> bytes:
-    """Return floats in fewer bytes; UnfitError if one is beyond their range."""
+    """Pack floats in fewer bytes; raise UnfitError for a float outside the range."""
     try:
         return struct.pack(f"={len(row)}{format}", *row)
     except OverflowError:
-        raise UnfitError(f"a number beyond the range of {_name(_ITEMS[format])}") from None
+        raise UnfitError(f"a number outside the range of {_name(_ITEMS[format])}") from None
 
 
 def _read_number(d: bytes, p: int, format: str | None) -> tuple[Any, int]:
@@ -283,7 +283,7 @@ def _read_number(d: bytes, p: int, format: str | None) -> tuple[Any, int]:
 
 
 def _format_of(rows: list[Any]) -> str:
-    """Return the format for numbers that lists or arrays hold."""
+    """Return the format for the numbers in lists or arrays."""
     kinds: set[object] = set()
     for row in rows:
         kinds |= {float if row.typecode in "fd" else int} if type(row) is array and row else set(map(type, row))
@@ -296,12 +296,12 @@ def _format_of(rows: list[Any]) -> str:
     if max(max(row) for row in rows if row) < _BIGGEST:
         return "q"
     if min(min(row) for row in rows if row) < 0:
-        raise UnfitError("ints that neither int64 nor uint64 holds")
+        raise UnfitError("ints that fit neither in int64 nor in uint64")
     return "Q"
 
 
 def extension(d: bytes, p: int) -> tuple[memoryview, int]:
-    """Return the data of the array at a position of a message, and where it ends; Mismatch for any other value."""
+    """Return the data of the array at a position of a message, and its end; raise Mismatch for any other value."""
     family, begin, length = value_header(d, p)
     if family != EXT or d[begin] != CODE or begin + 1 + length > len(d):
         raise Mismatch
@@ -312,14 +312,14 @@ def extension(d: bytes, p: int) -> tuple[memoryview, int]:
 
 
 def view_of(payload: memoryview) -> memoryview:
-    """Return the items of an array, which the data of an extension value hold, as a memoryview of their format."""
+    """Return the items of the array in the data of an extension value, as a memoryview with their format."""
     _, dtype, shape, start = read_head(payload)
     item = dtype[1:].partition("[")[0]
     format: Any = _FORMATS.get(item, "e")
     if format == "e" or dtype[0] not in _ORDERS:
         raise UnfitError(f"an array of {_name(item)}" + ("" if dtype[0] in _ORDERS else " in another byte order"))
     items: Any = payload[start:]
-    if not len(items):  # which no memoryview can be cast from
+    if not len(items):  # an empty memoryview cannot be cast
         if len(shape) != 1 or format == "?":
             raise UnfitError(f"an array of shape {shape}")
         return memoryview(array(format)).toreadonly()
@@ -328,13 +328,13 @@ def view_of(payload: memoryview) -> memoryview:
 
 
 def read_view(d: bytes, p: int) -> tuple[memoryview, int]:
-    """Return the memoryview of an array at a position of a message, and where it ends."""
+    """Return a memoryview of the array at a position of a message, and its end."""
     payload, end = extension(d, p)
     return view_of(payload), end
 
 
 def view_extension(d: bytes, begin: int, end: int) -> memoryview:
-    """Return the memoryview of the array in a part of a message, the data of an extension value; or Mismatch."""
+    """Return a memoryview of the array in the data of an extension value; raise Mismatch if it is invalid."""
     try:
         return view_of(memoryview(d)[begin:end])
     except (ExtensionError, UnfitError):
@@ -364,9 +364,9 @@ def _no_union(parts: list[Node]) -> Node:
 
 def node_of(cls: Annotation, args: tuple[Any, ...], union: Union) -> Node:
     """
-    Return the node of a class of arrays with parameters; TypeError for items that no message holds.
+    Return the node of an array class with parameters; raise TypeError for items that messages cannot hold.
 
-    `union` returns the node of several alternatives.
+    `union` returns the node of a union of several nodes.
     """
     if cls is array:
         number = args[0] if args else None
@@ -383,7 +383,7 @@ def node_of(cls: Annotation, args: tuple[Any, ...], union: Union) -> Node:
         scalar = numpy.generic
     items = tuple([item for item in _ALL if issubclass(numpy.dtype(item).type, scalar)])
     if not items:
-        raise TypeError(f"an array of {scalar.__name__} cannot be decoded: expected numbers, bools or times")
+        raise TypeError(f"cannot decode an array of {scalar.__name__}: expected numbers, bools or times")
     name = "ndarray" if scalar is numpy.generic else f"NDArray[{scalar.__name__}]"
     if dims >= 0:
         name += f" of {dims} dimension{'s' * (dims != 1)}"

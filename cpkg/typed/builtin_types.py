@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects to what any encoder writes: dicts, lists, str, int, float, bool and None."""
+"""Convert objects to the types that every encoder supports: dict, list, str, int, float, bool and None."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _PLAIN: Final[tuple[tuple[type, Callable[[Any], object]], ...]] = (
     (str, str.__str__), (int, lambda value: int.__add__(value, 0)), (float, lambda value: float.__mul__(value, 1.0)),
 )  # fmt: skip
-"""What returns an instance of a subclass as one of the class itself, whatever the subclass makes of str() and int()."""
+"""Functions that convert an instance of a subclass to the class itself, even if it overrides `__str__` or `__int__`."""
 
 
 def builtins_of(
@@ -33,9 +33,10 @@ def builtins_of(
     as_objects: Callable[[type], Node | None],
 ) -> object:
     """
-    Return an object as such values.
+    Convert an object to builtin types.
 
-    Instances of `keep` stay as they are, `hook` turns other objects; `as_objects` gives a class's node or None.
+    Instances of `keep` are kept, and `hook` converts unsupported objects. `as_objects` returns the node of a class, or
+    None.
     """
 
     def turn(value: Value, depth: int) -> object:
@@ -65,7 +66,9 @@ def builtins_of(
         if text is not None:
             return text
         if hook is None:
-            raise TypeError(f"cannot turn {kind.__qualname__} into builtin types: pass enc_hook=")
+            raise TypeError(
+                f"cannot convert {kind.__qualname__} to builtin types: pass enc_hook=, a function that converts it"
+            )
         return turn(hook(value), depth - 1)
 
     try:
@@ -75,12 +78,12 @@ def builtins_of(
 
 
 def _dict(pairs: list[tuple[object, object]]) -> dict[object, object]:
-    """Return pairs as a dict; ValueError for keys that have become the same, TypeError for one that has no hash."""
+    """Return pairs as a dict; raise ValueError for keys that became equal, and TypeError for an unhashable key."""
     turned: dict[object, object] = {}
     for key, item in pairs:
         key = _key(key)
         if key in turned:
-            raise ValueError(f"two keys of a dict become {key!r} in builtin types: rename one of them")
+            raise ValueError(f"two keys of a dict both become {key!r} in builtin types: rename one of them")
         turned[key] = item
     return turned
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a class or a field says about its form in messages: `options`, `Name`, `Exclude`, `Pattern`, `Title`."""
+"""Options that set the form of a class or a field in messages: `options`, `Name`, `Exclude`, `Pattern`, `Title`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Rename: TypeAlias = Union[str, Callable[[str], str], Mapping[str, str], None]
 
 ATTRIBUTE: Final = "__typed_options__"
-"""The class attribute that `options` sets; a dict of its arguments."""
+"""The class attribute that `options` sets: a dict of its arguments."""
 
 
 def options(
@@ -30,16 +30,16 @@ def options(
     array_like: bool = False,
 ) -> Callable[[C], C]:
     """
-    Return a decorator that gives a dataclass, attrs class, NamedTuple or TypedDict its form in messages.
+    Return a decorator that sets the form of a dataclass, attrs class, NamedTuple or TypedDict in messages.
 
-    `rename` makes keys from the fields' names: "camel", "pascal", "kebab", "lower", "upper", a function from name to
-    key, or a mapping from names to keys. `omit_defaults` leaves out fields that have their default when objects are
-    encoded, `omit_none` only those whose default is None. `forbid_unknown_fields` makes a key that no field has an
-    error; it is ignored otherwise. `array_like` writes the fields as an array, in their order, without keys. A subclass
-    inherits what it does not set itself.
+    `rename` derives the keys from the names of the fields: "camel", "pascal", "kebab", "lower", "upper", a function
+    from name to key, or a mapping from names to keys. `omit_defaults` omits fields that have their default when an
+    object is encoded; `omit_none` omits only those whose default is None. `forbid_unknown_fields` raises an error for
+    an unknown key, which is otherwise ignored. `array_like` writes the fields as an array, in their order, without
+    keys. A subclass inherits the options that it does not set.
 
-    The dict that the decorator sets as `__typed_options__` may be written in the class instead. Raises ValueError for
-    a `rename` of another name, and TypeError for a class that has been decoded, encoded or described already.
+    The decorator sets the dict `__typed_options__`, which may also be written in the class directly. Raises ValueError
+    for another name as `rename`, and TypeError for a class that has already been decoded, encoded or described.
     """
     if isinstance(rename, str) and rename not in _STYLES:
         raise ValueError(f"rename must be one of {', '.join(sorted(_STYLES))}, a function or a mapping, not {rename!r}")
@@ -53,7 +53,7 @@ def options(
 
     def set_options(cls: C) -> C:
         if is_in_use(cls):
-            raise TypeError(f"{cls.__qualname__} is in use: apply typed.options before its first message")
+            raise TypeError(f"{cls.__qualname__} is already in use: apply typed.options before its first message")
         inherited = getattr(cls, ATTRIBUTE, {})
         setattr(cls, ATTRIBUTE, {**inherited, **{name: value for name, value in chosen.items() if value}})
         return cls
@@ -62,13 +62,13 @@ def options(
 
 
 class Name:
-    """The key of one field: `Annotated[int, Name("userId")]`. It goes before `rename`."""
+    """Set the key of one field: `Annotated[int, Name("userId")]`. It takes precedence over `rename`."""
 
     __slots__ = ("key",)
 
     def __init__(self, key: str) -> None:
         if not isinstance(key, str):
-            raise TypeError(f"Name takes the key of a field, a str, not {key!r}")
+            raise TypeError(f"Name expects the key of a field, a str, not {key!r}")
         self.key = key
 
     def __repr__(self) -> str:
@@ -76,13 +76,13 @@ class Name:
 
 
 class Title:
-    """The title of one field in a schema: `Annotated[int, Title("Order number")]`."""
+    """Set the title of one field in a schema: `Annotated[int, Title("Order number")]`."""
 
     __slots__ = ("title",)
 
     def __init__(self, title: str) -> None:
         if not isinstance(title, str):
-            raise TypeError(f"Title takes a str, not {title!r}")
+            raise TypeError(f"Title expects a str, not {title!r}")
         self.title = title
 
     def __repr__(self) -> str:
@@ -91,9 +91,9 @@ class Title:
 
 class Exclude:
     """
-    A field that messages do not have: `Annotated[str, Exclude()]`.
+    Exclude a field from messages: `Annotated[str, Exclude()]`.
 
-    It is neither written nor taken from a message, which needs a default of the field.
+    The field is neither encoded nor decoded, so it needs a default.
     """
 
     __slots__ = ()
@@ -104,9 +104,10 @@ class Exclude:
 
 class Pattern:
     """
-    A regular expression, `pattern`, that text must hold: `Annotated[str, Pattern("^[a-z]+$")]`.
+    Require text that contains a match of the regular expression `pattern`: `Annotated[str, Pattern("^[a-z]+$")]`.
 
-    It is searched for, as in JSON Schema: anchor it to match the whole text. A compiled expression serves as well.
+    As in JSON Schema, the match may be anywhere in the text: use anchors to match the whole text. `pattern` may also be
+    a compiled expression.
     """
 
     __slots__ = ("compiled",)
@@ -119,14 +120,14 @@ class Pattern:
 
 
 def key_of(name: str, rename: Rename) -> str:
-    """Return the key of a field by its name; TypeError for one that is not a str."""
+    """Return the key of a field from its name; raise TypeError for a key that is not a str."""
     if rename is None:
         return name
     if isinstance(rename, str):
         return _STYLES[rename](name)
     key = rename(name) if callable(rename) else rename.get(name, name)
     if not isinstance(key, str):
-        raise TypeError(f"rename gave {key!r} for the field {name!r}: expected a str")
+        raise TypeError(f"rename must return a str, not {key!r} (for the field {name!r})")
     return key
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`Decoder`, `Encoder` and the functions over them."""
+"""`Decoder`, `Encoder`, and the functions that use them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cpkg import _backend
 from cpkg.objects import dumps_loads, types_written
 from cpkg.typed.annotations import Model
 from cpkg.typed.encoding import Encoding
+from cpkg.typed.errors import ValidationError
 from cpkg.typed.fields import reader_of
 from cpkg.typed.functions import Functions
 from cpkg.typed.inputs import Message, Objects
@@ -42,28 +43,28 @@ _ANY_LENGTH: Final = 2**32 - 1
 _WRONG: Final = (
     Mismatch, Refused, ValueError, TypeError, IndexError, KeyError, struct.error, ArithmeticError, RecursionError,
 )  # fmt: skip
-"""What functions that decode raise for a message that is wrong, or is refused; the walker finds out why."""
+"""The exceptions of decoding functions for a message that is wrong or refused; the walker finds the reason."""
 _FAILURES: Final = (CodecError, *_WRONG)
-"""The exceptions of these functions that a message causes, those of exceeded limits included."""
+"""All exceptions of these functions that a message causes, including those of exceeded limits."""
 
 WALKED: Final = 16
-"""So many bytes of messages, for each type within a type, are left to the walker before functions are compiled."""
+"""The walker decodes this many bytes of messages, per type within a type, before functions are compiled."""
 
 
 def msgpack_module() -> MsgpackBackend:
-    """Return the backend that packs and unpacks what has no type."""
+    """Return the backend that packs and unpacks untyped values."""
     return _backend.msgpack()
 
 
 def _untyped(data: bytes, position: int, depth: int) -> tuple[object, int]:
-    """Return the value at a position, as `cpkg.loads` does, and where it ends."""
+    """Return the value at a position, as `cpkg.loads` does, and the position of its end."""
     found: tuple[object, int] = msgpack_module().unpackb_from(
         data,
         position,
-        ext_hook=types_written.unpack_ext,
+        ext_hook=types_written.unpack_ext,  # keywords instead of `**`, as in `loads`
         strict_map_key=False,
         tuple_keys=True,
-        timestamp=dumps_loads.TIMESTAMP,
+        timestamp=types_written.TIMESTAMP,
         max_depth=max(depth, 0),
         max_str_len=_ANY_LENGTH,
         max_bin_len=_ANY_LENGTH,
@@ -75,7 +76,7 @@ def _untyped(data: bytes, position: int, depth: int) -> tuple[object, int]:
 
 
 class Limits:
-    """The limits on the messages of a Decoder, as `loads` and `unpackb` have them; -1 is none."""
+    """The limits on the messages of a Decoder, as in `loads` and `unpackb`; -1 is no limit."""
 
     __slots__ = (
         "any_length", "counts_extras", "harmless", "heaviest", "lengths", "max_depth", "max_memory",
@@ -85,7 +86,7 @@ class Limits:
     def __init__(
         self, max_depth: int, max_memory: int | None, totals: tuple[int, int], lengths: dict[int, int], heaviest: int
     ) -> None:
-        """Keep the limits; `heaviest` is what `Node.weigh` returns."""
+        """Check and store the limits; `heaviest` is the result of `Node.weigh`."""
         self.max_depth = as_depth(max_depth)
         self.counts_extras = heaviest > 0
         self.heaviest = max(HEAVIEST, heaviest)
@@ -93,20 +94,20 @@ class Limits:
         self.max_total_items, self.max_total_bytes = map(as_size, totals)
         self.lengths = {family: as_size(length) for family, length in lengths.items()}
         self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
-        # messages up to that size exceed no limit
+        # messages of at most this size exceed no limit
         self.harmless = -1
         if max_memory is None and self.any_length:
             self.harmless = dumps_loads.MEMORY_FLOOR // self.heaviest
 
     def memory_allowed(self, size: int) -> int:
-        """Return how many bytes the objects of a message of `size` bytes may take; -1 is no limit."""
+        """Return the memory in bytes that the objects of a message of `size` bytes may take; -1 is no limit."""
         return dumps_loads.memory_allowed(size, None) if self.max_memory is None else self.max_memory
 
     def check(self, data: bytes) -> int:
         """
-        Raise LimitError for a message that exceeds a limit; by its headers, before any object exists.
+        Raise LimitError for a message that exceeds a limit, by its headers, before any object exists.
 
-        Returns the bytes that its objects may take beyond what the headers show, -1 if they cannot take too many.
+        Returns how many more bytes the objects may take than the headers show, or -1 if they cannot exceed the limit.
         """
         size = len(data)
         room = -1
@@ -162,21 +163,21 @@ def _extra(value: object, data: bytes, end: int) -> ExtraData:
 
 class Decoder:
     """
-    Decodes messages of one type: `Decoder(list[User]).decode(data)`.
+    Decode messages of one type: `Decoder(list[User]).decode(data)`.
 
-    `type` is the type, Any by default. With `strict=False` text that holds a number, bool or null is taken for one,
-    0 and 1 for bools, whole floats for ints and numbers for datetimes (seconds since 1970), timedeltas (seconds) and
-    Decimals. `dec_hook(cls, value)` makes an instance of each class that is not known here; ValueError and TypeError
-    that it raises become ValidationErrors. With `all_errors` a ValidationError has every error of a message, up to
-    `max_errors` of them (-1 is no limit).
+    `type` is the type; the default is Any. With `strict=False`, text that holds a number, bool or null is converted, 0
+    and 1 are accepted as bools, whole floats as ints, and numbers as datetimes (seconds since 1970), timedeltas
+    (seconds) and Decimals. `dec_hook(cls, value)` creates an instance of a class that cpkg does not support; its
+    ValueErrors and TypeErrors become ValidationErrors. With `all_errors` a ValidationError lists every error of a
+    message, at most `max_errors` of them (-1 is no limit).
 
-    `max_depth` limits how deep containers nest, `max_memory` the memory in bytes that the objects of a message take
-    (64 MiB or 100 times its size by default, whichever is larger), `max_str_len`, `max_bin_len`, `max_array_len`,
-    `max_map_len` and `max_ext_len` lengths, `max_total_items` and `max_total_bytes` sums over a message; -1 is no
-    limit. They are checked by the headers, before an object is made.
+    `max_depth` limits the nesting of containers, and `max_memory` the memory in bytes that the objects of a message
+    take (the default is 64 MiB or 100 times the size of the message, whichever is larger). `max_str_len`,
+    `max_bin_len`, `max_array_len`, `max_map_len` and `max_ext_len` limit lengths, `max_total_items` and
+    `max_total_bytes` totals of a message; -1 is no limit. The headers are checked before any object is created.
 
-    `namespace` has types by the names that annotations as text refer to: those of a function, or of a module that is
-    imported for type checkers alone. They come before the names of the annotations' modules.
+    `namespace` maps names in annotations that are text to types, for example the local names of a function, or of a
+    module that is imported only for type checkers. It precedes the names of the annotations' modules.
 
     Raises TypeError for a type that cannot be decoded or is ambiguous.
     """
@@ -207,7 +208,7 @@ class Decoder:
     ) -> None:
         self._options = {name: value for name, value in locals().items() if name not in ("self", "type")}
         if dec_hook is not None and not callable(dec_hook):
-            raise TypeError("dec_hook must be a callable")
+            raise TypeError(f"dec_hook must be a function or None, not {dec_hook!r}")
         if max_errors < 1 and max_errors != -1:
             raise ValueError(f"max_errors must be 1 or more, or -1 for no limit, not {max_errors}")
         self.type = type
@@ -226,10 +227,10 @@ class Decoder:
         )
         self._functions = Functions(_untyped, dec_hook)
         self._decode: Callable[..., Any] | None = None
-        self._walks: int | None = None  # how many bytes of messages the walker may still have
+        self._walks: int | None = None  # the bytes of messages that the walker may still decode
 
     def __reduce__(self) -> tuple[Callable[[], Decoder], tuple[()]]:
-        """Pickle the type and the options, from which the copy is created."""
+        """Pickle the type and the options; unpickling creates a new Decoder from them."""
         return partial(self.__class__, self.type, **self._options), ()
 
     def __class_getitem__(cls, item: object) -> type[Decoder]:
@@ -238,10 +239,10 @@ class Decoder:
 
     def decode(self, data: Buffer) -> Any:
         """
-        Return the object that a message holds; `data` is a bytes-like object.
+        Return the object in the message `data`, a bytes-like object.
 
-        Raises ValidationError for a message that is not of the type, and other CodecErrors as `cpkg.loads` does for
-        one that is damaged or exceeds a limit.
+        Raises ValidationError for a message of another type, and other CodecErrors, like `cpkg.loads`, for a message
+        that is damaged or exceeds a limit.
         """
         if type(data) is not bytes:
             data = memory_of(data).tobytes()
@@ -257,22 +258,22 @@ class Decoder:
                 raise
             except _WRONG as exc:
                 failure = exc
-        try:  # not within the handler: PyPy cannot note what an error came from where the stack ends
+        try:  # outside `except`: PyPy fails to chain exceptions at the stack limit
             return self._walk(data, Meter(room), failure)
         except LimitError as exc:
             self._name_limit(exc, len(data))
             raise
         finally:
-            failure = None  # whose traceback has this frame
+            failure = None  # its traceback refers to this frame
 
     def _make_decode(self, size: int) -> Callable[..., Any] | None:
         """
-        Return a function (data, depth, room) that raises one of _WRONG for a message that is wrong, and keep it.
+        Return and keep a function (data, depth, room) that raises one of _WRONG for a wrong message.
 
-        With a count as a fourth argument the function is one for `decode_all`.
+        With a count as the fourth argument, the function serves `decode_all`.
 
-        None as long as messages, the next one of `size` bytes, have not taken the walker about as long as compiling
-        would.
+        Returns None until the walker has spent about as much time on messages as compiling the function would take. The
+        next message has `size` bytes.
         """
         table = msgpack_module().TypedTable
         if table is not None:
@@ -299,7 +300,7 @@ class Decoder:
             padded, size = data + PADDING, len(data)
             if count >= 0:
                 made, end, failure, left = other(room >= 0, True)(padded, depth, room, count, _FAILURES)
-                if end > size:  # the last object has taken the padding for a part of its message
+                if end > size:  # the last message is cut, and its object was read from the padding
                     made.pop()
                 return made, end, Mismatch() if failure is None and end != size else failure, left
             if whole is None:
@@ -313,7 +314,7 @@ class Decoder:
         return decode
 
     def _walk(self, data: bytes, meter: Meter, failure: Exception | None) -> object:
-        """Return what the walker makes of a message; raise what is wrong with one whose decoding failed."""
+        """Decode a message by the walker; if decoding has failed, raise the error that explains `failure`."""
         if isinstance(failure, Refused) and failure.role == "extra":
             raise _extra(failure.value, data, failure.offset)
         message = Message(data, meter.ends)
@@ -326,20 +327,24 @@ class Decoder:
             max_errors=self._max_errors,
             failure=failure,
         )
-        value = walker.make(self.node, 0, self.limits.max_depth)
-        if failure is not None:  # not because of the message: a signal's handler, say
+        try:
+            value = walker.make(self.node, 0, self.limits.max_depth)
+        except ValidationError as exc:
+            exc.advice = imported("purepy.base.mistaken").advice_for(data)
+            raise
+        if failure is not None:  # the message is right: the exception came from elsewhere, such as a signal handler
             raise failure.exc if isinstance(failure, Refused) and isinstance(failure.exc, Exception) else failure
         if message.end < len(data):
             raise _extra(value, data, message.end)
         return value
 
     def _name_limit(self, error: LimitError, size: int) -> None:
-        """Give the error of a meter its text."""
+        """Set the text of an error that a meter raised."""
         if not error.args:
             error.args = (dumps_loads.memory_text(size, self.limits.memory_allowed(size)),)
 
     def convert(self, obj: object, *, from_attributes: bool = False) -> Any:
-        """Return an object of this type made of `obj`; `from_attributes` is that of `cpkg.typed.convert`."""
+        """Convert `obj` to this type, with `from_attributes` as in `cpkg.typed.convert`."""
         source = Objects()
         walker = Walker(
             source,
@@ -355,11 +360,11 @@ class Decoder:
 
 def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[list[Any], int, Exception | None, int]:
     """
-    Return the objects of `count` messages that follow each other, up to one with which something is wrong.
+    Return the objects of up to `count` consecutive messages, and stop before the first wrong message.
 
-    Also returns where that message begins, what is wrong, for `decode_within`, or None, and how much of the room is
-    left before it. The failure is a LimitError without a text where the objects take more than `room` bytes beyond what
-    the headers show; -1 is no limit. There are no objects as long as no functions are compiled.
+    Also returns the position of that message, its failure for `decode_within` (or None), and the room left before it.
+    The failure is a LimitError without a text if the objects take more than `room` bytes beyond those that the headers
+    show; -1 is no limit. Returns no objects until functions are compiled.
     """
     decode = decoder._decode or (decoder._make_decode(len(data)) if decoder.strict else None)
     if decode is None:
@@ -370,10 +375,10 @@ def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[li
 
 def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception | None = None) -> tuple[Any, int]:
     """
-    Return the object of a message, and how much it leaves of the room that `decode_all` has.
+    Return the object of one message, and the room that it leaves (see `decode_all`).
 
-    Raises the error of a message for which `decode_all` returned a `failure`, whose offset counts from the message's
-    start. For too small a room that is a LimitError without a text.
+    Raises the error of a message for which `decode_all` returned a `failure`; its offset counts from the start of the
+    message. If the room is too small, that is a LimitError without a text.
     """
     if failure is None:
         decoder.limits.check(data)
@@ -386,15 +391,15 @@ def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception |
         meter = Meter(room)
         return decoder._walk(data, meter, failure), meter.room
     finally:
-        failure = None  # whose traceback has this frame
+        failure = None  # its traceback refers to this frame
 
 
 _decoders: dict[object, Decoder] = {}
-"""Decoders of types without a class of somebody's."""
+"""Decoders of types that contain only builtin classes."""
 
 
 def _class_cache(cls: Annotation) -> Kept | None:
-    """Return what is kept with a class whose objects are packed by their fields, with its node; None for any other."""
+    """Return the Kept of a class whose objects are packed by their fields, with its node; None for any other class."""
     kept = getattr(cls, ATTRIBUTE, None)
     if kept is not None and kept.cls is cls and kept.node is not None:
         return kept  # type: ignore[no-any-return]
@@ -413,7 +418,7 @@ def _class_cache(cls: Annotation) -> Kept | None:
 
 
 def _form(obj: Value) -> object:
-    """Return what an object with fields, or a deque, is encoded as; None for any other."""
+    """Return the form in which an object with fields, or a deque, is encoded; None for any other object."""
     cache = _class_cache(type(obj))
     if cache is None or cache.node is None:
         return list(obj) if type(obj) is deque else None
@@ -421,13 +426,13 @@ def _form(obj: Value) -> object:
 
 
 def _converted(replacement: object) -> object:
-    """Return what packs the result of an enc_hook."""
+    """Return the form in which the result of an enc_hook is packed."""
     form = _form(replacement)
     return types_written.converted(replacement) if form is None else form
 
 
 def _anchor(tp: object) -> object:
-    """Return the first class in a type that is not builtin: a decoder of the type lives as long as it."""
+    """Return the first class in a type that is not builtin: the decoder of the type is kept with this class."""
     args = getattr(tp, "__args__", None)
     if isinstance(args, tuple):
         for found in [_anchor(getattr(tp, "__origin__", None)), *map(_anchor, args)]:
@@ -438,12 +443,12 @@ def _anchor(tp: object) -> object:
 
 
 def _has_union(tp: object) -> bool:
-    """Return whether a type has a union in it, which equals one of another order."""
+    """Return whether a type contains a union: unions are equal in any order of their parts."""
     return special_form(typing.get_origin(tp)) == "Union" or any(map(_has_union, typing.get_args(tp)))
 
 
 def _same(one: object, two: object) -> bool:
-    """Tell whether types are the same, in the same order."""
+    """Return whether two types are equal, with the parts of unions in the same order."""
     if one is two:
         return True
     parts = typing.get_args(one)
@@ -451,19 +456,25 @@ def _same(one: object, two: object) -> bool:
 
 
 def decoder_for(tp: object, **limits: Any) -> Decoder:
-    """Return a decoder of a type with the default options but for these, which is kept for the next call."""
+    """
+    Return a decoder of a type with these limits and default options; the decoder is kept for the next call.
+
+    Without limits, a Decoder is returned unchanged.
+    """
     anchor = _anchor(tp)
     cache = None if anchor is None else kept_with(anchor)
     kept = _decoders if cache is None else cache.decoders
     key = (tp, *sorted(limits.items())) if limits else tp
     try:
         decoder = kept.get(key)
-    except TypeError:  # with something in it that has no hash
+    except TypeError:  # a part of the type is not hashable
         return Decoder(tp, **limits)
     if decoder is not None and decoder.has_union and not _same(decoder.type, tp):
         key = (key, repr(tp))
         decoder = kept.get(key)
     if decoder is None:
+        if isinstance(tp, Decoder) and not limits:
+            return tp
         if len(kept) >= 100:
             kept.clear()
         decoder = kept[key] = Decoder(tp, **limits)
@@ -473,41 +484,68 @@ def decoder_for(tp: object, **limits: Any) -> Decoder:
 
 def decode(data: Buffer, type: object = object, **options: Any) -> Any:
     """
-    Return the object that a MessagePack message holds, checked and made as `type` says.
+    Return the object in a MessagePack message, validated against `type`: `typed.decode(data, list[User])`.
 
-    `typed.decode(data, list[User])`. `options` are those of `Decoder`; without any, decoders are kept with the types'
-    classes. Raises what `Decoder` and `Decoder.decode` raise.
+    `options` are those of `Decoder`. Without options the decoder is kept, with the classes in the type, for the next
+    call. Raises the exceptions of `Decoder` and `Decoder.decode`.
     """
     decoder = Decoder(type, **options) if options else decoder_for(type)
     return decoder.decode(data)
 
 
+def checked_decoder(tp: object, given: Mapping[str, Any]) -> Decoder:
+    """Return the decoder of a type with the given limits, or a Decoder itself; TypeError for a Decoder and limits."""
+    if not isinstance(tp, Decoder):
+        return decoder_for(tp, **given)
+    if given:
+        raise TypeError(f"a Decoder has its own options: pass {', '.join(sorted(given))} to the Decoder instead")
+    return tp
+
+
 def decode_message(
-    message: bytes | memoryview, tp: object, max_memory: int | None, max_depth: int, max_total_items: int | None
+    message: bytes | memoryview,
+    tp: object,
+    allowed: int | None,
+    max_memory: int | None,
+    max_total_items: int | None,
+    max_depth: int,
+    all_errors: bool,
 ) -> object:
-    """Do what `cpkg.loads` does with a type."""
-    limits = {}
+    """
+    Do what `cpkg.loads` does with `type=`.
+
+    `allowed` is the memory limit for this message, or None if the message is too short to exceed it. `max_memory` is
+    the limit that the caller gave, if any.
+    """
+    if allowed is None and max_total_items is None and max_depth == MAX_DEPTH and not all_errors:
+        return decoder_for(tp).decode(message)
+    options: dict[str, Any] = {}
     if max_depth != MAX_DEPTH:
-        limits["max_depth"] = max_depth
+        options["max_depth"] = max_depth
     if max_total_items is not None:
-        limits["max_total_items"] = max_total_items
-    decoder = decoder_for(tp, **limits) if limits else decoder_for(tp)
-    if max_memory is not None:
+        options["max_total_items"] = max_total_items
+    if all_errors:
+        options["all_errors"] = True
+    if isinstance(tp, Decoder) and max_memory is not None:
+        options["max_memory"] = max_memory
+    decoder = checked_decoder(tp, options)
+    if allowed is not None and decoder.limits.max_memory is None:
         most = len(message) * decoder.limits.heaviest
-        if most > dumps_loads.MEMORY_FLOOR:
-            decoder = _limited(decoder, max_memory, len(message))
-        elif 0 <= max_memory < most:  # else the message exceeds neither this limit nor the usual one
-            decoder = decoder_for(tp, max_memory=max_memory, **limits)
+        if most > dumps_loads.MEMORY_FLOOR or (decoder is tp and 0 <= allowed < most):
+            decoder = _limited(decoder, allowed, len(message))
+        elif 0 <= allowed < most:  # else the message exceeds neither this limit nor the default
+            decoder = decoder_for(tp, max_memory=allowed, **options)
     return decoder.decode(message)
 
 
 def _limited(decoder: Decoder, max_memory: int, size: int) -> Decoder:
     """
-    Return a decoder for one message of `size` bytes: with another limit of memory, and the functions of this decoder.
+    Return a decoder for one message of `size` bytes, with another memory limit and the functions of `decoder`.
 
-    The limit depends on the size of the compressed message: a decoder for each limit would compile all functions again.
+    The limit depends on the size of the compressed message. A separate decoder for each limit would compile all
+    functions again.
     """
-    if decoder._decode is None:
+    if decoder.strict and decoder._decode is None:
         decoder._make_decode(size)
     limited = object.__new__(Decoder)
     for name in _COPIED:
@@ -528,11 +566,11 @@ _COPIED: Final = [name for name in Decoder.__slots__ if name not in ("__weakref_
 
 def convert(obj: object, type: object, *, from_attributes: bool = False, **options: Any) -> Any:
     """
-    Return a type's object made of `obj`: dicts, lists, numbers, text and the like.
+    Convert `obj`, made of dicts, lists, numbers, text and so on, to an object of `type`.
 
-    Instances that are of a type already are taken as they are. Text also serves for times, UUIDs, Decimals (as
-    `to_builtins` writes them) and, in base64, for bytes. With `from_attributes` any object's attributes serve as
-    fields. `options` are those of `Decoder`. Raises ValidationError, whose `offset` is None.
+    Instances that already have their type are kept. Times, UUIDs and Decimals may be text, as `to_builtins` writes
+    them, and bytes may be base64 text. With `from_attributes`, the attributes of any object can supply fields.
+    `options` are those of `Decoder`. Raises ValidationError, with `offset` None.
     """
     decoder = Decoder(type, **options) if options else decoder_for(type)
     return decoder.convert(obj, from_attributes=from_attributes)
@@ -542,11 +580,11 @@ def to_builtins(
     obj: object, *, builtin_types: Iterable[type] = (), enc_hook: Callable[[Any], object] | None = None
 ) -> Any:
     """
-    Return an object as dicts, lists, text, numbers, bools and None, for JSON and its like.
+    Convert an object to dicts, lists, text, numbers, bools and None, for JSON and similar formats.
 
-    Objects with fields become dicts (or lists, `array_like`), sets and tuples lists, members of an Enum their values,
-    times, UUIDs and Decimals text, bytes base64. Instances of `builtin_types` stay as they are. `enc_hook(obj)`
-    returns what stands for an object of another type. Raises TypeError for one without.
+    Objects with fields become dicts (or lists, with `array_like`), sets and tuples lists, Enum members their values,
+    times, UUIDs and Decimals text, and bytes base64 text. Instances of `builtin_types` are kept. `enc_hook(obj)`
+    returns a replacement for an object of another type; without it such an object raises TypeError.
     """
     builtins_of = imported("cpkg.typed.builtin_types").builtins_of
     return builtins_of(obj, tuple(builtin_types), enc_hook, lambda cls: getattr(_class_cache(cls), "node", None))
@@ -554,31 +592,31 @@ def to_builtins(
 
 class Encoder:
     """
-    Encodes objects: `Encoder().encode(obj)`.
+    Encode objects: `Encoder().encode(obj)`.
 
-    `enc_hook(obj)` returns what to pack in the place of an object of a type that is not known here. Containers may
-    nest `max_depth` deep.
+    `enc_hook(obj)` returns an object to pack instead of an object of a type that cpkg does not support. Containers may
+    be nested `max_depth` deep.
     """
 
     __slots__ = ("__weakref__", "_encode", "_pack_options", "enc_hook", "max_depth")
 
     def __init__(self, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> None:
         if enc_hook is not None and not callable(enc_hook):
-            raise TypeError("enc_hook must be a callable")
+            raise TypeError(f"enc_hook must be a function or None, not {enc_hook!r}")
         self.enc_hook = enc_hook
         self.max_depth = as_depth(max_depth)
-        other = types_written.pack_default if enc_hook is None else types_written.with_default(enc_hook)
+        other = types_written.default_of("enc_hook=") if enc_hook is None else types_written.with_default(enc_hook)
 
         def default(obj: Value) -> object:
             form = _form(obj)
             if form is not None:
                 return form
             replacement = other(obj)
-            form = _form(replacement)  # which enc_hook may have returned
+            form = _form(replacement)  # enc_hook may return an object with fields
             return replacement if form is None else form
 
         default.find_form = find_form = other.find_form  # type: ignore[attr-defined]
-        self._pack_options = {"default": default, "datetime": True, "enum": True, "numpy": True}
+        self._pack_options = {**types_written.PACKING, "default": default, "dataclass": False}
         module = msgpack_module()
         pack = module.typed_packb
         if pack is not None:
@@ -598,10 +636,10 @@ class Encoder:
 
     def encode(self, obj: object) -> bytes:
         """
-        Return `obj` as MessagePack: as `cpkg.dumps` packs it, in the form that `options` gave its classes.
+        Return `obj` as MessagePack, packed as by `cpkg.dumps`, but with the `options` of its classes.
 
-        Raises TypeError for an object that cannot be packed, OverflowError for an integer beyond 64 bits and
-        ValueError for one too deep or too large.
+        Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits, and
+        ValueError for an object that is too deep or too large.
         """
         return self._encode(obj, self.max_depth)
 
@@ -613,7 +651,7 @@ def encode(obj: object, *, enc_hook: Callable[[Any], object] | None = None, max_
     """
     Return `obj` as MessagePack.
 
-    `enc_hook` and `max_depth` are those of `Encoder`, and it raises what `Encoder.encode` raises.
+    `enc_hook` and `max_depth` are the options of `Encoder`. Raises the exceptions of `Encoder.encode`.
     """
     global _encoder
     if enc_hook is not None or max_depth != MAX_DEPTH:

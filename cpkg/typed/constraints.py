@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The constraints in Annotated: those of annotated_types, and patterns."""
+"""The constraints in Annotated: the classes of annotated_types, and patterns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHECKS: Final = {
 
 
 def flat(metadata: tuple[Any, ...]) -> Iterator[object]:
-    """Unpack groups of constraints, as `annotated_types.Interval`."""
+    """Yield constraints, with groups such as `annotated_types.Interval` unpacked."""
     for item in metadata:
         if getattr(item, "__is_annotated_types_grouped_metadata__", False):
             yield from flat(tuple(item))
@@ -33,7 +33,7 @@ def flat(metadata: tuple[Any, ...]) -> Iterator[object]:
 
 
 def add_check(checks: Checks, item: Any) -> bool:
-    """Add what an item of Annotated's metadata asks for; whether it is a constraint."""
+    """Add an item of Annotated's metadata to the checks; return whether the item is a constraint."""
     if isinstance(item, (re.Pattern, Pattern)):
         checks.add("pattern", item.compiled if isinstance(item, Pattern) else item)
         return True
@@ -48,14 +48,16 @@ def add_check(checks: Checks, item: Any) -> bool:
     name = type(item).__name__
     if name == "Timezone":
         if item.tz not in (None, ...):
-            raise TypeError(f"Timezone({item.tz!r}): only None and ... are known, for times without and with an offset")
+            raise TypeError(
+                f"Timezone({item.tz!r}) is not supported: use None for naive times, or ... for times with an offset"
+            )
         checks.tz = item.tz is ...
         found = True
     elif name == "Predicate":
         checks.add("predicates", (item.func,))
         found = True
     elif not found and name not in ("Unit", "DocInfo"):
-        raise TypeError(f"{item!r} is not a constraint that is known")
+        raise TypeError(f"the constraint {item!r} is not supported")
     return found
 
 
@@ -73,11 +75,11 @@ _BOUNDS: Final[dict[str, tuple[type, ...]]] = {
     "any": (object,),
     "custom": (object,),
 }
-"""What the values of a kind can be compared with."""
+"""The types that the values of a kind can be compared with."""
 
 
 def fitting(checks: Checks, node: Node) -> list[str]:
-    """Return the names of those constraints that the values of a type can be asked about."""
+    """Return the names of the constraints that apply to the values of a type."""
     return [name for name in checks.given() if _fits(name, getattr(checks, name), node.kind)]
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Functions that decode one type each, written for it: straight from bytes, with the next key guessed.
+Generate functions that decode one type each, directly from bytes, and predict the next key.
 
-An object is read in the order of its fields by the first function, which hands on to a second one, that takes any
-order, where a key is another one; each is compiled when it is first called. The functions know that something is
-wrong, not what: they raise, and `cpkg.typed.walker` finds out.
+The first function of an object reads the keys in the order of the fields. At another key it calls a second function,
+which accepts any order. Each function is compiled at its first call. The functions only detect that a message is wrong
+and raise; `cpkg.typed.walker` finds the reason.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ if TYPE_CHECKING:
     from cpkg.typed.nodes import Family, Node
 
 _WORDS: Final = JIT and sys.byteorder == "little"
-"""Keys are compared as numbers of eight bytes, which a JIT makes one load of; slices take CPython less time."""
+"""Compare keys as numbers of eight bytes, which a JIT compiles to one load; on CPython slices are faster."""
 
 _MANY: Final = 100
-"""Objects of more fields are read in any order alone."""
+"""Objects with more fields are read only by the function that accepts any order."""
 _INLINED: Final = 6
+"""The most objects that one function reads; further objects have separate functions."""
 _COMPARED: Final = 8
-"""So many values of an enum are compared one by one, where a JIT compares words."""
+"""The most values of an enum to compare one by one, where a JIT compares words."""
 _NESTED: Final = 6
-"""So many objects, so deep in each other, are read by one function; more have their own."""
+"""The deepest nesting of containers that one function reads; deeper containers have separate functions."""
 _CONTAINERS: Final = ("array", "dict", "tuple", "object")
 _SECRET: Final = ("str", "enum", "literal", "choice")
-"""Kinds of keys whose hashes a message cannot choose."""
+"""Kinds of keys whose hashes a sender cannot choose."""
 _HASHED: Final = {
     **dict.fromkeys(("none", "bool", "int", "float"), METERED_NUMBERS),
     **dict.fromkeys(TEXT_KINDS, METERED_PAIRS),
 }
-"""Kinds of keys whose hashes a message can choose, and in how many of them it matters that they may collide."""
+"""Kinds of keys whose hashes a sender can choose, each with the number of keys from which collisions matter."""
 _TESTS: Final[dict[Family, str]] = {
     NIL: "b == 0xC0",
     BOOL: "b == 0xC2 or b == 0xC3",
@@ -55,18 +56,19 @@ _TESTS: Final[dict[Family, str]] = {
     ARRAY: "0x90 <= b < 0xA0 or b == 0xDC or b == 0xDD",
     MAP: "0x80 <= b < 0x90 or b == 0xDE or b == 0xDF",
 }
-"""Whether the first byte of a value, `b`, is of a family."""
+"""The source of tests whether the first byte of a value, `b`, belongs to a family."""
 
 
 def decode_function(
     functions: Functions, node: Node, *, weighs: bool = False, each: bool = False
 ) -> Callable[..., Any]:
     """
-    Return the function (data, depth, room) that decodes a type: (object, end). The data is padded.
+    Return a function (data, depth, room) that decodes a type and returns (object, end). The data must be padded.
 
-    It counts the memory beyond what headers show if it `weighs`; `room` is that of a Meter. With `each` the function
-    is (data, depth, room, count, failures), which decodes messages one after the other up to one that is wrong:
-    (objects, where the message begins, which may be beyond the data, one of `failures` or None, the room before it).
+    If it `weighs`, the function counts the memory beyond that which headers show; `room` is that of a Meter. With
+    `each`, the function has the parameters (data, depth, room, count, failures). It decodes messages one after the
+    other, up to a wrong one, and returns (objects, position of that message, which may be after the data, one of
+    `failures` or None, room before that message).
     """
     functions.loops = node.loops()
     functions.weighs = weighs
@@ -79,20 +81,20 @@ def decode_function(
 
 
 class _Source(Source):
-    """The lines of a function that decodes."""
+    """The source of a decoding function."""
 
     def __init__(self, functions: Functions) -> None:
         super().__init__(functions)
         self.functions = functions
         self.meter = functions.meter
-        self.objects = 0  # whose fields the function has in variables
+        self.objects = 0  # the number of objects whose fields are variables of the function
 
     def refuse(self, test: str) -> None:
-        """Write what ends the function where a test is true."""
+        """Write a line that raises Mismatch if a test is true."""
         self.line(f"if {test}:", "    raise Mismatch")
 
     def differs(self, packed: bytes) -> str:
-        """Return a test that is true unless these bytes follow."""
+        """Return the source of a test that is true unless these bytes follow."""
         size = len(packed)
         if not _WORDS or size > 16:
             return f"d[p:p + {size}] != {packed!r}"
@@ -131,7 +133,7 @@ class _Source(Source):
         return self
 
     def _fill(self, items: str, count: str, node: Node, value: str, level: int) -> None:
-        """Write what reads so many values of a type, `level` containers below the function's own depth, into a list."""
+        """Write lines that read `count` values of a type, inside `level` containers of the function, into a list."""
         run = RUNS.get(node.kind) if node.checks is None else None
         if run:
             self.line(f"{items}, p = read_run(d, p, {count}, {run!r}) if {count} >= {SHORTEST_RUN} else (None, p)")
@@ -155,7 +157,7 @@ class _Source(Source):
         return self
 
     def decode_any_order(self, node: Node, name: str) -> Source:
-        """Write the function that reads fields in any order, and adds those that are not there."""
+        """Write the function that reads fields in any order, and sets defaults for missing fields."""
         fields = node.fields
         given = "".join([f", f{index}=MISSING" for index in range(len(fields))])
         order = self.functions.constant("order", {field.key: index for index, field in enumerate(fields)})
@@ -177,7 +179,7 @@ class _Source(Source):
         return self
 
     def decode_array(self, node: Node, name: str) -> Source:
-        """Write the function of an object that is an array."""
+        """Write the function that reads an object from an array."""
         fields = node.fields
         least = sum(field.required for field in fields)
         with self.block(f"def {name}(d, p, depth{self.meter}):"):
@@ -202,13 +204,13 @@ class _Source(Source):
         return self
 
     def decode_pairs(self, node: Node, name: str) -> Source:
-        """Write the function of a dict of many keys whose hashes a message can choose, from its first key on."""
+        """Write the function that reads the pairs of a dict with many keys whose hashes a sender can choose."""
         with self.block(f"def {name}(d, p, depth, m, n, at):"):
             self.line(*(["made = {}"] if JIT else ["keys = []", "values = []"]))
             with self.block("for _ in range(n):"):
                 self.value(node.key, "key", 1)
                 self.value(node.item, "value", 1)
-                if JIT:  # needs no help
+                if JIT:  # fast enough one by one
                     self.line("m.enter(key, at, made, depth)", "made[key] = value")
                 else:
                     self.line("keys.append(key)", "values.append(value)")
@@ -217,7 +219,7 @@ class _Source(Source):
         return self
 
     def _defaults(self, node: Node, begin: int = 0) -> None:
-        """Write what gives their defaults to fields that the message does not have."""
+        """Write lines that set the defaults of fields that are missing in the message."""
         missing = list(enumerate(node.fields))[begin:]
         for index, field in missing:
             if field.required:
@@ -234,7 +236,7 @@ class _Source(Source):
                 self.line(f"if f{index} is MISSING:", f"    f{index} = {default}")
 
     def take(self, size: int | str, at: str) -> None:
-        """Write what counts memory beyond that which the headers show."""
+        """Write a line that counts memory beyond that which the headers show."""
         if size and self.functions.weighs:
             self.line(f"m.take({size}, {at})")
 
@@ -250,14 +252,14 @@ class _Source(Source):
     # --- objects --------------------------------------------------------------------------------------------------
 
     def _object(self, node: Node, to: str, level: int) -> None:
-        """Write what reads an object whose keys come in the order of its fields, and hands on where they do not."""
+        """Write lines that read an object with its keys in order, and call the other function at a different key."""
         fields = node.fields
         rest = self._function("decode_any_order", node, _Source.decode_any_order)
         depth = f"depth - {level}" if level else "depth"
         self.refuse(f"depth < {level + 1}")
         self.objects += 1
         mine = f"x{self.objects}_"
-        at = "0"  # unless something asks where the object begins
+        at = "0"  # unless the position of the object is needed
         if self.functions.weighs or not _is_set(node) or not all(_is_builtin(field.factory) for field in fields):
             at = f"{mine}at"
             self.line(f"{at} = p")
@@ -290,7 +292,7 @@ class _Source(Source):
             self.line("break")
 
     def _expected(self, node: Node, key: bytes, to: str, level: int) -> tuple[bytes, list[str], str]:
-        """Return how the value behind a key begins as a rule, or nothing; what reads the rest; what reads another."""
+        """Return the usual first bytes of a key's value (or b""), the lines to read its rest, and another value."""
         if node.kind == "float" and not (_WORDS and len(key) > 15) and not _needs_position(node):
             return b"\xcb", [f"{to} = read_f64(d, p)[0]", "p += 8"], f"{to}, p = read_float(d, p)"
         texts = packed_texts(node.table) if len(node.table) == 1 and node.checks is node.item is None else {}
@@ -300,7 +302,7 @@ class _Source(Source):
         return b"", [], ""
 
     def build(self, node: Node, to: str, fields: str, at: str) -> None:
-        """Write what creates an object of its fields, which are in variables; it begins at a position."""
+        """Write lines that create an object, which begins at `at`, from the variables of its fields."""
         functions = self.functions
         cls = functions.constant("class", node.cls)
         given = [(field, f"{fields}{index}") for index, field in enumerate(node.fields)]
@@ -311,8 +313,8 @@ class _Source(Source):
                     self.line(f"{to}[{field.name!r}] = {value}")
         elif node.style == "namedtuple":
             self.guard("build", at, f"{to} = {cls}({', '.join([value for _, value in given])})")
-        elif node.build == "set" and not JIT and not node.cls.__dataclass_params__.frozen:
-            # a JIT compiles the constructor with the rest; the interpreter is spared a call
+        elif node.build == "set" and not JIT and node.cls.__setattr__ is object.__setattr__:
+            # saves a call on CPython; a JIT inlines the constructor
             self.line(f"{to} = new({cls})")
             for field, value in given:
                 plain = is_plain(field.name)
@@ -322,7 +324,7 @@ class _Source(Source):
         elif all(field.required or field.factory is not None or field.default is not MISSING for field in node.fields):
             arguments = ", ".join([_argument(field.parameter, value) for field, value in given])
             self.guard("build", at, f"{to} = {cls}({arguments})", is_safe=_is_set(node))
-        else:  # the constructor makes some defaults itself
+        else:  # the constructor creates some defaults itself
             pairs = "".join([f"({field.parameter!r}, {value}), " for field, value in given])
             arguments = f"**{{name: item for name, item in ({pairs}) if item is not MISSING}}"
             self.guard("build", at, f"{to} = {cls}({arguments})")
@@ -330,14 +332,14 @@ class _Source(Source):
     # --- values ---------------------------------------------------------------------------------------------------
 
     def _function(self, prefix: str, node: Node, write: Callable[[_Source, Node, str], Source]) -> str:
-        """Return the name of a further function, with lines of its own."""
+        """Return the name of another function, whose lines `write` writes."""
         return self.functions.function(prefix, node, lambda name: write(_Source(self.functions), node, name))
 
     def value(self, node: Node, to: str, level: int, *, own: bool = False) -> None:
         """
-        Write what reads a value into a variable, `level` containers below the function's own depth.
+        Write lines that read a value, inside `level` containers of the function, into a variable.
 
-        With `own` the function is that of the type.
+        With `own`, the function belongs to the type of the value.
         """
         write = getattr(self, "_" + node.kind, None)
         many = node.kind in _CONTAINERS and level >= _NESTED
@@ -357,11 +359,11 @@ class _Source(Source):
             self.checks(node, to, at)
 
     def _walk(self, node: Node, to: str, level: int) -> None:
-        """Write the call that leaves a value to the walker."""
+        """Write a call that lets the walker read a value."""
         self.line(f"{to}, p = {self.functions.walk(node)}(d, p, depth - {level}{self.meter})")
 
     def checks(self, node: Node, value: str, at: str) -> None:
-        """Write the constraints of a type, whose value begins at a position if its constraints need that."""
+        """Write the tests of a type's constraints; `at` is the value's position if the constraints need it."""
         checks = node.checks
         if checks is None:
             return
@@ -462,7 +464,7 @@ class _Source(Source):
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
 
     def _set(self, node: Node, to: str, level: int) -> None:
-        """Write what reads the items of a set of any objects."""
+        """Write lines that read the items of a set of any objects."""
         self.line(f"{to} = set()")
         with self.block(f"for _ in range(n{level}):"):
             self.line(f"a{level} = p")
@@ -513,7 +515,7 @@ class _Source(Source):
         self.line("else:", f"    n{level}, p = read_{family}(d, p)")
 
     def _extension(self, node: Node, to: str, level: int) -> None:
-        """Write what reads an ordinary extension value; the walker has the others, and text."""
+        """Write lines that read an ordinary extension value; the walker reads all others, and text."""
         first, last = CODES[node.kind]
         self.line("try:", f"    {to}, p = read_ext(d, p, {first}, {last})")
         with self.block("except Unread:"):
@@ -522,7 +524,7 @@ class _Source(Source):
     _datetime = _date = _time = _timedelta = _decimal = _uuid = _extension
 
     def _literal(self, node: Node, to: str, level: int) -> None:
-        """Write a look into a table of values that are text; the walker has the others."""
+        """Write a lookup in a table of values that are text; the walker reads all others."""
         texts = packed_texts(node.table)
         if not texts:
             self._walk(node, to, level)
@@ -535,7 +537,7 @@ class _Source(Source):
                 self._walk(node, to, level)
             return
         long = max(map(len, texts)) > 32
-        end = "p + (d[p] & 31) + 1"  # of a short text; anything else is not in the table
+        end = "p + (d[p] & 31) + 1"  # the end of a fixstr; no other value is in the table
         self.line(f"b = d[p:{f'{end} if d[p] < 0xC0 else p + d[p + 1] + 2' if long else end}]")
         self.line(f"{to} = {self.functions.constant('values', texts)}.get(b, MISSING)")
         with self.block(f"if {to} is MISSING:"):
@@ -545,7 +547,7 @@ class _Source(Source):
     _enum = _literal
 
     def _choice(self, node: Node, to: str, level: int) -> None:
-        """Write a look into the values of several types, then what reads other text."""
+        """Write a lookup in the values of several types, then lines that read other text."""
         if node.item is None or node.families != (STR,):
             self._literal(node, to, level)
             return
@@ -590,7 +592,7 @@ class _Source(Source):
         self.line("else:", "    raise Mismatch")
 
     def _choose(self, node: Node, parts: list[tuple[int, Node]]) -> None:
-        """Write what finds out which object of a union a map is: by how it begins, where the tag comes first."""
+        """Write lines that choose the object of a union for a map: by its first bytes, if the tag comes first."""
         opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
         if not opening:
             self.line(f"b = {self.functions.chooser(node)}(d, p, m)")
@@ -601,46 +603,46 @@ class _Source(Source):
 
 
 def _metered_from(node: Node) -> int:
-    """Return how long a message is that needs a Meter for this type: 0 is any length, -1 none."""
+    """Return the size of a message from which this type needs a Meter: 0 is any size, -1 never."""
     hashed = node.key if node.kind == "dict" else node.item if node.cls in (set, frozenset) else None
-    if node.objects:  # where containers end is remembered
+    if node.objects:  # the Meter remembers the ends of containers
         return 0
     return -1 if hashed is None or hashed.kind in _SECRET else _HASHED.get(hashed.kind, 0)
 
 
 def _size(node: Node, count: str) -> str:
-    """Return the source of what an array or a map of so many items takes beyond what its header shows."""
+    """Return the source of the bytes of an array or map of `count` items, beyond those that its header shows."""
     return f"{node.extra} + {node.extra_item} * {count}" if node.extra else ""
 
 
 def _needs_position(node: Node) -> bool:
-    """Return whether the constraints of a type need to know where a value begins."""
+    """Return whether the constraints of a type need the position of a value."""
     return node.checks is not None and bool(node.checks.predicates or not node.rechecks())
 
 
 def _is_set(node: Node) -> bool:
-    """Return whether an object is created without code of the caller's."""
+    """Return whether an object is created without the caller's code."""
     return (node.build == "set" and not node.post_init) or node.style == "typeddict"
 
 
 def _is_builtin(factory: object) -> bool:
-    """Return whether a default's factory, if there is one, runs none of the caller's code."""
+    """Return whether a default's factory, if any, does not run the caller's code."""
     return factory is None or (isinstance(factory, type) and factory.__module__ in ("builtins", "collections"))
 
 
 def _argument(parameter: str, value: str) -> str:
-    """Return the source that gives a value to a parameter."""
+    """Return the source that passes a value to a parameter."""
     return f"{parameter}={value}" if is_plain(parameter) else f"**{{{parameter!r}: {value}}}"
 
 
 def _header(node: Node) -> bytes:
-    """Return what the map of an object with all its fields begins with."""
+    """Return the map header of an object with all its fields."""
     count = len(node.fields)
     return bytes((0x80 | count,)) if count < 16 else b"\xde" + count.to_bytes(2, "big")
 
 
 def _opening(node: Node, key: str) -> bytes:
-    """Return what an object begins with whose first field has this key and one value; nothing if it is another one."""
+    """Return the first bytes of an object whose first field has this key and a single value; b"" for any other."""
     first = node.fields[0]
     texts = list(packed_texts(first.node.table))
     usual = first.key == key and len(first.node.table) == len(texts) == 1 and len(node.fields) <= _MANY

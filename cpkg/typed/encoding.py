@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Functions that encode one class each, written for it, with what its annotations lead to expect written out.
+Generate functions that encode one class each, with inline code for the values that its annotations predict.
 
-What a value is decides how it is packed, not its annotation: all other values go to `Encoding.write`.
+The actual type of a value decides how it is packed, not the annotation: all other values go to `Encoding.write`.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from purepy.msgpack.forms import Forms
 
     class Cache(Protocol):
-        """What a class with fields keeps: its node, and the function that encodes it once there is one."""
+        """The data kept with a class with fields: its node, and its encoding function once that exists."""
 
         node: Node | None
         function: Callable[..., None] | None
 
 
 def too_deep() -> ValueError:
-    """Return the error of objects that nest too deep; the text is that of packing."""
+    """Return the error for objects that are nested too deep, with the text that packing has."""
     return ValueError("recursion limit exceeded.")
 
 
@@ -59,23 +59,23 @@ _HELPERS: Final = {
 
 
 class Encoding:
-    """Packs objects: those of classes with fields by functions of their own, which the classes keep."""
+    """Packs objects; each class with fields has its own function, which is kept with the class."""
 
     def __init__(
         self, cache_of: Callable[[type], Cache | None], forms: Forms, pack: Callable[[object, int], bytes]
     ) -> None:
         """
-        Keep what packs objects.
+        Store the functions that pack objects.
 
-        `cache_of` gives what a class with fields keeps, or None, `forms` the forms of ordinary objects of other types;
-        `pack(obj, depth)` packs all other objects.
+        `cache_of` returns the cache of a class with fields, or None. `forms` has the forms of ordinary objects of other
+        types. `pack(obj, depth)` packs all other objects.
         """
         self._cache_of = cache_of
         self._forms = forms
         self._pack = pack
 
     def encode(self, obj: object, depth: int) -> bytes:
-        """Return an object packed."""
+        """Return the packed form of an object."""
         out = new_builder(1024)
         try:
             self.write(out, obj, depth)
@@ -98,7 +98,7 @@ class Encoding:
         elif kind is dict:
             self._dict(out, value, depth)
         else:
-            # an enum has no fields as a rule, and takes long to find out that it has not
+            # an enum usually has no fields, and testing that takes long
             form = self._forms.find(kind) if type(kind) is not type else None
             if form is None:
                 cache = self._cache_of(kind)
@@ -133,7 +133,7 @@ class Encoding:
 
 
 def make_function(cache: Cache) -> Callable[..., None]:
-    """Return the function (out, object, depth, write) of a class; the class keeps it."""
+    """Return the function (out, object, depth, write) of a class, and keep it with the class."""
     node = cache.node
     assert node is not None
     name = f"encode_{identifier(node.name)}"
@@ -144,7 +144,7 @@ def make_function(cache: Cache) -> Callable[..., None]:
 
 
 class _EncodingSource(Source):
-    """The lines of a function that encodes."""
+    """The source of an encoding function."""
 
     def object(self, node: Node, name: str) -> None:
         with self.block(f"def {name}(out, o, depth, write):"):
@@ -174,21 +174,21 @@ class _EncodingSource(Source):
             self.line("return")
 
     def _differs(self, field: Field, value: str) -> str:
-        """Return a test that is true unless a field has its default: the frequent cases of `is_default`."""
+        """Return the source of a test that is true unless a field has its default; inline in the frequent cases."""
         default: Value = field.default
         kind = type(default)
         if field.factory in (list, dict):
             return f"type({value}) is not {field.factory.__name__} or len({value}) > 0"
         if field.factory is None and default is None:
             return f"{value} is not None"
-        # of floats, 0.0 equals -0.0, and NaN nothing
+        # among floats, 0.0 equals -0.0, and NaN equals nothing
         if field.factory is None and (kind in (bool, int, str, bytes) or (kind is float and abs(default) > 0)):
             name = self.names.constant("default", default)
             return f"{value} is not {name} and (type({value}) is not {kind.__name__} or {value} != {name})"
         return f"not is_default({self.names.constant('field', field)}, {value})"
 
     def value_of(self, node: Node, value: str, key: bytes, level: int) -> None:
-        """Write what appends a value after its key, if it is what its annotation says."""
+        """Write lines that append a key and its value, with inline code for the annotated types."""
         test = "if"
         for part in node.alternatives():
             kind = "str" if part.kind == "literal" and part.families == (STR,) else part.kind

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error of a message that is sound MessagePack but not of the type that was asked for."""
+"""The error for a message that is valid MessagePack but does not have the requested type."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ if TYPE_CHECKING:
 
 class ValidationError(CodecError, ValueError):
     """
-    A value is not of its type: "$.users[3].home.lat: expected float, found str (at byte 103)".
+    A value does not have its type: "$.users[3].home.lat: expected float, found str (at byte 103)".
 
-    `path` is where the value is: names of fields, indices of arrays and keys of maps from the outermost value on.
-    `offset` is the byte at which the value begins in the message; None for `convert`, which has no bytes. `expected`
-    and `found` are the two halves of the text. `errors` has every error of the message, itself first, if all of them
-    were asked for, and otherwise itself alone. `more` is True if the message has more errors than `max_errors`.
+    `path` locates the value: names of fields, indices of arrays and keys of maps, from the outermost value inwards.
+    `offset` is the byte where the value begins in the message; None for `convert`, which has no bytes. `expected` and
+    `found` are the two halves of the text; `expected` is empty for a missing or unknown key, which `found` then names.
+    `problem` is the text without the place.
+    `errors` holds every error of the message, this one first, with `all_errors`; otherwise only this error. `more` is
+    True if the message has more errors than `max_errors`.
     """
 
-    __module__ = "cpkg.typed"  # where callers find it: what a traceback shows can be imported
+    __module__ = "cpkg.typed"  # the public module, from which callers can import the name in a traceback
 
     def __init__(self, expected: str, found: str, path: tuple[Any, ...] = (), offset: int | None = None) -> None:
         super().__init__(expected, found, path, offset)
@@ -33,15 +35,23 @@ class ValidationError(CodecError, ValueError):
 
     def __str__(self) -> str:
         lines = [error._line() for error in self.errors]
-        return "\n".join([*lines, f"and more than these {len(lines)} errors (max_errors)"] if self.more else lines)
+        if self.more:
+            lines.append(f"and more errors: only {len(lines)} are listed (max_errors)")
+        text = "\n".join(lines)
+        return text if self.advice is None else f"{text}; {self.advice}"
 
     def _line(self) -> str:
         where = "" if self.offset is None else f" (at byte {self.offset})"
-        return f"{path_text(self.path)}: expected {self.expected}, found {self.found}{where}"
+        return f"{path_text(self.path)}: {self.problem}{where}"
+
+    @property
+    def problem(self) -> str:
+        """Return what is wrong, without the path and the byte, such as "expected int, found str"."""
+        return f"expected {self.expected}, found {self.found}" if self.expected else self.found
 
 
 def path_text(path: tuple[object, ...]) -> str:
-    """Return a path as text: `$` for the message, `.name` for a name, `[3]` for an index or any other key."""
+    """Return a path as text: `$` for the message, `.name` for a name, and `[3]` for an index or another key."""
     return "$" + "".join(
         [f".{part}" if isinstance(part, str) and part.isidentifier() else f"[{part!r}]" for part in path]
     )

@@ -17,6 +17,7 @@ from purepy.msgpack.conversions import SLOT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import CodeType
     from typing import Callable, Final
 
     from typing_extensions import TypeAlias
@@ -34,7 +35,7 @@ BOTH, TAKEN, WRITTEN = "both", "taken", "written"
 """Uses: a field is given to the constructor and is encoded, is only given to it, or is only encoded."""
 
 _PACKED_OTHERWISE: Final = (dict, list, tuple, int, float, str, bytes, bytearray, DATE)
-"""Objects of these and of classes that derive from them are packed as such, whatever fields they have."""
+"""Objects of these classes and their subclasses are packed as the builtin type, whatever fields they have."""
 
 
 def reader_of(cls: Annotation) -> tuple[str, Callable[[Annotation, Scopes], Fields]] | None:
@@ -97,7 +98,7 @@ def _attrs_fields(cls: Annotation, scopes: Scopes) -> Fields:
 
 
 def _taken_by(converter: Annotation, otherwise: Annotation) -> Annotation:
-    """Return the type that a converter of attrs takes, if it says so."""
+    """Return the type of the argument of an attrs converter, if the converter declares it."""
     function = getattr(converter, "converter", converter)
     try:
         name = next(iter(imported("inspect").signature(function).parameters))
@@ -133,7 +134,7 @@ _UNREAD: Final[Node] = typing.cast("Node", None)
 
 
 def _attribute(cls: Annotation, name: str) -> Annotation:
-    """Return a class attribute as it is in the class that has it."""
+    """Return a class attribute from the namespace of the class that defines it, without calling descriptors."""
     for base in cls.__mro__:
         if name in vars(base):
             return vars(base)[name]
@@ -160,49 +161,63 @@ _ABSTRACT: Final = 1 << 20
 
 def settable(cls: Annotation, fields: list[Field]) -> bool:
     """
-    Tell whether an instance is whole with its attributes set and `__post_init__` called, without its constructor.
+    Return whether an instance is whole with its attributes set and `__post_init__` called, without its constructor.
 
-    `fields` are all that the constructor of the dataclass takes, and all that its instances have.
+    `fields` are all that the constructor of a dataclass or attrs class takes, and all that its instances have.
     """
+    code = getattr(cls.__init__, "__code__", None)
     if (
-        not _is_generated(cls, fields)
+        code is None
+        or hasattr(cls.__init__, "__wrapped__")
+        or not (_is_of_dataclass if hasattr(cls, "__dataclass_fields__") else _is_of_attrs)(code, fields)
         or cls.__flags__ & _ABSTRACT
         or cls.__new__ is not object.__new__
         or type(cls).__call__ is not type.__call__
     ):
         return False
-    if cls.__setattr__ is not object.__setattr__ and not (
-        cls.__dataclass_params__.frozen and "__setattr__" in cls.__dict__
-    ):
-        return False
+    if cls.__setattr__ is not object.__setattr__ and _SETTERS.isdisjoint(code.co_names):
+        return False  # the constructor calls it
     return all(field.slot is not None or not hasattr(type(_attribute(cls, field.name)), "__set__") for field in fields)
 
 
 def calls_post_init(cls: Annotation) -> bool:
-    """Tell whether the generated constructor of a dataclass calls `__post_init__`."""
+    """Return whether the generated constructor of a dataclass calls `__post_init__`."""
     return "__post_init__" in cls.__init__.__code__.co_names
 
 
-def _is_generated(cls: Annotation, fields: list[Field]) -> bool:
-    """
-    Tell whether a constructor is surely the one that `dataclass` wrote for these fields.
+# Text that a program executes itself may have the file name of generated text. Hence the two functions below also check
+# that the code names nothing but fields and the functions that set them.
 
-    Its code comes from text that starts with another function, names nothing but fields and what sets them, and has
-    no constants. Text that a program executes itself has the same file name.
-    """
-    code = getattr(cls.__init__, "__code__", None)
-    if code is None or hasattr(cls.__init__, "__wrapped__"):
-        return False
+
+def _is_of_dataclass(code: CodeType, fields: list[Field]) -> bool:
+    """Return whether `dataclass` surely wrote a constructor for these fields, in a text with a function around it."""
     names = {field.name for field in fields}
     return (
         code.co_filename == "<string>"
         and code.co_firstlineno == 2
         and getattr(code, "co_qualname", _QUALNAME) == _QUALNAME
         and set(code.co_varnames[1:]) == names
-        and names.union(_SETTERS).issuperset(code.co_names)
+        and names.union(("object", "__setattr__", "__post_init__")).issuperset(code.co_names)
         and names.union((None,)).issuperset(code.co_consts)
     )
 
 
+def _is_of_attrs(code: CodeType, fields: list[Field]) -> bool:
+    """Return whether attrs surely wrote a constructor for these fields that runs nothing but factories of defaults."""
+    names = {field.name for field in fields}
+    parameters = {field.parameter for field in fields}
+    factories = [f"__attr_factory_{field.name}" for field in fields if field.factory is not None]
+    taken = code.co_argcount + code.co_kwonlyargcount
+    return (
+        code.co_filename.startswith("<attrs generated ")
+        and set(code.co_varnames[1:taken]) == parameters
+        and {"_setattr", "_inst_dict"}.issuperset(code.co_varnames[taken:])
+        and names.union(factories, ("NOTHING", "_cached_setattr_get", "__dict__")).issuperset(code.co_names)
+        and names.union((None,)).issuperset(code.co_consts)
+        and all(field.required or field.factory is not None or field.default is not MISSING for field in fields)
+    )
+
+
 _QUALNAME: Final = "__create_fn__.<locals>.__init__"
-_SETTERS: Final = ("object", "__setattr__", "__post_init__")
+_SETTERS: Final = frozenset(("__setattr__", "_cached_setattr_get"))
+"""Names in a constructor that sets attributes without the `__setattr__` of its class."""

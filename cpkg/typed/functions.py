@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the functions of one decoder name besides each other: above all what they leave to the walker."""
+"""The namespace of the functions of one decoder, above all the functions that call the walker."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 class Functions(Names):
-    """The functions of one decoder, made as they are needed."""
+    """The functions of one decoder, created when they are needed."""
 
     def __init__(self, untyped: Callable[[bytes, int, int], tuple[object, int]], hook: Hook | None) -> None:
         super().__init__(HELPERS)
-        self.untyped = untyped  # (data, position, depth) -> value and where it ends
+        self.untyped = untyped  # (data, position, depth) -> (value, end)
         self.hook = hook
         self.weighs = False
         self.meter = ""  # ", m" if the functions have a Meter as a parameter
         self.metered_from = 0  # shorter messages have None instead
-        self.loops: set[int] = set()  # ids of types that have functions of their own: no type holds itself without one
+        self.loops: set[int] = set()  # ids of types with separate functions: one in each cycle of types
 
     def walk(self, node: Node) -> str:
         """
-        Return the name of a function (data, position, depth, meter) that leaves a type to the walker.
+        Return the name of a function (data, position, depth, meter) that reads a type by the walker.
 
-        The constraints of the type are left to the function's callers, which ask for them once.
+        The function's callers check the constraints of the type, so that they are checked only once.
         """
         unchecked = copy.copy(node)
         unchecked.checks = None
@@ -55,7 +55,7 @@ class Functions(Names):
         return self.name("walk", node, f"read_{identifier(node.name)}", lambda _: read)
 
     def untyped_in(self, message: Message) -> Callable[[int, int], object]:
-        """Return the function that reads values without a type for a walker over a message."""
+        """Return the function that reads untyped values for a walker over a message."""
 
         def untyped(at: int, depth: int) -> object:
             try:
@@ -63,7 +63,7 @@ class Functions(Names):
             except CodecError:
                 raise
             except (ValueError, OverflowError, TypeError) as exc:
-                # bad UTF-8, bad keys and times beyond year 9999, as `loads` has them
+                # bad UTF-8, bad keys and times after the year 9999, as in `loads`
                 offset = getattr(exc, "offset", at)
                 error = FormatError(f"{exc} (in the object at byte {offset})")
                 error.offset = offset
@@ -73,7 +73,7 @@ class Functions(Names):
         return untyped
 
     def chooser(self, union: Node) -> str:
-        """Return the name of a function (data, position, meter) that finds which object of a union a map is."""
+        """Return the name of a function (data, position, meter) that returns the index of a map's object in a union."""
         if union.tag is None:
             order = [(index, unique) for index, (_, unique) in enumerate(unique_keys(union))]
 

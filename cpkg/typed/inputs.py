@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the walker reads: a message, whose values are named by their offsets, or Python objects."""
+"""The sources that the walker reads: a message, whose values are identified by their offsets, or Python objects."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from purepy.base.types import Value
 
     Place: TypeAlias = Any
-    """Where a value is: its offset in a Message, or itself among Objects."""
+    """The identity of a value: its offset in a Message, or the value itself in Objects."""
 
 _FAMILIES: Final = {formats.STR: STR, formats.BIN: BIN, formats.ARRAY: ARRAY, formats.MAP: MAP}
 
 
 class Message:
-    """A message as the walker reads it: values are named by the offset at which they begin."""
+    """A message as a source of the walker: values are identified by their offsets."""
 
     has_offsets = True
     texts = FROM_TEXT
 
     def __init__(self, data: bytes, ends: dict[int, int]) -> None:
-        """Create one over a message; `ends` is the argument of `find_end`."""
+        """Create a source from a message; `ends` is the argument of `find_end`."""
         self.data = data
         self.ends = ends
-        self.end = 0  # of the value that was read last
+        self.end = 0  # the end of the value that was read last
 
     def look(self, at: int) -> tuple[str, Value]:
-        """Return the family of the value at an offset, and itself; of a container, its length."""
+        """Return the family of the value at an offset, and the value; for a container, its length."""
         data = self.data
         if at >= len(data):
             raise located(TruncatedError("Unpack failed: incomplete input"), at)
@@ -49,7 +49,7 @@ class Message:
         family = formats.FAMILY[byte]
         self.end = at + 1
         if family == formats.INVALID:
-            raise located(FormatError("byte 0xc1 starts no MessagePack type"), at)
+            raise located(FormatError("byte 0xc1 is not a MessagePack format"), at)
         if family == formats.IMMEDIATE:
             value = formats.IMMEDIATES[byte]
             return NIL if value is None else BOOL if value is True or value is False else INT, value
@@ -77,16 +77,16 @@ class Message:
         return found
 
     def children(self, at: int, family: str, length: int) -> Iterator[int]:
-        """Yield where each item, or key and value in turn, begins: after the one that was read last."""
+        """Yield the offset of each item, or of keys and values in turn: the end of the value that was read last."""
         for _ in range(length if family == ARRAY else 2 * length):
             yield self.end
 
     def skip(self, at: int) -> None:
-        """Go to the end of the value at an offset."""
+        """Move to the end of the value at an offset."""
         self.end = find_end(self.data, at, self.ends)
 
     def keys(self, at: int) -> dict[object, int]:
-        """Return where the values of a map begin, by their keys that are text; the map is read again after that."""
+        """Return the offsets of a map's values by their keys, for keys that are text; the map can be read again."""
         _, length = self.look(at)
         inside = self.end
         found = {}
@@ -102,11 +102,11 @@ class Message:
         return found
 
     def is_made(self, node: Node, at: int) -> bool:
-        """Return False: a message has no instances."""
+        """Return False: a message contains no instances."""
         return False
 
     def member(self, node: Node, text: Value) -> object:
-        """Return MISSING: a message has values of MessagePack's types as they are."""
+        """Return MISSING: in a message only text stands for text."""
         return MISSING
 
     def raw(self, at: int) -> Raw:
@@ -132,21 +132,21 @@ _FAMILIES_OF_CLASSES: Final[dict[object, str]] = {
     Raw: "raw",
     **KINDS,
 }
-"""The family of each class's instances; their kind, where they are not of a family."""
+"""The family of each class's instances, or their kind if they belong to no family."""
 
 
 class Objects:
-    """Python objects as the walker reads them: values are themselves."""
+    """Python objects as a source of the walker: values are identified by themselves."""
 
     has_offsets = False
     texts: Final[dict[str, Callable[[str], object]]] = {**FROM_TEXT, "bytes": from_base64}
     end = 0
 
     def __init__(self) -> None:
-        self._items: dict[int, tuple[object, list[Value]]] = {}  # of iterables without a length, which give them once
+        self._items: dict[int, tuple[object, list[Value]]] = {}  # the items of iterators, which yield them only once
 
     def look(self, value: Value) -> tuple[str, Value]:
-        """Return the family or the kind of a value ("" for other classes), and itself; of a container, its length."""
+        """Return the family or kind of a value ("" for other classes), and the value; for a container, its length."""
         cls = type(value)
         family = _FAMILIES_OF_CLASSES.get(cls) or next(
             (_FAMILIES_OF_CLASSES[base] for base in cls.__mro__ if base in _FAMILIES_OF_CLASSES), None
@@ -155,14 +155,14 @@ class Objects:
             if not issubclass(cls, type) and hasattr(value, "keys") and hasattr(value, "__getitem__"):
                 family = MAP
             else:
-                # an array of numpy's without dimensions has no items
+                # a numpy array without dimensions has no items
                 family = ARRAY if isinstance(value, Iterable) and getattr(value, "shape", True) != () else ""
         if family in (ARRAY, MAP):
             return family, len(self._sized(value))
         return family, (value.code, value.data) if family == EXT else value
 
     def _sized(self, value: Value) -> Value:
-        """Return a container that has a length."""
+        """Return a container with a length: the value itself, or a list of its items."""
         if isinstance(value, Sized):
             return value
         if id(value) not in self._items:
@@ -170,7 +170,7 @@ class Objects:
         return self._items[id(value)][1]
 
     def is_made(self, node: Node, value: object) -> bool:
-        """Return whether a value is an instance of a type's class already."""
+        """Return whether a value already is an instance of a type's class."""
         if node.kind == "object":
             return node.style in ("dataclass", "attrs") and isinstance(value, node.cls)
         if node.kind == "choice":
@@ -181,7 +181,7 @@ class Objects:
         if family == ARRAY:
             yield from self._sized(value)
         else:
-            for key in value.keys():  # noqa: SIM118 - rows of databases iterate over their values
+            for key in value.keys():  # noqa: SIM118 - database rows iterate over their values
                 yield key
                 yield value[key]
 
@@ -189,31 +189,31 @@ class Objects:
         return {key: value[key] for key in value.keys()}  # noqa: SIM118
 
     def skip(self, value: object) -> None:
-        """Do nothing: an object needs no reading."""
+        """Do nothing: objects have no position."""
 
     def member(self, node: Node, text: Value) -> object:
-        """Return the value of an Enum or a Literal that `to_builtins` turns into a text, or MISSING."""
+        """Return the value of an Enum or Literal that `to_builtins` converts to this text, or MISSING."""
         of_text = [found for (cls, value), found in node.table.items() if cls is not str and to_text(value) == text]
         return of_text[0] if of_text else MISSING
 
     def raw(self, value: object) -> Raw:
-        """Refuse an object that is not packed."""
+        """Raise TypeError: an object is not packed."""
         raise TypeError
 
 
 _REMEMBERED: Final = 32
-"""Containers of fewer bytes are passed over again without an end that was remembered."""
+"""The ends of containers with fewer bytes are not remembered."""
 
 
 def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
     """
-    Return where the value at an offset ends, without a look at its text.
+    Return the end of the value at an offset; text is not checked.
 
-    `ends` has the ends of containers that were passed over before, and gets those of this value: whoever passes over
-    the values of nested maps, one after the other, does it in a time that grows with the message alone.
+    `ends` has the ends of containers that were skipped before, and receives those in this value. So skipping the values
+    of nested maps one after the other takes linear time.
     """
     size = len(data)
-    stack: list[tuple[int, int]] = []  # of open containers: where each begins, and how many values follow it
+    stack: list[tuple[int, int]] = []  # for each open container: its offset, and the number of values after it
     left = 1
     while True:
         while left:
@@ -232,7 +232,7 @@ def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
             if begin >= size or at > size:
                 raise located(TruncatedError("Unpack failed: incomplete input"), begin)
             if family == formats.INVALID:
-                raise located(FormatError("byte 0xc1 starts no MessagePack type"), begin)
+                raise located(FormatError("byte 0xc1 is not a MessagePack format"), begin)
         if not stack:
             return at
         begin, left = stack.pop()
@@ -241,6 +241,6 @@ def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
 
 
 def located(error: CodecError, offset: int) -> CodecError:
-    """Return an error with the offset where it was found."""
+    """Set the offset of an error, and return the error."""
     error.offset = offset
     return error

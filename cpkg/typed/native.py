@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describes a type to the compiled module, as ffi_build/msgpack/typed/table.c reads it."""
+"""Describe a type for the compiled module, in the form that ffi_build/msgpack/typed/table.c reads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Named
 
     class Table(Protocol):
-        """A TypedTable of C."""
+        """A TypedTable, which C implements."""
 
         def decode(self, data: bytes, depth: int, room: int, /) -> object: ...
 
@@ -45,20 +45,20 @@ KINDS: Final = (
 """The kinds of nodes, by their numbers in `enum typed_kind`."""
 
 _SLOW_KINDS: Final = [KINDS.index(kind) for kind in ("slow", "extension", "choice", "union")]
-"""Kinds of which C leaves some values, or all, to a function of Python."""
+"""Kinds for which C leaves some or all values to a Python function."""
 
 _SET, _KEYWORD, _POSITION, _DICT = range(4)
 _REQUIRED, _VALUE, _FACTORY, _NEW_LIST, _NEW_DICT, _ABSENT = range(6)
 _MOST_FIELDS: Final = 64
 _FIRST_TEXTS: Final = 8
-"""So many values of an enum or literal are compared one after the other before they are looked up."""
+"""The number of values of an enum or literal to compare one by one, before a lookup in a table."""
 _CODES, _OBJECTS, _TEXTS, _NOTHING = 0xFC, 0xFD, 0xFE, 0xFF
 _SIGNS: Final = {"gt": ">", "ge": "g", "lt": "<", "le": "l"}
 _SCALARS: Final = ("none", "bool", "int", "float", "str", "bytes")
 
 
 def _family(byte: int) -> str | None:
-    """Return the family of the values that begin with a byte."""
+    """Return the family of values with this first byte."""
     family = formats.FAMILY[byte]
     if family == formats.IMMEDIATE:
         return NIL if byte == 0xC0 else BOOL if byte in (0xC2, 0xC3) else INT
@@ -69,13 +69,13 @@ def _family(byte: int) -> str | None:
 
 
 def make_table(table: Function, node: Node, functions: Functions) -> Table:
-    """Return a TypedTable for a type; what it leaves to Python goes to `functions`."""
+    """Return a TypedTable for a type; `functions` decode the values that C leaves to Python."""
     made: Table = table(_Describer(functions).describe_all(node), Mismatch, Refused, types_written.unpack_ext)
     return made
 
 
 def make_class(module: Named, node: Node) -> object:
-    """Return a TypedClass for the objects of a class that are encoded; None for one of too many fields."""
+    """Return a TypedClass that encodes the objects of a class; None for a class with too many fields."""
     if len(node.written) > _MOST_FIELDS:
         return None
     copyreg.pickle(module.TypedClass, pickled_as_none)
@@ -109,7 +109,7 @@ class _Describer:
         return specs
 
     def _number(self, node: Node) -> int:
-        """Return the number of a node's description, which is written later."""
+        """Return the index of a node's description, which is written later."""
         number = self._indexes.get(id(node))
         if number is None:
             number = self._indexes[id(node)] = len(self._specs)
@@ -150,7 +150,7 @@ class _Describer:
         if node.cls is not array:
             bits = [5 * "biufc".find(item[0]) + int(item[1:]).bit_length() - 1 for item in numbers.items]
             spec["numpy_items"] = sum(1 << bit for bit in bits if bit >= 0)
-        if numbers.format == "e":  # C has no floats of two bytes
+        if numbers.format == "e":  # the C code does not support floats of two bytes
             spec["slow"] = self._functions.namespace[self._functions.walk(node)]
         elif numbers.format is not None:
             made = numbers.maker(numbers.format) if numbers.format else numbers.maker
@@ -201,18 +201,18 @@ class _Describer:
     def _union(self, node: Node, spec: dict[str, object]) -> None:
         by_family = dict(node.by_family)
         texts = [part for part in node.parts if _takes_text(part)]
-        several = bool(texts)  # parts may take a text
+        several = bool(texts)  # whether several parts may accept text
         values = by_family.get(STR)
         if values is not None:
             several &= bool(values.table) and values.item is None
             if several and values.checks is None:
                 spec["by_str"] = _table_of(values, str)
-                if len(texts) == 1 and values.kind != "enum":  # whose class may have a member for any text
+                if len(texts) == 1 and values.kind != "enum":  # an enum's `_missing_` may accept any text
                     spec["item"] = self._number(texts[0])
         elif len(texts) == 1:
             by_family[STR] = texts[0]
             several = False
-        # parts that a byte chooses come first: their numbers are bytes
+        # parts that are chosen by a first byte come first: their indices must fit in a byte
         parts = list(dict.fromkeys([*by_family.values(), *node.parts]))
         codes = [by_family.get(code, by_family.get(EXT)) for code in (*range(128), *range(-128, 0))]
         by_byte = bytearray()
@@ -276,17 +276,17 @@ class _Describer:
 
 
 def _table_of(node: Node, kind: type) -> dict[object, object] | None:
-    """Return the values of an enum or literal that are of one type; None for none."""
+    """Return the values of an enum or literal that have one type; None if there are none."""
     return {value: member for (of, value), member in node.table.items() if of is kind} or None
 
 
 def _first_texts(table: Mapping[tuple[type, Any], object]) -> dict[bytes, object]:
-    """Return a few values that are for text, by what the text is packed as."""
+    """Return the first few values that are text, by the packed form of the text."""
     return dict(islice(packed_texts(table).items(), _FIRST_TEXTS))
 
 
 def _takes_text(node: Node) -> bool:
-    """Return whether a type has no family of its own for text, and takes some."""
+    """Return whether a type that is not packed as text also accepts text."""
     return node.kind in TEXT_KINDS or (node.kind == "union" and any(map(_takes_text, node.parts)))
 
 
@@ -298,7 +298,7 @@ def _describe_hashed(node: Node, spec: dict[str, object]) -> None:
 
 
 def _describe_tag(tag: tuple[str, dict[tuple[type, Any], Node]], parts: list[Node], spec: dict[str, object]) -> None:
-    """Describe how the objects of a union differ by the value of one key."""
+    """Describe how the value of one key selects an object of a union."""
     key, values = tag
     numbers = {value: parts.index(part) for value, part in values.items()}
     spec["tag"] = packed_key(key)
@@ -333,7 +333,7 @@ def _describe_field(field: Field) -> dict[str, object]:
 
 
 def _describe_checks(checks: Checks, node: Node, spec: dict[str, object]) -> None:
-    """Describe constraints; those that C does not know are one function that asks for all of them."""
+    """Describe constraints; one Python function checks all constraints that C does not support."""
     spec["checked"] = True
     left = set(checks.given()) - {"predicates"}
     if node.rechecks():
@@ -345,7 +345,7 @@ def _describe_checks(checks: Checks, node: Node, spec: dict[str, object]) -> Non
 
 
 def _describe_known_checks(checks: Checks, node: Node, spec: dict[str, object], given: set[str]) -> set[str]:
-    """Describe the constraints that C knows; return the names of the others."""
+    """Describe the constraints that C supports; return the names of the others."""
     bounds = {name: getattr(checks, name) for name in given & _SIGNS.keys()}
     if all(map(_compares_in_c, bounds.values())):
         spec["bounds"] = [(_SIGNS[name], bound) for name, bound in bounds.items()]
@@ -363,7 +363,7 @@ def _describe_known_checks(checks: Checks, node: Node, spec: dict[str, object], 
 
 
 def _compares_in_c(bound: object) -> bool:
-    """Return whether comparing a bound runs no Python code."""
+    """Return whether C can compare values with a bound without running Python code."""
     zone = getattr(bound, "tzinfo", None)
     return type(bound) in _COMPARED and (zone is None or type(zone) is datetime.timezone)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The model of a type: a node for each type in it, which all that decodes, checks or describes values works from.
+The model of a type: one node for each type in it. All code that decodes, checks or describes values uses the model.
 
-`cpkg.typed.annotations` makes the nodes. A type that refers to itself is a node that refers to itself.
+`cpkg.typed.annotations` creates the nodes. A type that refers to itself is a node that refers to itself.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     Annotation: TypeAlias = Any
     """A type as it is written in Python."""
     Hook: TypeAlias = Callable[[Annotation, Value], Value]
-    """The caller's function that makes an instance of a class: `dec_hook(cls, value)`."""
+    """The caller's function that creates an instance of a class: `dec_hook(cls, value)`."""
     Family: TypeAlias = "str | int"
 
 MISSING: Final[Value] = type("Missing", (), {"__repr__": lambda self: "MISSING"})()
-"""In the place of a value or a default that is not there."""
+"""Stands for a missing value or default."""
 
 
 class UnsetType:
@@ -83,14 +83,14 @@ FAMILIES_OF: Final[dict[str, tuple[Family, ...]]] = {
     "numbers": (ARRAY, ord("A")),
     "custom": FAMILIES,
 }
-"""What a value of each kind of node is written as."""
+"""The families in which the values of each kind of node are written."""
 
 TEXT_KINDS: Final = ("datetime", "date", "time", "timedelta", "uuid", "decimal", "timestamp")
-"""Kinds whose values may also come as text (ISO 8601 and the like), unless a union has str."""
+"""Kinds whose values may also be text (ISO 8601 and so on), unless the union around them contains str."""
 
 
 class Checks:
-    """Constraints on a value, from Annotated: None, or no predicates, where there is none."""
+    """Constraints on a value, from Annotated; a missing constraint is None, MISSING or an empty tuple."""
 
     __slots__ = ("ge", "gt", "le", "lt", "max_len", "min_len", "multiple_of", "pattern", "predicates", "tz")
 
@@ -102,24 +102,24 @@ class Checks:
         self.multiple_of: object = None
         self.min_len: int | None = None
         self.max_len: int | None = None
-        self.pattern: re.Pattern[str] | None = None  # searched for as JSON Schema does
+        self.pattern: re.Pattern[str] | None = None  # may match anywhere in the text, as in JSON Schema
         self.tz: object = MISSING  # True: aware; None: naive
         self.predicates: tuple[Callable[[Value], object], ...] = ()
 
     def given(self) -> list[str]:
-        """Return the names of the constraints that there are."""
+        """Return the names of the constraints that are set."""
         found = [name for name in self.__slots__ if name != "tz" and getattr(self, name) not in (None, ())]
         return found if self.tz is MISSING else [*found, "tz"]
 
     def only(self, names: list[str]) -> Checks:
-        """Return those constraints alone that have these names."""
+        """Return a copy with only the constraints that have these names."""
         checks = Checks()
         for name in names:
             setattr(checks, name, getattr(self, name))
         return checks
 
     def add(self, name: str, value: Value) -> None:
-        """Add a constraint; values have to meet the earlier ones as well."""
+        """Add a constraint; earlier constraints stay in force."""
         before = getattr(self, name)
         if name == "predicates":
             value = before + value
@@ -132,18 +132,18 @@ class Checks:
         setattr(self, name, value)
 
     def over(self, others: Checks) -> Checks:
-        """Return the others with these added."""
+        """Return a copy of `others` with these constraints added."""
         checks = others.only(others.given())
         for name in self.given():
             checks.add(name, getattr(self, name))
         return checks
 
     def problem(self, value: Value) -> str | None:
-        """Return what is expected of a value that breaks a constraint, or None."""
+        """Return a text that describes the expected value if a value violates a constraint, else None."""
         return self.bound(value) or self.predicate(value)
 
     def bound(self, value: Value) -> str | None:
-        """Do what `problem` does, without predicates."""
+        """Do what `problem` does, for all constraints except predicates."""
         try:
             return self._bound(value)
         except REFUSING as exc:
@@ -167,7 +167,7 @@ class Checks:
         return None
 
     def predicate(self, value: Value) -> str | None:
-        """Do what `problem` does, with predicates alone."""
+        """Do what `problem` does, for predicates only."""
         try:
             for predicate in self.predicates:
                 if not predicate(value):
@@ -178,21 +178,21 @@ class Checks:
 
 
 def expected_by(predicate: Callable[[Value], object]) -> str:
-    """Return what is expected of a value that a predicate refuses."""
+    """Return a text that describes the expected value, for a value that a predicate refuses."""
     return f"a value that passes {getattr(predicate, '__qualname__', predicate)}"
 
 
 def unchecked_by(error: Exception) -> str:
-    """Return what is expected of a value with which a constraint fails."""
+    """Return a text that describes the expected value, for a value for which a constraint raises `error`."""
     return f"a value that can be checked ({type(error).__name__}: {error})"
 
 
 REFUSING: Final = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
-"""What a constraint may raise for a value that it refuses."""
+"""The exceptions by which a constraint may refuse a value."""
 _NARROWER: Final[dict[str, Callable[[Value, Value], Value]]] = {
     "gt": max, "ge": max, "min_len": max, "lt": min, "le": min, "max_len": min,
 }  # fmt: skip
-"""Which of two constraints of a name is the narrower one."""
+"""Functions that choose the narrower of two constraints with the same name."""
 _BOUNDS: Final[tuple[tuple[str, str, Callable[[Value, Value], bool]], ...]] = (
     ("gt", ">", lambda value, bound: value > bound),
     ("ge", ">=", lambda value, bound: value >= bound),
@@ -201,9 +201,9 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Value, Value], bool]], ...]] = (
 )
 
 
-# What values take beyond their weight in `purepy.msgpack.weigher`, as on CPython: about, and only where it is much.
+# The memory of values beyond their weight in `purepy.msgpack.weigher`, as on CPython: roughly, and only if it is much.
 _ATTRIBUTES: Final = 88
-"""An instance with attributes and no values, beyond an empty map."""
+"""Bytes of an instance with attributes, without their values, beyond an empty map."""
 _EXTRA: Final[dict[object, tuple[int, int]]] = {
     collections.deque: (700, 0),
     set: (152, 64),
@@ -213,19 +213,19 @@ _EXTRA: Final[dict[object, tuple[int, int]]] = {
     memoryview: (192, 0),
     Raw: (96, 0),
 }
-"""Bytes of a value of a class, and of each of its items."""
+"""Bytes of an instance of a class, and of each of its items."""
 _ARRAY_OF_NUMBERS: Final = 96
-"""An array, beyond a list of as many items, each of which takes 8 bytes at most there."""
+"""Bytes that an array takes in addition to a list with the same number of items; items take at most 8 bytes."""
 _MADE: Final[tuple[tuple[object, int], ...]] = (
     (list, 64), (dict, 64), (set, 216), (collections.deque, 760), (collections.OrderedDict, 144), (frozenset, 0),
     (tuple, 0), (str, 0), (bytes, 0), (int, 0), (float, 0), (bool, 0),
 )  # fmt: skip
 _PLACE: Final = 40
-"""Bytes of a value's place in a container, at most."""
+"""The most bytes that a container needs per item."""
 _LIGHT: Final = {NIL, BOOL, INT, FLOAT, STR, BIN}
-"""Families whose shortest values take nothing."""
+"""Families whose shortest values take no memory."""
 _MADE_BY_OTHERS: Final = 256
-"""Bytes of a default, by the factory that creates it."""
+"""The assumed bytes of a default from an unknown factory."""
 
 
 class Field:
@@ -240,12 +240,12 @@ class Field:
         self.key = key
         self.node = node
         self.required = required
-        self.default = default  # MISSING for none, as in a TypedDict
+        self.default = default  # MISSING if there is none
         self.factory = factory
-        self.parameter = name  # of the constructor
-        self.doc = self.title = ""  # for readers of its schema
-        self.slot: object = None  # the member descriptor, if objects of the class have one for this field
-        self.extra = 0  # bytes of a default that the factory creates
+        self.parameter = name  # the name of the constructor's parameter
+        self.doc = self.title = ""  # for schemas
+        self.slot: object = None  # the member descriptor, if the class has a slot for this field
+        self.extra = 0  # the bytes of a default that the factory creates
 
     def make_default(self) -> object:
         return self.default if self.factory is None else self.factory()
@@ -255,21 +255,22 @@ class Node:
     """
     A type.
 
-    `kind` names what it is; the other attributes depend on that:
+    The other attributes depend on `kind`:
 
-    - "any", "raw", "none", "bool", "int", "float", "str", "ext" and those of FAMILIES_OF above: `cls` at most
+    - "any", "raw", "none", "bool", "int", "float", "str", "ext" and the other scalars of FAMILIES_OF: at most `cls`
     - "bytes": `cls` is bytes, bytearray or memoryview
-    - "numbers": `numbers` has what an array takes; `item` is the type of the lists that it takes, or None
-    - "array": `cls` made of any number of `item`; "tuple": one value of each of `parts`
-    - "dict": `key` and `item`; `cls` is dict, or what makes the result from a dict
-    - "enum", "literal": `table` has the values, each under (its type, itself); `item` is the type of an Enum's values
-      where they are more than text, numbers and the like
-    - "choice": one of `parts`, enums, literals and at most one str: `table` has their values, `item` is the str or None
-    - "object": `cls`, `style` ("dataclass", "attrs", "typeddict" or "namedtuple") and options; `fields` are what a
-      message gives to the constructor, `written` what is encoded of an object, `passed` the keys of the latter alone,
-      `omitted` those of `written` that are left out while they have their default
-    - "union": `by_family` has the one of `parts` that takes a family; `objects` those that share maps
-    - "custom": `cls`, which the caller's `dec_hook` makes
+    - "numbers": `numbers` describes the arrays; `item` is the type of lists that are accepted, or None
+    - "array": `cls` with any number of `item`; "tuple": one value for each of `parts`
+    - "dict": `key` and `item`; `cls` is dict, or a function that creates the result from a dict
+    - "enum", "literal": `table` has the values, each under (its type, the value); `item` is the type of an Enum's
+      values if they are not only text, numbers and so on
+    - "choice": one of `parts`, which are enums, literals and at most one str: `table` has the values of the enums and
+      literals, and `item` is the str or None
+    - "object": `cls`, `style` ("dataclass", "attrs", "typeddict" or "namedtuple") and options; `fields` are decoded,
+      `written` are encoded, `passed` are the keys of fields that are only encoded, and `omitted` are the fields of
+      `written` that are omitted while they have their default
+    - "union": `by_family` maps each family to one of `parts`; `objects` are the parts that are maps
+    - "custom": `cls`, which the caller's `dec_hook` creates
     """
 
     __slots__ = (
@@ -302,7 +303,7 @@ class Node:
 
     def __init__(self, kind: str, name: str, cls: Annotation = None) -> None:
         self.kind = kind
-        self.name = name  # as errors have it
+        self.name = name  # for errors
         self.cls = cls
         self.families: tuple[Family, ...] = FAMILIES_OF.get(kind, ())
         self.checks: Checks | None = None
@@ -312,7 +313,7 @@ class Node:
         self.parts: tuple[Node, ...] = ()
         self.fields: tuple[Field, ...] = ()
         self.written: tuple[Field, ...] = ()
-        self.passed: frozenset[str] = frozenset()  # keys that are passed over although `forbid`
+        self.passed: frozenset[str] = frozenset()  # keys that are skipped, even with `forbid`
         self.table: dict[tuple[type, Value], Value] = {}
         self.by_family: dict[Family, Node] = {}
         self.objects: tuple[Node, ...] = ()
@@ -322,35 +323,35 @@ class Node:
         self.array_like = self.forbid = False
         self.omitted: frozenset[Field] = frozenset()
         self.post_init = False  # whether `__post_init__` is called after attributes are set
-        # bytes that a value, and each of its items, takes beyond what the headers of a message show
+        # the bytes of a value, and of each of its items, beyond those that the headers of a message show
         self.extra = self.extra_item = 0
 
     def __repr__(self) -> str:
         return f"<type {self.name}>"
 
     def below(self) -> list[Node]:
-        """Return the types of what a value holds directly."""
+        """Return the types of the values that a value contains directly."""
         found = [self.key, self.item, *self.parts, *[field.node for field in self.fields]]
         return [node for node in found if node is not None]
 
     def walk(self) -> dict[int, Node]:
-        """Return this node and all below it, by their ids, in the order in which they are met."""
+        """Return this node and all nodes below it, by id, in depth-first order."""
         seen = {}
         todo = [self]
         while todo:
             node = todo.pop()
             if id(node) not in seen:
                 seen[id(node)] = node
-                if node.item is not None or node.parts or node.fields:  # a key has an item
+                if node.item is not None or node.parts or node.fields:  # a node with a key also has an item
                     todo.extend(reversed(node.below()))
         return seen
 
     def weigh(self) -> int:
         """
-        Set `extra` and `extra_item` of this node and all below it, and `extra` of their fields.
+        Set `extra` and `extra_item` of this node and all nodes below it, and `extra` of their fields.
 
-        Returns how many bytes a byte of a message takes at most, the weight of its headers included; 0 if there are no
-        such extras. `purepy.msgpack.interface.HEAVIEST` holds for all values that are not of these types.
+        Returns the most bytes that a byte of a message can take, including the weight of its headers; 0 if no type has
+        extra bytes. `purepy.msgpack.interface.HEAVIEST` is the maximum for values of all other types.
         """
         nodes = self.walk().values()
         for node in nodes:
@@ -365,7 +366,7 @@ class Node:
                     if field.factory is not None:
                         made = [weight for cls, weight in _MADE if cls is field.factory]
                         field.extra = made[0] if made else _MADE_BY_OTHERS
-                # a map of `loads` takes as much as these together, unless it is empty
+                # the weight of a map already includes these bytes, unless the map is empty
                 counted = 8 * required if node.array_like else 40 * required + _ATTRIBUTES if required else 0
                 node.extra = max(0, instance - counted)
         place = _PLACE + max([node.extra_item for node in nodes])
@@ -373,12 +374,12 @@ class Node:
         return max(found, default=0)
 
     def _heaviest(self, place: int) -> int:
-        """Return how much a byte of a value takes at most, without what the value holds; `place` is its own."""
+        """Return the most bytes per byte of a value, without its contents; `place` is what its container needs."""
         extra = place + self.extra + sum([field.extra for field in self.fields])
         if self.kind != "object":
-            return extra + 64  # of an empty container
+            return extra + 64  # an empty container
         required = [field for field in self.fields if field.required]
-        # bytes of values of other kinds, or of longer ones, take less than HEAVIEST each
+        # a byte of another or a longer value takes less than HEAVIEST
         size = 1 + sum([set(field.node.families) <= _LIGHT and not field.node.extra for field in required])
         if self.array_like:
             return -(-(extra + 64 + 8 * len(required)) // size)
@@ -388,26 +389,26 @@ class Node:
         return whole if required else max(extra + 64, -(-(extra + header + 40) // 2))
 
     def alternatives(self) -> tuple[Node, ...]:
-        """Return the types of a union, each enum, literal and str by itself; of another type, itself."""
+        """Return the parts of a union, with enums, literals and str apart; for another type, the type itself."""
         if self.kind not in ("union", "choice"):
             return (self,)
         return tuple([each for part in self.parts for each in ((part,) if part.checks else part.alternatives())])
 
     def rechecks(self) -> bool:
-        """Return whether constraints other than predicates hold, or not, without the objects that a value has."""
+        """Return whether constraints other than predicates can be checked without creating the caller's objects."""
         if self.kind in ("object", "custom", "enum", "choice", "union"):
             return False
         hashed = self.key if self.kind == "dict" else self.item if self.cls in (set, frozenset) else None
         return hashed is None or not hashed.has("object", "custom", "enum", "choice")
 
     def has(self, *kinds: str) -> bool:
-        """Return whether this node or one below it is of these kinds."""
+        """Return whether this node or a node below it has one of these kinds."""
         return any(node.kind in kinds for node in self.walk().values())
 
     def loops(self) -> set[int]:
-        """Return ids of nodes among this one and all below it, of which each circle of types has at least one."""
+        """Return the ids of nodes that break all cycles: each cycle of types contains at least one of them."""
         found = set()
-        seen: dict[int, bool] = {}  # whether the walk is below the node
+        seen: dict[int, bool] = {}  # True while the walk is below the node
         todo = [(self, True)]
         while todo:
             node, enters = todo.pop()
@@ -423,7 +424,7 @@ class Node:
 
 
 def form_of(node: Node, obj: object) -> dict[str, object] | list[object]:
-    """Return what an object with fields is encoded as."""
+    """Return the form in which an object with fields is encoded."""
     if node.array_like:
         return [getattr(obj, field.name) for field in node.written]
     form = {field.key: getattr(obj, field.name) for field in node.written}
@@ -434,18 +435,18 @@ def form_of(node: Node, obj: object) -> dict[str, object] | list[object]:
 
 
 _EMPTY: Final = (list, dict, set, tuple, frozenset)
-"""Factories whose results are known to be equal each time."""
+"""Factories whose results are always equal."""
 
 
 def is_default(field: Field, value: object) -> bool:
-    """Return whether a message without a field gives this value back."""
+    """Return whether decoding a message without the field would restore this value."""
     if field.factory is not None:
         return field.factory in _EMPTY and type(value) is field.factory and not value
     return _same(value, field.default)
 
 
 def _same(one: Value, two: Value) -> bool:
-    """Return whether values are equal in every part that equality overlooks: types, signs of zero, digits, zones."""
+    """Return whether values are equal, also in types, signs of zero, digits and time zones, which == ignores."""
     if one is two:
         return True
     kind = type(one)
@@ -465,7 +466,7 @@ def _same(one: Value, two: Value) -> bool:
     ]
     if fields:
         return all(_same(getattr(one, name, MISSING), getattr(two, name, MISSING)) for name in fields)
-    if kind is float or kind.__module__ in _SHOWN_WHOLE:  # and a signalling NaN cannot be compared
+    if kind is float or kind.__module__ in _SHOWN_WHOLE:  # a signalling NaN cannot be compared
         return repr(one) == repr(two)
     if hasattr(kind, "tobytes"):  # an array, which is compared item by item
         return all(getattr(one, name, None) == getattr(two, name, None) for name in _OF_ARRAYS) and (
@@ -475,6 +476,6 @@ def _same(one: Value, two: Value) -> bool:
 
 
 _OF_ARRAYS: Final = ("dtype", "typecode", "format", "shape")
-"""Attributes that arrays of the same bytes may differ in."""
+"""Attributes in which arrays with the same bytes may differ."""
 _SHOWN_WHOLE: Final = frozenset(("datetime", "decimal", "_decimal", "_pydecimal", "uuid", "zoneinfo"))
-"""Modules whose objects are the same if their representations are."""
+"""Modules whose objects are equal if their reprs are equal."""

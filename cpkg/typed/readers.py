@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reading one value straight from bytes: what functions that decode call.
+Functions that read one value directly from bytes, for the decoding functions.
 
-A reader knows that something is wrong, not what, and raises. It may read past the end of a message, where PADDING
-follows.
+A reader only detects that a value is wrong, and raises Mismatch. It may read past the end of a message, into PADDING.
 """
 
 from __future__ import annotations
@@ -33,25 +32,25 @@ else:
     extension_values = Later("cpkg.objects.extension_values")
 
 PADDING: Final = b"\xc1" * 24
-"""The byte after a message: no value begins with it, and the longest guess of a key stays within."""
+"""The bytes after a message: no value begins with such a byte, and the longest predicted key fits in them."""
 
 
 class Mismatch(Exception):
-    """A message is not what the type asks for."""
+    """A message does not have the requested type."""
 
 
 class UnfitError(ValueError):
-    """An array is not of the type that is asked for. The text describes the array that was found."""
+    """An array does not have the requested type. The text describes the array that was found."""
 
 
 class Refused(Exception):
     """
-    Code of the caller's refused a value, or failed.
+    The caller's code refused a value, or failed.
 
-    `exc` is the exception, or the text of the problem if the code returned. `offset` is where the value begins, and
-    `role` which code it was: "build" (a constructor, `__post_init__`, a default's factory), "hook" (dec_hook), "check"
-    (a constraint, which refused `value`), "hash" (of a key or an item of a set) or "enum" (`_missing_`). With the role
-    "extra" the message ends there already, with `value`.
+    `exc` is the exception, or the text of the problem if the code returned. `offset` is where the value begins. `role`
+    names the code: "build" (a constructor, `__post_init__` or a default's factory), "hook" (dec_hook), "check" (a
+    constraint, which refused `value`), "hash" (of a key or of a set's item) or "enum" (`_missing_`). With the role
+    "extra", the message already ends at `offset`, with the object `value`.
     """
 
     def __init__(self, exc: Exception | str, offset: int, role: str, value: object = MISSING) -> None:
@@ -63,17 +62,17 @@ class Refused(Exception):
 
 
 class Meter:
-    """What is counted, and remembered, during one call."""
+    """The counters and the memory of one call."""
 
     __slots__ = ("ends", "keys", "room")
 
     def __init__(self, room: int = -1) -> None:
-        self.room = room  # bytes that values may take beyond what headers show; -1 if they are not counted
+        self.room = room  # the bytes that values may take beyond those that headers show; -1 for no limit
         self.keys: KeyMeters | None = None
-        self.ends: dict[int, int] = {}  # of containers that were passed over, by their offsets
+        self.ends: dict[int, int] = {}  # the ends of containers that were skipped, by their offsets
 
     def take(self, size: int, offset: int) -> None:
-        """Count bytes that a value takes beyond what the headers of the message show."""
+        """Count the bytes of a value beyond those that the headers of the message show."""
         if self.room < size:
             if self.room < 0:
                 return
@@ -83,22 +82,22 @@ class Meter:
         self.room -= size
 
     def enter(self, key: object, offset: int, into: Value, level: int) -> None:
-        """Count a key, or an item of a set, that will come into a container."""
+        """Count a key, or a set's item, that will be put into a container."""
         if self.keys is None:
             self.keys = KeyMeters()
         if not self.keys.add(level, into, key):
-            error = LimitError("too many keys whose hashes collide")
+            error = LimitError("too many keys with colliding hashes")
             error.offset = offset
             raise error
 
     def are_apart(self, keys: list[Value]) -> bool:
-        """Count keys, or items of a set, that are ints, if they cannot collide."""
+        """Count int keys, or a set's int items, if they cannot collide; return whether that is so."""
         if self.keys is None:
             self.keys = KeyMeters()
         return self.keys.add_apart(keys)
 
     def set_of(self, items: list[Value], offset: int, level: int, are_ints: bool) -> set[object]:
-        """Return the set of many items whose hashes are no secret."""
+        """Return a set of many items with predictable hashes."""
         if are_ints and self.are_apart(items):
             return set(items)
         made: set[object] = set()
@@ -110,7 +109,7 @@ class Meter:
     def dict_of(
         self, keys: list[Value], values: list[object], offset: int, level: int, are_ints: bool
     ) -> dict[object, object]:
-        """Return the dict of many keys whose hashes are no secret."""
+        """Return a dict of many keys with predictable hashes."""
         if are_ints and self.are_apart(keys):
             return dict(zip(keys, values))
         made: dict[object, object] = {}
@@ -121,10 +120,9 @@ class Meter:
 
     def hashable(self, key: Value, offset: int, into: Value, count: int, level: int) -> Value:
         """
-        Return a key, or an item of a set, that will come into a container, one of `count`.
+        Return a key, or a set's item, one of `count` that will be put into a container.
 
-        Arrays without a type become tuples, as `loads` gives them for keys. `level` is different for each open
-        container.
+        Untyped arrays become tuples, as in the keys of `loads`. `level` is different for each open container.
         """
         kind = type(key)
         if kind is str or kind is bytes:
@@ -157,12 +155,12 @@ def check(problem: Callable[[Value], str | None], value: Value, offset: int) -> 
 
 
 def unchecked(error: Exception, offset: int, value: object) -> Refused:
-    """Return what to raise for a value with which a predicate fails."""
+    """Return the exception to raise for a value that makes a predicate raise `error`."""
     return Refused(unchecked_by(error) if isinstance(error, REFUSING) else error, offset, "check", value)
 
 
 def as_tuples(value: Value) -> object:
-    """Return a value with tuples instead of lists, also inside of tuples."""
+    """Return a value with tuples instead of lists, also inside tuples."""
     if type(value) in (list, tuple):
         return tuple([as_tuples(item) for item in value])
     return value
@@ -189,7 +187,7 @@ def read_float(d: bytes, p: int) -> tuple[float, int]:
 
 
 def _sized(d: bytes, p: int, first: int) -> tuple[int, int]:
-    """Return where the content of a str or bin begins and ends; `first` is the byte of its shortest long format."""
+    """Return the start and end of the content of a str or bin; `first` begins the format with a 1-byte length."""
     byte = d[p]
     if byte == first:
         p += 2
@@ -223,7 +221,7 @@ def read_bytes(d: bytes, p: int) -> tuple[bytes, int]:
 
 
 def _make_count_reader(short: int, long: int) -> Callable[[bytes, int], tuple[int, int]]:
-    """Return what reads the header of an array or map: `short` is its first byte if it is empty, `long` in 3 bytes."""
+    """Return a reader of array or map headers: `short` begins an empty one, and `long` the format of 3 bytes."""
 
     def read_count(d: bytes, p: int) -> tuple[int, int]:
         byte = d[p]
@@ -243,7 +241,7 @@ read_map: Final = _make_count_reader(0x80, 0xDE)
 
 
 def read_ext(d: bytes, p: int, first: int, last: int) -> tuple[object, int]:
-    """Return an ordinary value of one of two extension types, and its end; Unread for another value."""
+    """Return an ordinary value of one of two extension types, and its end; raise Unread for another value."""
     byte = d[p]
     if byte == 0xC7:
         start = p + 2
@@ -267,11 +265,11 @@ CODES: Final = {
     "decimal": (types_written.DECIMAL, types_written.DECIMAL),
     "uuid": (types_written.UUID, types_written.UUID),
 }
-"""The bytes of the codes of two extension types whose values serve, by the kind of type."""
+"""The code bytes of the two extension types that each kind accepts."""
 
 
 def skip(d: bytes, p: int) -> int:
-    """Return where the value at a position ends."""
+    """Return the end of the value at a position."""
     left = 1
     while left:
         left -= 1
@@ -301,9 +299,9 @@ def skip(d: bytes, p: int) -> int:
 
 def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tuple[array[Value] | None, int]:
     """
-    Return as many numbers that are all of one format, and where they end; None if they are not.
+    Return `count` numbers and their end if all of them have one format; else None and the position.
 
-    `formats` has the type codes of the arrays that serve. Numbers of one byte have no such format.
+    `formats` holds the type codes of the arrays that are accepted. Numbers of one byte are not.
     """
     first = d[p]
     code = "fdBHIQbhiq"[first - 0xCA] if 0xCA <= first <= 0xD3 else " "
@@ -325,14 +323,14 @@ def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tup
 def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | list[float] | None, int]:
     """Do what `number_run` does, for a list; also for ints of one byte, if "B" is among the formats."""
     if d[p] < 0x80 and "B" in formats:
-        found = d[p : p + count]  # where PADDING is reached, it is no ASCII
+        found = d[p : p + count]  # PADDING is not ASCII
         return (list(found), p + count) if found.isascii() else (None, p)
     numbers, p = number_run(d, p, count, formats)
     return (None if numbers is None else numbers.tolist()), p
 
 
 RUNS: Final[dict[str, str]] = {} if JIT else {"int": "BHIQbhiq", "float": "d"}
-"""What `read_run` reads at once, by the kind of item; a JIT's loops need no help."""
+"""The formats that `read_run` reads at once, by the kind of item; with a JIT the loops are fast enough."""
 SHORTEST_RUN: Final = 4
 
 HELPERS: Final[dict[str, Named]] = {

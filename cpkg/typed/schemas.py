@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types described: JSON Schema 2020-12 for other programs, plain dicts for tools in Python."""
+"""Describe types: as JSON Schema 2020-12 for other programs, and as dicts for Python tools."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ def schema(
     """
     Return the JSON Schema (2020-12) of a type, as a dict.
 
-    It describes what `to_builtins` makes of the type's values, with keys instead of names. Text in a field's Annotated
-    becomes its description, a `Title` its title. Classes are under `$defs`; `ref_template` says how they are referred
-    to, for callers that move them. `schema_hook(cls)` returns the schema of a class that only a `dec_hook` makes, or
-    None for a schema that takes anything. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be
-    decoded.
+    The schema describes the result of `to_builtins` for values of the type, with keys instead of names. Text in a
+    field's Annotated becomes its description, and a `Title` its title. Classes are under `$defs`; `ref_template` is the
+    form of references to them, for callers that move them. `schema_hook(cls)` returns the schema of a class that only a
+    `dec_hook` can create, or None for a schema that accepts anything. `namespace` is that of `Decoder`. Raises
+    TypeError for a type that cannot be decoded.
     """
     maker = _Maker(ref_template, schema_hook)
     made = maker.describe(Model(hooked=True, namespace=namespace).read(type))
@@ -68,7 +68,7 @@ def schema(
 
 
 class _Maker:
-    """Makes the parts of a schema; those of classes once each."""
+    """Creates the parts of a schema, once for each class."""
 
     def __init__(self, ref_template: str, hook: Callable[[type], dict[str, object] | None] | None) -> None:
         self.definitions: dict[str, object] = {}
@@ -76,7 +76,7 @@ class _Maker:
         self._hook = hook
         self._names: dict[int, str] = {}
         self._open: set[int] = set()
-        self._todo: list[Node] = []  # classes that are referred to; not described at once: they may nest deep
+        self._todo: list[Node] = []  # referenced classes, which are described later, since they may nest deep
 
     def describe(self, node: Node) -> dict[str, object]:
         shared = node.kind in ("object", "enum") or (id(node) in self._open)
@@ -95,7 +95,7 @@ class _Maker:
         return {**made, **_constraints(node.checks, node)} if node.checks is not None else made
 
     def finish(self) -> None:
-        """Describe the classes that are referred to."""
+        """Describe the referenced classes."""
         while self._todo:
             node = self._todo.pop(0)
             self.definitions[self._name(node)] = self._made(node)
@@ -149,11 +149,11 @@ class _Maker:
 
     def _object(self, node: Node) -> dict[str, object]:
         made: dict[str, object] = {"title": node.name}
-        # its own alone, read through the class: on 3.15 a dataclass keeps what makes the text there
+        # only its own docstring, read through the class: on 3.15, `vars` of a dataclass has no text yet
         doc = node.cls.__doc__ if "__doc__" in vars(node.cls) else None
         if doc and not doc.startswith((f"{node.cls.__name__}(", "Alias for")):
             made["description"] = _inspect.cleandoc(doc)
-        # what is read and what is written: keys that are read alone are none of an object's, the others are passed over
+        # the fields that are read and those that are written; keys that are only written are skipped when read
         properties = {field.key: self._field(field) for field in (*node.written, *node.fields)}
         for key in node.passed:
             properties[key] = {**properties[key], "readOnly": True}
@@ -223,13 +223,13 @@ _SIZES: Final = {"str": "Length", "bytes": "Length", "dict": "Properties"}
 
 def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> dict[str, Any]:
     """
-    Return what a type is, for tools: a dict with "kind", "name", "type" and what belongs to the kind.
+    Describe a type for tools: a dict with "kind", "name", "type" and further keys that depend on the kind.
 
-    The kinds are "int", "array", "dict", "union", "object" and so on. Objects have "fields", a list of dicts
-    with "name", "key", "type", "required", and if there is one "default", "factory", "title" and "description"; arrays
-    have "item", maps "key" and "item", tuples and unions "parts", enums and literals "values"; constraints are under
-    "checks". A type that refers to itself is the same dict again. `namespace` is that of `Decoder`. Raises TypeError
-    for a type that cannot be decoded.
+    Kinds are "int", "array", "dict", "union", "object" and so on. Objects have "fields", a list of dicts with "name",
+    "key", "type" and "required", and, if the field has one, "default", "factory", "title" and "description". Arrays
+    have "item", maps "key" and "item", tuples and unions "parts", enums and literals "values". Constraints are under
+    "checks". A type that refers to itself contains its own dict. `namespace` is that of `Decoder`. Raises TypeError for
+    a type that cannot be decoded.
     """
     root = Model(hooked=True, namespace=namespace).read(type)
     nodes = root.walk()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the names and the type variables in annotations mean: each class's own, in its own module."""
+"""The meaning of names and type variables in annotations: each class is evaluated in its own module."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from cpkg.typed.nodes import Annotation, Node
 
     Variables: TypeAlias = "dict[object, tuple[Annotation, Scope]]"
-    """What type variables stand for, each with the scope in which that is written."""
+    """The values of type variables, each with the scope in which the value is written."""
 
 _LATE: Final = sys.version_info >= (3, 14)
-"""Annotations are evaluated when they are asked for; names that are not defined yet become ForwardRefs."""
+"""Python evaluates annotations lazily; names that are not yet defined become ForwardRefs."""
 
 _DEEPEST: Final = 10
-"""So often a class may occur in its own annotations with other parameters in each."""
+"""How deep a generic class may occur in its own annotations, each time with other parameters."""
 
 
 QUALIFIERS: Final = ("Required", "NotRequired", "ReadOnly", "Final")
@@ -48,27 +48,27 @@ def _forms(*modules: object) -> dict[object, str]:
 
 
 def own_annotations(cls: Annotation) -> Mapping[str, Annotation]:
-    """Return the annotations in the body of a class, as they are written there."""
+    """Return the annotations in the body of a class, as written."""
     if _LATE:
         library = imported("annotationlib")
         try:
             found: Mapping[str, Annotation] = library.get_annotations(cls, format=library.Format.FORWARDREF)
         except Exception as exc:
             raise_if_from_handler(exc)
-            raise TypeError(f"{cls.__qualname__}: cannot evaluate its annotations: {_shown(exc)}") from exc
+            raise TypeError(f"cannot evaluate the annotations of {cls.__qualname__}: {_shown(exc)}") from exc
         return found
     return cls.__dict__.get("__annotations__") or {}
 
 
 class _Anything(dict):  # type: ignore[type-arg]
-    """Names that are not defined: they stand for Any."""
+    """A namespace in which every undefined name is Any."""
 
     def __missing__(self, name: str) -> object:
         return typing.Any
 
 
 class Scope:
-    """What names and type variables stand for in the annotations of one class, or of an alias."""
+    """The meaning of names and type variables in the annotations of one class or alias."""
 
     __slots__ = ("_known", "_lenient", "_namespace", "annotations", "depths", "node", "owner", "variables")
 
@@ -82,10 +82,10 @@ class Scope:
         depths: dict[object, int] | None = None,
     ) -> None:
         """
-        Names are looked up in `namespace`, in the module of `owner`, among builtins, and in the class itself.
+        Create a scope that looks up names in `namespace`, the module of `owner`, builtins, and the class itself.
 
-        `node` is the class that `Self` stands for. With `lenient`, names that are not defined stand for Any. `depths`
-        counts how often a generic class is within itself.
+        `node` is the class that `Self` means. With `lenient`, undefined names are Any. `depths` counts how deep a
+        generic class is nested in itself.
         """
         self.owner = owner
         self.annotations = own_annotations(owner) if isinstance(owner, type) else {}
@@ -112,11 +112,9 @@ class Scope:
         return module, ChainMap(*maps)
 
     def evaluate(self, reference: Annotation) -> Annotation:
-        """Return the type that a text or a ForwardRef names; TypeError if it names nothing."""
+        """Return the type that a text or a ForwardRef names; raise TypeError if it cannot be resolved."""
         if isinstance(reference, str) and self.owner is None and not self._namespace:
-            raise TypeError(
-                f"cannot resolve the forward reference {reference!r}: name the type itself, or pass namespace="
-            )
+            raise TypeError(f"cannot resolve the forward reference {reference!r}: pass the type itself, or namespace=")
         known, names = self._known = self._known or self._names()
         text = reference
         if not isinstance(reference, str):
@@ -127,28 +125,28 @@ class Scope:
                 known = vars(module)
                 names = ChainMap(*names.maps[:2], known, *names.maps[3:])
             extra = getattr(reference, "__extra_names__", None)
-            if extra:  # parts of the text that are objects
+            if extra:  # objects that parts of the text refer to
                 names = names.new_child(extra)
         try:
             return eval(text, known, names)
         except Exception as exc:
             raise_if_from_handler(exc)
-            if hasattr(reference, "evaluate"):  # it may know variables of a function
+            if hasattr(reference, "evaluate"):  # it may have access to the variables of a function
                 try:
                     return reference.evaluate()
                 except Exception as other:
                     raise_if_from_handler(other)
             where = getattr(self.owner, "__qualname__", "the type")
-            advice = ": name the type itself, or pass namespace=" if isinstance(exc, NameError) else ""
+            advice = ": pass the type itself, or namespace=" if isinstance(exc, NameError) else ""
             raise TypeError(f"{where}: cannot resolve the forward reference {text!r} ({_shown(exc)}){advice}") from exc
 
     def bind(self, origin: Annotation, args: tuple[Annotation, ...]) -> Variables:
-        """Return what the variables of a generic class or alias stand for, with these arguments from this scope."""
+        """Return the values of the variables of a generic class or alias, for these arguments from this scope."""
         names = getattr(origin, "__type_params__", ()) if not isinstance(origin, type) else ()
         return {name: (value, self) for name, value in zip(names or getattr(origin, "__parameters__", ()), args)}
 
     def resolved(self, tp: Annotation) -> Annotation:
-        """Return a type with what its variables stand for."""
+        """Return a type with its variables replaced by their values."""
         if isinstance(tp, typing.TypeVar):
             if tp not in self.variables:
                 return tp
@@ -160,11 +158,11 @@ class Scope:
             return tp
         try:
             return tp[values]
-        except TypeError:  # its variables are not types
+        except TypeError:  # the values of its variables are not types
             return (tp, values)
 
     def key(self, origin: object, args: tuple[Annotation, ...]) -> object:
-        """Return a key for a generic class or alias with arguments: what their variables stand for belongs to it."""
+        """Return a dict key for a generic class or alias with arguments, including the values of their variables."""
         found = tuple([self.resolved(arg) for arg in args])
         owner = self.owner if any(map(_has_text, args)) else None
         key = (origin, found, owner)
@@ -172,21 +170,21 @@ class Scope:
             hash(key)
         except TypeError:  # metadata of Annotated may be anything
             return (origin, _Identical(found), owner)
-        # unions are equal, and the numbers in Literals, whatever their order and type
+        # unions are equal in any order, and numbers in Literals with any type; their reprs differ
         return (*key, repr(found)) if args else key
 
     def depths_within(self, origin: Annotation, args: tuple[Annotation, ...]) -> dict[object, int]:
-        """Return the `depths` of a class or alias in an annotation of this scope; TypeError if it has no end."""
+        """Return the `depths` of a class or alias in an annotation of this scope; raise TypeError if it never ends."""
         if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
             return {}
         depth = self.depths.get(origin, 0) + 1
         if depth > _DEEPEST:
-            raise TypeError(f"{origin.__name__} refers to itself with other parameters each time, without end")
+            raise TypeError(f"{origin.__name__} refers to itself endlessly, each time with other parameters")
         return {**self.depths, origin: depth}
 
 
 class _Identical:
-    """A key for objects that have no hash: it is equal for the same objects alone."""
+    """A dict key for unhashable objects: equal only for the same objects."""
 
     __slots__ = ("objects",)
 
@@ -203,7 +201,7 @@ class _Identical:
 def class_scopes(
     cls: Annotation, variables: Variables, scope_of: Callable[[Annotation, Variables], Scope]
 ) -> dict[Annotation, Scope]:
-    """Return the scopes of a class, with what its variables stand for, and of its bases; `scope_of` creates each."""
+    """Return the scopes of a class, whose variables have these values, and of its bases; `scope_of` creates each."""
     scopes = {cls: scope_of(cls, variables)}
     todo = [cls]
     while todo:
@@ -220,7 +218,7 @@ def class_scopes(
 
 
 def unwrapped(annotation: Annotation, scope: Scope) -> Iterator[tuple[Annotation, Annotation]]:
-    """Yield (form, type) for the forms around a type that belong to its field, such as Annotated and Required."""
+    """Yield (form, type) for the forms around a field's type, such as Annotated and Required, and for the type."""
     while True:
         if isinstance(annotation, (str, typing.ForwardRef)):
             annotation = scope.evaluate(annotation)

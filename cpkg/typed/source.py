@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Functions that are written for one type each: their lines, the names in these, compiling at the first call.
+Generate functions for one type each: their lines, the names in them, and compilation at the first call.
 
-The source of a function appears in tracebacks under the file name `<cpkg.typed NAME>`. Names of classes and fields are
-data: they reach the source as plain identifiers, or else within literals.
+Tracebacks show the source of a function under the file name `<cpkg.typed NAME>`. The names of classes and fields are
+untrusted: in the source they are plain identifiers, or literals.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """What written functions name, each other too, made as it is needed."""
+    """The namespace of generated functions, which may also call each other; objects are created when needed."""
 
     def __init__(self, helpers: Mapping[str, Named]) -> None:
         self.namespace: dict[str, Named] = {"__name__": __name__, **helpers}
         self._names: dict[tuple[str, int], str] = {}
         self._numbers = count()  # threads that need a name at once get different ones
-        self._kept: list[object] = []  # what the names are for, whose ids must stay theirs
+        self._kept: list[object] = []  # the objects behind the names, kept so that their ids stay unique
 
     def name(self, role: str, of: object, prefix: str, make: Callable[[str], object]) -> str:
-        """Return the name of what stands for an object in a role; `make(name)` makes it."""
+        """Return the name for an object in a role; `make(name)` creates the value of a new name."""
         name = self._names.get((role, id(of)))
         if name is None:
             name = f"{prefix}_{next(self._numbers)}"
             self._kept.append(of)
             self.namespace[name] = make(name)
-            self._names[role, id(of)] = name  # last: an interrupt leaves no name without what it is for
+            self._names[role, id(of)] = name  # last, so that after an interrupt every name has its value
         return name
 
     def constant(self, prefix: str, value: object) -> str:
@@ -53,7 +53,7 @@ class Names:
 
         def make(name: str) -> object:
             def compile_first(*args: object) -> object:
-                if self.namespace[name] is compile_first:  # another thread may have been here
+                if self.namespace[name] is compile_first:  # unless another thread has compiled it
                     write(name).compile(name)
                 return self.namespace[name](*args)
 
@@ -81,35 +81,35 @@ class Source:
         self.lines.extend(["    " * self.indent + text for text in texts])
 
     def block(self, head: str) -> Source:
-        """Write the line that begins a block; `with` it lines are indented."""
+        """Write the first line of a block, and indent the lines written inside `with`."""
         self.line(head)
         return self
 
     def compile(self, name: str) -> Callable[..., Any]:
-        """Return the function of this name, which its namespace has from now on."""
+        """Compile the lines, add the function to the namespace, and return it."""
         text = "\n".join(self.lines) + "\n"
         file = f"<cpkg.typed {name}>"
         exec(compile(text, file, "exec", dont_inherit=True), self.names.namespace)
         function: Callable[..., Any] = self.names.namespace[name]
-        # without a time, checkcache() keeps the lines
+        # linecache.checkcache() keeps lines without a modification time
         shown = linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
         weakref.finalize(function, _forget, file, shown).atexit = False
         return function
 
 
 def _forget(file: str, shown: object) -> None:
-    """Remove the lines of a function that is gone, unless another function of the same name has replaced them."""
+    """Remove the lines of a deleted function, unless another function with the same name has replaced them."""
     if linecache.cache.get(file) is shown:
         del linecache.cache[file]
 
 
 def identifier(name: str) -> str:
-    """Return a type's name as a part of a function's name."""
+    """Return the name of a type as part of a function's name."""
     return "".join([character if character.isascii() and character.isalnum() else "_" for character in name])
 
 
 def is_plain(name: str) -> bool:
-    """Return whether a name can be written in source as an attribute or a keyword."""
+    """Return whether a name can be used in source as an attribute or a keyword argument."""
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name) and name != "__debug__"
 
 
@@ -119,19 +119,19 @@ def attribute(of: str, name: str) -> str:
 
 
 def packed_key(key: str) -> bytes:
-    """Return a key as it is in a message."""
+    """Return the packed form of a key."""
     packed = utf8(key)
     return str_header(len(packed)) + packed
 
 
 def packed_texts(table: Mapping[tuple[type, Any], object]) -> dict[bytes, object]:
-    """Return the values of a table that are for text of at most 255 bytes, by what the text is packed as."""
+    """Return the values of a table that are text of at most 255 bytes, by the packed form of the text."""
     packed = {}
     for (of, value), result in table.items():
         if of is str:
             try:
                 key = packed_key(value)
-            except UnicodeEncodeError:  # no message has it
+            except UnicodeEncodeError:  # no message can contain it
                 continue
             if len(key) < 258:
                 packed[key] = result

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions that serve `type=` in `cpkg.msgpack`."""
+"""The functions that implement `type=` in `cpkg.msgpack`."""
 
 from __future__ import annotations
 
 import builtins
 
-from cpkg.typed.codecs import Decoder, decoder_for, msgpack_module
+from cpkg.typed.codecs import Decoder, checked_decoder, msgpack_module
 from purepy.base.errors import CodecError
 from purepy.msgpack.options import UNPACKING
 
@@ -19,21 +19,17 @@ if TYPE_CHECKING:
 
 
 def _decoder(type: object, options: dict[str, object]) -> Decoder:
-    """Return the decoder for what a function of `cpkg.msgpack` was called with."""
+    """Return the decoder for the arguments of a function of `cpkg.msgpack`."""
     defaults = UNPACKING.defaults._asdict()
     given = {name: value for name, value in options.items() if value != defaults.get(name, value)}
     others = given.keys() - (Decoder.__init__.__kwdefaults__ or {}).keys()
     if others:
-        raise TypeError(f"with type= only limits can be given, not {', '.join(sorted(others))}")
-    if not isinstance(type, Decoder):
-        return decoder_for(type, **given)
-    if given:
-        raise TypeError(f"a Decoder has limits of its own: {', '.join(sorted(given))} cannot be given with it")
-    return type
+        raise TypeError(f"type= can be combined only with limits, not with {', '.join(sorted(others))}")
+    return checked_decoder(type, given)
 
 
 def _decoded(decoder: Decoder, raw: Raw, end: int) -> object:
-    """Return the object of a message that ends at a place of the input; offsets in errors count from its start."""
+    """Return the object of a message that ends at `end`; the offsets in errors count from the start of the input."""
     try:
         return decoder.decode(raw.data)
     except CodecError as exc:
@@ -44,30 +40,30 @@ def _decoded(decoder: Decoder, raw: Raw, end: int) -> object:
 
 
 def unpackb(packed: Buffer, *, type: object, **options: object) -> object:
-    """Do what `cpkg.msgpack.unpackb` does with a type."""
+    """Do what `cpkg.msgpack.unpackb` does with `type=`."""
     return _decoder(type, options).decode(packed)
 
 
 def unpack(stream: Readable, *, type: object, **options: object) -> object:
-    """Do what `cpkg.msgpack.unpack` does with a type."""
+    """Do what `cpkg.msgpack.unpack` does with `type=`."""
     return _decoder(type, options).decode(stream.read())
 
 
 def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: object) -> tuple[object, int]:
-    """Do what `cpkg.msgpack.unpackb_from` does with a type."""
+    """Do what `cpkg.msgpack.unpackb_from` does with `type=`."""
     decoder = _decoder(type, options)
     raw, end = msgpack_module().unpackb_from(buffer, offset, raw_depth=0)
     return _decoded(decoder, raw, end), end
 
 
 def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
-    """Return what makes an Unpacker's objects of a type, from their messages and the offsets where these end."""
+    """Return a function that creates the objects of an Unpacker, from each message and the offset of its end."""
     decoder = _decoder(type, options)
 
     def decoded(raw: Raw, end: int) -> object:
         try:
             return _decoded(decoder, raw, end)
-        except (StopIteration, StopAsyncIteration) as exc:  # a constructor's or hook's, which would end the stream
+        except (StopIteration, StopAsyncIteration) as exc:  # from a constructor or hook: it would end the stream
             raise RuntimeError(f"decoding the message before byte {end} raised {builtins.type(exc).__name__}") from exc
 
     return decoded

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that have no type of MessagePack's: from extension types and from text, and to text."""
+"""Convert values without a MessagePack type from extension types and text, and to text."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 def _real(cls: type) -> Any:
-    """Return the class of the module datetime that a class is, or that it has replaced there."""
+    """Return the original class of the module datetime, if a test tool has replaced it by a subclass."""
     return next((base for base in cls.__mro__ if base.__module__ == "datetime"), cls)
 
 
-# what freezes time in tests replaces these two, and this module may be imported while it does
+# tools that freeze time in tests replace these two classes, and this module may be imported meanwhile
 DATETIME: Final[type[datetime.datetime]] = _real(datetime.datetime)
 DATE: Final[type[datetime.date]] = _real(datetime.date)
 
@@ -42,7 +42,7 @@ _DURATION = re.compile(
 
 
 def from_ext(kind: str, code: int, data: bytes) -> object:
-    """Return the value of a kind that an extension value stands for; ValueError if it is none."""
+    """Return the value of this kind in an extension value; raise ValueError if it is invalid."""
     if code != -1:
         return READERS[code](data)
     moment = Timestamp.from_bytes(data)
@@ -65,13 +65,13 @@ def _timestamp(text: str) -> Timestamp:
     if match is None or match["offset"] is None:
         raise ValueError(text)
     seconds, rest = divmod(_moment(f"{match['day']}T{match['clock']}{match['offset']}") - EPOCH, _SECOND)
-    if rest:  # of an offset with a fraction
+    if rest:  # the UTC offset has a fraction of a second
         raise ValueError(text)
     return Timestamp(seconds, int((match["fraction"] or "").ljust(9, "0")))
 
 
 def usual_time(text: str) -> str:
-    """Return the text of a time as the readers here take it: of an offset without a colon, and of nanoseconds."""
+    """Normalise the text of a time: insert a missing colon in the UTC offset, and cut nanoseconds to microseconds."""
     text = re.sub(r"(:\d\d(?:\.\d+)?[+-]\d\d)(\d\d)$", r"\1:\2", text)
     return re.sub(r"(\.\d{6})\d{1,3}(?!\d)", r"\1", text)
 
@@ -126,7 +126,7 @@ KINDS: Final[dict[object, str]] = {
     UUID: "uuid",
     Timestamp: "timestamp",
 }
-"""The kind of each class whose values also come as text."""
+"""The kind of each class whose values may also be text."""
 
 FROM_TEXT: Final[dict[str, Callable[[str], object]]] = {
     "datetime": _moment,
@@ -137,7 +137,7 @@ FROM_TEXT: Final[dict[str, Callable[[str], object]]] = {
     "uuid": _uuid,
     "timestamp": _timestamp,
 }
-"""What makes a value of each kind from text; ValueError, OverflowError or ArithmeticError if it is none."""
+"""Functions that parse a value of each kind; ValueError, OverflowError or ArithmeticError for invalid text."""
 
 
 def _duration_text(span: datetime.timedelta) -> str:
@@ -147,7 +147,7 @@ def _duration_text(span: datetime.timedelta) -> str:
 
 
 def to_text(value: object) -> str | None:
-    """Return what stands for a value in builtin types, as ISO 8601 has it; None for a value that has a type there."""
+    """Return the text for a value in builtin types, in ISO 8601 for times; None for a value of a builtin type."""
     if isinstance(value, (DATE, datetime.time)):
         text = value.isoformat()
         return text[:-6] + "Z" if text.endswith("+00:00") else text

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The way that takes its time: creates a value of any type node by node, from a message or from objects.
+The slow, general decoder: create a value of any type node by node, from a message or from objects.
 
-The functions that decode fast only find out that a message is not of its type. The walker then explains that: it goes
-over the message once more and reports where, what was expected and what was found, or all that is wrong. It runs none
-of the caller's code for that, whose failure it knows. The walker also does the work of `convert` and `strict=False`.
+The fast decoding functions only detect that a message does not have its type. The walker then explains the failure: it
+reads the message again, and reports where the error is, what was expected and what was found, or all errors. It does
+not run the caller's code again for that, because it knows how that code failed. The walker also implements `convert`
+and `strict=False`.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ if TYPE_CHECKING:
     from purepy.base.types import Value
 
     Path: TypeAlias = "tuple[Path, object] | None"
-    """The path of the container and the last step from there; None for the outermost value."""
+    """The path of the container, and the last step from there; None for the outermost value."""
 
 _BAD: Final = (ValueError, TypeError, ArithmeticError)
-"""What the standard library raises for a value that it refuses."""
+"""The exceptions of the standard library for a value that it refuses."""
 _REFUSING: Final[dict[str, tuple[type[Exception], ...]]] = {
     "build": (ValueError, TypeError),
     "hook": (ValueError, TypeError),
@@ -46,15 +47,15 @@ _REFUSING: Final[dict[str, tuple[type[Exception], ...]]] = {
     "hash": (TypeError,),
     "enum": _BAD,
 }
-"""What the caller's code raises for a value that it refuses, by its role (see `Refused`)."""
+"""The exceptions by which the caller's code refuses a value, by its role (see `Refused`)."""
 _EXTENSIONS: Final = (*TEXT_KINDS, "ext")
-"""Kinds of types that extension values stand for."""
+"""The kinds of types that are packed as extension values."""
 _OF_CALLERS: Final = ("object", "custom")
-"""Kinds of types whose values the caller's code creates."""
+"""The kinds of types whose values the caller's code creates."""
 
 
 class _Unmade:
-    """A value that the caller's code would create, while the walker explains an error."""
+    """A placeholder for a value that the caller's code would create, while the walker explains an error."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -64,11 +65,11 @@ class _Unmade:
 
 
 class _EnoughErrors(Exception):
-    """There are more errors than are kept."""
+    """There are more errors than `max_errors`."""
 
 
 class Walker:
-    """Makes values from a source by their nodes."""
+    """Creates values from a source by their nodes."""
 
     def __init__(
         self,
@@ -86,10 +87,11 @@ class Walker:
         """
         Create a walker over a source.
 
-        `untyped(at, depth)` returns a value without a type, and goes to its end in the source. With `max_errors`,
-        -1 for no limit, so many are kept in `errors`, and reading continues after each. `attributes` allows objects
-        with attributes instead of maps. The walker is part of functions that decode if `is_part`: it raises Refused,
-        as they do, and its ValidationErrors lack the path to its value. `failure` is what such functions raised.
+        `untyped(at, depth)` returns a value without a type, and moves to its end in the source. If `max_errors` is not
+        0, reading continues after an error, and up to `max_errors` (-1 for no limit) are kept in `errors`. `attributes`
+        allows objects with attributes instead of maps. If `is_part`, the walker is called from a decoding function: it
+        raises Refused, as such functions do, and its ValidationErrors lack the path to its value. `failure` is the
+        exception that a decoding function raised.
         """
         self.source = source
         self.untyped = untyped
@@ -103,7 +105,7 @@ class Walker:
         self.failure = failure
 
     def make(self, node: Node, at: Place, depth: int) -> object:
-        """Return the value at a place; ValidationError, the first or that of all of them."""
+        """Return the value at a place; raise a ValidationError with the first error, or with all of them."""
         try:
             value = self.walk(node, at, None, depth)
         except ValidationError as exc:
@@ -113,7 +115,7 @@ class Walker:
         except _EnoughErrors:
             more = True
         except RecursionError:
-            raise StackError("nested deeper than the interpreter's stack allows") from None
+            raise StackError("the data is nested deeper than the interpreter's stack allows") from None
         else:
             more = False
         if self.errors:
@@ -125,7 +127,7 @@ class Walker:
 
     def keep(self, error: ValidationError) -> bool:
         """Keep an error; return whether there is room for it."""
-        # the functions that decode have not come further than to the first error: now the caller's code is run again
+        # decoding functions stop at the first error: after that error, the walker runs the caller's code itself
         self.failure = None
         if len(self.errors) == self.max_errors:
             return False
@@ -133,7 +135,7 @@ class Walker:
         return True
 
     def fail(self, expected: str, found: str, path: Path, at: Place) -> ValidationError:
-        """Return the error of a value at a place."""
+        """Return the error for a value at a place; if `expected` is empty, `found` is the whole message."""
         steps = []
         while path is not None:
             path, step = path
@@ -141,7 +143,7 @@ class Walker:
         return ValidationError(expected, found, tuple(reversed(steps)), at if self.source.has_offsets else None)
 
     def below(self, node: Node, at: Place, path: Path, depth: int) -> object:
-        """Return a value inside of a container; MISSING if it is wrong and errors are collected."""
+        """Return a value inside a container; MISSING if it is wrong and errors are collected."""
         if not self.max_errors:
             return self.walk(node, at, path, depth)
         try:
@@ -186,7 +188,7 @@ class Walker:
     def _call(
         self, role: str, node: Node, path: Path, at: Place, function: Callable[..., object], *args: object
     ) -> Value:
-        """Return what the caller's code returns; while an error is explained, what stands for that."""
+        """Return the result of the caller's code, or a placeholder while an error is explained."""
         failure = self.failure
         if failure is not None:
             if type(failure) is not Refused or (failure.offset, failure.role) != (at, role):
@@ -203,16 +205,16 @@ class Walker:
         raise error
 
     def _failed(self, role: str, node: Node, exc: Exception | str, path: Path, at: Place) -> Exception:
-        """Return the error for what the caller's code raised: itself, unless it refused the value."""
+        """Return the error for an exception of the caller's code: the exception itself, unless it refuses the value."""
         if isinstance(exc, str):
             return self.fail(node.name, exc, path, at)
         if isinstance(exc, RecursionError):
-            return StackError("nested deeper than the interpreter's stack allows")
+            return StackError("the data is nested deeper than the interpreter's stack allows")
         as_it_is = isinstance(exc, CodecError) and (role == "hook" or not isinstance(exc, ValidationError))
         if as_it_is or not isinstance(exc, _REFUSING[role]):
             return exc
         if role == "hash":
-            error = self.fail("a value that can be hashed", exception_text(exc), path, at)
+            error = self.fail("a hashable value", exception_text(exc), path, at)
         else:
             error = self.fail(node.name, f"{type(exc).__name__}: {exception_text(exc)}", path, at)
         error.__cause__ = exc
@@ -236,7 +238,7 @@ class Walker:
             try:
                 return float(value)
             except OverflowError:
-                raise self.fail("float", "int beyond a float's range", path, at) from None
+                raise self.fail("float", "int outside the range of float", path, at) from None
         if not self.source.has_offsets and self.source.is_made(node, at):
             return at
         if kind == "object":
@@ -273,7 +275,7 @@ class Walker:
         raise self.fail(node.name, _found(family, value), path, at)
 
     def _alternative(self, node: Node, family: str, value: Value, at: Place, path: Path) -> Node:
-        """Return the part of a union that a value is for."""
+        """Return the part of a union that fits a value."""
         if not self.source.has_offsets:
             for part in node.parts:
                 if self.source.is_made(part, at):
@@ -301,7 +303,7 @@ class Walker:
         return chosen
 
     def _takes_text(self, node: Node, text: str) -> bool:
-        """Return whether text stands for a value of a type that has no family of its own for text."""
+        """Return whether a type that is not packed as text accepts this text."""
         read = self.source.texts.get(node.kind)
         if node.kind == "union":
             return any(self._takes_text(part, text) for part in node.parts)
@@ -314,13 +316,13 @@ class Walker:
         return True
 
     def _object_of(self, node: Node, at: Place, path: Path) -> Node:
-        """Return the object of a union that a map is for."""
+        """Return the object type of a union that fits a map."""
         keys = self.source.keys(at)
         if node.tag is None:
             return next((part for part, unique in unique_keys(node) if unique <= keys.keys()), node.objects[-1])
         key, values = node.tag
         if key not in keys:
-            raise self.fail(f"{node.name}, told apart by the key {key!r}", "a map without it", path, at)
+            raise self.fail(f"{node.name}, distinguished by the key {key!r}", "a map without this key", path, at)
         before = self.source.end
         family, value = self.source.look(keys[key])
         self.source.end = before
@@ -354,27 +356,27 @@ class Walker:
         raise self.fail(expected, _shown(value) if is_shown else _found(family, value), path, at)
 
     def _member(self, node: Node, at: Place, path: Path, depth: int) -> object:
-        """Return the member of an Enum whose values are times, numbers of other types or tuples; MISSING for none."""
+        """Return the member of an Enum whose values are times, other numbers or tuples; MISSING if there is none."""
         try:
             value = as_tuples(self.walk(node.item, at, path, depth))
             found = node.table.get((type(value), value), MISSING)
-        except (ValidationError, TypeError):  # of another type, or without a hash
+        except (ValidationError, TypeError):  # another type, or unhashable
             return MISSING
-        # as everywhere, 1 is not True
+        # 1 does not count as True
         return found if type(value) is not tuple or repr(getattr(found, "value", found)) == repr(value) else MISSING
 
     def _extension(self, node: Node, value: Value, path: Path, at: Place) -> object:
         code, data = value
         if node.kind == "ext":
             if code < 0:
-                raise self.fail("ExtType of a code from 0 to 127", f"ext {code}", path, at)
+                raise self.fail("ExtType with a code from 0 to 127", f"ext {code}", path, at)
             return ExtType(code, data)
         if code not in node.families:
             raise self.fail(node.name, f"ext {code}", path, at)
         try:
             return from_ext(node.kind, code, data)
         except _BAD as exc:
-            raise self.fail(node.name, f"ext {code} that is none ({exc})", path, at) from exc
+            raise self.fail(node.name, f"invalid ext {code} ({exc})", path, at) from exc
 
     def _numbers(self, node: Node, family: str, value: Value, at: Place, path: Path, depth: int) -> object:
         """Return an array of numbers."""
@@ -393,7 +395,7 @@ class Walker:
             try:
                 made, source.end = numbers.read(source.data, at, depth)  # type: ignore[union-attr]
             except (*_BAD, IndexError, struct.error, Mismatch):
-                source.look(at)  # again: its items are next
+                source.look(at)  # back to the first item
             else:
                 return made
         items = self._items(node.item, value, at, path, depth)
@@ -407,13 +409,13 @@ class Walker:
     def _array_of(
         self, node: Node, read: Callable[[memoryview], object], value: tuple[int, bytes], path: Path, at: Place
     ) -> object:
-        """Return the array that an extension value stands for, by a function that reads its data."""
+        """Return the array in an extension value, by a function that reads its data."""
         try:
             return read(memoryview(value[1]))
         except UnfitError as exc:
             raise self.fail(node.name, str(exc), path, at) from None
         except _BAD as exc:
-            raise self.fail(node.name, f"ext {value[0]} that is none ({exc})", path, at) from exc
+            raise self.fail(node.name, f"invalid ext {value[0]} ({exc})", path, at) from exc
 
     def _hooked(self, node: Node, value: object, path: Path, at: Place) -> object:
         if self.hook is None:
@@ -472,7 +474,7 @@ class Walker:
         raise error
 
     def _put(self, node: Node, path: Path, at: Place, put: Callable[..., None], key: object, *value: object) -> None:
-        """Put a key, which may be compared with others, into a dict or a set."""
+        """Put a key into a dict or a set, which may compare the key with others."""
         if self.failure is None:
             self._call("hash", node, path, at, put, key, *value)
         else:
@@ -498,7 +500,7 @@ class Walker:
         return result if node.cls is dict else node.cls(result)
 
     def _step(self, node: Node, key: object, at: Place) -> object:
-        """Return what a path has for a key; of one that is wrong, what is in the source."""
+        """Return the step of a path for a key; for a wrong key, the value in the source."""
         if key is MISSING:
             end = self.source.end
             family, value = self.source.look(at)
@@ -533,12 +535,12 @@ class Walker:
             for child in children:
                 key_family, key = source.look(child)
                 if key_family != STR:
-                    raise self.fail("str as a key", _found(key_family, key), path, child)
+                    raise self.fail("a str key", _found(key_family, key), path, child)
                 found = by_key.get(key)
                 if found is not None:
                     values[found.name] = self.below(found.node, next(children), (path, found.key), depth)
                 elif node.forbid and key not in node.passed:
-                    raise self.fail(f"no key {key!r} in {node.name}", "it", path, child)
+                    raise self.fail("", f"unknown key {key!r} in {node.name}", path, child)
                 else:
                     source.skip(next(children))
         elif self.attributes and not source.has_offsets and family not in (NIL, BOOL, INT, FLOAT, STR, BIN, EXT):
@@ -549,7 +551,7 @@ class Walker:
             raise self.fail(node.name, _found(family, length), path, at)
         for field in node.fields:
             if field.name not in values and field.required:
-                problem = self.fail(f"the key {field.key!r} of {node.name}", "a map without it", path, at)
+                problem = self.fail("", f"missing key {field.key!r} in {node.name}", path, at)
                 if not self.max_errors:
                     raise problem
                 if not self.keep(problem):
@@ -564,7 +566,7 @@ class Walker:
 
 
 def build(node: Node, values: dict[str, object]) -> object:
-    """Return the object of those values of fields, with defaults for the others."""
+    """Return an object with these values of fields, and defaults for all other fields."""
     if node.style == "typeddict":
         return {field.name: values[field.name] for field in node.fields if field.name in values}
     for field in node.fields:
@@ -581,7 +583,7 @@ def build(node: Node, values: dict[str, object]) -> object:
 
 
 def _lax(kind: str, family: str, value: Value) -> object:
-    """Return what `strict=False` makes of a value of another family, or MISSING."""
+    """Return the value that `strict=False` converts a value of another family to, or MISSING."""
     if family == STR:
         text = value.strip().lower()
         if kind == "none":
@@ -625,7 +627,7 @@ def _shown(value: object) -> str:
         return "a long int"
     try:
         text = repr(value)
-    except Exception as exc:  # a long int is inside, or the caller's code fails
+    except Exception as exc:  # a long int in a container, or an error in the caller's code
         raise_if_from_handler(exc)
         text = type(value).__name__
     return text if len(text) <= 60 else text[:57] + "..."

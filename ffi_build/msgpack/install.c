@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Import: take the shared types out of the namespace, put the builtins into it. */
+/* Import: read the shared types from the namespace, and put the builtins into it. */
 #pragma once
 
 #include "../common/set_up_error.c"
 #include "common/options.c"
+#include "common/own_values.c"
 #include "common/state.c"
 #include "job.c"
 #include "pack/functions.c"
@@ -50,7 +51,7 @@ static int setup_tables(void)
         if (!(S.small_ints[i - SMALL_INT_MIN] = PyLong_FromLong(i)))
             return -1;
     for (int i = 0; i < 128; i++) {
-        /* from the interpreter's own table of these; PyUnicode_New would make another one */
+        /* from the interpreter's own table of such strings; PyUnicode_New would create a second one */
         if (!(S.ascii_chars[i] = PyUnicode_FromOrdinal(i)))
             return -1;
     }
@@ -78,7 +79,7 @@ static int setup_names(void)
                : -1;
 }
 
-/* What the namespace shares with the pure backend. */
+/* The objects that the namespace shares with the pure backend. */
 static const struct {
     const char *name;
     PyObject **to;
@@ -116,9 +117,9 @@ static int setup_shared(PyObject *ns)
     return 0;
 }
 
-/* The state is the process's. Another interpreter in it has types of its own by the same names (so has a second import of
-   everything), which must not get the first one's objects. The types differ; the interpreter cannot be asked which it is,
-   since cffi has let go of its thread state. */
+/* The state belongs to the process. Another interpreter in the process has different types with the same names (as has a
+   second import of everything), and must not receive objects of the first interpreter's types. So the types are compared:
+   cffi has released the thread state, and the current interpreter cannot be queried. */
 static int check_shared(PyObject *ns)
 {
     for (size_t i = 0; i < COUNT_OF(shared); i++)
@@ -140,6 +141,11 @@ static int install(PyObject *module)
         S.TypedClass = S.Unpacker ? (PyTypeObject *)PyType_FromSpec(&typed_class_spec) : NULL;
         if (!S.TypedClass)
             return -1;
+#if HAS_OWN_VALUES
+        S.has_own_values = own_values_work();
+        if (PyErr_Occurred())
+            return -1;
+#endif
         arenas_setup();
         default_unpack_options.ext_hook = S.ExtType;
         S.ready = true;

@@ -2,8 +2,8 @@
 /*
  * `dumps` and `loads` of cpkg: the ordinary calls, with no Python code between a caller and the codecs.
  *
- * Whatever is out of the ordinary (hooks, other arguments, buffers, every error of the input) goes to the Python
- * functions of cpkg/objects/dumps_loads.py as it came: they define the behaviour, and raise each error.
+ * Every rare case (hooks, other arguments, buffers, every error in the input) is passed unchanged to the Python functions
+ * in cpkg/objects/dumps_loads.py, which define the behaviour and raise each error.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "unpack/functions.c"
 #include "unpack/weigh.c"
 
-/* No header declares more than this. */
+/* The largest length that a header can declare. */
 #define JOB_ANY_LENGTH 0xffffffffu
 
 /* ---- dumps ---- */
@@ -97,20 +97,20 @@ static PyObject *job_dumps(PyObject *Py_UNUSED(module), PyObject *const *args, P
 
 /* ---- loads ---- */
 
-/* The limits of loads(), -1 for none, and whether the caller set them. */
+/* The limits of loads(), -1 for no limit, and whether the caller set them. */
 typedef struct {
     Py_ssize_t output_size, memory;
     bool has_output_size, has_memory;
 } JobLimits;
 
-/* The larger of a floor and what input of that size may grow to. */
+/* The larger of a floor and the size to which input of this size may expand. */
 static Py_ssize_t job_grown(Py_ssize_t size, Py_ssize_t floor)
 {
     const Py_ssize_t grown = size <= PY_SSIZE_T_MAX / job.expansion ? size * job.expansion : PY_SSIZE_T_MAX;
     return grown > floor ? grown : floor;
 }
 
-/* Whether the objects of a message may take too much memory; cpkg/objects/dumps_loads.py says how much that is. */
+/* Whether the objects of a message may take too much memory; the limit is that of cpkg/objects/dumps_loads.py. */
 static bool job_is_heavy(const char *message, Py_ssize_t size, Py_ssize_t data_size, const JobLimits *limits,
                          Py_ssize_t max_depth)
 {
@@ -135,11 +135,11 @@ static PyObject *job_message(PyObject *data, const JobLimits *limits)
     const Py_ssize_t size = PyBytes_GET_SIZE(data);
     if (UNLIKELY(size == 0))
         return NULL;
-    /* the first byte of frames and skippable frames; an object that begins so is one byte */
+    /* the first byte of frames and skippable frames; an object with this first byte is one byte long */
     if (LIKELY(size == 1 || (start[0] != 0x28 && (start[0] & 0xf0) != 0x50)))
         return limits->has_output_size && limits->output_size >= 0 && limits->output_size < size ? NULL : new_ref(data);
     if (limits->has_output_size && (limits->output_size < 0 || limits->output_size >= 2 * job.default_window))
-        return NULL; /* a larger window is allowed then */
+        return NULL; /* allows a larger window */
     const ZstdCalls *calls = job_zstd();
     const Py_ssize_t limit = limits->has_output_size ? limits->output_size : job_grown(size, job.output_floor);
     return calls ? calls->decompress((const char *)start, (size_t)size, (size_t)limit) : NULL;
@@ -157,7 +157,7 @@ static PyObject *job_unpack(const UnpackOptions *options, PyObject *data, const 
     return o;
 }
 
-/* Python raises the errors of the input, with more details. */
+/* Python raises errors in the input, with more details. */
 static bool job_may_retry(void)
 {
     if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_ValueError) && !PyErr_ExceptionMatches(PyExc_TypeError) &&
@@ -192,7 +192,7 @@ static PyObject *job_loads(PyObject *Py_UNUSED(module), PyObject *const *args, P
             !job_size(values[TIMESTAMP], 0, 3, &options.timestamp))
             goto slow;
         options.tuple_keys = !options.strict_map_key;
-        if (unpack_options_check(&options) < 0) /* what follows from them */
+        if (unpack_options_check(&options) < 0) /* derived from them */
             return NULL;
         limits.has_output_size = values[MAX_OUTPUT_SIZE] != NULL;
         limits.has_memory = values[MAX_MEMORY] != NULL;
@@ -222,8 +222,8 @@ static int job_intern(const char *const *names, int n, PyObject **to)
 }
 
 /*
- * Return the functions `dumps` and `loads`, given a dict of what they take from Python. Called again, it takes all of
- * that anew, the Zstandard module too.
+ * Return the functions `dumps` and `loads`, given a dict of the Python objects that they use. A second call replaces all of
+ * these objects, including the Zstandard module. The caller ensures that no other thread is in this function or in those two.
  */
 static PyObject *job_functions(PyObject *Py_UNUSED(module), PyObject *shared)
 {

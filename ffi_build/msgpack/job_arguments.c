@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The arguments of `dumps` and `loads` in job.c, and what Python lends to them. */
+/* The arguments of `dumps` and `loads` in job.c, and the Python objects that they use. */
 #pragma once
 
 #include "../common/compat.c"
 #include "../common/zstd_calls.h"
 #include "common/options.c"
+#include "common/state.c"
 
-/* What Python lends: its functions, by these names in the dict that job_functions() gets. */
+/* Python functions, with their names in the dict that job_functions() receives. */
 static struct {
-    PyObject *dumps, *loads; /* for all that is not ordinary */
+    PyObject *dumps, *loads; /* for all rare cases */
     PyObject *finish;        /* finish(message, compress, level, checksum) */
     PyObject *find_zstd;     /* returns the calls of the compiled Zstandard module, or None */
     PyObject *pack_default, *with_default, *unpack_ext;
     PyObject *CodecError;
     PyObject *dumps_doc, *loads_doc;
     PyObject *str_auto;
-    PyObject *calls_owner; /* what `calls` belongs to: a capsule, None, or NULL before it was looked for */
+    PyObject *calls_owner; /* the owner of `calls`: a capsule, None, or NULL before the first search */
     const ZstdCalls *calls;
     Py_ssize_t level, min_size, output_floor, memory_floor, expansion, heaviest, default_window;
     PackOptions packing;
@@ -75,7 +76,7 @@ static const char *const loads_options[LOADS_OPTIONS] = {"max_output_size", "max
                                                          "use_list",        "strict_map_key", "timestamp"};
 static PyObject *loads_names[LOADS_OPTIONS];
 
-/* Sort keyword arguments into `values`, borrowed, NULL for those that are not given; false for a name that is none. */
+/* Sort keyword arguments into `values`, borrowed, NULL for missing ones; false for an unknown name. */
 static bool job_keywords(PyObject *const *names, int n_names, PyObject *const *args, PyObject *keywords,
                          PyObject **values)
 {
@@ -86,13 +87,13 @@ static bool job_keywords(PyObject *const *names, int n_names, PyObject *const *a
         while (i < n_names && names[i] != PyTuple_GET_ITEM(keywords, k))
             i++;
         if (i == n_names)
-            return false; /* or a name that is not interned, which is rare */
+            return false; /* or, rarely, a name that is not interned */
         values[i] = args[k];
     }
     return true;
 }
 
-/* Each reads an argument, if it is given, and returns whether it is an ordinary one. */
+/* Each function reads an argument, if it is given, and returns whether its value is ordinary. */
 static bool job_bool(PyObject *value, bool *to)
 {
     if (value)
@@ -115,12 +116,14 @@ static bool job_size(PyObject *value, Py_ssize_t least, Py_ssize_t most, Py_ssiz
 /* The calls of the compiled Zstandard module; NULL if another backend was chosen, or with an exception. */
 static const ZstdCalls *job_zstd(void)
 {
-    if (UNLIKELY(!job.calls_owner)) {
+    if (UNLIKELY(!KEPT_AT(job.calls_owner))) {
         PyObject *found = PyObject_CallFunctionObjArgs(job.find_zstd, NULL);
         if (!found)
             return NULL;
-        job.calls = found == Py_None ? NULL : PyCapsule_GetPointer(found, ZSTD_CALLS_NAME);
-        Py_XSETREF(job.calls_owner, found);
+        /* threads that ask at the same time store the same */
+        const ZstdCalls *calls = found == Py_None ? NULL : PyCapsule_GetPointer(found, ZSTD_CALLS_NAME);
+        __atomic_store_n(&job.calls, calls, __ATOMIC_RELAXED);
+        keep(&job.calls_owner, found);
     }
-    return job.calls;
+    return __atomic_load_n(&job.calls, __ATOMIC_RELAXED);
 }

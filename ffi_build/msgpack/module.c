@@ -2,9 +2,9 @@
 /*
  * The native MessagePack codec: the C source of cpkg._native._msgpack_ffi.
  *
- * CPython gets an object packer and unpacker written against the C API (one crossing of cffi per object would cost
- * more than the packing). PyPy, where C cannot make objects, gets the token tape, the scanner and rows.
- * Each part includes what it needs, so that it can be read and compiled alone.
+ * For CPython, the packer and the unpacker use the C API (calling cffi once per object would cost more than packing). On
+ * PyPy, where C cannot create objects, C converts messages to marshal's bytes and back, scans streams and arranges rows.
+ * Each part includes the parts that it needs, so that it can be read and compiled alone.
  */
 #ifndef CPKG_MSGPACK_MODULE
 #define CPKG_MSGPACK_MODULE
@@ -21,7 +21,7 @@ static const char *cpkg_msgpack_version(void)
 }
 
 #ifndef PYPY_VERSION
-#include "install.c" /* which includes the packer and the unpacker */
+#include "install.c" /* includes the packer and the unpacker */
 #else
 static int cpkg_msgpack_install(void *Py_UNUSED(module))
 {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-MessagePack in pure Python: the whole surface of a backend, usable alone.
+MessagePack in pure Python, with the complete API of a backend. It works without cpkg.
 
-Its signatures and documentation are those of every backend; `cpkg.msgpack` gives the fastest.
+All backends have the signatures and documentation of this module. `cpkg.msgpack` selects the fastest backend.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from purepy.msgpack.interface import *  # noqa: F403
 BACKEND = "pure"
 LIBRARY_VERSION = None
 job_functions = typed_packb = TypedTable = TypedClass = Rows = read_rows = message_starts = None
-"""What C has of a backend (`cpkg/_backend_protocols.py`)."""
+"""Parts of a backend that only compiled backends have (see `cpkg/_backend_protocols.py`)."""
 
 __getattr__ = lazy_names(
     __name__,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable, Final, Protocol
 
     class AsyncReadable(Protocol):
-        """A stream that `unpack_async` reads from, say an `asyncio.StreamReader`."""
+        """A stream that `unpack_async` reads from, for example an `asyncio.StreamReader`."""
 
         def read(self, size: int, /) -> Awaitable[bytes]:
             """Return up to `size` bytes, or b"" at the end."""
@@ -31,11 +31,12 @@ def make_unpack_async(unpacker: Callable[..., Any]) -> Callable[..., AsyncIterat
         """
         Iterate over the objects of an asynchronous stream.
 
-        `reader` has an asynchronous `read(size)` (or `aread`), say an `asyncio.StreamReader`; `read_size` bytes are
-        asked for at once, 64 KiB by default. `options` and errors are those of Unpacker; a stream that ends within an
-        object raises TruncatedError. After an error of `reader` or a cancelled wait the iteration goes on where it was,
-        after one of a hook as that of an Unpacker does. RuntimeError for two calls at once, and after a
-        KeyboardInterrupt, say, while it read: it may have lost what it had read.
+        `reader` has an asynchronous method `read(size)` or `aread(size)`, like `asyncio.StreamReader`. `read_size` is
+        the number of bytes to request at once, 64 KiB by default. `options` and errors are those of Unpacker; if the
+        stream ends within an object, TruncatedError is raised. After an error of `reader` or a cancelled wait, the
+        iteration continues where it was; after an error of a hook, it continues as an Unpacker does. Raises
+        RuntimeError for two calls at once, and after an exception such as KeyboardInterrupt interrupted a read, whose
+        data may be lost.
         """
         size = min(read_size or _READ_SIZE, options.get("max_buffer_size") or _READ_SIZE)
         return AsyncObjects(unpacker(**options), getattr(reader, "aread", None) or reader.read, size)
@@ -61,14 +62,14 @@ class AsyncObjects:
 
     async def __anext__(self) -> Any:
         if self._lock.locked():
-            raise RuntimeError("unpack_async waits for its next object already")
+            raise RuntimeError("unpack_async is already waiting for its next object")
         with self._lock:
             result = await self._next()
             return result
 
     async def _next(self) -> object:
         if self._unsettled:
-            raise RuntimeError(f"an exception has lost what follows byte {self._stream.tell()} of the stream")
+            raise RuntimeError(f"an exception lost the data after byte {self._stream.tell()} of the stream")
         while self._is_open:
             for obj in self._stream:
                 return obj
@@ -84,10 +85,10 @@ class AsyncObjects:
     @coroutine
     def _read_more(self) -> Generator[Any, Any, bytes]:
         """
-        Return what the reader gives; its errors, and what is thrown into a wait for it, lose nothing.
+        Return the reader's data. An error of the reader, or an exception thrown into the wait, loses no data.
 
-        This is an `await` that knows what was thrown in. Any other exception than an error may be a signal handler's,
-        and may have come when the reader had read and nobody had its data.
+        This is an `await` that remembers the exception that was thrown in. Any other exception that is not an
+        Exception may come from a signal handler, after the reader had taken data and before it was returned.
         """
         steps: Any = None  # a coroutine
         thrown: BaseException | None = None
@@ -105,7 +106,7 @@ class AsyncObjects:
                 return data
             except BaseException as exc:
                 self._unsettled = not isinstance(exc, Exception) and exc is not thrown
-                del step, thrown  # through which the exception would hold itself
+                del step, thrown  # else the exception would refer to itself through this frame
                 raise
             try:
                 step = partial(steps.send, (yield waited_for))
@@ -119,7 +120,7 @@ class AsyncObjects:
     def _check_end(self) -> None:
         """Raise TruncatedError if the stream has ended within an object."""
         try:
-            self._stream.read_bytes(0)  # refused there
+            self._stream.read_bytes(0)  # refused within an object
         except ValueError:
             error = TruncatedError("Unpack failed: incomplete input")
             try:

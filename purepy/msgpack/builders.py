@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builders that do more than append: one that counts, and one for maps whose keys are sorted."""
+"""Builders that do more than append: one that enforces limits, and one that sorts the keys of a map."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def too_long(limit: int) -> LimitError:
-    """Return the error of a message that becomes larger than `max_total_bytes`. How large it would be is not known."""
+    """Return the error for a message that exceeds `max_total_bytes`; its full size is not known."""
     return LimitError(f"the packed object exceeds max_total_bytes({limit})")
 
 
 class Metered:
-    """A builder that holds a message to its limits; all builders of a message share the first one's counts."""
+    """A builder that enforces the limits on a message. All builders of a message count in `total`, the first one."""
 
     __slots__ = ("items", "max_bytes", "max_items", "size", "target", "total")
 
@@ -42,7 +42,7 @@ class Metered:
         self.target.append(data)
 
     def count(self, items: int) -> None:
-        """Count the items of a container before any is packed."""
+        """Count the items of a container before the first is packed."""
         total = self.total
         total.items += items
         if 0 <= self.max_items < total.items:
@@ -50,7 +50,7 @@ class Metered:
 
 
 class Sorted:
-    """A map whose pairs wait to be written in the order of their packed keys."""
+    """The pairs of a map, collected to be written in the order of their packed keys."""
 
     __slots__ = ("key", "out", "pairs")
 
@@ -64,7 +64,7 @@ class Sorted:
         return self.out.part() if type(self.out) is Metered else []
 
     def write(self) -> None:
-        """Append the pairs to what the map is part of. Equal keys are ordered by their packed values."""
+        """Append the pairs to the builder around the map. Pairs with equal keys are ordered by their packed values."""
         pairs = self.pairs
         pairs.sort(key=lambda pair: pair[0])
         if any(first[0] == second[0] for first, second in zip(pairs, pairs[1:])):
@@ -77,5 +77,5 @@ class Sorted:
 
 
 def unmetered(out: Builder) -> Builder:
-    """Return the builder behind a metered one."""
+    """Return the builder that a Metered wraps, or the builder itself."""
     return out.target if type(out) is Metered else out

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Conversion of the standard library's and numpy's value types into what MessagePack has.
+Convert value types of the standard library and numpy into types that MessagePack has.
 
-One function serves the packers of all backends, so that an object packs to the same bytes whichever packs it.
-A packer calls it only after none of its own types matched: its cost never falls on plain data.
+The packers of all backends share this function, so that an object packs to the same bytes on each. A packer calls it
+only for objects of other types than its own, so that plain data does not pay for it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENUM: Final = 8
 DECIMAL: Final = 16
 NUMPY: Final = 32
 LEAVE_ARRAYS: Final = 64
-"""With NUMPY: arrays are not converted."""
+"""With NUMPY: do not convert arrays."""
 
 
 class _Slotted:
@@ -34,25 +34,25 @@ class _Slotted:
 
 
 SLOT: Final = type(vars(_Slotted)["slot"])
-"""The class of the attributes that `__slots__` creates."""
+"""The type of the descriptors that `__slots__` creates."""
 
 NOT_CONVERTED: Final = object()
-"""Returned by `convert` for an object that none of the requested conversions covers."""
+"""Returned by `convert` for an object that no requested conversion covers."""
 
 ARRAY_FORMATS: Final = {
     **dict.fromkeys("bhilq", "i"),
     **dict.fromkeys("BHILQ", "u"),
     **dict.fromkeys("fd", "f"),
 }
-"""The kinds, as in numpy's dtypes, of the formats of numbers that an array.array may have."""
+"""The number formats of array.array, each with its kind in numpy's dtypes."""
 
-# Arrays of these kinds convert: bool, int, unsigned, float, str, bytes and objects (whose items are packed in turn).
-# Complex numbers, times and records have no form that a reader would expect, so that they stay errors.
+# Arrays of these kinds are converted: bool, int, unsigned, float, str, bytes, and objects (each item is packed).
+# For complex numbers, times and records there is no form that a reader would expect, so they raise an error.
 _NUMPY_KINDS: Final = "biufUSO"
 
 
 def conversion_flags(options: OptionValues) -> int:
-    """Gather the options of a packer into the bits that `convert` takes; 0 if nothing is to be converted."""
+    """Return the options of a packer as the bits that `convert` takes; 0 for no conversion."""
     return (
         (DATACLASS if options.dataclass else 0)
         | (DATE if options.date else 0)
@@ -74,10 +74,10 @@ def field_names(kind: Any) -> tuple[str, ...] | None:
 
 def convert(flags: int, obj: object) -> object:
     """
-    Return what to pack in the place of `obj`, or NOT_CONVERTED.
+    Return the object to pack instead of `obj`, or NOT_CONVERTED.
 
-    The result is never itself an object that `flags` would convert (a member of an Enum whose value is a UUID gives
-    a str); what a container in it holds is left for the packer to convert. Errors of the object's own methods pass.
+    The result needs no further conversion itself: an Enum member whose value is a UUID becomes a str. The packer
+    converts the items of a container in the result. Errors of the object's own methods pass unchanged.
     """
     replacement = _convert_once(flags, obj)
     if replacement is NOT_CONVERTED:
@@ -87,7 +87,7 @@ def convert(flags: int, obj: object) -> object:
 
 
 def _convert_once(flags: int, obj: object) -> object:
-    # An object cannot be of a module's type while that module is not imported, which spares importing it here.
+    # While a module is not imported, no object can have one of its types. So nothing is imported here.
     modules = sys.modules
     if flags & ENUM and "enum" in modules and isinstance(obj, modules["enum"].Enum):
         return obj.value
@@ -97,14 +97,14 @@ def _convert_once(flags: int, obj: object) -> object:
             return {name: getattr(obj, name) for name in names}
     if flags & DATE and "datetime" in modules:
         datetime = modules["datetime"]
-        # a datetime is a date too, but loses its time as one; it has an option of its own
+        # a datetime is also a date, but would lose its time; it has its own option
         if isinstance(obj, datetime.date) and not isinstance(obj, datetime.datetime):
             return obj.isoformat()
     if flags & UUID and "uuid" in modules and isinstance(obj, modules["uuid"].UUID):
         return str(obj)
     if flags & DECIMAL and "decimal" in modules and isinstance(obj, modules["decimal"].Decimal):
         return str(obj)
-    if flags & NUMPY and hasattr(type(obj), "tolist"):  # as all of them have, and few others
+    if flags & NUMPY and hasattr(type(obj), "tolist"):  # all of them have it, and few other types
         if "array" in modules and isinstance(obj, modules["array"].array):
             return NOT_CONVERTED if flags & LEAVE_ARRAYS else _convert_array(modules["array"].array, obj)
         if modules.get("numpy") is not None:
@@ -128,9 +128,9 @@ def _convert_numpy(numpy: Any, obj: Any, flags: int) -> object:
     if isinstance(obj, numpy.ndarray):
         if flags & LEAVE_ARRAYS or obj.dtype.kind not in _NUMPY_KINDS:
             return NOT_CONVERTED
-        # a class with a tolist() of its own, say of masked arrays, holds more than its items
+        # a subclass with its own tolist(), such as a masked array, holds more than its items
         if obj.dtype.str[1:] == "f4" and obj.shape and type(obj).tolist is numpy.ndarray.tolist:
-            bits = numpy.asarray(obj).view(f"{obj.dtype.str[0]}u4")  # whose bytes are swapped without a look at NaNs
+            bits = numpy.asarray(obj).view(f"{obj.dtype.str[0]}u4")  # swapping ints leaves the bits of NaNs alone
             return _singles(bits.astype(">u4").tobytes(), obj.shape)
         return obj.tolist()
     if isinstance(obj, numpy.bool_):
@@ -139,7 +139,7 @@ def _convert_numpy(numpy: Any, obj: Any, flags: int) -> object:
         return int(obj)
     if isinstance(obj, numpy.floating):
         return float(obj)
-    # these are subclasses of str and bytes: they come here only where strict_types refused them
+    # subclasses of str and bytes, which come here only if strict_types refused them
     if isinstance(obj, numpy.str_):
         return str(obj)
     if isinstance(obj, numpy.bytes_):
@@ -148,7 +148,7 @@ def _convert_numpy(numpy: Any, obj: Any, flags: int) -> object:
 
 
 def _singles(data: bytes, shape: tuple[int, ...]) -> object:
-    """Return the lists of an array of a shape with its numbers of 4 bytes, big-endian."""
+    """Return nested lists of the given shape; `data` holds the items as big-endian floats of 4 bytes."""
     if len(shape) == 1:
         return Singles(data)
     size = len(data) // shape[0] if shape[0] else 0
@@ -156,12 +156,12 @@ def _singles(data: bytes, shape: tuple[int, ...]) -> object:
 
 
 class Singles:
-    """A list of floats of 4 bytes, big-endian: Python's floats have 8."""
+    """A list of big-endian floats of 4 bytes (Python's float has 8 bytes)."""
 
     __slots__ = ("data",)
 
     _PIECE: Final = 1 << 16
-    """Numbers that are packed at once: signal handlers run in between."""
+    """The number of floats to pack at once; signal handlers run between the pieces."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From packed bytes to objects: a machine that can stop at any byte and go on when more bytes are there.
+Decode packed bytes into objects. Decoding can stop at any byte and continue when more bytes are available.
 
-It has two loops over one state. `Decoder.run` decodes everything, one value at a time, under every option, and raises
-every error; `read_plain` decodes plain values fast, where no option forbids it. Neither recurses: containers that
-are still open wait on a stack, so that depth is bounded by `max_depth` alone.
+Two loops share one state. `Decoder.run` decodes all values, one at a time, under every option, and raises every error.
+`read_plain` decodes plain values fast, if no option prevents that. Neither loop recurses: open containers wait on a
+stack, so that only `max_depth` bounds the depth.
 
-A container is stored into the one around it when it is complete, after its hook. The outermost value is the one
-item of a list that stands for the message.
+A complete container is stored into the container around it after its hook has run. The outermost value is stored as
+the only item of a list, which represents the message.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 class Decoder(DecoderBase):
     """
-    Decode one message after the other from `bytes`, stopping where the data ends.
+    Decode one message after the other from `bytes`, and stop where the data ends.
 
-    `run` returns whether the message is complete. `position` is then behind it, and `result` holds it. Otherwise
-    `position` is at the header of the value that is cut, `consumed` bytes of which (a header, and a length field that
-    is complete) count as read, and `needed` says how many bytes from `position` on it takes at least to go on. After
-    an error, `position` is where the next message could begin. `base` is the stream offset of the first byte of
-    the data, which the errors' offsets count from.
+    `run` returns whether the message is complete. If it is, `position` is after the message, and `result` is the
+    object. Otherwise `position` is at the header of the value that is cut: `consumed` bytes of the value (its first
+    byte and a complete length field) count as read, and decoding needs at least `needed` bytes from `position` to
+    continue. After an error, `position` is where the next message could begin. `base` is the stream offset of the
+    first byte of the data; the offsets of errors count from the start of the stream.
     """
 
     __slots__ = ()
@@ -53,14 +53,14 @@ class Decoder(DecoderBase):
     read_run = staticmethod(read_run)
 
     def cut(self, position: int, consumed: int, needed: int) -> bool:
-        """Note that the value at `position` is cut; return False for "not complete"."""
+        """Note that the value at `position` is cut; return False, for "incomplete"."""
         self.position = position
         self.consumed = consumed
         self.needed = needed
         return False
 
     def run(self, data: bytes, view: memoryview | None = None) -> bool:
-        """Decode from `position` on; return whether the message is complete. `view` shows what bin_view slices."""
+        """Decode from `position`; return whether the message is complete. `view` is a view of the data for bin_view."""
         self.consumed = 0
         plain = self.plain >= len(data)
         while True:
@@ -93,7 +93,7 @@ class Decoder(DecoderBase):
                 return True
 
     def starts_plain(self, data: bytes) -> bool:
-        """Whether it is worth asking read_plain: a key that it cannot read, say an int, it would only refuse."""
+        """Return whether read_plain can read the next value: it would refuse a key that is not a str."""
         if self.next_ == ITEM:
             return True
         byte = data[self.position] if self.position < len(data) else 0
@@ -102,7 +102,7 @@ class Decoder(DecoderBase):
     # --- one value ------------------------------------------------------------------------------------------------
 
     def read_value(self, data: bytes, view: memoryview | None) -> bool:
-        """Decode the one value at `position`, or open the container; return False if it is cut."""
+        """Decode one value at `position`, or open a container; return False if the value is cut."""
         size = len(data)
         start = self.position
         if start >= size:
@@ -126,7 +126,7 @@ class Decoder(DecoderBase):
             value = reader(data, pos)[0]
             pos += length
         elif family == INVALID:
-            raise self.fail(FormatError("byte 0xc1 starts no MessagePack type"), start)
+            raise self.fail(FormatError("byte 0xc1 is not a MessagePack format"), start)
         else:
             length = LENGTHS[byte]
             field = LENGTH_BYTES[byte]
@@ -141,7 +141,7 @@ class Decoder(DecoderBase):
                 if length == 0:
                     self.deliver_closed()
                 return True
-            # the payload, of an ext with its type in front
+            # the payload; that of an ext begins with its type code
             end = pos + length + (family != STR and family != BIN)
             self.check_payload(family, length, start)
             if end > size:
@@ -164,7 +164,7 @@ class Decoder(DecoderBase):
         return True
 
     def check_payload(self, family: int, length: int, start: int) -> None:
-        """Raise LimitError for a payload that is too long, before it is awaited."""
+        """Raise LimitError for a payload that is too long, before waiting for its bytes."""
         if family == STR:
             limit, name = self.max_str_len, "max_str_len"
         elif family == BIN:
@@ -178,7 +178,7 @@ class Decoder(DecoderBase):
             raise self.fail(LimitError(f"{total} exceeds max_total_bytes({self.max_total_bytes})"), start)
 
     def text(self, data: bytes, start: int, pos: int, end: int) -> str | bytes:
-        """Return a str; a key comes from the key table."""
+        """Return a str; take keys from the key table."""
         if self.raw:
             return data[pos:end]
         try:
@@ -190,7 +190,7 @@ class Decoder(DecoderBase):
             raise self.fail(exc, start)  # noqa: B904 - the same exception
 
     def extension(self, code: int, payload: Value, start: int, end: int) -> object:
-        """Return the object of an extension value."""
+        """Return the object that an extension value decodes to."""
         if code == TIMESTAMP_CODE:
             try:
                 value = Timestamp.from_bytes(payload)
@@ -203,7 +203,7 @@ class Decoder(DecoderBase):
         try:
             return self.ext_hook(code, payload)
         except ValueError as exc:
-            # ExtType refuses the negative codes: that is the input's fault, not a hook's
+            # ExtType refuses negative codes: the input is wrong, not a hook
             if self.ext_hook is ExtType:
                 raise self.fail(exc, start)  # noqa: B904 - the same exception
             raise
@@ -211,7 +211,7 @@ class Decoder(DecoderBase):
     # --- fragments ------------------------------------------------------------------------------------------------
 
     def finish_fragment(self, data: bytes) -> bool:
-        """Go on with a value that is wanted undecoded; return False if it is cut."""
+        """Continue with a value that stays undecoded; return False if the value is cut."""
         skimmer = self.skimmer
         assert skimmer is not None
         if not self.skim(skimmer, data, limited=True):
@@ -221,7 +221,7 @@ class Decoder(DecoderBase):
         return True
 
     def skim(self, skimmer: Skimmer, data: bytes, *, limited: bool) -> bool:
-        """Let a skimmer walk on from `position`; return False if its value is cut. `limited`: its bytes count."""
+        """Run a skimmer from `position`; return False if the value is cut. `limited`: count bytes for the limit."""
         try:
             complete = skimmer.run(data, self.position, self.base)
         except (FormatError, StackError) as exc:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the decoder, which puts values together: checked options, and the containers open around a value."""
+"""Base of the decoder: the checked options, and the containers that are open around the current value."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from purepy.msgpack.plain_reader import ReadExt
 
 KEY_DEPTH: Final = 32
-"""Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB."""
+"""The deepest nesting within a map key: hashing and comparing recurse, on stacks as small as 64 KiB."""
 
 UNLIMITED: Final = 2**63 - 1
-"""Longer than anything: what a limit of -1 means where the input's size does not bound it."""
+"""The meaning of a limit of -1 where the size of the input does not bound the length."""
 
 _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
     None,
@@ -39,12 +39,12 @@ _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
 
 
 def ext_reader(options: OptionValues) -> ReadExt | None:
-    """Return what reads extension values for the fast loop, which an ext hook may have for times as datetimes."""
+    """Return the fast loop's reader of extension values, or None; an ext hook may have one for timestamp=3."""
     return hook_attribute(options.ext_hook, "read_ext") if options.timestamp == 3 else None
 
 
 def at(exc: BaseException, offset: int) -> BaseException:
-    """Note in an exception at which byte the input is wrong."""
+    """Set the attribute `offset` of an exception: the byte where the input is wrong."""
     exc.offset = offset  # type: ignore[attr-defined]
     return exc
 
@@ -56,7 +56,7 @@ def _callable(name: str, hook: object) -> Callable[..., object] | None:
 
 
 class DecoderBase:
-    """The checked options of a Decoder, the message at hand, and the containers of it that are open."""
+    """The checked options of a Decoder, and the state of the current message with its open containers."""
 
     __slots__ = (
         "base",
@@ -105,9 +105,10 @@ class DecoderBase:
 
     def __init__(self, options: OptionValues, longest: int, most: int) -> None:
         """
-        Take the values of UNPACKING.
+        Check and store the values of UNPACKING.
 
-        A limit of -1 means `longest` bytes of str, bin and ext, `most` items of an array, and half as many pairs.
+        A limit of -1 allows `longest` bytes in a str, bin or ext, `most` items in an array, and half as many pairs in a
+        map.
         """
         if options.object_hook is not None and options.object_pairs_hook is not None:
             raise TypeError("object_pairs_hook and object_hook are mutually exclusive.")
@@ -117,7 +118,7 @@ class DecoderBase:
         self.map_hook = object_pairs_hook if self.pairs else object_hook
         self.list_hook = _callable("list_hook", options.list_hook)
         self.ext_hook = _callable("ext_hook", options.ext_hook)
-        # the extension type whose data the hook gets as a view, without a copy
+        # the extension type whose data the hook receives as a view, without a copy
         self.viewed_code: int | None = hook_attribute(options.ext_hook, "viewed_code")
         timestamp = as_size(options.timestamp)
         if not 0 <= timestamp <= 3:
@@ -140,7 +141,7 @@ class DecoderBase:
         self.bin_view = bool(options.bin_view)
         self.raw_depth = as_size(options.raw_depth)
         self.plain_text = not self.raw and self.unicode_errors == "strict"
-        # read_plain does not measure text and bytes: data no longer than this holds none that is too long
+        # read_plain does not check the length of text and bytes: in data of at most this size none can be too long
         self.plain = -1
         if UNPACKING.are_plain(options):
             self.plain = min(self.max_str_len, self.max_bin_len)
@@ -150,7 +151,7 @@ class DecoderBase:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the message that is being read, if any."""
+        """Drop the current message, if any."""
         self.result: Value = None
         self.error: BaseException | None = None
         self.consumed = 0
@@ -161,15 +162,15 @@ class DecoderBase:
         self.key: object = None
         self.key_hint = 0  # the slot in KEYS of the last key
         self.stack: list[Frame] = []
-        self.key_level = -1  # how many containers are open around the key that is being built, -1 outside of keys
-        self.key_starts: list[int] = []  # stream offsets of the containers that are being built as keys
+        self.key_level = -1  # the number of containers open around the current key, -1 outside keys
+        self.key_starts: list[int] = []  # stream offsets of the open containers that are keys
         self.skimmer: Skimmer | None = None
         self.meters: KeyMeters | None = None
         self.items = 1
         self.payload = 0
 
     def resume(self, position: int, next_: int, node: object, left: int, stack: list[Frame]) -> None:
-        """Take over a message from `read_plain`."""
+        """Continue a message that `read_plain` has begun."""
         self.position = position
         self.next_ = next_
         self.node = node
@@ -177,8 +178,8 @@ class DecoderBase:
         self.stack = stack
 
     def fail(self, exc: BaseException, position: int) -> BaseException:
-        """Return `exc` with its offset, having noted that it is the input's and the value at `position` wrong."""
-        self.position = max(0, position)  # what came in earlier pieces is gone
+        """Return `exc` with its offset; note that the input caused it and that the value at `position` is wrong."""
+        self.position = max(0, position)  # earlier pieces are no longer in the data
         self.error = exc
         return at(exc, self.base + position)
 
@@ -204,7 +205,7 @@ class DecoderBase:
             if self.key_level < 0:
                 self.key_level = level
             if level - self.key_level >= KEY_DEPTH:
-                raise self.fail(StackError(f"a map key nested deeper than {KEY_DEPTH} containers"), start)
+                raise self.fail(StackError(f"map key nested deeper than {KEY_DEPTH} containers"), start)
             if self.next_ == KEY:
                 self.key_starts.append(self.base + start)
         self.stack.append((self.next_, self.node, self.left, self.key))
@@ -217,12 +218,12 @@ class DecoderBase:
             self.node = newlist_hint(min(length, PREALLOCATE))
 
     def deliver_closed(self) -> None:
-        """Close the container just opened, which is empty, and store it."""
+        """Close and store the container that was just opened, which is empty."""
         value, start = self.close()
         self.deliver(value, start)
 
     def close(self) -> tuple[object, int]:
-        """Return the container that is complete, after its hook, and where it started if it is a key."""
+        """Return the complete container after its hook, and its offset if it is a key."""
         node = self.node
         was_array = self.next_ == ITEM
         self.next_, self.node, self.left, self.key = self.stack.pop()
@@ -239,7 +240,7 @@ class DecoderBase:
         return node, start
 
     def deliver(self, value: object, start: int) -> None:
-        """Store a value that is complete, and close the containers that it completes."""
+        """Store a complete value, and close the containers that it completes."""
         while True:
             if self.next_ == KEY:
                 self.check_key(value, start)
@@ -260,7 +261,7 @@ class DecoderBase:
             value, start = self.close()
 
     def check_key(self, key: object, start: int) -> None:
-        """Raise the error of a key that the options or Python do not allow."""
+        """Raise an error if the options or Python do not allow the key."""
         kind = type(key)
         if kind is str or kind is bytes:
             return
@@ -279,4 +280,4 @@ class DecoderBase:
                 self.meters = imported("purepy.msgpack.key_meter").KeyMeters()
             assert self.meters is not None
             if not self.meters.add(len(self.stack), self.node, key):
-                raise self.fail(LimitError("too many map keys whose hashes collide"), start)
+                raise self.fail(LimitError("too many map keys with colliding hashes"), start)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From objects to packed bytes, under every option.
+Pack objects, under every option.
 
-`Encoder.encode` packs a message. It uses `write_plain` where no option changes what that writes, and `Encoder.write`
-for everything else; the two call each other in one direction only, so that nothing recurses: containers that are open
-wait on a stack, and their depth is bounded by `max_depth` alone.
+`Encoder.encode` packs a message. It uses `write_plain` if no option changes the result of that, and `Encoder.write` for
+everything else. `write_plain` calls `write`, but never the reverse, so nothing recurses: open containers wait on a
+stack, and only `max_depth` bounds their depth.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from purepy.msgpack import forms as packing_forms
     from purepy.msgpack.plain_writer import Form
 
-    # A container that is open: (what it writes next, its items, how many were written, how many it has, the value of
-    # the key at hand, its pairs that wait to be sorted).
+    # An open container: (the part that it writes next, its items, the number of items written, the number of all
+    # items, the value of the current key, the pairs that wait to be sorted).
     Frame: TypeAlias = tuple[int, Iterator[object], int, int, object, Sorted | None]
 
 else:
@@ -64,20 +64,20 @@ _HEAP_TYPE: Final = 1 << 9
 _IMMUTABLE_TYPE: Final = 1 << 8
 """Flags of types: heap type (created at run time, in Python or by newer C modules); immutable from Python."""
 
-# The next thing that an open container writes.
+# What an open container writes next.
 _ITEM: Final = 0
 _KEY: Final = 1
 _VALUE: Final = 2
 
 
 def content(buffer: bytes | bytearray) -> bytes:
-    """Return the bytes of a bytes object or bytearray, past what a subclass makes of `bytes()`."""
-    with memoryview(buffer) as view:  # released at once: PyPy 8 frees views only when its collector comes by
+    """Return the bytes of a bytes object or bytearray, even if a subclass overrides `__bytes__`."""
+    with memoryview(buffer) as view:  # released at once: PyPy 8 frees a view only at the next garbage collection
         return view.tobytes()
 
 
 def sequence(obj: Value, kind: type) -> tuple[int, object]:
-    """Return the length and the items of an object of a subclass of list or tuple, as its iterator yields them."""
+    """Return the length and the items of an instance of a list or tuple subclass, as its iterator yields them."""
     base = list if issubclass(kind, list) else tuple
     if kind.__iter__ is base.__iter__:  # type: ignore[attr-defined]
         return base.__len__(obj), base.__iter__(obj)
@@ -102,7 +102,7 @@ def ext_header(code: int, length: int) -> bytes:
 
 
 def _old_raw_header(length: int) -> bytes:
-    """Return the header of bytes and text alike in the first version of the format: no bin, no str 8."""
+    """Return the header of bytes or text in the first version of the format, which has neither bin nor str 8."""
     return str_header(length) if length <= 0x1F or length > 0xFF else b"\xda" + write_u16(length)
 
 
@@ -115,23 +115,23 @@ def _single(value: float) -> bytes:
 
 
 def _type_name(kind: type) -> str:
-    """Return a type's name as msgpack and C have it: with its module in front unless it is a class of Python."""
+    """Return a type's name as msgpack and C show it: with its module, unless it is a class defined in Python."""
     module = kind.__module__
-    made_in_python = kind.__flags__ & _HEAP_TYPE and not kind.__flags__ & _IMMUTABLE_TYPE
-    # PyPy has these two modules in Python
-    if module == "builtins" or (made_in_python and module not in ("datetime", "decimal")):
+    from_python = kind.__flags__ & _HEAP_TYPE and not kind.__flags__ & _IMMUTABLE_TYPE
+    # PyPy implements these two modules in Python
+    if module == "builtins" or (from_python and module not in ("datetime", "decimal")):
         return kind.__name__
     return f"{module}.{kind.__name__}"
 
 
 def _is_datetime(kind: type) -> bool:
-    """Whether a type is datetime, without an import: there is no such object while the module is not there."""
+    """Return whether a type is datetime, without an import: before the import no such object can exist."""
     module = sys.modules.get("datetime")
     return module is not None and kind is module.datetime
 
 
 class Encoder:
-    """Pack objects under the options of a Packer; holds no state but them and a guess at the next message's size."""
+    """Pack objects under the options of a Packer. The only other state is a guess at the next message's size."""
 
     __slots__ = (
         "any_plain",
@@ -156,7 +156,7 @@ class Encoder:
     )
 
     def __init__(self, options: OptionValues) -> None:
-        """Take the values of PACKING."""
+        """Check and store the values of PACKING."""
         if options.default is not None and not callable(options.default):
             raise TypeError("default must be a callable.")
         self.default = options.default
@@ -173,18 +173,18 @@ class Encoder:
         self.sort_keys = bool(options.sort_keys)
         self.conversions = conversion_flags(options)
         self.any_plain = PACKING.are_plain(options)
-        # the forms of what `default` packs
+        # finds the forms of objects that `default` packs
         self.find_form: packing_forms.Find | None = hook_attribute(options.default, "find_form")
         self.forms: packing_forms.Forms | None = None
         has_forms = bool(self.conversions or self.datetime or self.find_form is not None)
         self.form: Form | None = self.form_of if has_forms else None
         self.size_hint = 64
-        self.hooked: dict[int, Lock] = {}  # by thread, a lock that is held while `default` or a conversion runs there
+        self.hooked: dict[int, Lock] = {}  # for each thread, a lock held while `default` or a conversion runs there
 
     def encode(self, obj: object) -> bytes:
         """Return the packed form of one object."""
         if type(obj) is bytes and len(obj) >= _LARGE and self.any_plain:
-            return bin_header(len(obj)) + obj  # one copy instead of two
+            return bin_header(len(obj)) + obj  # a builder would copy the bytes twice
         out = new_builder(self.size_hint)
         if self.any_plain:
             write_plain(out, obj, 0, self.max_depth, list if self.strict else tuple, self.write, self.form)
@@ -193,7 +193,7 @@ class Encoder:
         return self._finish(out)
 
     def encode_pairs(self, pairs: object) -> bytes:
-        """Return the packed form of a map, given as a sequence of pairs."""
+        """Return the packed form of a map that is given as a sequence of pairs."""
         out = new_builder(self.size_hint)
         self.write(self._metered(out), pairs, 0, pairs=True)
         return self._finish(out)
@@ -212,7 +212,7 @@ class Encoder:
 
     def write(self, out: Builder, obj: Value, depth: int, pairs: bool = False) -> None:
         """
-        Append the packed form of any object, which lies below `depth` containers.
+        Append the packed form of any object, which is inside `depth` containers.
 
         `pairs`: the object is a sequence of pairs to pack as a map.
         """
@@ -296,7 +296,7 @@ class Encoder:
                     continue
                 else:
                     break
-                # a container: `obj` is its length and what to iterate
+                # a container: `obj` is its length and an iterable of its items
                 if depth + len(stack) >= self.max_depth:
                     raise ValueError("recursion limit exceeded.")
                 stack.append((next_, items, count, length, value, sorter))
@@ -360,7 +360,7 @@ class Encoder:
         return True
 
     def write_singles(self, out: Builder, numbers: Singles, depth: int) -> None:
-        """Append a list of floats of 4 bytes."""
+        """Append an array of floats of 4 bytes."""
         if depth >= self.max_depth:
             raise ValueError("recursion limit exceeded.")
         out.append(array_header(len(numbers)))
@@ -369,17 +369,17 @@ class Encoder:
         numbers.write(out.append)
 
     def write_timestamp(self, out: Builder, timestamp: Timestamp) -> None:
-        """Append an extension value of code -1."""
+        """Append an extension value with code -1."""
         packed = timestamp.to_bytes()
         out.append(ext_header(TIMESTAMP_CODE, len(packed)))
         out.append(packed)
 
     def replace(self, obj: object, kind: type, asked: bool, converted: bool) -> tuple[object, bool, bool]:
         """
-        Return what to pack in the place of an object that is none of the types above.
+        Return the object to pack instead of an object of another type than those above.
 
-        First the conversions that the options ask for, then `default`, each once; what `default` returns may be
-        converted again. `asked` and `converted` say which of them returned the object; both are returned again.
+        The conversions of the options come first, then `default`, each once; the result of `default` may be converted
+        again. `asked` and `converted` record which of them returned `obj`; both are returned, updated.
         """
         if self.conversions and not converted:
             replacement = self.hook(convert, self.conversions, obj)
@@ -392,11 +392,11 @@ class Encoder:
         raise TypeError(f"can not serialize '{_type_name(kind):.200}' object")
 
     def ask_default(self, obj: object) -> object:
-        """Return what `default` gives for an object."""
+        """Return the result of `default` for an object."""
         return self.hook(self.default, obj)
 
     def hook(self, function: Callable[..., object], *args: object) -> object:
-        """Call code that is not ours, having noted that this thread is within a hook."""
+        """Call a function of the caller, and note meanwhile that this thread is within a hook."""
         thread = get_ident()
         lock = self.hooked.get(thread)
         if lock is None or lock.locked():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exceptions of MessagePack, under all the names that `msgpack.exceptions` has for them."""
+"""The exceptions of MessagePack, under all the names in `msgpack.exceptions`."""
 
 from __future__ import annotations
 

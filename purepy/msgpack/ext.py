@@ -2,8 +2,8 @@
 """
 The MessagePack values that Python has no type for: ExtType, Timestamp and Raw, shared by all backends.
 
-ExtType is a tuple with names, as collections.namedtuple makes them. Importing that takes as long as the rest of what
-packing a first message needs, so that `Fields` has the parts that are used.
+ExtType is a named tuple. Importing collections.namedtuple takes as long as everything else that packing a first
+message needs, so `Fields` implements the parts of it that are used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 try:
-    from _collections import _tuplegetter  # the descriptor in C that a namedtuple has
+    from _collections import _tuplegetter  # the C descriptor that namedtuple uses
 except ImportError:
     _tuplegetter = None
 
@@ -30,13 +30,13 @@ _TIMESTAMP96 = struct.Struct(">Iq")
 _NANOSECONDS = 10**9
 FIRST_SECOND = -62_135_596_800
 LAST_SECOND = 253_402_300_799
-"""Of the times that datetime has."""
+"""The first and last second that datetime can represent, in UTC."""
 EPOCH_ORDINAL = 719_163
-"""The day of second 0, as date.toordinal() counts days."""
+"""The result of date.toordinal() for 1970-01-01."""
 
 _epoch: datetime.datetime
 _datetime: ModuleType | None = None
-"""The module, once a Timestamp is converted: it may take as long to import as all of this package."""
+"""The module, imported by the first conversion: the import may take as long as that of this whole package."""
 
 
 def _load_datetime() -> ModuleType:
@@ -49,12 +49,12 @@ def _load_datetime() -> ModuleType:
 
 
 def field(index: int, doc: str) -> property:
-    """Return a property that is the item at an index."""
+    """Return a property that returns the item at an index."""
     return property(lambda self: self[index], doc=doc) if _tuplegetter is None else _tuplegetter(index, doc)
 
 
 class Fields(tuple):  # type: ignore[type-arg]
-    """Base of a tuple with names: a subclass has `_fields`, and a `field` for each."""
+    """Base of named tuples: a subclass defines `_fields`, and a `field` for each."""
 
     __slots__ = ()
     _fields: tuple[str, ...] = ()
@@ -107,6 +107,7 @@ class ExtType(_ExtFields):
     for a code out of range (the negative codes belong to the MessagePack specification).
     """
 
+    __module__ = "cpkg.msgpack"  # where callers find it
     __slots__ = ()
 
     def __new__(cls, code: int, data: bytes) -> ExtType:
@@ -125,10 +126,11 @@ class Timestamp:
 
     `seconds` is an int counted from 1970-01-01T00:00:00Z without leap seconds, negative before it; `nanoseconds`
     is an int in 0..999999999 that is always added, so that half a second before the epoch is (-1, 500000000).
-    Raises TypeError for other types and ValueError for nanoseconds out of range. Instances compare equal by value
-    and can be hashed; do not change their attributes.
+    Raises TypeError for other types and ValueError for nanoseconds out of range. Instances compare by value and can be
+    hashed; do not change their attributes.
     """
 
+    __module__ = "cpkg.msgpack"
     __slots__ = ("nanoseconds", "seconds")
 
     seconds: int
@@ -161,7 +163,7 @@ class Timestamp:
     @staticmethod
     def from_bytes(b: bytes) -> Timestamp:
         """
-        Read the payload of an extension value of code -1.
+        Read the data of an extension value with code -1.
 
         `b` has 4 bytes (seconds), 8 (30 bits of nanoseconds, 34 of seconds) or 12 (32 of nanoseconds, 64 of signed
         seconds): timestamp 32, 64 and 96 of the MessagePack specification. Raises ValueError for any other length
@@ -179,7 +181,7 @@ class Timestamp:
 
     def to_bytes(self) -> bytes:
         """
-        Return the payload of an extension value of code -1, the shortest of the three forms that holds the time.
+        Return the data of an extension value with code -1, in the shortest of the three forms that can hold the time.
 
         Raises OverflowError if the seconds do not fit in 64 bits.
         """
@@ -193,16 +195,16 @@ class Timestamp:
 
     @staticmethod
     def from_unix(unix_sec: float) -> Timestamp:
-        """Make a Timestamp of `unix_sec` seconds since the epoch, an int or a float (rounded down to nanoseconds)."""
+        """Return the Timestamp of `unix_sec` seconds since the epoch, an int or a float (rounded down to ns)."""
         return Timestamp(int(unix_sec // 1), int((unix_sec % 1) * 10**9))
 
     def to_unix(self) -> float:
-        """Return the seconds since the epoch as a float (about microseconds remain)."""
+        """Return the seconds since the epoch as a float (precise to about a microsecond)."""
         return self.seconds + self.nanoseconds / 1e9
 
     @staticmethod
     def from_unix_nano(unix_ns: int) -> Timestamp:
-        """Make a Timestamp of `unix_ns` nanoseconds since the epoch."""
+        """Return the Timestamp of `unix_ns` nanoseconds since the epoch."""
         return Timestamp(*divmod(unix_ns, _NANOSECONDS))
 
     def to_unix_nano(self) -> int:
@@ -210,17 +212,17 @@ class Timestamp:
         return self.seconds * _NANOSECONDS + self.nanoseconds
 
     def to_datetime(self) -> datetime.datetime:
-        """Return the time as an aware datetime in UTC, rounded down to microseconds; OverflowError out of range."""
+        """Return an aware datetime in UTC, rounded down to microseconds; raise OverflowError if out of range."""
         module = _datetime or _load_datetime()
         when: datetime.datetime = _epoch + module.timedelta(seconds=self.seconds, microseconds=self.nanoseconds // 1000)
         return when
 
     @staticmethod
     def from_datetime(dt: datetime.datetime) -> Timestamp:
-        """Make a Timestamp of the datetime `dt`; one without a time zone is taken as local time."""
+        """Return the Timestamp of the datetime `dt`; without a time zone, `dt` is local time."""
         if dt.tzinfo is None:
             dt = dt.astimezone()
-        # integer arithmetic: the float of dt.timestamp() loses microseconds far from the epoch
+        # the float from dt.timestamp() would lose microseconds far from the epoch
         if _datetime is None:
             _load_datetime()
         delta = dt - _epoch
@@ -228,10 +230,10 @@ class Timestamp:
 
 
 def readable_timestamp(value: datetime.datetime) -> Timestamp:
-    """Return the Timestamp of an aware datetime; OverflowError for one that has no datetime in UTC."""
+    """Return the Timestamp of an aware datetime; raise OverflowError if no datetime in UTC can represent it."""
     timestamp = Timestamp.from_datetime(value)
     if not FIRST_SECOND <= timestamp.seconds <= LAST_SECOND:
-        raise OverflowError(f"cannot pack {value!r}: in UTC it is not within the years 1 to 9999")
+        raise OverflowError(f"cannot pack {value!r}: in UTC its year is outside 1..9999")
     return timestamp
 
 
@@ -239,12 +241,12 @@ class Raw:
     """
     Hold one MessagePack value in its packed form.
 
-    `data` is any bytes-like object, kept as bytes. Packing a Raw writes the bytes as they are, without a check:
-    they have to be exactly one value. Unpacking gives Raw objects where `raw_depth` asks for them and from
-    `Unpacker.unpack_raw()`; those were checked to be well-formed. Instances compare equal by their bytes and can be
-    hashed and pickled; do not change `data`.
+    `data` is any bytes-like object and is kept as bytes. Packing a Raw writes the bytes without a check, so they must
+    be exactly one value. Unpacking returns Raw objects with `raw_depth` and from `Unpacker.unpack_raw()`; their bytes
+    are well-formed. Instances compare by their bytes and can be hashed and pickled; do not change `data`.
     """
 
+    __module__ = "cpkg.msgpack"
     __slots__ = ("data",)
 
     data: bytes

@@ -2,8 +2,7 @@
 """
 The formats of the MessagePack specification, as tables indexed by a value's first byte.
 
-Only these tables know which byte starts what. The fast loops of the decoder and the encoder spell out the formats
-that they inline; everything else looks here.
+The fast loops of the decoder and the encoder inline the most frequent formats; all other code uses these tables.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ MAP: Final = 7
 
 TIMESTAMP_CODE: Final = -1
 MAX_LENGTH: Final = 2**32 - 1
-"""The longest str, bin and ext payload in bytes, and the most items of an array or pairs of a map."""
+"""The largest size in bytes of str, bin and ext data, and the largest number of items or pairs in a container."""
 
 
 def _table(*runs: tuple[int, int]) -> bytes:
-    """Return a table from runs of first bytes with the same entry: (how many, entry)."""
+    """Return a table, given runs of first bytes with the same entry: (length of the run, entry)."""
     return b"".join([bytes((entry,)) * count for count, entry in runs])
 
 
@@ -53,15 +52,15 @@ LENGTHS: Final = (
     4, 8, 1, 2, 4, 8, 1, 2, 4, 8,  # floats, unsigned and signed numbers
     1, 2, 4, 8, 16, *[0] * 39,  # fixext
 )  # fmt: skip
-"""The length in each first byte itself: bytes of payload of a number, str or ext, items, pairs."""
+"""The length that each first byte implies: bytes of a number, str or ext, items of an array, pairs of a map."""
 
 
 def value_header(data: bytes, position: int) -> tuple[int, int, int]:
     """
-    Return the family of the value at a position, where its header ends, and the length in its header.
+    Return the family of the value at a position, the end of its header, and the length in its header.
 
-    The code of an extension, which follows, is not part of the header here. For those who need no speed: the decoder
-    has its own.
+    The header of an extension value ends before its type code. This function is for code that need not be fast; the
+    decoder inlines the same steps.
     """
     byte = data[position]
     end = position + 1 + LENGTH_BYTES[byte]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public names of every MessagePack backend: those that all share, and those that each makes for itself."""
+"""The public names of every MessagePack backend: the shared objects, and the names that each backend defines."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
     from purepy.base.types import Named
 
 version = (1, 2, 4)
-"""The release of msgpack that this replaces."""
+"""The release of `msgpack` that this package replaces."""
 
 __version__ = "1.2.4"
 
 HEAVIEST: Final = 96
-"""No message that unpacks weighs more than this per byte (see `weigher`): `81 c0 81 c0 ...`, maps of one pair."""
+"""The largest weight per byte of a valid message (see `weigher`): `81 c0 81 c0 ...`, nested maps of one pair."""
 
 METERED_PAIRS: Final = 8
 METERED_NUMBERS: Final = 512
-"""In maps of fewer pairs, or numbers, it takes little time that keys may collide (see `key_meter`)."""
+"""Smaller maps are not checked for colliding keys (see `key_meter`): pairs, and pairs whose keys are numbers."""
 
 NUMBER_TYPES: Final = (int, float, bool, type(None))
-"""Types of keys whose hash never fails and that are compared fast."""
+"""Types of keys that always hash and that compare fast."""
 
 typed: object = None
-"""What has the functions that serve `type=`; `cpkg` sets it."""
+"""The module with the functions for `type=`; `cpkg` sets it."""
 
 
 def typed_functions() -> Named:
-    """Return what serves `type=`; TypeError where there is no `cpkg`."""
+    """Return the module with the functions for `type=`; raise TypeError without `cpkg`."""
     if typed is None:
-        raise TypeError("type= is for cpkg.msgpack: purepy alone has no typed messages")
+        raise TypeError("purepy.msgpack does not support type=: use cpkg.msgpack")
     return typed
 
 
@@ -54,7 +54,7 @@ FUNCTIONS: Final = [
     "unpackb",
     "unpackb_from",
 ]
-"""The names of what differs from backend to backend."""
+"""The names that each backend defines."""
 
 __all__ = ["ExtType", "Raw", "Timestamp", "__version__", "version"]
 __all__ += exceptions.__all__

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Keys that are chosen so that their hashes collide: refused before they take a time that grows with their square.
+Refuse map keys that were chosen to collide, before they take quadratic time.
 
-The hashes of str and bytes have a secret of the process. Those of numbers, tuples, UUIDs and so on have none: whoever
-writes a message can choose thousands of keys that a dict probes the same slots for. So the probes are counted that the
-dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones, say
-multiples of 3 * 2**42, up to 56 in a map of 87,381. Ints that are close to each other, such as the numbers of rows,
-need no probes: nothing is kept about them. `ffi_build/msgpack/unpack/key_meter.c` does the same.
+The hashes of str and bytes depend on a secret of the process. The hashes of numbers, tuples, UUIDs and so on do not: an
+attacker can choose thousands of keys for which a dict probes the same slots. So this module counts the probes that the
+dict will need, in a table of the dict's size. Ordinary keys need fewer than two probes each. Regular keys, for example
+multiples of 3 * 2**42, need up to 56 in a map of 87,381. Ints close to each other, such as row numbers, need none, and
+nothing is stored for them. `ffi_build/msgpack/unpack/key_meter.c` does the same in C.
 """
 
 from __future__ import annotations
@@ -23,24 +23,27 @@ _KEY_PROBES: Final = 40
 _KEYS_PROBE: Final = 1 << 11
 _MORE_PROBES_MAX: Final = 256
 _SPARE_PROBES: Final = 1 << 14
-"""Allowed for each key of a message, on an average; one more for so many of its map, up to so many; beyond that."""
+"""
+The probes allowed: on average _KEY_PROBES for each key of a message, and _SPARE_PROBES in all. In a large map each key
+is allowed one more probe per _KEYS_PROBE keys, and at most _MORE_PROBES_MAX more.
+"""
 
 _EQUAL_PROBES: Final = 8
-"""What a key of the same hash counts, whose comparison may be Python code."""
+"""The probes that a key with an equal hash counts as, since the comparison may run Python code."""
 
 _SHIFT: Final = 5
 _SHIFTED: Final = 2**59 - 1
 _UNSIGNED: Final = 2**64 - 1
 
 _UNHASHED: Final = 2**61 - 1
-"""Ints from 0 on are their own hashes, up to here."""
+"""Ints from 0 to below this value are their own hashes."""
 
 _TAGS: Final = 251
 """The number of tags that distinguish hashes."""
 
 
 class KeyMeters:
-    """The probes that a message's keys need, and the maps of it that are open."""
+    """The probes that the keys of a message need, and a meter for each of its open maps."""
 
     __slots__ = ("allowed", "meters", "probes")
 
@@ -50,11 +53,11 @@ class KeyMeters:
         self.meters: dict[int, _KeyMeter] = {}
 
     def add_apart(self, keys: list[int]) -> bool:
-        """Count all keys of a map at once if they are so close to each other that none collide; else return False."""
+        """Count all keys of a map at once if they are too close to each other to collide; else return False."""
         size, begin, count, first = 8, 0, len(keys), keys[0]
         if not 0 <= first < _UNHASHED - 4 * count:
             return False
-        while begin < count:  # for each size that the table has while it grows
+        while begin < count:  # for each size of the growing table
             part = keys[begin : 2 * size // 3]
             if min(part) < first or max(part) - first >= size:
                 return False
@@ -66,7 +69,7 @@ class KeyMeters:
         return True
 
     def add(self, level: int, node: dict[object, object] | set[object], key: object) -> bool:
-        """Count a key that comes into the map that is open at `level`; return False if too many collide."""
+        """Count a new key of the map that is open at `level`; return False if too many keys collide."""
         meter = self.meters.get(level)
         if meter is None or meter.node is not node:
             self.meters[level] = meter = _KeyMeter(node, key)
@@ -75,19 +78,19 @@ class KeyMeters:
 
 
 class _KeyMeter:
-    """The keys of one map that are neither str nor bytes. Those only make the dict's table larger."""
+    """The keys of one map that are neither str nor bytes; keys of these two types only enlarge the dict's table."""
 
     __slots__ = ("bare", "base", "full", "hashes", "mask", "node", "probes", "tags")
 
     def __init__(self, node: dict[object, object] | set[object], key: object) -> None:
         self.node = node
-        # while all keys are ints from here on, fewer than there are slots; -1 as soon as they are not
+        # the first key while all keys are ints from `base` to `base + mask`; -1 as soon as one is not
         self.base = key if type(key) is int else -1
         self.hashes: list[int] = []  # in the order of the keys
         self.tags = bytearray()  # of the keys in the table's slots; 0 is free
         self.mask = self.full = 0
-        self.probes = 0  # since the table has its size
-        self.bare = JIT  # whether PyPy stores the keys as bare ints, which are their own hashes
+        self.probes = 0  # since the table grew
+        self.bare = JIT  # True while PyPy stores the keys as unboxed ints, which are their own hashes
 
     def add(self, meters: KeyMeters, key: Value) -> None:
         used = len(self.node)
@@ -115,12 +118,12 @@ class _KeyMeter:
             self.tags[slot] = value % _TAGS + 1
             return
         slot = self.put(meters, value)
-        if slot >= 0 and key in self.node:  # it has no place of its own
+        if slot >= 0 and key in self.node:  # an equal key, which needs no slot
             hashes.pop()
             self.tags[slot] = 0
 
     def grow(self, meters: KeyMeters, used: int) -> None:
-        """Give the table the size that the dict has when it has one more key than `used`."""
+        """Resize the table to the size of the dict with `used` + 1 keys."""
         if JIT:  # rordereddict.py, _ll_dict_resize
             size = 16
             if used >= 10:
@@ -136,13 +139,13 @@ class _KeyMeter:
         if self.base >= 0:
             return
         self.tags = zeros(size)
-        meters.probes -= self.probes  # those of the smaller table were fewer than these will be
+        meters.probes -= self.probes  # the larger table counts its probes anew
         self.probes = 0
         for value in self.hashes:
             self.put(meters, value)
 
     def put(self, meters: KeyMeters, value: int) -> int:
-        """Put a key of this hash into the table; return its slot if others may have that hash, else -1."""
+        """Put a key with this hash into the table; return its slot if another key may have the hash, else -1."""
         tags, mask = self.tags, self.mask
         tag = value % _TAGS + 1
         i = value & mask
@@ -151,7 +154,7 @@ class _KeyMeter:
             tags[i] = tag
             return -1
         probes = same = 0
-        if JIT:  # PyPy takes the next slot before it shifts
+        if JIT:  # PyPy computes the next slot before it shifts
             perturb = value
             while other:
                 probes += 1
@@ -170,7 +173,7 @@ class _KeyMeter:
                 i = (i * 5 + perturb + 1) & mask
                 other = tags[i]
         tags[i] = tag
-        # around a table that is small the way comes by a key more than once
+        # in a small table the probe sequence passes a key more than once
         probes = min(probes + (_EQUAL_PROBES - 1) * same, _EQUAL_PROBES * len(self.hashes))
         self.probes += probes
         meters.probes += probes

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A bounded table of the map keys met so far.
+A bounded table of recent map keys.
 
-Messages repeat their keys. Sharing one str per key spares decoding it, and hashing it once per map: a str
-remembers its hash. The table also guesses: it remembers which key followed which, so that in maps of one shape each
-key is found by comparing bytes, without looking anything up. A wrong guess costs that comparison.
+Messages repeat their keys. The table returns one shared str per key: the key is decoded once, and hashed once, since a
+str remembers its hash. The table also remembers which key followed which. In maps of one shape each key is therefore
+found by comparing bytes with the predicted key, without a lookup. A wrong prediction costs only that comparison.
 
-`msgpack` interns each key for good instead, which lets distinct keys grow memory without bound.
+`msgpack` interns each key instead, so that distinct keys grow memory without bound.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from typing import Final
 
 SIZE: Final = 1024
-"""Keys in the table; when it is full, it starts over."""
+"""The number of keys in the table; a full table overwrites its keys from the start."""
 
 LONGEST: Final = 64
-"""Longer keys, in packed bytes, are not kept."""
+"""Keys with more packed bytes than this are not kept."""
 
 _EMPTY_KEY: Final = (b"\xa0", 1, "")
 
 
 class KeyTable:
     """
-    Hold up to SIZE keys, each as (its packed bytes, how many, the str), in `slots`.
+    Hold up to SIZE keys in `slots`, each as a tuple (packed bytes, their number, str).
 
-    `following[i]` is the slot of the key that last followed the one of slot `i`. Slot 0 comes before the first
-    key of a message; it holds the empty key, since a guess may end there too. Threads may share a table: what a slot
-    holds is only ever replaced as a whole, and what is found there is used only if its bytes match. Two threads may
-    take the same slot for their keys; one of these is not found then, and is added once more.
+    `following[i]` is the slot of the key that last followed the key in slot `i`. Slot 0 precedes the first key of a
+    message. It holds the empty key, since a prediction may also lead there. Threads may share a table: a slot is only
+    replaced as a whole, and its str is used only if the bytes match. If two threads write to the same slot, one of the
+    two keys is lost, and is added again when it comes next.
     """
 
     __slots__ = ("_index", "_used", "following", "slots")
@@ -44,10 +44,10 @@ class KeyTable:
 
     def find(self, packed: bytes, header: int, last: int) -> tuple[int, str]:
         """
-        Return the slot of a key and the key, adding it if it is new, and note that it came after slot `last`.
+        Return the slot of a key and the key. Add a new key, and note that it follows the key in slot `last`.
 
-        `packed` is the whole packed key, no longer than LONGEST, and `header` the size of its header in bytes.
-        Raises UnicodeDecodeError.
+        `packed` is the whole packed key, of at most LONGEST bytes, and `header` the size of its header in bytes.
+        Raises UnicodeDecodeError if the key is not valid UTF-8.
         """
         slot = self._index.get(packed, 0)
         kept, _, text = self.slots[slot]
@@ -65,4 +65,4 @@ class KeyTable:
 
 
 KEYS: Final = KeyTable()
-"""The table of the process."""
+"""The table that the whole process shares."""

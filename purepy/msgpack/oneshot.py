@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 def contiguous(buffer: Buffer, viewed: bool = False) -> tuple[bytes, memoryview | None]:
     """
-    Return the bytes of a buffer of one-byte items and, if asked for, a read-only view of it (of them if it has gaps).
+    Return the bytes of a buffer of one-byte items and, with `viewed`, a read-only view.
 
-    No view stays open that nobody asked for: on PyPy 8, a bytearray that has one cannot be resized before the
-    collector has come by.
+    The view shows the buffer itself if that is contiguous, else the returned bytes. Without `viewed` no view stays
+    open: on PyPy 8, a bytearray with an open view cannot be resized until the next garbage collection.
     """
     try:
         opened = memoryview(buffer)
     except TypeError:
-        opened = imported("purepy.base.buffers").memory_of(buffer)  # which raises
+        opened = imported("purepy.base.buffers").memory_of(buffer)  # raises a clear error
     with opened as view:
         if view.itemsize != 1:
             raise BufferError("cannot unpack from multi-byte object")
@@ -53,10 +53,10 @@ def unpackb_plain(
     packed: Buffer, options: OptionValues = UNPACKING.defaults, decoder_type: type[Decoder] = Decoder
 ) -> Value:
     """
-    Do what `unpackb` does: without a Decoder, unless something is unusual.
+    Do what `unpackb` does, and create a Decoder only for an unusual message.
 
-    Of the options only those may differ from the defaults that say what is done with what is unusual: with extensions,
-    keys that are no str, lengths that the input does not have, and depth.
+    Only the options in `UNPACKING.kept` may differ from their defaults. They concern the unusual parts of a message:
+    extensions, keys that are not str, lengths beyond the input, and depth.
     """
     data, _ = _bytes_of(packed)
     size = len(data)
@@ -90,7 +90,7 @@ def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decod
 
 
 def _whole(obj: object, position: int, data: bytes) -> object:
-    """Return the object that ends at `position`, if the data ends there, too."""
+    """Return the object, which ends at `position`; raise ExtraData if the data does not end there."""
     if position < len(data):
         raise at(ExtraData(obj, data[position:]), position)
     return obj
@@ -116,14 +116,14 @@ def unpackb_from_with(
     data, view = _bytes_of(buffer, options.bin_view)
     offset = as_size(offset)
     if not 0 <= offset <= len(data):
-        raise ValueError(f"offset {offset} is outside of the buffer of {len(data)} bytes")
+        raise ValueError(f"offset {offset} is outside the buffer of {len(data)} bytes")
     decoder = decoder_type(options, UNLIMITED, len(data) - offset)
     decoder.position = offset
     return _decode_one(decoder, data, view)
 
 
 def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple[object, int]:
-    """Return the object at the decoder's position and where it ends."""
+    """Return the object at the decoder's position and the offset of its end."""
     if view is None and decoder.bin_view:
         view = memoryview(data)
     if not decoder.run(data, view):
@@ -137,7 +137,7 @@ def unpack(stream: Readable, *, options: OptionValues) -> Any:
 
 
 def prepare_unpackb(**options: object) -> Callable[[Buffer], object]:
-    """Return `unpackb` with options that are taken once, of those that `unpackb_plain` may be given."""
+    """Return `unpackb` with fixed options; only options that `unpackb_plain` accepts may be given."""
     values = UNPACKING.defaults._replace(**options)
     return lambda packed: unpackb_plain(packed, values)
 

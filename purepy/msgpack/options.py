@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The options of packing and unpacking: each declared once, what those that are numbers may be, and the functions that
-take them.
+The options of packing and unpacking: their declarations, their checks, and the functions that take them.
 
-PyPy's JIT does not look through `**options` (0.50 us a call against 0.13), so each function has to name its keywords.
-They are generated from the declarations below, together with the test of whether a call has the defaults alone. Name,
-type, default and order of an option are declared here and, for CPython's C, in `ffi_build/msgpack/common/options.c`;
-the stub for type checkers, `__init__.pyi`, is written from them by a build. What `help()` and editors show on every
-backend is DOCUMENTATION.
+PyPy's JIT does not optimise `**options` (0.50 us a call instead of 0.13), so each function must name its keywords. The
+functions are generated from the declarations below, with a test for calls that use only defaults. An option's name,
+type, default and order are declared here and, for the C extension of CPython, in
+`ffi_build/msgpack/common/options.c`. A build writes the stub for type checkers, `__init__.pyi`, from the declarations.
+DOCUMENTATION holds the text that `help()` and editors show on every backend.
 """
 
 from __future__ import annotations
@@ -78,172 +77,177 @@ def declare_unpacking(
 
 
 _PACKING_OPTIONS: Final = """\
-    default (Callable[[Any], Any] | None): called once with each object that no type and option here covers; returns
-        what to pack instead.
-    use_single_float (bool): pack floats in 4 bytes; OverflowError for those that do not fit.
-    autoreset (bool): return the bytes of each call. If false, a Packer gathers them (see `Packer.bytes`) until
+    default (Callable[[Any], Any] | None): called once with each object that neither a type nor an option covers;
+        returns the object to pack instead.
+    use_single_float (bool): pack floats in 4 bytes; OverflowError for a float that does not fit.
+    autoreset (bool): return the bytes of each call. If false, a Packer collects them (see `Packer.bytes`) until
         `Packer.reset`, and functions return None.
     use_bin_type (bool): if false, pack bytes as str and never use str 8, for readers of the format's first version.
-    strict_types (bool): pack exact types alone; subclasses and tuples go to `default`.
-    datetime (bool): pack aware datetimes as timestamps; naive ones go to `default`, else ValueError.
+    strict_types (bool): pack only exact types; subclasses and tuples go to `default`.
+    datetime (bool): pack aware datetimes as timestamps; naive datetimes go to `default`, or raise ValueError.
     unicode_errors (str | None): error handler for text that is not valid Unicode; None for "strict".
-    buf_size (int): a first guess at the size of messages in bytes, for `msgpack`'s sake: it changes nothing.
-    max_depth (int): how deep arrays and maps may be nested; deeper is ValueError. Unpacking has the same default.
-    max_total_bytes (int): the largest packed message, in bytes; LimitError. -1 for no limit.
-    max_total_items (int): the most values in a message, each key, value and container counting 1; LimitError.
-    sort_keys (bool): order the pairs of each map by the packed bytes of their keys: equal objects give equal bytes.
+    buf_size (int): accepted for compatibility with `msgpack`, without effect.
+    max_depth (int): the deepest nesting of arrays and maps; ValueError beyond it. The same default as for unpacking.
+    max_total_bytes (int): the largest packed message, in bytes; LimitError beyond it. -1 for no limit.
+    max_total_items (int): the largest number of values in a message (each key, value and container counts 1);
+        LimitError beyond it. -1 for no limit.
+    sort_keys (bool): order the pairs of each map by the packed bytes of their keys, so that equal objects give equal
+        bytes.
     dataclass (bool): pack instances of dataclasses and attrs classes as maps from field names to values.
-    date (bool): pack `datetime.date` as its ISO format.
-    uuid (bool): pack `uuid.UUID` as its text.
+    date (bool): pack `datetime.date` in ISO format.
+    uuid (bool): pack `uuid.UUID` as text.
     enum (bool): pack members of an Enum as their values.
-    decimal (bool): pack `decimal.Decimal` as its text.
-    numpy (bool): pack numpy's bool, int and float scalars as such, its arrays and array.array as nested arrays."""
+    decimal (bool): pack `decimal.Decimal` as text.
+    numpy (bool): pack numpy's bool, int and float scalars as bools and numbers, and numpy arrays and array.array as
+        nested arrays."""
 
 _PACKING_ERRORS: Final = """\
-Raises TypeError for an object of another type, OverflowError for an int outside of -2**63 .. 2**64-1,
-ValueError for a length of 2**32 and more, RuntimeError for a container that changes size while it is packed."""
+Raises TypeError for an object of another type, OverflowError for an int outside -2**63 .. 2**64-1,
+ValueError for a length of 2**32 or more, RuntimeError for a container whose size changes while it is packed."""
 
 _UNPACKING_OPTIONS: Final = """\
-    object_hook (Callable[[dict[Any, Any]], Any] | None): called with each dict; what it returns takes the
-        dict's place.
-    list_hook (Callable[[list[Any]], Any] | None): called with each list (tuple); likewise.
-    use_list (bool): give arrays as lists; if false, as tuples.
-    raw (bool): give str as bytes.
-    timestamp (int): give timestamps as 0 `Timestamp`, 1 float of seconds, 2 int of nanoseconds, 3 aware UTC
+    object_hook (Callable[[dict[Any, Any]], Any] | None): called with each dict; its result replaces the dict.
+    list_hook (Callable[[list[Any]], Any] | None): called with each list (or tuple); its result replaces the list.
+    use_list (bool): return arrays as lists; if false, as tuples.
+    raw (bool): return str as bytes.
+    timestamp (int): the form of timestamps: 0 `Timestamp`, 1 float of seconds, 2 int of nanoseconds, 3 aware UTC
         datetime.
-    strict_map_key (bool): refuse keys of other types than str and bytes (ValueError).
+    strict_map_key (bool): allow only str and bytes as map keys; ValueError for other types.
     unicode_errors (str | None): error handler for str that is not UTF-8; None for "strict".
-    object_pairs_hook (Callable[[list[tuple[Any, Any]]], Any] | None): as `object_hook`, called with a list of
-        pairs; TypeError for both.
-    ext_hook (Callable[[int, bytes], Any]): called with type code and data of each extension value but timestamps.
-    max_str_len (int): the longest str, in bytes; LimitError, as for the next four. -1 for the size of the input
-        (Unpacker: for `max_buffer_size`).
+    object_pairs_hook (Callable[[list[tuple[Any, Any]]], Any] | None): like `object_hook`, but called with a list of
+        pairs; TypeError if both are given.
+    ext_hook (Callable[[int, bytes], Any]): called with the type code and data of each extension value except
+        timestamps.
+    max_str_len (int): the longest str, in bytes. -1 for the size of the input (Unpacker: `max_buffer_size`). A str
+        beyond it is a LimitError; the same holds for the next four.
     max_bin_len (int): the longest bin, in bytes.
     max_array_len (int): the longest array, in items.
-    max_map_len (int): the longest map, in pairs; -1 for half of what it is for the others.
+    max_map_len (int): the longest map, in pairs; -1 for half of what -1 means for the others.
     max_ext_len (int): the longest data of an extension value, in bytes.
-    max_depth (int): how deep arrays and maps may be nested; deeper is StackError.
-    max_total_items (int): the most values in an object, each key, value and container counting 1; LimitError.
-        -1 for no limit.
-    max_total_bytes (int): the most bytes in the str, bin and ext of an object together; LimitError. -1 for no
-        limit.
-    tuple_keys (bool): give arrays that are map keys as tuples (with strict_map_key=False).
-    bin_view (bool): give bin as read-only memoryviews, without a copy, except in map keys.
-    raw_depth (int): give the values that lie below this many containers undecoded, as `Raw`; -1 for none.
-    type (Any): the type that the object has to be of, say a dataclass, or a `cpkg.typed.Decoder`; a value that is
-        not of it is a `cpkg.typed.ValidationError`. Of the other options only limits go with it (TypeError)."""
+    max_depth (int): the deepest nesting of arrays and maps; StackError beyond it.
+    max_total_items (int): the largest number of values in an object (each key, value and container counts 1);
+        LimitError beyond it. -1 for no limit.
+    max_total_bytes (int): the largest number of bytes in all str, bin and ext of an object together; LimitError
+        beyond it. -1 for no limit.
+    tuple_keys (bool): return arrays that are map keys as tuples (with strict_map_key=False).
+    bin_view (bool): return bin as read-only memoryviews, without a copy, except in map keys.
+    raw_depth (int): return the values inside this many containers undecoded, as `Raw`; -1 to decode all values.
+    type (Any): the type of the object, for example a dataclass, or a `cpkg.typed.Decoder`. A value of another type
+        raises `cpkg.typed.ValidationError`. Only limits may be combined with it; other options raise TypeError."""
 
 _UNPACKING_ERRORS: Final = """\
-Raises FormatError for bytes that are no MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
-keys and timestamps; each has the `offset` of the byte that it is about. What hooks raise passes as it is."""
+Raises FormatError for bytes that are not MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
+bad keys and timestamps. Each has the `offset` of the byte that is wrong. Exceptions of hooks pass unchanged."""
 
 _WHOLE_ERRORS: Final = f"""\
 {_UNPACKING_ERRORS}
-TruncatedError for input that ends within the object, ExtraData for further bytes (the object is its `unpacked`)."""
+TruncatedError if the input ends within the object, ExtraData if bytes follow it (`unpacked` holds the object)."""
 
 DOCUMENTATION: Final = {
     "packb": f"""\
 Return the packed form of an object (replaces `msgpack.packb`).
 
 Args:
-    o (Any): what to pack.
+    o (Any): the object to pack.
 {_PACKING_OPTIONS}
 
 {_PACKING_ERRORS}""",
     "pack": f"""\
 Pack an object and write it to a stream (replaces `msgpack.pack`).
 
-Nothing is written if packing fails. A raw file that takes a part of the bytes is given the rest again; one that
-would block is a BlockingIOError.
+Nothing is written if packing fails. If a raw file accepts only part of the bytes, the rest is written again; if it
+would block, BlockingIOError is raised.
 
 Args:
-    o (Any): what to pack.
-    stream (Writable): has `write(bytes)`.
+    o (Any): the object to pack.
+    stream (Writable): an object with a method `write(bytes)`.
 {_PACKING_OPTIONS}
 
 {_PACKING_ERRORS}""",
     "pack_into": f"""\
 Pack an object into a writable buffer and return the offset of its end; write all of it or nothing.
 
-`autoreset` changes nothing here.
+`autoreset` has no effect here.
 
 Args:
-    o (Any): what to pack.
-    buffer (Buffer): where to; TypeError for a read-only one; ValueError for a short one, which says how many
-        bytes the object needs.
-    offset (int): how far from the start of the buffer, in bytes.
+    o (Any): the object to pack.
+    buffer (Buffer): the buffer to write to. Raises TypeError if it is read-only, and ValueError, with the number of
+        bytes that the object needs, if it is too short.
+    offset (int): the offset in the buffer to write at, in bytes.
 {_PACKING_OPTIONS}
 
 {_PACKING_ERRORS}""",
     "Packer": f"""\
-Pack objects, one after the other, under one set of options (replaces `msgpack.Packer`).
+Pack one object after the other with the same options (replaces `msgpack.Packer`).
 
 Args:
 {_PACKING_OPTIONS}
-    buffer (bytearray | None): where to append what is packed; the methods then return None. A call that fails
-        leaves it as it was.
+    buffer (bytearray | None): a buffer to append the packed bytes to; the methods then return None. A call that
+        fails leaves the buffer unchanged.
 
 {_PACKING_ERRORS}
-RuntimeError, too, for a call from within `default`. A `pack()` that fails drops what was gathered.
+Also raises RuntimeError for a call from within `default`. A `pack()` that fails drops the bytes collected so far.
 
-A Packer may be shared by threads.""",
+Threads may share a Packer.""",
     "unpackb": f"""\
 Return the one object that a buffer holds (replaces `msgpack.unpackb`).
 
 Args:
-    packed (Buffer): the message, of one-byte items.
+    packed (Buffer): the message, a buffer of one-byte items.
 {_UNPACKING_OPTIONS}
 
 {_WHOLE_ERRORS}""",
     "unpackb_from": f"""\
-Unpack the object that begins somewhere in a buffer; return it and the offset of its end. Ignore what follows.
+Unpack the object at an offset in a buffer; return the object and the offset of its end. Ignore the bytes after it.
 
 Args:
-    buffer (Buffer): what the object stands in, of one-byte items.
-    offset (int): where it begins, in bytes; those of errors and of the end count from the start of the buffer, too.
+    buffer (Buffer): the buffer that contains the object, of one-byte items.
+    offset (int): where the object begins, in bytes. All offsets count from the start of the buffer, also in errors.
 {_UNPACKING_OPTIONS}
 
 {_UNPACKING_ERRORS}
-TruncatedError for a buffer that ends within the object.""",
+TruncatedError if the buffer ends within the object.""",
     "unpack": f"""\
 Return the one object that the rest of a stream holds (replaces `msgpack.unpack`).
 
 Args:
-    stream (Readable): has `read() -> bytes`.
+    stream (Readable): an object with a method `read() -> bytes`.
 {_UNPACKING_OPTIONS}
 
 {_WHOLE_ERRORS}""",
     "Unpacker": f"""\
 Unpack objects from a stream of bytes: fed with `feed()`, or read from a file (replaces `msgpack.Unpacker`).
 
-Iterate over it, or call `unpack()`, for the objects. Where the stream ends within an object, iteration stops and
-`unpack()` raises OutOfData; both go on when more bytes are there, with the same method. Each byte is read once.
+Iterate over the Unpacker, or call `unpack()`, to get the objects. If the stream ends within an object, iteration stops
+and `unpack()` raises OutOfData. Both continue with the same method when more bytes are available. Each byte is read
+once.
 
 Args:
-    file_like (Readable | None): has `read(size) -> bytes`; None for bytes that come with `feed()`.
+    file_like (Readable | None): an object with a method `read(size) -> bytes`; None for input from `feed()`.
 {_UNPACKING_OPTIONS}
-    read_size (int): what to ask of `file_like` at once, in bytes; 0 for 1 MiB (or `max_buffer_size`, if that is
-        less).
-    max_buffer_size (int): how many bytes may wait to be unpacked; BufferFull. 0 for 2**31-1.
+    read_size (int): the number of bytes to request from `file_like` at once; 0 for 1 MiB or `max_buffer_size`,
+        whichever is less.
+    max_buffer_size (int): the largest number of bytes that may wait to be unpacked; BufferFull beyond it. 0 for
+        2**31-1.
 
 {_UNPACKING_ERRORS}
-Offsets count from the start of the stream. After an error of the input the Unpacker stands at the value that is
-wrong, within an object. RuntimeError if called from within a hook, or by two threads at once.
+Offsets count from the start of the stream. After an error in the input, the Unpacker is positioned at the invalid
+value, within an object. Raises RuntimeError if called from within a hook, or by two threads at once.
 
-After an exception of a hook, or any other that is not the input's (KeyboardInterrupt, MemoryError), either the
-stream goes on exactly where it was, or every further call but `tell()` is a RuntimeError that names the byte
-where the object begins that was not completed. Those of the file's `read()` change nothing.""",
+After an exception of a hook, or any other that the input did not cause (KeyboardInterrupt, MemoryError), an Unpacker
+either resumes exactly where it was, or every call except `tell()` raises a RuntimeError that names the byte where the
+incomplete object begins. An exception of the file's `read()` changes nothing.""",
 }
-"""What each function and type that takes options shows, on every backend."""
+"""The documentation of each function and type that takes options, on every backend."""
 
 
 class Options:
     """
-    One set of options: `Values` is a named tuple of them all, `defaults` the one of the defaults.
+    One set of options: `Values` is the class of named tuples of all options, and `defaults` holds the defaults.
 
-    `kept` are those that the fast loops keep whatever their values are, or leave to other loops where they matter. If
-    any other option has not its default, the fast loops must not be used: so an option that nobody thought of is slow,
-    and none is skipped.
+    `kept` names the options that the fast loops honour at any value, or leave to other loops where they matter. If any
+    other option differs from its default, the fast loops are not used. So a new option is slow until `kept` names it,
+    but is never ignored.
     """
 
     def __init__(self, name: str, declaration: Callable[..., None], kept: str) -> None:
@@ -267,11 +271,11 @@ class Options:
         self, plain: Callable[..., object] | None = None
     ) -> Callable[[Callable[..., Result]], Callable[..., Result]]:
         """
-        Make a function that takes these options out of one with the keyword-only parameter `options`.
+        Return a decorator that replaces the keyword-only parameter `options` by one keyword per option.
 
-        The result has the options as keywords in the place of `options`, and calls the function with their values.
-        Where all of them have their defaults, it calls `plain` instead, if there is one, without options.
-        It is documented as DOCUMENTATION has it, or else as the function is.
+        The new function calls the decorated one with the values of the options. If all options have their defaults, it
+        calls `plain` instead, if given, without options. Its docstring is the one in DOCUMENTATION, or else that of the
+        decorated function.
         """
 
         def make(general: Callable[..., Result]) -> Callable[..., Result]:
@@ -294,7 +298,7 @@ class Options:
             if plain is not None:
                 lines += [f"    if {self._have_defaults()}:", f"        return _plain({passed})"]
             lines.append(f"    return _general({passed}, options=_new(_Values, ({', '.join(names)})))")
-            # the dict of a module: names in it are constants for PyPy's JIT
+            # PyPy's JIT treats the names in a module's dict as constants
             module = type(sys)(general.__module__)
             namespace = module.__dict__
             namespace.update(
@@ -317,7 +321,7 @@ class Options:
         return make
 
     def _have_defaults(self) -> str:
-        """Spell the test: identity, or an int that is equal, which a float is not."""
+        """Return the source of the test for defaults: identity, or an equal int (but not an equal float)."""
         tests = []
         for name, value in self.defaults._asdict().items():
             if type(value) is int:
@@ -330,13 +334,13 @@ class Options:
 PACKING = Options(
     "PackingOptions",
     declare_packing,
-    # types that the fast loop does not know go to `Encoder.write`
+    # the fast loop leaves other types to `Encoder.write`
     kept="default autoreset strict_types datetime buf_size max_depth dataclass date uuid enum decimal numpy",
 )
 UNPACKING = Options(
     "UnpackingOptions",
     declare_unpacking,
-    # extensions, keys of other types, and lengths that are too large are left to `Decoder.read_value`
+    # the fast loop leaves extensions, other keys and lengths beyond a limit to `Decoder.read_value`
     kept="timestamp strict_map_key ext_hook tuple_keys max_depth max_str_len max_bin_len max_array_len max_map_len "
     "max_ext_len",
 )
@@ -346,7 +350,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 def as_size(value: SupportsIndex) -> int:
-    """Return an int of at most 64 bits, as the compiled backend takes it; TypeError and OverflowError for others."""
+    """Return an int of at most 64 bits, as the compiled backend takes it; raise TypeError or OverflowError."""
     value = index(value)
     if not -_LARGEST - 1 <= value <= _LARGEST:
         raise OverflowError("cannot fit 'int' into an index-sized integer")
@@ -354,7 +358,7 @@ def as_size(value: SupportsIndex) -> int:
 
 
 def as_limit(value: SupportsIndex, default: int) -> int:
-    """Return a limit, where -1 stands for `default`."""
+    """Return a limit; -1 means `default`."""
     length = as_size(value)
     return default if length == -1 else length
 
@@ -371,12 +375,12 @@ def as_error_handler(value: object) -> str | None:
 
 
 def hook_attribute(hook: object, name: str) -> Any:
-    """Return an attribute of a hook, or None. Only functions have them: a Mock has attributes of all names."""
+    """Return an attribute of a hook that is a function, or None. A Mock would have any attribute."""
     return getattr(hook, name, None) if type(hook) is type(hook_attribute) else None
 
 
 def as_depth(value: SupportsIndex) -> int:
-    """Return how deep containers may nest."""
+    """Return `max_depth`; raise ValueError if it is negative."""
     levels = as_size(value)
     if levels < 0:
         raise ValueError(f"max_depth must be 0 or more, not {levels}")

@@ -25,20 +25,20 @@ if TYPE_CHECKING:
         """A stream that `pack` writes to."""
 
         def write(self, data: bytes, /) -> object:
-            """Take all of `data`."""
+            """Write all of `data`."""
 
 
-_Bytes = bytes  # within Packer, bytes is a method
+_Bytes = bytes  # Packer has a method named bytes
 
 
 PLAIN_ENCODER: Final = Encoder(PACKING.defaults)
-"""The encoder of the default options, which keeps nothing of what it packs."""
+"""The encoder of the default options; it keeps no reference to the objects that it packs."""
 
 
 class Packer:
     __doc__ = DOCUMENTATION["Packer"]
 
-    # a subclass whose __init__ does not call this one's has the default options
+    # the default options, for a subclass whose __init__ does not call super().__init__()
     _encoder = PLAIN_ENCODER
     _own = _autoreset = True
     _buffer = bytearray()
@@ -56,7 +56,7 @@ class Packer:
         self._buffer = bytearray() if buffer is None else buffer
 
     def _check(self, method: str) -> None:
-        """Refuse a call that `default` or a conversion makes: it would land within the message being packed."""
+        """Refuse a call from `default` or a conversion: its bytes would land inside the current message."""
         if self._encoder.is_within_hook():
             raise RuntimeError(f"Packer.{method}() cannot be called while packing is in progress")
 
@@ -64,7 +64,7 @@ class Packer:
         if self._autoreset:
             return packed
         self._buffer += packed
-        # Where results are gathered there is none: callers who gather do not use it, all others want bytes.
+        # Callers that collect the bytes do not use the result; the annotation suits all others.
         return None  # type: ignore[return-value]
 
     def _limited(self, packed: _Bytes) -> _Bytes:
@@ -74,12 +74,12 @@ class Packer:
         return packed
 
     def _empty(self) -> None:
-        """Drop what failed to pack and, as msgpack does, everything gathered before; a caller's buffer is not ours."""
+        """Drop all collected bytes, as msgpack does after an error. The caller's `buffer` stays as it is."""
         if self._own:
-            self._buffer = bytearray()  # views of the old one may be alive
+            self._buffer = bytearray()  # the old one may have open views
 
     def pack(self, obj: object, /) -> _Bytes:
-        """Pack `obj` and return its bytes, or None where they are gathered (`autoreset=False`, `buffer`)."""
+        """Pack `obj` and return its bytes, or None if they are collected (`autoreset=False`, `buffer`)."""
         encoder = self._encoder
         if encoder.hooked:
             self._check("pack")
@@ -91,7 +91,7 @@ class Packer:
         return packed if self._autoreset else self._emit(packed)
 
     def pack_map_pairs(self, pairs: object, /) -> _Bytes:
-        """Pack `pairs`, a sequence of (key, value) with a length, as a map."""
+        """Pack `pairs`, a sequence of (key, value) tuples, as a map."""
         if self._encoder.hooked:
             self._check("pack_map_pairs")
         try:
@@ -102,19 +102,19 @@ class Packer:
         return self._emit(packed)
 
     def pack_array_header(self, size: int, /) -> _Bytes:
-        """Pack the header of an array of `size` items, for the next calls to pack; ValueError out of 0..2**32-1."""
+        """Pack the header of an array of `size` items, which the next calls pack; ValueError outside 0..2**32-1."""
         if self._encoder.hooked:
             self._check("pack_array_header")
         return self._emit(self._limited(array_header(_length(size, "array"))))
 
     def pack_map_header(self, size: int, /) -> _Bytes:
-        """Pack the header of a map of `size` pairs, for the next calls to pack; ValueError out of 0..2**32-1."""
+        """Pack the header of a map of `size` pairs, which the next calls pack; ValueError outside 0..2**32-1."""
         if self._encoder.hooked:
             self._check("pack_map_header")
         return self._emit(self._limited(map_header(_length(size, "map"))))
 
     def pack_ext_type(self, typecode: int, data: _Bytes | bytearray) -> _Bytes:
-        """Pack `data` (bytes) as an extension value; OverflowError for a `typecode` outside of -128..127."""
+        """Pack `data` (bytes) as an extension value; OverflowError for a `typecode` outside -128..127."""
         if self._encoder.hooked:
             self._check("pack_ext_type")
         if not isinstance(data, (bytes, bytearray)):
@@ -122,27 +122,27 @@ class Packer:
         return self._emit(self._limited(ext_header(operator.index(typecode), len(data)) + data))
 
     def reset(self) -> None:
-        """Forget what was gathered (a `buffer` of the caller becomes empty)."""
+        """Drop the collected bytes; a `buffer` of the caller becomes empty."""
         if self._encoder.hooked:
             self._check("reset")
         self._buffer.clear()
 
     def bytes(self) -> _Bytes:
-        """Return a copy of what was gathered."""
+        """Return a copy of the collected bytes."""
         if self._encoder.hooked:
             self._check("bytes")
         return bytes(self._buffer)
 
     def getbuffer(self) -> memoryview:
         """
-        Return a read-only view of what was gathered.
+        Return a read-only view of the collected bytes.
 
-        While it lives, CPython refuses to pack more (BufferError); on PyPy it is a view of a copy.
+        While the view is open, packing more raises BufferError on CPython. On PyPy the view shows a copy.
         """
         if self._encoder.hooked:
             self._check("getbuffer")
         if JIT:
-            # PyPy 8 locks the buffer, too, but frees it only when the collector comes by
+            # PyPy 8 also locks the buffer, but unlocks it only at the next garbage collection
             return memoryview(bytes(self._buffer))
         return memoryview(self._buffer).toreadonly()
 
@@ -167,7 +167,7 @@ def _length(size: int, kind: str) -> int:
     return size
 
 
-# making a Packer or an Encoder costs more than packing a short message
+# creating a Packer or an Encoder costs more than packing a short message
 @PACKING.taken_by(plain=PLAIN_ENCODER.encode)
 def packb(o: Any, *, options: OptionValues) -> bytes:
     packed: bytes = packb_with(o, options, Encoder)
@@ -185,7 +185,7 @@ def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues)
 
 
 def prepare_packb(**options: object) -> Callable[[object], _Bytes]:
-    """Return `packb` with options that are taken once."""
+    """Return `packb` with fixed options."""
     return Encoder(PACKING.defaults._replace(**options)).encode
 
 

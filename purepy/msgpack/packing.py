@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What `packb`, `pack` and `pack_into` do, given the values of their options: for every backend that packs by an Encoder.
+Implement `packb`, `pack` and `pack_into`, given the values of their options, for every backend with an Encoder.
 
-The functions that users call are created from these, with their documentation.
+The functions that users call are generated from these functions, and have the documentation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def pack_with(o: object, stream: object, options: OptionValues, encoder_type: ty
 def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues, encoder_type: type[Encoder]) -> int:
     """Do what `pack_into` does."""
     check_buf_size(options.buf_size)
-    # Views are released at once: on PyPy 8 the buffer could not be resized before the next collection.
+    # Views are released at once: on PyPy 8 an open view prevents resizing the buffer until the next garbage collection.
     with imported("purepy.base.buffers").memory_of(buffer) as view:
         if view.readonly:
             raise TypeError("pack_into needs a writable buffer")
@@ -48,7 +48,7 @@ def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues
         size = view.nbytes
     offset = as_size(offset)
     if not 0 <= offset <= size:
-        raise ValueError(f"offset {offset} is outside of the buffer of {size} bytes")
+        raise ValueError(f"offset {offset} is outside the buffer of {size} bytes")
     packed = encoder_type(options).encode(o)
     with memoryview(buffer) as view, view.cast("B") as out:
         if len(packed) > len(out) - offset:

@@ -2,7 +2,7 @@
 """
 The fast loop of unpacking: plain containers with str keys, numbers, text and bytes, under default options.
 
-It decodes what most messages hold and stops in front of anything else, which `purepy.msgpack.decoder` then takes.
+It decodes the content of most messages, and stops before anything else, which `purepy.msgpack.decoder` decodes.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ ITEM: Final = 0
 KEY: Final = 1
 VALUE: Final = 2
 
-# A container that is open around the current one: (what it reads next, itself, items or pairs left, its key).
+# An open container around the current one: (the part that follows, the container, items or pairs left, its key).
 # The item or pair that is being read counts as left.
 Frame: TypeAlias = "tuple[int, Value, int, Value]"
 
 ReadRun: TypeAlias = "Callable[[bytes, int, list[object], int], tuple[int, int]]"
-"""What decodes the numbers that an array begins with: `read_run`, or another that does the same."""
+"""Decodes the numbers at the start of an array: `read_run`, or a function that does the same."""
 
 ReadExt: TypeAlias = "Callable[[bytes, int, int], object]"
-"""Returns the value of an extension: of the bytes from its code on to its end. Raises Unread."""
+"""Returns the value of an extension, given the data, the position of its code and its end. May raise Unread."""
 
 PREALLOCATE: Final = 1000
-"""A list is created with room for so many items at most: a declared count is not believed."""
+"""The largest number of items to allocate a list for: a header may declare more items than follow."""
 
 RUN: Final = 16
-"""Arrays of fewer items are not worth a loop of their own."""
+"""Arrays of fewer items do not pay for a separate loop."""
 
 
 class Unread(Exception):
@@ -75,15 +75,15 @@ NUMBERS: Final[tuple[tuple[Reader, int], ...]] = (
 """Reader and size in bytes of the formats 0xca to 0xd3."""
 
 LENGTH_READERS: Final[tuple[Reader, ...]] = (read_u8, read_u8, read_u16, read_u32, read_u32)
-"""Readers of a length field, by its size in bytes (never 0 or 3)."""
+"""Readers of a length field, indexed by its size in bytes (never 0 or 3)."""
 
 
 def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int, int]:
     """
-    Decode the items of an array as long as they are of one kind; return the position and how many are left.
+    Decode the leading numbers of an array that are all ints or all floats; return the position and the items left.
 
-    A loop for one kind is one trace for a JIT, whatever the rest of the message holds. Stops in front of anything else,
-    and before the end of the data comes near.
+    A loop over one type is one trace for a JIT, whatever the rest of the message holds. Stops before any other value,
+    and close to the end of the data.
     """
     last = len(data) - 9  # the longest number fits from here
     if pos > last or left < RUN:
@@ -127,14 +127,14 @@ def read_plain(
     read_ext: ReadExt | None,
 ) -> tuple[int, int, Value, int]:
     """
-    Decode plain values; return the position reached, what comes next there, the container and how many items it lacks.
+    Decode plain values; return the position reached, the part that follows, the container, and its missing items.
 
-    Stops at the end of the message (then `left` is 0 and the stack empty), or in front of the item or pair that
-    holds anything that is not plain: an extension that `read_ext` does not read, a key that is not a str, a value that
-    is cut, wrong or beyond a limit. The lists and dicts are those of `Decoder.run`.
+    Stops at the end of the message (then `left` is 0 and the stack is empty), or before an item or pair that is not
+    plain: an extension that `read_ext` does not read, a key that is not a str, or a value that is cut, wrong or beyond
+    a limit. The lists and dicts are shared with `Decoder.run`.
 
-    On PyPy all paths through a loop meet at its head, where a local variable costs little only if it has one type
-    there: values are stored without passing through a variable. So the half for items of an array and the one for
+    On PyPy all paths through a loop meet at its head, and a local variable is cheap only if it has one type there. So
+    values are stored without passing through a variable, and the half for the items of an array and the half for the
     values of a map mirror each other.
     """
     size = len(data)
@@ -404,5 +404,5 @@ def read_plain(
                     outer = None
                     left -= 1
     except (IndexError, struct.error, UnicodeDecodeError, Unread):
-        # a value that is cut, or text that is not UTF-8: the other loop knows how to say so
+        # a value that is cut, or text that is not UTF-8: the other loop raises the error
         return start, next_, node, left

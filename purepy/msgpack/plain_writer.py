@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The fast loop of packing: objects of exactly the built-in types, in the formats of the default options.
+The fast loop of packing: objects of exact built-in types, in the formats of the default options.
 
-Any other object, and whatever it holds, is given to a function: `purepy.msgpack.encoder` knows all of them.
+All other objects, with their contents, go to a function, which `purepy.msgpack.encoder` supplies.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 def _each(first: int, end: int) -> list[bytes]:
-    """Return the bytes from `first` on one by one; in few calls, since a JIT is slow at what runs once."""
+    """Return the bytes from `first` to before `end`, one by one; in few calls, since a JIT is slow in code run once."""
     return list(unpack("1s" * (end - first), bytes(range(first, end))))
 
 
 def _with_each(byte: int) -> list[bytes]:
-    """Return the 256 pairs of bytes that begin with this one."""
+    """Return the 256 pairs of bytes that begin with `byte`."""
     pairs = bytearray((byte,)) * 512
     pairs[1::2] = bytes(range(256))
     return list(unpack("2s" * 256, pairs))
 
 
 FIXINT: Final = _each(0, 0x80) + _each(0xE0, 0x100)
-"""The packed form of -32 to 127, at its own index (Python counts the negative ones from the end)."""
+"""The packed forms of -32 to 127, each at its own index (negative indices count from the end)."""
 
 _UINT8: Final = _with_each(0xCC)
 _INT8: Final = _with_each(0xD0)
@@ -55,20 +55,20 @@ _ARRAY: Final = _each(0x90, 0xA0)
 _MAP: Final = _each(0x80, 0x90)
 
 RUN: Final = 16
-"""Lists of fewer items are not worth a loop of their own."""
+"""Lists of fewer items do not pay for a separate loop."""
 
 _PIECE: Final = 4096
-"""Items that are copied at once: large objects take PyPy longer than their size."""
+"""The number of items to copy at once: on PyPy the time for large objects grows faster than their size."""
 
 Form: TypeAlias = "Callable[[Value], Value]"
 """Returns the packed bytes of an object, or a tuple of the pairs of the map that it is packed as, or None."""
 
-# A container that is open around the current one: (whether it is a map, its iterator, itself, its length).
+# An open container around the current one: (whether it is a map, its iterator, the container, its length).
 Frame: TypeAlias = "tuple[bool, Iterator[Value], Value, int]"
 
 
 def int_bytes(value: int) -> bytes:
-    """Return a packed int, in the shortest format; OverflowError out of range."""
+    """Return a packed int, in the shortest format; raise OverflowError if it is out of range."""
     if value >= 0:
         if value < 0x80:
             return FIXINT[value]
@@ -98,9 +98,10 @@ def int_bytes(value: int) -> bytes:
 
 def _make_header(short: list[bytes], long: int, too_long: str) -> Callable[[int], bytes]:
     """
-    Make a function that returns the header of a length.
+    Create a function that returns the header for a length.
 
-    `short` has those of the first lengths; the formats with lengths of 2 and 4 bytes are `long` and the one after it.
+    `short` has the headers of the smallest lengths. The first bytes of the formats with a length of 2 and 4 bytes are
+    `long` and `long` + 1.
     """
     end, middle, longest = len(short), bytes((long,)), bytes((long + 1,))
 
@@ -123,15 +124,15 @@ map_header: Final = _make_header(_MAP, 0xDE, "dict is too large")
 
 
 def changed(kind: str) -> RuntimeError:
-    """Return the error of a container that was mutated while it was packed."""
+    """Return the error for a container whose size changed while it was packed."""
     return RuntimeError(f"{kind} changed size during packing")
 
 
 def write_run(out: Builder, items: Iterator[object], kind: type) -> Iterator[object]:
     """
-    Append the leading items of a list as long as they are of one kind, its first item's; return the others.
+    Append the leading items of a list that have the type `kind`; return an iterator of the others.
 
-    A loop for one kind is one trace for a JIT, whatever else is packed.
+    A loop over one type is one trace for a JIT, whatever else is packed.
     """
     if kind is float:
         for item in items:
@@ -168,7 +169,7 @@ def _write_long(out: Builder, items: Sequence[object], length: int) -> Iterator[
 
 
 def _copied(items: Sequence[object], begin: int, end: int) -> Sequence[object]:
-    """Return those items, safe from other threads; RuntimeError if there are fewer."""
+    """Return a copy of these items, which other threads cannot change; raise RuntimeError if there are fewer."""
     copied = items[begin:end]
     if len(copied) != end - begin:
         raise changed("list")
@@ -185,16 +186,16 @@ def write_plain(
     form: Form | None,
 ) -> None:
     """
-    Append the packed form of `obj`, which lies below `depth` containers.
+    Append the packed form of `obj`, which is inside `depth` containers.
 
-    `tuple_type` is tuple, or list where tuples are not packed as arrays. `form(obj)` returns a form of an object of
+    `tuple_type` is tuple, or list if tuples are not packed as arrays. `form(obj)` returns the form of an object of
     another type (see `purepy.msgpack.forms`), which may be a container. `other(out, obj, depth)` packs objects without
-    a form, and those that lie as deep as a container must not; it may run code that changes the container that the
-    object came from, which is an error then. Another thread may do so at any moment: lists are copied, and the pairs of
-    dicts counted (their iterators notice the rest), so that a header says what follows. Raises ValueError where
-    containers are nested deeper than `max_depth`.
+    a form, and objects at a depth where a container would be too deep. It may run code that changes the container
+    around the object; that is an error. Another thread may also change a container at any moment. So lists are copied,
+    and the pairs of dicts are counted (their iterators notice all other changes), to make the header match the items.
+    Raises ValueError if containers are nested deeper than `max_depth`.
 
-    The half for the pairs of dicts and the one for items mirror each other: a call would cost more than a value.
+    The half for the pairs of dicts and the half for items mirror each other, since a call would cost more than a value.
     """
     stack: list[Frame] = []
     max_open = max_depth - depth

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finding where a value ends without decoding it: for `skip`, for `unpack_raw` and for fragments (`raw_depth`)."""
+"""Find the end of a value without decoding it, for `skip`, `unpack_raw` and `raw_depth`."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from purepy.msgpack.plain_reader import LENGTH_READERS
 
 
 def too_deep(max_depth: int) -> StackError:
-    """Return the error of a container that is nested too deep."""
+    """Return the error for a container that is nested too deep."""
     return StackError(f"nested deeper than max_depth({max_depth})")
 
 
 class Skimmer:
     """
-    Walk over one value, resuming where the data ended.
+    Skip one value, in several steps if the data ends within it.
 
-    `depth` is how many levels of containers it may have, `start` its stream offset. `run` takes the data from a
-    position on and returns whether the value is complete; then `position` is behind it and `fragment()` gives its
-    bytes. Otherwise `position`, `consumed` and `needed` are those of the inner value that is cut (see Decoder).
-    Checks depth and the byte 0xc1, not text, keys or lengths.
+    `depth` is the largest number of nested containers, and `start` the stream offset of the value. `run` reads the data
+    from a position and returns whether the value is complete. If it is, `position` is after the value and `fragment()`
+    returns its bytes. Otherwise `position`, `consumed` and `needed` describe the inner value that is cut (see Decoder).
+    The depth and the byte 0xc1 are checked, but not text, keys or lengths.
     """
 
     __slots__ = ("consumed", "depth", "keep", "max_depth", "needed", "open", "parts", "position", "size", "start")
@@ -30,7 +30,7 @@ class Skimmer:
         self.max_depth = max_depth
         self.start = start
         self.keep = keep
-        self.open = [1]  # how many values each open container still lacks; the first is the value itself
+        self.open = [1]  # the missing values of each open container; the first entry stands for the value itself
         self.parts: list[bytes] = []
         self.size = 0
         self.position = 0
@@ -38,11 +38,11 @@ class Skimmer:
         self.needed = 1
 
     def fragment(self) -> bytes:
-        """Return the bytes of the value walked over."""
+        """Return the encoded bytes of the value."""
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
     def run(self, data: bytes, begin: int, base: int) -> bool:
-        """Walk on from `begin`; `base` is the stream offset of the data's first byte."""
+        """Continue at `begin`; `base` is the stream offset of the data's first byte."""
         size = len(data)
         still = self.open
         pos = begin
@@ -55,7 +55,7 @@ class Skimmer:
             if family == IMMEDIATE:
                 end = pos + 1
             elif family == INVALID:
-                raise self.fail(FormatError("byte 0xc1 starts no MessagePack type"), base + pos)
+                raise self.fail(FormatError("byte 0xc1 is not a MessagePack format"), base + pos)
             else:
                 self.consumed = 1
                 length = LENGTHS[byte]

@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 _READ_SIZE: Final = 1024 * 1024
 _SHORT: Final = 256
-"""At most so many unread bytes are joined with the next piece at once."""
+"""New data is joined at once with unread data of at most this many bytes."""
 
 _INT_MAX: Final = 2**31 - 1
 
 _NOT_A_HOOKS: Final = (MemoryError, TimeoutError)
-"""Errors that may come from any line: a TimeoutError is what a signal handler raises."""
+"""Errors that any line may raise, not only a hook: a TimeoutError usually comes from a signal handler."""
 
 _MORE: Final = object()
-"""Returned while an object is not complete yet."""
+"""Returned while an object is incomplete."""
 
 
 class Unpacker:
     __doc__ = DOCUMENTATION["Unpacker"]
     _decoder_type: ClassVar[type[Decoder]] = Decoder
     _started = 0
-    """Where in the stream the object begins that is being read or was last."""
+    """The stream offset where the current or last object begins."""
     _at = 0
-    """What `tell()` returns from within a call: how much was read when the decoder or the file took over."""
+    """The result of `tell()` within a call: the bytes read before the decoder or the file was called."""
     _typed: Callable[[Raw, int], object] | None = None
-    """Makes the object of a type from its message and the offset where that ends."""
+    """Creates an object of `type` from its message and the offset of the message's end."""
     _unsettled = False
-    """True while a method changes the state. A method that finds it true knows that an earlier one was interrupted."""
+    """True while a method changes the state. If a method starts with it true, an earlier call was interrupted."""
 
     @UNPACKING.taken_by()
     def __init__(
@@ -81,9 +81,9 @@ class Unpacker:
         self._file = file_like
         self._read_size = read_size or min(max_buffer_size, _READ_SIZE)
         self._max_buffer_size = max_buffer_size
-        # Unread bytes: `_data` from the decoder's position on, then `_pending`. They are joined only where a value is
-        # cut at the end of `_data` and enough of it is in `_pending`, so that each byte is copied a fixed number of
-        # times however it comes in.
+        # Unread bytes: `_data` from the decoder's position, then `_pending`. They are joined only if a value is cut at
+        # the end of `_data` and `_pending` has enough of its bytes. So each byte is copied a fixed number of times,
+        # whatever the sizes of the pieces.
         self._data = b""
         self._pending = bytearray()
         self._partial: str | None = None  # the method that stopped within an object
@@ -92,22 +92,22 @@ class Unpacker:
         self._unsettled = False
 
     def __getattr__(self, name: str) -> Any:
-        """Take the default options where a subclass has an `__init__` that did not call this one's."""
+        """Set the default options for a subclass whose `__init__` did not call `super().__init__()`."""
         if name not in ("_lock", "_decoder") or "_lock" in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         Unpacker.__init__(self)
         return getattr(self, name)
 
-    __class_getitem__: ClassVar[object] = classmethod(type(list[int]))  # what `types` calls GenericAlias
+    __class_getitem__: ClassVar[object] = classmethod(type(list[int]))  # types.GenericAlias
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(f"cannot pickle {type(self).__name__!r} object")
 
     def _enter(self, method: str) -> Lock:
         """
-        Return the lock to hold during a method; RuntimeError if it is held.
+        Return the lock to hold during a method; raise RuntimeError if the lock is held.
 
-        Waiting for it would be for ever in a hook. Where two threads come here at once, one of them waits.
+        A hook that waited for the lock would wait forever. If two threads call at the same moment, one of them waits.
         """
         lock = self._lock
         if lock.locked():
@@ -115,19 +115,20 @@ class Unpacker:
         return lock
 
     def _check_whole(self) -> None:
-        """Raise RuntimeError if an exception has cut a method short."""
+        """Raise RuntimeError if an exception has interrupted a method."""
         if self._unsettled:
             raise RuntimeError(
-                f"an exception has ended the object that begins at byte {self._started} of the stream: "
-                "make a new Unpacker"
+                f"an exception interrupted the object that begins at byte {self._started} of the stream: "
+                "create a new Unpacker"
             )
 
     # --- input ----------------------------------------------------------------------------------------------------
 
     def feed(self, next_bytes: Buffer, /) -> None:
         """
-        Append the bytes of `next_bytes`, a buffer, to the stream; BufferFull if too much waits, AssertionError if a
-        file is read.
+        Append the bytes of the buffer `next_bytes` to the stream.
+
+        Raises BufferFull if more than `max_buffer_size` bytes would wait, and AssertionError if there is a `file_like`.
         """
         with self._enter("feed"):
             self._check_whole()
@@ -164,14 +165,14 @@ class Unpacker:
         self._pending = bytearray()
 
     def _trim(self) -> None:
-        """Let go of the data that was read."""
+        """Drop the data that was read."""
         decoder = self._decoder
         self._data = self._data[decoder.position :]
         decoder.base += decoder.position
         decoder.position = 0
 
     def _fill(self) -> bool:
-        """Read from the file; return whether there was more."""
+        """Read from the file; return whether it had more data."""
         if self._file is None:
             return False
         free = self._max_buffer_size - self._unread()
@@ -188,7 +189,7 @@ class Unpacker:
         return bool(data)
 
     def _read_file(self, size: int, most: int) -> bytes:
-        """Read from the file; what it raises itself leaves everything as it was."""
+        """Read from the file; an exception of the file leaves the Unpacker unchanged."""
         read: list[Any] = []
         try:
             call_and_keep(read, self._file.read, size)  # type: ignore[union-attr]
@@ -210,8 +211,8 @@ class Unpacker:
     # --- output ---------------------------------------------------------------------------------------------------
 
     def _run(self, method: str, step: Callable[[], bool]) -> object:
-        """Call `step` until its object is complete, reading from the file in between; return it, or _MORE."""
-        with self._enter(method):  # and no `try` in it, whose first line is not within the block on CPython 3.11
+        """Call `step` until its object is complete, reading from the file in between; return the object, or _MORE."""
+        with self._enter(method):  # no `try` here: on CPython 3.11 its first line is outside the `with` block
             self._check_whole()
             if self._partial is not None and self._partial != method:
                 raise ValueError("Cannot switch unpacking methods while an object is incomplete")
@@ -234,7 +235,7 @@ class Unpacker:
                 try:
                     complete = step()
                 except BaseException as exc:
-                    # after a hook's own error the stream continues at its position, as in msgpack
+                    # after an error of a hook the stream continues at its position, as in msgpack
                     if exc is decoder.error or (isinstance(exc, Exception) and not isinstance(exc, _NOT_A_HOOKS)):
                         self._drop()
                         self._unsettled = False
@@ -243,7 +244,7 @@ class Unpacker:
                     result = decoder.result
                     self._drop()
                     if decoder.position == len(self._data):
-                        self._trim()  # an idle Unpacker holds no data that it has read
+                        self._trim()  # an idle Unpacker keeps no data that was read
                     self._unsettled = False
                     return result
             else:
@@ -254,7 +255,7 @@ class Unpacker:
                     return _MORE
 
     def _drop(self) -> None:
-        """Forget the object that is being read; the stream goes on at the decoder's position."""
+        """Drop the current object; the stream continues at the decoder's position."""
         self._partial = None
         self._skimmer = None
         self._decoder.reset()
@@ -287,7 +288,7 @@ class Unpacker:
             raise decoder.fail(ValueError("Unexpected type header on stream"), start)
         field = LENGTH_BYTES[byte]
         if start + 1 + field > len(self._data):
-            # msgpack's C side does not count the first byte of a cut header as read here, unlike elsewhere
+            # here, unlike elsewhere, the C code of msgpack does not count the first byte of a cut header as read
             return decoder.cut(start, 0, 1 + field)
         decoder.result = LENGTH_READERS[field](self._data, start + 1)[0] if field else LENGTHS[byte]
         decoder.position = start + 1 + field
@@ -302,7 +303,7 @@ class Unpacker:
         return result
 
     def unpack(self) -> Any:
-        """Return the next object; OutOfData if it is not complete yet."""
+        """Return the next object; raise OutOfData if it is incomplete."""
         return self._next("unpack", self._step_unpack)
 
     def __iter__(self) -> Unpacker:
@@ -315,26 +316,26 @@ class Unpacker:
         return result
 
     def unpack_raw(self) -> Raw:
-        """Return the next object undecoded, its form checked; OutOfData if it is not complete yet."""
+        """Return the next object undecoded, after checking that it is well-formed; OutOfData if it is incomplete."""
         raw: Raw = self._next("unpack_raw", self._step_skim)
         return raw
 
     def skip(self) -> None:
-        """Pass over the next object; OutOfData if it is not complete yet."""
+        """Skip the next object; raise OutOfData if it is incomplete."""
         self._next("skip", self._step_skim)
 
     def read_array_header(self) -> int:
-        """Return how many items the array that comes next has, which further calls unpack; ValueError if it is none."""
+        """Return the number of items of the next array, for later calls to unpack; ValueError for another type."""
         length: int = self._next("read_array_header", lambda: self._step_header(ARRAY))
         return length
 
     def read_map_header(self) -> int:
-        """Return how many pairs the map that comes next has, which further calls unpack; ValueError if it is none."""
+        """Return the number of pairs of the next map, for later calls to unpack; ValueError for another type."""
         length: int = self._next("read_map_header", lambda: self._step_header(MAP))
         return length
 
     def read_bytes(self, nbytes: int, /) -> bytes:
-        """Return the next `nbytes` bytes of the stream as they are, fewer where it ends."""
+        """Return the next `nbytes` bytes of the stream unchanged, or fewer at its end."""
         nbytes = as_size(nbytes)
         if nbytes < 0:
             raise ValueError("the number of bytes to read must be 0 or more")
@@ -363,9 +364,9 @@ class Unpacker:
 
     def tell(self) -> int:
         """
-        Return how many bytes of the stream were read: between objects, where the next one starts.
+        Return how many bytes of the stream were read; between objects, the offset of the next object.
 
-        In a hook it does not count what the call has read that called the hook.
+        Within a hook, the bytes that the current call has read do not count.
         """
         return self._at if self._lock.locked() else self._position()
 

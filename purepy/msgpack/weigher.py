@@ -2,17 +2,17 @@
 """
 The memory that the objects of a message will take, computed from its headers before any object exists.
 
-Two bytes of MessagePack can stand for a dict of two hundred, and a kilobyte of compressed data for a million of them:
-neither the size of a message nor the number of its items says what it takes. Its weight does, about. The same on
-every backend and interpreter, it is what CPython's objects take on a 64-bit machine, rounded:
+Two bytes of MessagePack can become a dict of two hundred bytes, and a kilobyte of compressed data a million such
+dicts. So neither the size of a message nor the number of its items predicts its memory. The weight does, roughly. It is
+the size in bytes of CPython's objects on a 64-bit machine, rounded, and is the same on every backend and interpreter:
 
-- an array 64 and 8 per item; a map 152 and 40 per pair, an empty one 64
-- a str or bin of two bytes or more 56 and its length; a str beyond ASCII 76 and what its characters take
-- a float, or an int that needs more than a byte, 32; other numbers and constants nothing
-- an extension value 128 and its length
-- an ASCII key of up to 31 bytes once, for the first 1024 that differ: unpackers share equal keys
+- an array: 64, and 8 per item; a map: 152, and 40 per pair; an empty container: 64
+- a str or bin of two bytes or more: 56 and its length; a str with other characters than ASCII: 76 and its characters
+- a float, or an int of more than one packed byte: 32; other numbers and constants: 0
+- an extension value: 128 and its length
+- an ASCII key of up to 31 bytes: counted once, for the first 1024 distinct keys, since unpackers share equal keys
 
-`ffi_build/msgpack/unpack/weigh.c` does the same.
+`ffi_build/msgpack/unpack/weigh.c` computes the same weight.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHARED_KEYS: Final = 1024
 _RUN: Final = 16
-"""So many numbers of one format are passed at once, or more."""
+"""Numbers of one format are skipped together if at least this many come in a row."""
 _CONTINUATIONS: Final = bytes(range(0x80, 0xC0))
 _TWO_BYTES_WIDE: Final = bytes(range(0xC4, 0xF0))
 _FOUR_BYTES_WIDE: Final = bytes(range(0xF0, 0x100))
@@ -35,18 +35,18 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
     """
     Return the offset of the first value with which the message weighs more than `limit`.
 
-    If no value does, return ~left, a negative number, where `left` is what the message leaves of the limit.
+    If no value does, return ~left, a negative number, where `left` is the unused part of the limit.
 
-    Stops where the data is cut or wrong, or nests deeper than `max_depth`: unpacking stops there, too.
+    Stops where the data is cut or wrong, or nests deeper than `max_depth`, since unpacking also stops there.
     """
     if type(data) is not bytes:
         data = bytes(data)
     size = len(data)
     position = 0
     allowed = limit
-    left = 1  # values that the innermost open container still lacks; a map's keys are values too
+    left = 1  # missing values of the innermost open container; the keys of a map also count as values
     in_map = False
-    key_level = -1  # how many containers are open around the key at hand that is one itself, -1 outside of such keys
+    key_level = -1  # the number of containers open around the current key if that is a container, else -1
     stack: list[tuple[int, bool]] = []
     keys: set[bytes] = set()
     while True:
@@ -91,7 +91,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
                         stack.append((left, in_map))
                         in_map = family == MAP
                         left = 2 * length if in_map else length
-                        # no more than what there is can follow, whatever the header says
+                        # no more values can follow than there are bytes, whatever the header declares
                         believed = min(left, size - position)
                         allowed -= 152 + 20 * believed if in_map else 64 + 8 * believed
                         if left >= _RUN and not in_map and position < size and 0xCA <= data[position] <= 0xD3:
@@ -120,7 +120,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
 
 
 def _pass_numbers(data: bytes, position: int, left: int, allowed: int) -> tuple[int, int, int]:
-    """Return the position, values left and weight allowed after as many numbers of one format as come in a row."""
+    """Skip a row of numbers of one format; return the position, the values left and the weight allowed after it."""
     each = LENGTHS[data[position]] + 1
     weight = 32 if each > 2 else 0
     count = _RUN
@@ -131,13 +131,13 @@ def _pass_numbers(data: bytes, position: int, left: int, allowed: int) -> tuple[
         position = end
         left -= count
         allowed -= weight * count
-        # the numbers that are looked at in vain are not many more than those passed
+        # doubling bounds the numbers compared without success by the numbers skipped
         count = min(2 * count, left)
     return position, left, allowed
 
 
 def _wide(text: bytes) -> int:
-    """Return the weight of a str that is not ASCII."""
+    """Return the weight of a str with characters other than ASCII."""
     characters = len(text.translate(None, _CONTINUATIONS))
     if len(text.translate(None, _FOUR_BYTES_WIDE)) < len(text):
         characters *= 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way that PyPy's native backend takes: `marshal`, as in a new process, or the loops that the JIT compiles."""
+"""Choose the path through PyPy's native backend: `marshal`, as in a new process, or the loops that the JIT compiles."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ BOTH_WAYS = {
     *("test_buffers", "test_differential_property", "test_input_hostile", "test_keys_hostile", "test_limits_hostile"),
     *("test_options", "test_pack", "test_pack_races_hostile", "test_text_hostile", "test_unpack"),
 }
-"""The modules whose tests run over both; the others take what comes, marshal at first."""
+"""The modules whose tests run on both paths; the others take the path that the backend chooses, at first marshal."""
 
 COMPILED_WAY = {"test_pypy"}
-"""Those that look at the loops themselves."""
+"""The modules that test the loops themselves."""
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -30,7 +30,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Drop the tests of the pure backend that would run a second time: it has one way."""
+    """Deselect the second run of tests of the pure backend, which has only one path."""
     kept, dropped = [], []
     for item in items:
         parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def pypy_way(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Force the way that the test is parametrized with, if it is."""
+    """Force the path in the test's parameters, if there is one."""
     way: str | None = getattr(request, "param", None)
     module: Any = sys.modules.get("cpkg._native.msgpack.pypy.marshal")
     if way is None or module is None:

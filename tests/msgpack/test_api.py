@@ -21,7 +21,7 @@ from cpkg import _backend
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 from purepy.msgpack.options import PACKING, UNPACKING, Options
 
-# what `msgpack` 1.2.4 has, with its defaults
+# the names in `msgpack` 1.2.4, with their defaults
 PACK_OPTIONS = {
     "default": None,
     "use_single_float": False,
@@ -69,9 +69,9 @@ def keyword_only(function: object) -> dict[str, object]:
     except ValueError:
         if sys.version_info >= (3, 10):
             raise
-        pytest.skip(f"Python 3.9 shows no signature of {function!r}, a type of C")
+        pytest.skip(f"Python 3.9 cannot show the signature of {function!r}, a C type")
     found = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    if found.get("ext_hook") is ...:  # the signature of a builtin cannot have a class in it
+    if found.get("ext_hook") is ...:  # the signature of a builtin cannot contain a class
         found["ext_hook"] = ExtType
     return found
 
@@ -88,14 +88,14 @@ def keyword_only(function: object) -> dict[str, object]:
 def test_options(
     msgpack: ModuleType, name: str, theirs: dict[str, Any], declared: Options, own: dict[str, Any]
 ) -> None:
-    """Each function and type takes, by keyword, the options of msgpack with its defaults and those declared."""
+    """Each function and type accepts msgpack's options by keyword, with msgpack's defaults, and the declared ones."""
     found = keyword_only(getattr(msgpack, name))
     assert found == {**declared.defaults._asdict(), **own}
     assert {option: found[option] for option in theirs} == theirs
 
 
 def test_aliases(msgpack: ModuleType) -> None:
-    """The aliases of simplejson's names and the deprecated ones are the same objects."""
+    """The aliases for simplejson's names and the deprecated aliases are the same objects."""
     assert msgpack.dumps is msgpack.packb
     assert msgpack.dump is msgpack.pack
     assert msgpack.loads is msgpack.unpackb
@@ -108,7 +108,7 @@ def test_aliases(msgpack: ModuleType) -> None:
 
 
 def test_one_positional_argument(msgpack: ModuleType) -> None:
-    """Options cannot be given by position."""
+    """Options cannot be positional arguments."""
     with pytest.raises(TypeError):
         msgpack.packb(1, None)
     with pytest.raises(TypeError):
@@ -118,7 +118,7 @@ def test_one_positional_argument(msgpack: ModuleType) -> None:
 
 
 def test_facade_is_the_chosen_backend() -> None:
-    """The facade's functions are the backend's own: nothing is in between."""
+    """The facade exports the backend's own functions, without wrappers."""
     module = _backend.choose("msgpack").module
     assert cpkg.msgpack.packb is module.packb
     assert cpkg.msgpack.unpackb is module.unpackb
@@ -126,13 +126,13 @@ def test_facade_is_the_chosen_backend() -> None:
 
 
 def test_submodules(msgpack: ModuleType) -> None:
-    """`exceptions` and `ext` are there once the package is imported, and hold the objects of the package."""
+    """`exceptions` and `ext` are imported with the package, and contain the same objects as the package."""
     code = """
 import cpkg.msgpack as msgpack
 assert msgpack.exceptions.ExtraData is msgpack.ExtraData
 assert msgpack.ext.Timestamp is msgpack.Timestamp
 """
-    done = run_alone(msgpack, "backend", code)  # elsewhere in this process somebody may have imported them
+    done = run_alone(msgpack, "backend", code)  # another test may have imported them here
     assert done.returncode == 0, done.stderr
     exceptions = importlib.import_module("cpkg.msgpack.exceptions")
     ext = importlib.import_module("cpkg.msgpack.ext")
@@ -143,7 +143,7 @@ assert msgpack.ext.Timestamp is msgpack.Timestamp
 
 
 def test_exception_tree(msgpack: ModuleType) -> None:
-    """Code that catches msgpack's exceptions catches these."""
+    """Code that catches msgpack's exceptions also catches these."""
     assert issubclass(msgpack.BufferFull, msgpack.UnpackException)
     assert issubclass(msgpack.OutOfData, msgpack.UnpackException)
     for name in ("FormatError", "StackError", "TruncatedError"):
@@ -210,14 +210,14 @@ UTC = datetime.timezone.utc
     ],
 )
 def test_timestamp_bytes(seconds: int, nanoseconds: int, payload: str) -> None:
-    """The shortest of timestamp 32, 64 and 96 that holds the time."""
+    """The shortest of timestamp 32, 64 and 96 that can represent the time is used."""
     timestamp = Timestamp(seconds, nanoseconds)
     assert timestamp.to_bytes().hex() == payload
     assert Timestamp.from_bytes(bytes.fromhex(payload)) == timestamp
 
 
 def test_timestamp_is_a_value() -> None:
-    """Timestamps compare, hash, print and pickle by value, and are checked."""
+    """Timestamps compare, hash, print and pickle by value, and check their arguments."""
     timestamp = Timestamp(1, 2)
     assert timestamp == Timestamp(1, 2)
     assert timestamp != Timestamp(1, 3)
@@ -239,7 +239,7 @@ def test_timestamp_is_a_value() -> None:
 
 
 def test_timestamp_conversions() -> None:
-    """Between floats, ints of nanoseconds and datetimes, before the epoch too."""
+    """Timestamps convert to and from floats, ints of nanoseconds and datetimes, also before 1970."""
     assert Timestamp.from_unix(-0.5) == Timestamp(-1, 500000000)
     assert Timestamp(-1, 500000000).to_unix() == -0.5
     assert Timestamp.from_unix_nano(-1) == Timestamp(-1, 999999999)
@@ -255,7 +255,7 @@ def test_timestamp_conversions() -> None:
 
 
 def test_raw_is_a_value() -> None:
-    """Raw holds bytes, compares, hashes, prints and pickles by them, and unpacks."""
+    """Raw compares, hashes, prints and pickles by its bytes, and unpacks them."""
     raw = Raw(bytearray(b"\x92\x01\xa1a"))
     assert type(raw.data) is bytes
     assert bytes(raw) == raw.data == b"\x92\x01\xa1a"

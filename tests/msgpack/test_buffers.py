@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No call keeps a caller's buffer locked: on PyPy 8 a view that is not released stays until the collector comes by."""
+"""No call keeps a caller's buffer locked; on PyPy 8, an unreleased view would lock it until the next collection."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_buffer_can_be_resized_afterwards(msgpack: ModuleType, call: str) ->
 
 
 @pytest.mark.parametrize("call", list(CALLS)[:5])
-def test_an_object_that_is_no_buffer(msgpack: ModuleType, call: str) -> None:
+def test_an_object_that_is_not_a_buffer(msgpack: ModuleType, call: str) -> None:
     """The error names what was expected and what was found, in the same words on every backend."""
     text: Any = "text"
     with pytest.raises(TypeError, match=r"^a bytes-like object is required, not 'str'$"):

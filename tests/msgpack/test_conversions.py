@@ -8,6 +8,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import itertools
 import random
 import sys
 import uuid
@@ -63,7 +64,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("option", "obj", "plain"), ROWS, ids=lambda value: repr(value)[:20])
 def test_conversions(msgpack: ModuleType, option: str, obj: Any, plain: Any) -> None:
-    """Each option packs its type, anywhere; without it the type goes to default, or is an error."""
+    """Each option packs its type at any place; without the option, the type goes to default or is an error."""
     expected = msgpack.packb(plain)
     assert msgpack.packb(obj, **{option: True}) == expected
     assert msgpack.packb([{"k": obj}], **{option: True}) == b"\x91\x81\xa1k" + expected
@@ -108,7 +109,7 @@ def test_more_types_than_a_table_of_forms_keeps(monkeypatch: pytest.MonkeyPatch)
     assert list(table) == looked[5:] == kinds[5:6]
 
 
-def test_classes_are_asked_for_fields_only_by_the_options_that_need_them(msgpack: ModuleType) -> None:
+def test_fields_of_classes_are_read_only_by_options_that_need_them(msgpack: ModuleType) -> None:
     class Refusing(type):
         def __getattr__(cls, name: str) -> Any:
             raise ValueError(name)
@@ -118,7 +119,7 @@ def test_classes_are_asked_for_fields_only_by_the_options_that_need_them(msgpack
 
 
 def test_conversion_order(msgpack: ModuleType) -> None:
-    """Own types first, then conversions, then default with what a conversion left, whose result may be converted."""
+    """Own types come first, then conversions, then default, whose result may be converted."""
 
     class Number(enum.IntEnum):
         ONE = 1
@@ -137,7 +138,7 @@ def test_conversion_order(msgpack: ModuleType) -> None:
     assert msgpack.packb(Colour.ID, enum=True, default=str) == msgpack.packb(str(uuid.UUID(int=5)))
     assert msgpack.packb(1j, default=default, **options) == msgpack.packb(str(uuid.UUID(int=5)))
     assert asked == [1j]
-    # a datetime is no date to pack
+    # a datetime is not a date
     with pytest.raises(TypeError):
         msgpack.packb(datetime.datetime(2020, 1, 1), date=True)
     with pytest.raises(TypeError):
@@ -145,7 +146,7 @@ def test_conversion_order(msgpack: ModuleType) -> None:
 
 
 def test_conversion_errors_pass(msgpack: ModuleType) -> None:
-    """Errors of the object's own code pass."""
+    """Errors that the object's own code raises pass unchanged."""
     broken = Point(1, 2)
     del broken.x
     with pytest.raises(AttributeError):
@@ -153,7 +154,7 @@ def test_conversion_errors_pass(msgpack: ModuleType) -> None:
 
 
 def test_numpy(msgpack: ModuleType) -> None:
-    """Scalars as bool, int, float; arrays as nested arrays; complex numbers, times and records are refused."""
+    """Scalars become bool, int or float, arrays nested arrays; complex numbers, times and records are refused."""
     np = pytest.importorskip("numpy")
     for obj, plain in (
         (np.bool_(True), True),
@@ -186,7 +187,7 @@ def test_numpy(msgpack: ModuleType) -> None:
 
 
 def test_convert_without_flags() -> None:
-    """The shared function converts what it is asked to, and tells otherwise."""
+    """The shared function converts only the types in its flags, and returns NOT_CONVERTED for others."""
     assert convert(0, uuid.UUID(int=1)) is NOT_CONVERTED
     assert convert(UUID, 5) is NOT_CONVERTED
     assert convert(ENUM | UUID, Colour.ID) == str(uuid.UUID(int=5))
@@ -196,7 +197,7 @@ def test_convert_without_flags() -> None:
 
 
 def test_raw(msgpack: ModuleType) -> None:
-    """A fragment goes in as it is: in a list, as key, as value, alone."""
+    """A fragment is packed unchanged: in a list, as key, as value, and alone."""
     raw = Raw(msgpack.packb({"a": [1, 2]}))
     assert msgpack.packb(raw) == raw.data
     assert msgpack.unpackb(msgpack.packb([raw, {"k": raw, Raw(b"\x05"): 1}]), strict_map_key=False) == [
@@ -240,7 +241,7 @@ def test_sort_keys_ties(msgpack: ModuleType) -> None:
 
 
 def test_sort_keys_deep(msgpack: ModuleType) -> None:
-    """The depth limit is the same."""
+    """Sorting keys does not change the depth limit."""
     obj: Any = None
     for _ in range(1024):
         obj = {"b": 1, "a": obj}
@@ -254,7 +255,7 @@ def test_sort_keys_deep(msgpack: ModuleType) -> None:
 
 
 def test_max_total_items(msgpack: ModuleType) -> None:
-    """Every key, value and container counts 1."""
+    """Each key, value and container counts as one item."""
     obj = [1, {"a": 1, "b": [Raw(b"\x01")]}]  # 1 + 2 + 4 + 1
     assert msgpack.packb(obj, max_total_items=8) == msgpack.packb(obj)
     for limit, count in ((7, 8), (6, 7), (2, 3)):
@@ -280,13 +281,13 @@ def test_max_total_items(msgpack: ModuleType) -> None:
 )
 @pytest.mark.parametrize("options", [{}, {"sort_keys": True}], ids=["plain", "sorted"])
 def test_max_total_bytes(msgpack: ModuleType, obj: Any, options: dict[str, Any]) -> None:
-    """The size of the message counts; the text does not give it, since backends find it out at different points."""
+    """The size of the message counts; the error omits it, since backends notice the excess at different points."""
     packed = msgpack.packb(obj)
     size = len(packed)
     assert msgpack.packb(obj, max_total_bytes=size, **options) == packed
     packer = msgpack.Packer(max_total_bytes=size, autoreset=False, **options)
     for _ in range(3):
-        packer.pack(obj)  # the limit is that of each message
+        packer.pack(obj)  # the limit applies to each message
     assert packer.bytes() == packed * 3
     for limit in {size - 1, size // 2, 1, 0}:
         limited = {"max_total_bytes": limit, **options}
@@ -303,7 +304,7 @@ def test_max_total_bytes(msgpack: ModuleType, obj: Any, options: dict[str, Any])
 
 
 def test_max_total_bytes_of_parts(msgpack: ModuleType) -> None:
-    """Headers and extensions that are packed by hand count as messages."""
+    """Headers and extension values that the caller packs separately count as messages."""
     packer = msgpack.Packer(max_total_bytes=2)
     assert packer.pack_array_header(15) == b"\x9f"
     for method, arguments in (("pack_array_header", (16,)), ("pack_map_header", (16,)), ("pack_ext_type", (1, b"x"))):
@@ -338,9 +339,9 @@ def test_packer_buffer(msgpack: ModuleType) -> None:
             msgpack.Packer(buffer=wrong)
 
 
-@pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy does not lock a bytearray that is viewed")
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy does not lock a bytearray with a view")
 def test_packer_buffer_is_viewed(msgpack: ModuleType) -> None:
-    """While a view of the bytearray lives, it cannot grow: an error, and nothing is written."""
+    """While a view of the bytearray exists, it cannot grow: packing fails, and nothing is written."""
     buffer = bytearray(b"head")
     packer = msgpack.Packer(buffer=buffer)
     with memoryview(buffer), pytest.raises(BufferError):
@@ -351,7 +352,7 @@ def test_packer_buffer_is_viewed(msgpack: ModuleType) -> None:
 
 
 def test_pack_into(msgpack: ModuleType) -> None:
-    """Into any writable buffer, whole or not at all."""
+    """A message is written into any writable buffer, completely or not at all."""
     buffer = bytearray(8)
     assert msgpack.pack_into([1, "a"], buffer, 2) == 6
     assert buffer == b"\0\0\x92\x01\xa1a\0\0"
@@ -367,7 +368,7 @@ def test_pack_into(msgpack: ModuleType) -> None:
     with pytest.raises(ValueError, match=r"^the packed object needs 1 bytes, the buffer has 0 from offset 8$"):
         msgpack.pack_into(1, buffer, 8)
     for offset in (-1, 9):
-        with pytest.raises(ValueError, match=f"^offset {offset} is outside of the buffer of 8 bytes$"):
+        with pytest.raises(ValueError, match=f"^offset {offset} is outside the buffer of 8 bytes$"):
             msgpack.pack_into(1, buffer, offset)
     with pytest.raises(TypeError):
         msgpack.pack_into([1, object()], buffer)
@@ -396,6 +397,14 @@ assert not asked, asked
 """
 
 
-def test_no_code_of_modules_runs_for_other_types(msgpack: ModuleType) -> None:
+def test_other_types_run_no_code_of_optional_modules(msgpack: ModuleType) -> None:
     done = run_alone(msgpack, "msgpack", LAZY)
     assert done.returncode == 0, done.stderr
+
+
+def test_one_to_three_ints_are_sorted() -> None:
+    """Ints whose differences fit into a machine word are sorted by arithmetic, others by sort()."""
+    numbers = (-(1 << 63), -(1 << 61) - 1, -(1 << 61), -1, 0, 7, 1 << 61, (1 << 61) + 1, (1 << 64) - 1)
+    for count in (1, 2, 3):
+        for members in itertools.permutations(numbers, count):
+            assert forms._few(list(members)) == forms._many(list(members)), members

@@ -59,7 +59,7 @@ Pair = namedtuple("Pair", "left right")
 
 
 def plain(o: Any) -> Any:
-    """Spell an object out so that equality means the same types and bits, in the same order."""
+    """Describe an object so that equal descriptions mean the same types and bits, in the same order."""
     kind = type(o)
     if kind is float:
         return "float", struct.pack(">d", o)
@@ -75,7 +75,7 @@ def plain(o: Any) -> Any:
 
 
 def outcome(function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Return the result, or all that two backends' errors have to agree in."""
+    """Return the result, or everything in which the errors of two backends must agree."""
     try:
         return plain(function(*args, **options))
     except Exception as exc:
@@ -138,11 +138,11 @@ PACK_OPTIONS = st.fixed_dictionaries(
 @RELAXED
 @given(OBJECTS, ANYTHING, PACK_OPTIONS)
 def test_same_packing(o: Any, foreign: Any, options: dict[str, Any]) -> None:
-    """Without options, which is the fast path of both, and under any: the same bytes, or the same error."""
+    """With any options, or none (the fast path), both return the same bytes or raise the same error."""
     assert outcome(NATIVE.packb, o) == outcome(PURE.packb, o)
     one, other = outcome(NATIVE.packb, foreign, **options), outcome(PURE.packb, foreign, **options)
     if one != other:
-        # two limits can be exceeded by one object, and which is found first is not promised
+        # if an object exceeds two limits, either may be reported first
         errors = {one[0], other[0]}
         assert options.keys() & {"max_total_bytes", "max_total_items"}
         assert all(isinstance(kind, type) and issubclass(kind, Exception) for kind in errors)
@@ -151,7 +151,7 @@ def test_same_packing(o: Any, foreign: Any, options: dict[str, Any]) -> None:
 @RELAXED
 @given(st.lists(ANYTHING, max_size=6), PACK_OPTIONS)
 def test_same_packer(objects: list[Any], options: dict[str, Any]) -> None:
-    """A Packer that gathers holds the same after each call, failed ones included."""
+    """Without autoreset, both Packers hold the same bytes after each call, including failed calls."""
     packers = [module.Packer(autoreset=False, **options) for module in (NATIVE, PURE)]
     for o in objects:
         one, other = (outcome(packer.pack, o) for packer in packers)
@@ -172,7 +172,7 @@ PACKED = OBJECTS.map(lambda o: PURE.packb(o, default=repr))
 
 @st.composite
 def cut_or_longer(draw: st.DrawFn) -> bytes:
-    """Give packed bytes with a cut, or with bytes put in."""
+    """Generate packed bytes that are cut, or that have other bytes inserted."""
     data = bytearray(draw(PACKED))
     place = draw(st.integers(0, len(data)))
     if draw(st.booleans()):
@@ -190,7 +190,7 @@ INPUTS = MESSAGES | st.binary(max_size=40) | st.lists(MESSAGES, max_size=3).map(
 @RELAXED
 @given(INPUTS, UNPACK_OPTIONS, HOOKS)
 def test_same_unpacking(data: bytes, options: dict[str, Any], hooks: dict[str, Any]) -> None:
-    """Whole messages, without options and under any: the same object, or the same error at the same byte."""
+    """Whole messages, with any options or none: the same object, or the same error at the same byte."""
     assert outcome(NATIVE.unpackb, data) == outcome(PURE.unpackb, data)
     assert outcome(NATIVE.unpackb, data, **options, **hooks) == outcome(PURE.unpackb, data, **options, **hooks)
     offset = len(data) // 3
@@ -211,10 +211,10 @@ def test_same_unpacking(data: bytes, options: dict[str, Any], hooks: dict[str, A
     ),
 )
 def test_same_streams(data: bytes, size: int, options: dict[str, Any], hooks: dict[str, Any], calls: list[str]) -> None:
-    """Fed in pieces: after each piece the same results, errors and position."""
+    """Messages fed in pieces: the same results, errors and position after each piece."""
     streams = [module.Unpacker(**options, **hooks) for module in (NATIVE, PURE)]
     turn = 0
-    size = max(size, len(data) >> 10)  # a large one in a thousand pieces, not in one per byte
+    size = max(size, len(data) >> 10)  # feed large messages in about a thousand pieces instead of byte by byte
     for start in range(0, len(data), size):
         for stream in streams:
             stream.feed(data[start : start + size])
@@ -233,7 +233,7 @@ def test_same_streams(data: bytes, size: int, options: dict[str, Any], hooks: di
 @RELAXED
 @given(INPUTS, st.integers(1, 30), st.integers(1, 64))
 def test_same_reading_of_files(data: bytes, read_size: int, max_buffer_size: int) -> None:
-    """From a file, with a buffer that may be too small."""
+    """Both read the same from a file, with a buffer that may be too small."""
 
     def read(module: ModuleType) -> Any:
         sizes = {"read_size": min(read_size, max_buffer_size), "max_buffer_size": max_buffer_size}
@@ -250,7 +250,7 @@ def test_same_reading_of_files(data: bytes, read_size: int, max_buffer_size: int
 
 
 def test_the_kinds_that_generation_may_miss() -> None:
-    """Each lead byte with too little, enough and too much behind it."""
+    """Each first byte, with too few, enough and too many bytes after it."""
     for lead in range(256):
         for tail in (b"", b"\x00", b"\x00" * 3, b"\x00" * 5, b"\x00\x01a", b"\xff" * 20, b"\x00" * 40, b"\x01" * 40):
             data = bytes([lead]) + tail

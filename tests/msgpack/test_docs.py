@@ -9,7 +9,7 @@ from documents import check_examples
 
 
 def test_examples(msgpack: ModuleType) -> None:
-    """Each example gives what the page says."""
-    # dataclasses look their module up by name
+    """Each example returns what the page shows."""
+    # dataclasses look up their module by name
     names = {"msgpack": msgpack, "__name__": __name__}
     check_examples("msgpack.md", 30, names, without="import cpkg.msgpack as msgpack")

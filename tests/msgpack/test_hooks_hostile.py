@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks that call back, raise, change what is packed or drop what calls them; references and the collector."""
+"""Hooks that call back, raise, change the object being packed or delete their Packer; references and the collector."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from msgpack_messages import fed
 
 CPYTHON = sys.implementation.name == "cpython"
 CALLS = [compile(call, "calls.txt", "eval") for call in Path(__file__).with_name("calls.txt").read_text().splitlines()]
-"""Calls that keep no reference to what they are given, whether they succeed or not."""
+"""Calls that keep no reference to their arguments, whether they succeed or not."""
 
 
 class Foreign:
-    """An object that nothing packs without `default`."""
+    """An object that cannot be packed without `default`."""
 
 
 class Boom(ValueError):
-    """What a hook raises: of the kind that codecs raise for bad input."""
+    """An exception that a hook raises, of the type that codecs raise for invalid input."""
 
 
 # --- packing ------------------------------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ def test_hooks_with_attributes_of_all_names(msgpack: ModuleType) -> None:
 @pytest.mark.parametrize("change", ["grow", "grow again", "shrink", "clear"])
 @pytest.mark.parametrize("place", ["item", "key", "value"])
 def test_a_container_changed_by_default(msgpack: ModuleType, change: str, place: str) -> None:
-    """A list or dict that changes its size while it is packed is an error, never a wrong header."""
+    """If a list or dict changes its size while it is packed, packing fails instead of writing a wrong header."""
     items: list[Any] = [1, Foreign(), 2]
     pairs = pairs_with_one_foreign(place)
 
@@ -72,7 +72,7 @@ def test_a_container_changed_by_default(msgpack: ModuleType, change: str, place:
 
 @pytest.mark.parametrize("place", ["key", "value"])
 def test_a_dict_replaced_by_default(msgpack: ModuleType, place: str) -> None:
-    """Where other pairs replace those of a dict that is packed, as many, either outcome is right."""
+    """If a dict's pairs are replaced by as many others while it is packed, packing may succeed or fail."""
     pairs = pairs_with_one_foreign(place)
 
     def default(o: Any) -> Any:
@@ -94,7 +94,7 @@ def test_a_dict_replaced_by_default(msgpack: ModuleType, place: str) -> None:
      ("pack_ext_type", (1, b"x")), ("reset", ()), ("bytes", ()), ("getbuffer", ()), ("__init__", ())],
 )  # fmt: skip
 def test_default_that_packs_with_the_same_packer(msgpack: ModuleType, method: str, arguments: Any) -> None:
-    """A call back into the Packer that is packing is refused, whichever method; afterwards it works again."""
+    """A Packer refuses calls of its methods while it packs; afterwards it works again."""
 
     def call(o: Any) -> Any:
         return getattr(packer, method)(*arguments)
@@ -116,7 +116,7 @@ def test_default_that_packs_with_the_same_packer(msgpack: ModuleType, method: st
 
 
 def test_default_that_packs_with_functions(msgpack: ModuleType) -> None:
-    """Packing something else from within is fine, to any depth that the interpreter allows."""
+    """A hook may pack other objects with functions, as deep as the interpreter allows."""
     depth = 0
 
     def default(o: Any) -> Any:
@@ -137,7 +137,7 @@ def test_default_that_packs_with_functions(msgpack: ModuleType) -> None:
 
 
 def test_default_that_raises(msgpack: ModuleType) -> None:
-    """An error of the hook is the caller's own, untouched; the Packer works on."""
+    """An error of the hook passes to the caller unchanged, and the Packer can still be used."""
 
     def default(o: Any) -> Any:
         raise Boom(o)
@@ -153,7 +153,7 @@ def test_default_that_raises(msgpack: ModuleType) -> None:
 
 
 def test_default_that_drops_the_packer(msgpack: ModuleType) -> None:
-    """The last reference to the Packer goes while it packs."""
+    """The last reference to the Packer is deleted while it packs."""
     holder: list[Any] = []
 
     def default(o: Any) -> Any:
@@ -178,7 +178,7 @@ PACKED = b"\x93\x81\xa1a\x01\x92\x01\x02\xd4\x05x"  # [{"a": 1}, [1, 2], ExtType
      ("read_array_header", ()), ("__next__", ()), ("__init__", ())],
 )  # fmt: skip
 def test_hooks_that_call_back(msgpack: ModuleType, hook: str, method: str, arguments: Any) -> None:
-    """An Unpacker that is unpacking refuses every call but tell(), without harm to what it unpacks."""
+    """An Unpacker that is unpacking refuses every call except tell(), and then completes its object."""
     told = []
 
     def call(*_: Any) -> Any:
@@ -205,7 +205,7 @@ def test_hooks_that_call_back(msgpack: ModuleType, hook: str, method: str, argum
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_hooks_that_raise(msgpack: ModuleType, hook: str) -> None:
-    """A hook's exception passes untouched, and nothing of the message stays behind."""
+    """A hook's exception passes unchanged, and no part of the message stays in memory."""
 
     def fail(*_: Any) -> Any:
         raise Boom
@@ -218,7 +218,7 @@ def test_hooks_that_raise(msgpack: ModuleType, hook: str) -> None:
 
 @pytest.mark.parametrize("hook", HOOKS)
 def test_hooks_that_drop_the_unpacker(msgpack: ModuleType, hook: str) -> None:
-    """The last reference to the Unpacker goes while it unpacks."""
+    """The last reference to the Unpacker is deleted while it unpacks."""
     holder: list[Any] = []
 
     def drop(*_: Any) -> Any:
@@ -231,7 +231,7 @@ def test_hooks_that_drop_the_unpacker(msgpack: ModuleType, hook: str) -> None:
 
 
 def test_hooks_that_change_what_they_get(msgpack: ModuleType) -> None:
-    """A hook gets complete objects: it may do with them what it likes."""
+    """A hook receives complete objects, which it may change."""
 
     def clear(o: Any) -> Any:
         o.clear()
@@ -241,8 +241,8 @@ def test_hooks_that_change_what_they_get(msgpack: ModuleType) -> None:
     assert msgpack.unpackb(PACKED, object_hook=clear)[0] == {}
 
 
-def test_a_file_that_answers_wrongly(msgpack: ModuleType) -> None:
-    """None is its end; text is a TypeError; more than was asked for counts against the limit."""
+def test_a_file_that_returns_wrong_data(msgpack: ModuleType) -> None:
+    """None means the end of the file; text is a TypeError; extra data counts against the limit."""
 
     class File:
         def __init__(self, answer: Any) -> None:
@@ -263,7 +263,7 @@ def test_a_file_that_answers_wrongly(msgpack: ModuleType) -> None:
 
 
 def test_cycles_are_collected(msgpack: ModuleType) -> None:
-    """A Packer or Unpacker whose hook refers to it is freed."""
+    """A Packer or Unpacker that its own hook refers to is freed."""
 
     class Owner:
         def __init__(self) -> None:
@@ -283,7 +283,7 @@ def test_cycles_are_collected(msgpack: ModuleType) -> None:
 
 @pytest.mark.skipif(not CPYTHON, reason="the collector is CPython's")
 def test_the_collector_is_left_as_it_was(msgpack: ModuleType) -> None:
-    """Held off while a message is built, on again whatever happened; code that runs in between finds it on."""
+    """The collector is off while a message is built; hooks find it on, and it is on again after success and failure."""
     records = [{"id": i, "tags": ["a", "b"], "pos": [1.5, 2.5]} for i in range(2000)]
     data = msgpack.packb(records)
     seen: list[bool] = []
@@ -324,7 +324,7 @@ def test_the_collector_is_left_as_it_was(msgpack: ModuleType) -> None:
 
 
 def everything(msgpack: ModuleType, watched: dict[str, Any]) -> None:
-    """Call each path once, the errors too."""
+    """Run each path once, including the errors."""
     o = {watched["key"]: [None, 1, 2**40, -5, 1.5, "é漢" * 5, b"bin", (1, 2), watched["ext"], msgpack.Timestamp(1, 2)]}
     o["x" * 40] = {"a": {}}
     packed = msgpack.packb(o)
@@ -353,9 +353,9 @@ def balance(msgpack: ModuleType, rounds: int) -> None:
         "key": "a key of some length",
     }
     more = [None, True, 1, ()]
-    if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # where each thread counts those of a class by itself
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):  # otherwise each thread counts separately
         more += [msgpack.ExtType, msgpack.Timestamp, msgpack.Raw, msgpack.LimitError]
-    for _ in range(max(20, rounds)):  # without the GIL a thread has its own bytecode, which takes some calls to settle
+    for _ in range(max(20, rounds)):  # without the GIL, a thread's own bytecode needs some calls to settle
         everything(msgpack, watched)
     gc.collect()
     objects = [*watched.values(), *more]
@@ -365,7 +365,7 @@ def balance(msgpack: ModuleType, rounds: int) -> None:
         everything(msgpack, watched)
     gc.collect()
     for o, count in zip(objects, before):
-        # None and its like are used all over the interpreter, which may move a few
+        # the interpreter itself uses None and similar objects, so their counts may change slightly
         assert abs(sys.getrefcount(o) - count) < 50, o
     assert sys.getallocatedblocks() - blocks < rounds // 2 + 25
 
@@ -373,5 +373,5 @@ def balance(msgpack: ModuleType, rounds: int) -> None:
 @pytest.mark.skipif(not CPYTHON, reason="counts references")
 @pytest.mark.parametrize("rounds", [60, pytest.param(25_000, marks=pytest.mark.nightly)])
 def test_references_balance(msgpack: ModuleType, rounds: int) -> None:
-    """Many calls of each path, at night about a million, keep no reference."""
+    """Many calls of each path (about a million at night) keep no reference."""
     balance(msgpack, rounds)

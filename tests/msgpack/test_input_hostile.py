@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MessagePack input that lies, ends early or nests without end: the documented error, in bounded memory."""
+"""MessagePack input with wrong lengths, a missing end or endless nesting: the documented error, in bounded memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def unpack_error(msgpack: ModuleType, data: bytes, **options: Any) -> Any:
 
 @pytest.mark.parametrize("options", [{}, {"max_total_items": 100}], ids=["plain", "general"])
 def test_truncated_at_each_byte(msgpack: ModuleType, options: dict[str, Any]) -> None:
-    """Every cut differs from other errors, with a place inside of the input or at its end; a stream continues there."""
+    """Input cut at any byte has its own error, with an offset up to the end of the input; a stream continues there."""
     data = msgpack.packb(MESSAGE)
     for size in range(len(data)):
         error = unpack_error(msgpack, data[:size], max_map_len=1000, max_array_len=1000, **options)
@@ -55,7 +55,7 @@ def test_truncated_at_each_byte(msgpack: ModuleType, options: dict[str, Any]) ->
 
 
 def test_random_bytes(msgpack: ModuleType) -> None:
-    """Noise is an object or a ValueError with an offset; nothing else comes out."""
+    """Random bytes give an object or a ValueError with an offset, and no other error."""
     rng = random.Random(SEED)
     counted = {"objects": 0, "errors": 0}
     for _ in range(3000):
@@ -72,7 +72,7 @@ def test_random_bytes(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("lead", [b"\x91", b"\x81\xa1k"])
 def test_very_deep_by_request(msgpack: ModuleType, lead: bytes) -> None:
-    """A higher limit is honoured, far beyond what recursion on the C stack would survive."""
+    """A higher max_depth is respected, far beyond the depth that recursion on the C stack would survive."""
     depth = 30_000
     o = msgpack.unpackb(lead * depth + b"\x90", max_depth=depth + 1)
     for _ in range(depth):
@@ -82,13 +82,13 @@ def test_very_deep_by_request(msgpack: ModuleType, lead: bytes) -> None:
 
 
 class Box(dict):  # type: ignore[type-arg]
-    """A subclass, which takes the longest way through the packer."""
+    """A subclass, which takes the slowest path through the packer."""
 
 
 @pytest.mark.parametrize("kind", [dict, Box])
 @pytest.mark.parametrize("stack_size", [512 * 1024, 0])
 def test_packing_very_deep(msgpack: ModuleType, kind: type, stack_size: int) -> None:
-    """However deep is asked for: it works or is the documented error, but never the end of a thread's C stack."""
+    """At any max_depth, packing succeeds or raises the documented error; it never overflows a thread's C stack."""
     results: list[Any] = []
 
     def work(depth: int) -> None:
@@ -102,7 +102,7 @@ def test_packing_very_deep(msgpack: ModuleType, kind: type, stack_size: int) -> 
         except ValueError as exc:
             assert str(exc) == "recursion limit exceeded."  # noqa: PT017
             results.append("refused")
-        # CPython 3.13 frees nested objects by recursion, too deep for a small stack: take it apart from outside
+        # CPython 3.13 frees nested objects by recursion, too deep for a small stack: take the object apart from outside
         for nested in reversed(levels):
             nested.clear()
 
@@ -119,7 +119,7 @@ def test_packing_very_deep(msgpack: ModuleType, kind: type, stack_size: int) -> 
 
 
 def test_use_after_an_error(msgpack: ModuleType) -> None:
-    """An Unpacker that failed reads on: past the wrong byte once it is skipped."""
+    """An Unpacker can be used after an error: it continues once the invalid byte is skipped."""
     stream = msgpack.Unpacker()
     stream.feed(b"\x93\x01\xc1\x05")
     for _ in range(2):

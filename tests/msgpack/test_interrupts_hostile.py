@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After an exception at any point of a call nothing stays locked, and nothing is lost or wrong in silence."""
+"""After an exception at any point of a call, nothing stays locked, and nothing is silently lost or wrong."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ import cpkg.msgpack
 
 @pytest.fixture
 def lines(msgpack: ModuleType) -> None:
-    """Skip a test that interrupts calls at lines where the codec is C."""
+    """Skip a test that interrupts Python code at each line if the codec is C."""
     if msgpack.BACKEND == "native" and sys.implementation.name == "cpython":
-        pytest.skip("no Python code")
+        pytest.skip("the codec is not Python code")
 
 
 @pytest.fixture(autouse=True)
 def _no_collection() -> Iterator[None]:
-    """Keep the collector off: it calls hypothesis, where another test has loaded it, and nothing comes out of there."""
+    """Keep the collector off: it may call hypothesis, loaded by another test, where exceptions are swallowed."""
     gc.disable()
     yield
     gc.enable()
@@ -52,10 +52,10 @@ def read(stream: Any) -> list[Any]:
 
 
 def check_unpacker(stream: Any, outcome: Outcome) -> None:
-    """It goes on at the beginning of an object, or says that it does not."""
+    """The Unpacker continues at the beginning of an object, or reports that it cannot."""
     assert outcome.error is None or outcome.is_interrupted
     for method in (stream.unpack, stream.unpack_raw, stream.skip):
-        with suppress(cpkg.msgpack.OutOfData, ValueError):  # within an object one of them alone goes on
+        with suppress(cpkg.msgpack.OutOfData, ValueError):  # within an object, only one of these methods can continue
             if is_told(method):
                 return
             break
@@ -64,7 +64,7 @@ def check_unpacker(stream: Any, outcome: Outcome) -> None:
 
 
 def unpack_again(obj: Any) -> Any:
-    """Return what was packed as tuple as such."""
+    """Convert the list that was packed as a tuple back to a tuple."""
     return {**obj, 5: tuple(obj[5])} if type(obj) is dict else obj
 
 
@@ -72,13 +72,13 @@ def unpack_again(obj: Any) -> Any:
 @pytest.mark.parametrize("options", [PLAIN, OPTIONS], ids=["plain", "hooked"])
 @pytest.mark.parametrize("source", ["fed", "file"])
 def test_unpacker(msgpack: ModuleType, source: str, options: dict[str, Any]) -> None:
-    """At each line of every method."""
+    """An exception is raised at each line of every method."""
     at_every_line(lambda: unpacker(msgpack, source, options), read, check_unpacker, settles=False)
 
 
 @pytest.mark.nightly
 def test_unpacker_and_signals(msgpack: ModuleType) -> None:
-    """From a signal's handler, the hook's own time included."""
+    """A signal handler raises the exception, also while a hook runs."""
     packed = msgpack.packb([{"a": [7, {"b": 8}]}] * 300)
 
     def make() -> Any:
@@ -96,7 +96,7 @@ def test_unpacker_and_signals(msgpack: ModuleType) -> None:
 
 @pytest.mark.usefixtures("lines")
 def test_feed(msgpack: ModuleType) -> None:
-    """A piece is there or not, or the Unpacker says so."""
+    """The fed piece is there or not, or the Unpacker reports that it cannot continue."""
 
     def check(stream: Any, outcome: Outcome) -> None:
         assert is_told(lambda: stream.read_bytes(0)) or stream.read_bytes(100) in (b"\x01\x02\x03", b"\x01\x02")
@@ -121,7 +121,7 @@ def pack(packer: Any) -> Any:
 
 @pytest.mark.parametrize("way", [at_every_line, pytest.param(by_timer, marks=pytest.mark.nightly)])
 def test_packer(msgpack: ModuleType, way: Callable[..., int], request: pytest.FixtureRequest) -> None:
-    """It packs on, and what was gathered is whole messages."""
+    """The Packer still works, and its buffer contains only whole messages."""
     if way is at_every_line:
         request.getfixturevalue("lines")
     calls = 1 if way is at_every_line else 300
@@ -143,7 +143,7 @@ def test_packer(msgpack: ModuleType, way: Callable[..., int], request: pytest.Fi
 
 @pytest.mark.usefixtures("lines")
 def test_functions(msgpack: ModuleType) -> None:
-    """They leave nothing behind that changes the next call."""
+    """Functions leave no state that changes the next call."""
 
     def act(_: None) -> Any:
         message = msgpack.packb(OBJECTS, default=str)
@@ -159,10 +159,10 @@ def test_functions(msgpack: ModuleType) -> None:
 
 
 def test_dumps_and_loads() -> None:
-    """The same for `cpkg.dumps` and `cpkg.loads`, compressed and not."""
+    """The same holds for `cpkg.dumps` and `cpkg.loads`, with and without compression."""
 
     def act(_: None) -> Any:
-        # C calls Python for an object that it does not know, and for compression of a level
+        # C calls Python for an unknown object, and for compression with a level
         packed = [cpkg.dumps(obj) for obj in (OBJECTS, OBJECTS * 20, {1, 2})]
         packed += [cpkg.dumps([1j, *OBJECTS], default=str), cpkg.dumps(OBJECTS * 20, level=1)]
         return [cpkg.loads(message, object_hook=dict) for message in packed]
@@ -173,12 +173,12 @@ def test_dumps_and_loads() -> None:
         assert outcome.error is None or outcome.is_interrupted
         assert act(None) == expected
 
-    # the backends have tests of their own; these calls take long to trace
+    # the backends have their own tests; these calls are slow to trace
     at_every_line(lambda: None, act, check, settles=False, every=4)
 
 
 def test_unpack_async(msgpack: ModuleType) -> None:
-    """No object is lost but one that had been read whole, and none is cut."""
+    """No object is lost except one that was read completely, and none is incomplete."""
 
     class Reader:
         def __init__(self) -> None:

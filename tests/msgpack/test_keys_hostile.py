@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Map keys that nest deep, have no hash or collide: an error, on the smallest stack, and the same on every backend."""
+"""Map keys that nest deeply, have no hash or collide: an error, even on the smallest stack, on every backend."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEEPEST = 32
 
 
 def nested_key(depth: int) -> bytes:
-    """Return a map whose key is an int in so many arrays."""
+    """Return a map whose key is an int inside of nested arrays."""
     return b"\x81" + b"\x91" * depth + b"\x01\x02"
 
 
@@ -51,7 +51,7 @@ def test_a_key_nests_to_its_limit(msgpack: ModuleType, options: dict[str, bool])
 
 
 def test_packing_does_not_count_the_levels_of_keys(msgpack: ModuleType) -> None:
-    """Other readers may have room for them, though ours has not."""
+    """Packing allows deeper keys than unpacking, because other readers may accept them."""
     packed = msgpack.packb({nested_tuple(DEEPEST + 1): 2})
     assert packed == nested_key(DEEPEST + 1)
     with pytest.raises(StackError):
@@ -59,7 +59,7 @@ def test_packing_does_not_count_the_levels_of_keys(msgpack: ModuleType) -> None:
 
 
 def test_the_limit_is_that_of_each_key(msgpack: ModuleType) -> None:
-    """Containers behind a key, or in another key, do not count."""
+    """Containers after a key, or in another key, do not count."""
     key = b"\x91" * DEEPEST + b"\x01"
     twice = b"\x82" + key + b"\x91" * 100 + b"\x02" + b"\x91" + key + b"\x02"
     with pytest.raises(StackError):
@@ -80,7 +80,7 @@ def test_maps_in_a_key_count_too(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("size", [64, 96, 256])
 def test_deep_keys_on_a_small_stack(msgpack: ModuleType, size: int) -> None:
-    """Hashing and comparing keys recurses: here equal keys, below the limit and above it."""
+    """Hashing and comparing keys recurses, here for equal keys below and above the limit."""
     settings = f"DEPTHS = {DEEPEST, DEEPEST + 1, 1023}\nSIZE = {size * 1024}\n"
     program = Path(__file__).with_name("small_stack.txt").read_text(encoding="utf-8")
     done = run_alone(msgpack, "codec", settings + program)
@@ -99,14 +99,14 @@ class Failing:
 
 @pytest.mark.parametrize("key", [b"\x90", b"\x80", b"\x91\x80", b"\xd4\x05a", b"\x91\xd4\x05a"], ids=bytes.hex)
 def test_a_key_without_a_hash_is_the_inputs_fault(msgpack: ModuleType, key: bytes) -> None:
-    """The error comes before the value is read, whatever made the key."""
+    """The error is raised before the value is read, whatever created the key."""
     with pytest.raises(TypeError, match="unhashable") as caught:
         msgpack.unpackb(b"\x92\x01\x81" + key + b"\xc1", strict_map_key=False, ext_hook=lambda code, data: Unhashable())
     assert caught.value.offset == 3  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("key", [b"\xd4\x05a", b"\x91\xd4\x05a"], ids=bytes.hex)
-def test_a_hash_that_fails_by_itself_passes(msgpack: ModuleType, key: bytes) -> None:
+def test_errors_of_a_hash_reach_the_caller(msgpack: ModuleType, key: bytes) -> None:
     with pytest.raises(ZeroDivisionError, match="mine") as caught:
         msgpack.unpackb(
             b"\x92\x01\x81" + key + b"\x01",
@@ -117,7 +117,7 @@ def test_a_hash_that_fails_by_itself_passes(msgpack: ModuleType, key: bytes) -> 
     assert not hasattr(caught.value, "offset")
 
 
-# --- keys that are chosen so that their hashes collide ------------------------------------------------------------
+# --- keys whose hashes collide on purpose --------------------------------------------------------------------------
 
 PRIME = sys.hash_info.modulus
 """Numbers that differ by multiples of it have the same hash."""
@@ -127,20 +127,20 @@ def map_of(keys: list[bytes]) -> bytes:
     return b"\xdf" + len(keys).to_bytes(4, "big") + b"".join(key + b"\x01" for key in keys)
 
 
-@pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy probes in another order, which needs other keys")
 def test_ints_that_collide_are_refused(msgpack: ModuleType) -> None:
-    """Ints in 64 bits have few hashes in common, but can be probed for in common."""
-    with pytest.raises(msgpack.LimitError, match="whose hashes collide") as info:
+    """64-bit ints rarely have equal hashes, but can be chosen so that a dict probes the same places for all of them."""
+    with pytest.raises(msgpack.LimitError, match="with colliding hashes") as info:
         msgpack.unpackb(map_of([msgpack.packb(key) for key in on_one_way(20_000)]), strict_map_key=False)
     assert info.value.offset > 0
 
 
-@pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy probes in another order, which needs other keys")
 def test_ints_that_collide_after_others_are_refused(msgpack: ModuleType) -> None:
-    """Nothing is kept about ints that are close to each other, until another key comes."""
+    """No table is kept for ints close to each other; it is created when another key comes."""
     for first in ([*range(3, 1000)], ["text", *range(3, 1000)], [2**61 - 2, 2**61 - 1]):
         message = map_of([msgpack.packb(key) for key in [*first, *on_one_way(20_000)]])
-        with pytest.raises(msgpack.LimitError, match="whose hashes collide"):
+        with pytest.raises(msgpack.LimitError, match="with colliding hashes"):
             msgpack.unpackb(message, strict_map_key=False)
 
 
@@ -155,13 +155,13 @@ def test_numbers_in_small_maps_are_not_counted(msgpack: ModuleType) -> None:
     [range(10_000), range(5, 600), range(0, 1000, 2), [1, 1, 2], range(9, 0, -1), [0, 7, 8], [2**61 - 9, 2**61]],
     ids=str,
 )
-def test_ints_are_counted_at_once_as_one_by_one(keys: Sequence[int]) -> None:
+def test_counting_ints_at_once_or_one_by_one_is_the_same(keys: Sequence[int]) -> None:
     at_once, meters, node = KeyMeters(), KeyMeters(), {}
     for key in keys:
         assert meters.add(0, node, key)
         node[key] = 1
     is_apart = at_once.add_apart([*keys])
-    assert is_apart or meters.meters[0].tags or sys.implementation.name == "pypy"  # which has larger tables
+    assert is_apart or meters.meters[0].tags or sys.implementation.name == "pypy"  # PyPy has larger tables
     if is_apart:
         assert not meters.probes
         assert not meters.meters[0].tags
@@ -170,7 +170,7 @@ def test_ints_are_counted_at_once_as_one_by_one(keys: Sequence[int]) -> None:
 
 @pytest.mark.parametrize("code", ["N", "U"])
 def test_keys_of_one_hash_are_refused(code: str) -> None:
-    """Decimals and UUIDs of `cpkg.loads`: by thousands in one map, and by dozens in each of many."""
+    """Keys with equal hashes (Decimals and UUIDs of `cpkg.loads`): thousands in one map, or dozens in many maps."""
     numbers = [number * PRIME + 1 for number in range(2000)]
     if code == "U":
         keys = [b"\xd8U" + number.to_bytes(16, "big") for number in numbers]
@@ -178,7 +178,7 @@ def test_keys_of_one_hash_are_refused(code: str) -> None:
         keys = [b"\xc7" + bytes((len(str(number)),)) + b"N" + str(number).encode() for number in numbers]
     assert len(cpkg.loads(map_of(keys[:40]))) == 40
     for message in (map_of(keys), b"\xdc\x03\xe8" + map_of(keys[:40]) * 1000):
-        with pytest.raises(cpkg.LimitError, match="whose hashes collide"):
+        with pytest.raises(cpkg.LimitError, match="with colliding hashes"):
             cpkg.loads(message)
 
 
@@ -187,15 +187,15 @@ def test_keys_of_one_hash_are_refused(code: str) -> None:
     [*((30_000, 1 << shift) for shift in (0, 8, 16, 24, 32, 39, 43)), (43_690, 3 << 43), (87_381, 3 << 42)],
 )
 def test_regular_keys_are_allowed(msgpack: ModuleType, count: int, step: int) -> None:
-    """Multiples of powers of two collide most of what somebody may have without harm in mind, in full tables."""
+    """Of all harmless keys, multiples of powers of two in full tables collide most."""
     if msgpack.BACKEND == "pure":
-        count //= 4  # another full table
+        count //= 4  # this size also fills a table
     keys = [number * step for number in range(count)]
     assert list(msgpack.unpackb(map_of([msgpack.packb(key) for key in keys]), strict_map_key=False)) == keys
 
 
-def test_a_key_that_is_there_again_is_allowed(msgpack: ModuleType) -> None:
-    """The last value of it counts, however often it is there; few NaNs and negative pairs collide without harm."""
+def test_repeated_keys_are_allowed(msgpack: ModuleType) -> None:
+    """A key may be repeated any number of times (the last value wins); a few NaNs and negative pairs may collide."""
     options = {"strict_map_key": False, "tuple_keys": True}
     message = map_of([msgpack.packb(key) for key in [1, 1.0, -3, 2**40] * 5000])
     assert msgpack.unpackb(message, **options) == {1: 1, -3: 1, 2**40: 1}
@@ -205,15 +205,15 @@ def test_a_key_that_is_there_again_is_allowed(msgpack: ModuleType) -> None:
     assert list(msgpack.unpackb(map_of([msgpack.packb(pair) for pair in pairs]), **options)) == pairs
 
 
-@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy does not tell the size of a dict")
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy does not report the size of a dict")
 def test_the_table_has_the_size_of_the_dicts() -> None:
-    """What is counted are the probes of the dict itself: its table grows where the meter's does."""
+    """The meter counts the probes of the dict itself, so its table grows at the same sizes as the dict."""
     meters, node, sizes, masks = KeyMeters(), {}, [], []
     for number in range(50_000):
         assert meters.add(0, node, number)
         node[number] = number
         masks.append(meters.meters[0].mask)
         sizes.append(sys.getsizeof(node))
-    # below 6 pairs, dicts of one size have tables of another
+    # dicts of fewer than 6 pairs have a different table
     grown = [n for n in range(6, 50_000) if sizes[n] != sizes[n - 1]]
     assert grown == [n for n in range(6, 50_000) if masks[n] != masks[n - 1]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of keys of the pure codec: it may forget a key, and never gives another one."""
+"""The pure codec's table of keys may forget a key, but never returns a wrong one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ names = st.text(max_size=5)
 
 
 def found(table: KeyTable, name: str, last: int = 0) -> int:
-    """Find a key, check it, and return its slot."""
+    """Find a key, check the result, and return its slot."""
     slot, text = table.find(msgpack.packb(name), 1, last)
     assert text == name
     return slot
@@ -22,7 +22,7 @@ def found(table: KeyTable, name: str, last: int = 0) -> int:
 
 @given(st.lists(st.tuples(names, names), max_size=50))
 def test_two_threads_that_take_the_same_slot(pairs: list[tuple[str, str]]) -> None:
-    """Whatever another thread has put into the slot that a key was to have, the key is given."""
+    """The right key is returned, even if another thread has stored a different key in its slot."""
     table = KeyTable()
     for name, other in pairs:
         slot = found(table, name)
@@ -41,7 +41,7 @@ def test_a_full_table_starts_over() -> None:
 
 
 def test_messages_where_the_table_is_wrong() -> None:
-    """What stands in a slot in place of a key, and what is said to follow it, changes no message."""
+    """Wrong keys and wrong successors in the table change no message."""
     records = [{"id": 1, "name": "a", "other": {"id": 2}}] * 3
     packed = msgpack.packb(records)
     assert msgpack.unpackb(packed) == records

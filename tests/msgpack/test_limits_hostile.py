@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits with odd values, in odd orders and on input that is cut; the memory that small input can take."""
+"""Limits with unusual values and orders, on truncated input; the memory that small input can take."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_KIND = {
 @pytest.mark.parametrize("limit", [-2, -3, -(2**31), -(2**63)])
 @pytest.mark.parametrize("name", OF_KIND)
 def test_negative_limits_refuse_everything(msgpack: ModuleType, name: str, limit: int) -> None:
-    """-1 alone is no limit; below it not even what is empty passes."""
+    """-1 means no limit; any lower number refuses even empty values."""
     for value in OF_KIND[name]:
         for data in (
             value,
@@ -43,12 +43,12 @@ def test_negative_limits_refuse_everything(msgpack: ModuleType, name: str, limit
 
 
 def wide(name: str) -> dict[str, int]:
-    """Return limits for the containers around a value, which would be refused else."""
+    """Return limits that allow the containers around a value."""
     return {other: 1000 for other in ("max_array_len", "max_map_len") if other != name}
 
 
 @pytest.mark.parametrize("limit", [-2, -(2**40)])
-def test_negative_totals_are_none(msgpack: ModuleType, limit: int) -> None:
+def test_negative_totals_mean_no_limit(msgpack: ModuleType, limit: int) -> None:
     assert msgpack.unpackb(b"\x92\xa1a\x01", max_total_bytes=limit, max_total_items=limit) == ["a", 1]
     assert msgpack.packb(["a", 1], max_total_bytes=limit, max_total_items=limit) == b"\x92\xa1a\x01"
 
@@ -57,7 +57,7 @@ def test_negative_totals_are_none(msgpack: ModuleType, limit: int) -> None:
 
 
 def steps(read: Callable[[Any], Any], unpacker: Any, data: bytes, sizes: list[int]) -> list[Any]:
-    """Feed pieces of these sizes; return what tell() says after each call."""
+    """Feed pieces of these sizes; return the result of tell() after each call."""
     told = []
     at = 0
     for size in sizes:
@@ -75,7 +75,7 @@ def steps(read: Callable[[Any], Any], unpacker: Any, data: bytes, sizes: list[in
 
 @pytest.mark.parametrize("method", ["unpack", "skip", "unpack_raw", "read_array_header", "read_map_header"])
 def test_tell_in_pieces(msgpack: ModuleType, method: str) -> None:
-    """It moves when something is read, never when something is fed; here as in msgpack, byte by byte and otherwise."""
+    """The position changes when something is read, never when something is fed, as in msgpack."""
     pure = pytest.importorskip("purepy.msgpack")
     data = b"\xdc\x00\x02\xd9\x05hello\xc5\x00\x03bin\xde\x00\x01\xa1a\xcb" + bytes(8) + b"\xc7\x01\x05x\x01"
     for sizes in ([1] * len(data), [2] * 20, [3, 1] * 10, [1, 5] * 7, [len(data) - 1, 1]):
@@ -89,7 +89,7 @@ def test_tell_in_pieces(msgpack: ModuleType, method: str) -> None:
 
 
 def test_what_was_read_does_not_wait(msgpack: ModuleType) -> None:
-    """Exactly max_buffer_size bytes may wait; the header of a value that is cut waits no more once it was read."""
+    """Exactly max_buffer_size bytes may wait; the header of a truncated value no longer waits once it has been read."""
     unpacker = msgpack.Unpacker(max_buffer_size=10)
     unpacker.feed(b"\xd9")
     assert list(unpacker) == []
@@ -136,7 +136,7 @@ LATER: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("case", LATER)
 def test_no_later_error_comes_first(msgpack: ModuleType, case: str) -> None:
-    """Nor is a hook called for what lies beyond max_total_bytes."""
+    """No hook is called for an object after max_total_bytes, either."""
     o, options = LATER[case]
     options = {"max_total_bytes": 10, **options}
     with pytest.raises(msgpack.LimitError, match="max_total_bytes"):
@@ -154,7 +154,7 @@ def test_earlier_errors_stay_first(msgpack: ModuleType) -> None:
 
 
 def test_functions_without_autoreset(msgpack: ModuleType) -> None:
-    """The packed bytes stay in a Packer that nobody has, as in msgpack."""
+    """The packed bytes stay in a Packer that no caller can reach, as in msgpack."""
     assert msgpack.packb([1], autoreset=False) is None
     with pytest.raises(TypeError):
         msgpack.pack([1], io.BytesIO(), autoreset=False)
@@ -167,7 +167,7 @@ def test_functions_without_autoreset(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 100, 3000, 20_000, 100_000])
 def test_views_of_a_stream(msgpack: ModuleType, size: int) -> None:
-    """Each is a memoryview of its own with the right bytes, whatever came after it and in which pieces it came."""
+    """Each view is a separate memoryview with the right bytes, whatever follows it and however it is cut."""
     bins = [bytes([i % 251]) * (size if i % 3 else i % 7) for i in range(200 if size < 10_000 else 12)]
     data = msgpack.packb(bins)
     for piece in (len(data), 1000, 17 if size < 200 else 4099):
@@ -179,7 +179,7 @@ def test_views_of_a_stream(msgpack: ModuleType, size: int) -> None:
         assert len({id(view) for view in views}) == len(views)
         views[0].release()
         assert bytes(views[3]) == bins[3]
-    # one after the other, and after the stream started over
+    # consecutive values, also after the stream has started over
     unpacker = msgpack.Unpacker(bin_view=True)
     for b in bins[:20]:
         unpacker.feed(msgpack.packb([b, b]))

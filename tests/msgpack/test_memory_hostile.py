@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Large messages where memory is short, or where unpacking one calls for another.
+Large messages when memory is short, or when unpacking one message unpacks another.
 
-Each test runs in a process of its own, whose address space nothing else moves.
+Each test runs in a new process, in which nothing else changes the address space.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from processes import run_alone, sections
 
 pytestmark = [
     pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux's /proc"),
-    pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy keeps its memory for itself"),
+    pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy does not return memory to the system"),
 ]
 
 PROGRAMS = sections(__file__, "memory_programs.txt")
@@ -28,12 +28,12 @@ def run(msgpack: ModuleType, name: str, settings: str = "") -> None:
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers need address space without bounds")
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers need unlimited address space")
 def test_little_room_is_enough(msgpack: ModuleType) -> None:
-    """Where address space is limited, no memory is reserved ahead, nor for the size that a message promises."""
+    """If address space is limited, no memory is reserved in advance, nor for the size that a message declares."""
     run(msgpack, "little room", f"LIES = {list(LIES.values())!r}\n")
 
 
 def test_calls_within_calls_and_threads(msgpack: ModuleType) -> None:
-    """An error handler, called in the middle of a large message, unpacks another one; whole, and in pieces."""
+    """An error handler in the middle of a large message unpacks another one, whole and in pieces."""
     run(msgpack, "calls within calls")

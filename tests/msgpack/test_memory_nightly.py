@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of messages: bounded by the input, taken as huge pages, and given back to the system afterwards."""
+"""The memory of messages is bounded by the input, uses huge pages, and is returned to the system afterwards."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from memory import peak_of
 from msgpack_messages import LIES
 from processes import run_alone, sections
 
-pytestmark = pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy keeps its memory for itself")
+pytestmark = pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy does not return memory to the system")
 
 
-# --- by the input -------------------------------------------------------------------------------------------------
+# --- in proportion to the input -----------------------------------------------------------------------------------
 
 HEADERS = (b"\xdc\xff\xff", b"\xdd\x00\x0f\xff\xff", b"\xde\x7f\xff", b"\x9f", b"\x8f\xa1a")
 LONG_LIES = {f"1 MiB of {header!r}": (header * (2**20 // len(header) + 1))[: 2**20] for header in HEADERS}
@@ -27,8 +27,8 @@ LONG_LIES = {f"1 MiB of {header!r}": (header * (2**20 // len(header) + 1))[: 2**
 
 @pytest.mark.parametrize("options", [{}, {"object_hook": lambda obj: obj}], ids=["plain", "hooked"])
 @pytest.mark.parametrize("data", [*LIES.values(), *LONG_LIES.values()], ids=[*LIES, *LONG_LIES])
-def test_lies_cost_nothing(msgpack: ModuleType, data: bytes, options: dict[str, Any]) -> None:
-    """A declared size is not believed: an error, or a wait for more, and memory in proportion to the input."""
+def test_wrong_sizes_take_no_memory(msgpack: ModuleType, data: bytes, options: dict[str, Any]) -> None:
+    """A declared size is not trusted: an error, or a wait for more data, with memory in proportion to the input."""
     options = {"max_array_len": 2**32, "max_map_len": 2**32, **options}
 
     def whole() -> None:
@@ -70,7 +70,7 @@ SMALL: dict[str, tuple[bytes, dict[str, Any]]] = {
 @pytest.mark.parametrize("case", SMALL)
 @pytest.mark.parametrize("whole", [True, False])
 def test_memory_is_bounded_by_the_input(msgpack: ModuleType, case: str, whole: bool) -> None:
-    """100 bytes per byte, or half of the interpreter's smallest dict with an item; and room for nesting."""
+    """At most 100 bytes per byte, or half of the interpreter's smallest dict with an item, plus room for nesting."""
     data, options = SMALL[case]
     per_byte = max(100, sys.getsizeof({1: {}}) / 2 + 1 if "map" in case else 0)
     unpacker = msgpack.Unpacker(**options)
@@ -86,17 +86,17 @@ def test_memory_is_bounded_by_the_input(msgpack: ModuleType, case: str, whole: b
 
 @pytest.mark.parametrize("data", [b"\x90", b"\x80", b"\xa0", b"\xc4\x00", b"\xd4\x05\x00", b"\x81\xa0\xc0"])
 def test_memory_per_input_byte(msgpack: ModuleType, data: bytes) -> None:
-    """The objects that take the most memory for their bytes stay under a hundred bytes of it per byte."""
+    """The objects that take the most memory per input byte take less than a hundred bytes each."""
     count = 5_000
     packed = b"\xdd" + struct.pack(">I", count) + data * count
-    # an empty dict is one byte of input and 64 (CPython 3.11) of memory, and its slot in the list
+    # an empty dict is one byte of input and takes 64 bytes (CPython 3.11), plus its slot in the list
     assert peak_of(lambda: msgpack.unpackb(packed)) <= 100 * len(packed)
 
 
-@pytest.mark.parametrize("rest", [b"", b"\x92\x01"], ids=["nothing", "a part of a message"])
+@pytest.mark.parametrize("rest", [b"", b"\x92\x01"], ids=["nothing", "part of a message"])
 def test_idle_unpackers_are_small(msgpack: ModuleType, rest: bytes) -> None:
-    """Ten thousand connections that have nothing to say take kilobytes each, whatever they were fed before."""
-    import tracemalloc  # which PyPy 7.3.11 does not have
+    """Ten thousand idle connections take kilobytes each, whatever they received before."""
+    import tracemalloc  # PyPy 7.3.11 does not have it
 
     count = 200
     kept: list[Any] = []
@@ -119,7 +119,7 @@ def test_idle_unpackers_are_small(msgpack: ModuleType, rest: bytes) -> None:
         tracemalloc.stop()
 
 
-# --- of a process of its own, whose address space nothing else moves ----------------------------------------------
+# --- in a new process, in which nothing else changes the address space --------------------------------------------
 
 PROGRAMS = sections(__file__, "memory_programs.txt")
 
@@ -135,19 +135,20 @@ def run(msgpack: ModuleType, name: str) -> str:
 @in_linux
 @pytest.mark.parametrize("work", ["whole", "pieces"])
 def test_memory_goes_back(msgpack: ModuleType, work: str) -> None:
-    """Whether the object is complete, wrong, begun anew, or never ended."""
-    # 16 or 20 results of 12 MiB, and what was taken ahead for each; the C library may keep the space of a message
+    """Memory is returned whether the object is complete, invalid, begun again, or never completed."""
+    # 16 or 20 results of 12 MiB, and the memory taken in advance for each; the C library may keep one message's space
     assert int(run(msgpack, work)) < 16 << 20
 
 
 @in_linux
 @pytest.mark.skipif(not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="the kernel has no huge pages")
 @pytest.mark.skipif(
-    bool(sysconfig.get_config_var("Py_GIL_DISABLED") or os.environ.get("PYTHONMALLOC")), reason="another allocator"
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED") or os.environ.get("PYTHONMALLOC")),
+    reason="another allocator is used",
 )
-def test_huge_pages_are_asked_for(msgpack: ModuleType) -> None:
+def test_huge_pages_are_requested(msgpack: ModuleType) -> None:
     if msgpack.BACKEND != "native":
-        pytest.skip("the pure codec takes memory as it comes")
+        pytest.skip("the pure codec takes no memory in advance")
     found = run(msgpack, "huge pages")
     if found == "limited":
         pytest.skip("address space is limited")

@@ -30,13 +30,13 @@ WRITING = {r"\(True, items": "(False, items"}
 
 
 def source(nodes: list[ast.stmt], text: str) -> list[str]:
-    """Return the lines of some statements, without comments."""
+    """Return the source lines of some statements, without comments."""
     lines = text.splitlines()[nodes[0].lineno - 1 : nodes[-1].end_lineno]
     return textwrap.dedent("\n".join(re.sub(r"\s+# .*", "", line) for line in lines)).splitlines()
 
 
 def halves(path: str, name: str, test: str) -> tuple[list[str], list[str]]:
-    """Return what a function does where `test` holds, and where it does not."""
+    """Return the statements of a function for a true `test`, and those for a false one."""
     text = (ROOT / path).read_text(encoding="utf-8")
     tree = ast.parse(text)
     function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name)
@@ -49,7 +49,7 @@ def halves(path: str, name: str, test: str) -> tuple[list[str], list[str]]:
 
 
 def differences(items: list[str], maps: list[str], names: dict[str, str]) -> list[str]:
-    """Return how the half for maps, renamed, differs from the half for items, indentation included."""
+    """Return the differences between the half for maps, renamed, and the half for items, including indentation."""
     for found, mirrored in names.items():
         maps = [re.sub(found, mirrored, line) for line in maps]
     found = []
@@ -85,7 +85,7 @@ def test_halves_mirror_each_other(half: str) -> None:
     declared = DECLARED[half].splitlines()
     items, maps = loop(path, name)
     assert differences(items, maps, names) == declared
-    for lines in (items, maps):  # a line that changes in one half is found
+    for lines in (items, maps):  # a line that is changed in only one half is found
         changed = [i for i, line in enumerate(lines) if line.strip() not in ("else:", "")]
         for at in changed[:: max(1, len(changed) // 10)]:
             before, lines[at] = lines[at], lines[at] + " + 1"
@@ -93,8 +93,8 @@ def test_halves_mirror_each_other(half: str) -> None:
             lines[at] = before
 
 
-def test_both_writers_ask_for_types_in_the_same_order() -> None:
-    """What comes first is what is fastest: measured once, for both."""
+def test_both_writers_check_types_in_the_same_order() -> None:
+    """The fastest type to check comes first; the order was measured once, for both."""
 
     def order(path: str, name: str) -> list[str]:
         return [line.strip() for line in loop(path, name)[0] if re.match(r"\s+(el)?if (kind|value) is [\w ]+:", line)]

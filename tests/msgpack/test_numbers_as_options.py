@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that are numbers: what is none, or too large, is refused alike by every backend and function."""
+"""Options that are numbers: every backend and function refuses values of other types and numbers that are too large."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Three:
 
 
 def packing(msgpack: ModuleType) -> list[Callable[..., Any]]:
-    """Return the ways to pack an object under options."""
+    """Return the ways to pack an object with options."""
     return [
         msgpack.packb,
         lambda obj, **options: msgpack.Packer(**options).pack(obj),
@@ -49,7 +49,7 @@ def packing(msgpack: ModuleType) -> list[Callable[..., Any]]:
 
 
 @pytest.mark.parametrize(("value", "error"), WRONG)
-def test_no_number(msgpack: ModuleType, value: Any, error: type[Exception]) -> None:
+def test_values_that_are_not_numbers(msgpack: ModuleType, value: Any, error: type[Exception]) -> None:
     for name in PACKING:
         for call in packing(msgpack):
             with pytest.raises(error):
@@ -69,8 +69,8 @@ def test_no_number(msgpack: ModuleType, value: Any, error: type[Exception]) -> N
         msgpack.Unpacker().read_bytes(value)
 
 
-def test_what_has_an_index(msgpack: ModuleType) -> None:
-    """Any object that can be a list's index is an int here."""
+def test_objects_with_an_index(msgpack: ModuleType) -> None:
+    """Any object with `__index__` counts as an int."""
     for name in PACKING:
         assert msgpack.packb([1], **{name: Three()}) == b"\x91\x01"
     for name in set(UNPACKING) - {"timestamp"}:
@@ -82,7 +82,7 @@ def test_what_has_an_index(msgpack: ModuleType) -> None:
 
 
 def test_a_number_that_equals_the_default_is_the_default(msgpack: ModuleType) -> None:
-    """The number may be another object than the default: 1024 is one."""
+    """A number equal to the default may be a different object, as for 1024."""
     for options, call, argument, result in (
         (options_module.PACKING, msgpack.packb, [1], b"\x91\x01"),
         (options_module.UNPACKING, msgpack.unpackb, b"\x91\x01", [1]),
@@ -93,7 +93,7 @@ def test_a_number_that_equals_the_default_is_the_default(msgpack: ModuleType) ->
 
 
 def test_out_of_range(msgpack: ModuleType) -> None:
-    """No size is less than nothing, and there are four kinds of timestamps."""
+    """Sizes cannot be negative, and there are four kinds of timestamps."""
     for value in (-1, 4):
         with pytest.raises(ValueError, match=r"timestamp must be 0\.\.3"):
             msgpack.unpackb(b"\x01", timestamp=value)
@@ -129,8 +129,8 @@ class Local:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_names_of_types(msgpack: ModuleType, obj: Any, name: str) -> None:
-    """An error names a type as msgpack does: with its module if it is not a class made in Python."""
+    """An error names a type as msgpack does: with its module, unless the type is a class written in Python."""
     if msgpack.__name__ != "cpkg._native.msgpack.cpython" and name in ("collections.deque", "re.Pattern"):
-        name = f"({name}|{name.split('.')[1]})"  # PyPy has them in Python
+        name = f"({name}|{name.split('.')[1]})"  # on PyPy they are written in Python
     with pytest.raises(TypeError, match=f"can not serialize '{name}' object"):
         msgpack.packb(obj)

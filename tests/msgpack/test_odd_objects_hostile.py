@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects and subclasses that are not what they say: the same answer on every backend."""
+"""Objects and subclasses that misreport their type, size or items: every backend handles them alike."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def subclass(base: Any, **names: Any) -> Any:
 
 
 @pytest.mark.parametrize("kind", [dict, list, tuple, str, bytes, bytearray, int, float, ExtType])
-def test_the_type_counts_not_what_class_says(msgpack: ModuleType, kind: type) -> None:
-    """An object whose `__class__` is another type's is none of that type."""
+def test_the_class_attribute_is_ignored(msgpack: ModuleType, kind: type) -> None:
+    """An object whose `__class__` is another type is not treated as that type."""
     liar = Mock(spec=kind)
     assert isinstance(liar, kind)
     with pytest.raises(TypeError, match="can not serialize 'Mock' object"):
@@ -31,7 +31,7 @@ def test_the_type_counts_not_what_class_says(msgpack: ModuleType, kind: type) ->
     assert msgpack.packb([liar], default=lambda obj: "none") == b"\x91\xa4none"
 
 
-def test_a_proxy_is_not_its_object(msgpack: ModuleType) -> None:
+def test_a_proxy_is_not_packed_as_its_object(msgpack: ModuleType) -> None:
     obj = subclass(dict)(a=1)
     with pytest.raises(TypeError, match="can not serialize"):
         msgpack.packb(weakref.proxy(obj))
@@ -40,13 +40,13 @@ def test_a_proxy_is_not_its_object(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 5])
 @pytest.mark.parametrize("base", [list, tuple])
-def test_items_are_counted_where_len_lies(msgpack: ModuleType, base: type, length: int) -> None:
+def test_items_are_counted_if_len_is_wrong(msgpack: ModuleType, base: type, length: int) -> None:
     assert msgpack.packb(subclass(base, __len__=lambda self: length)([7, 8])) == b"\x92\x07\x08"
     own = subclass(base, __len__=lambda self: length, __iter__=lambda self: iter([1, 2, 3]))
     assert msgpack.packb(own([7, 8])) == b"\x93\x01\x02\x03"
 
 
-def test_len_of_a_dict_is_that_of_its_items(msgpack: ModuleType) -> None:
+def test_a_wrong_len_of_a_dict_is_an_error(msgpack: ModuleType) -> None:
     with pytest.raises(RuntimeError, match="dictionary changed size"):
         msgpack.packb(subclass(dict, __len__=lambda self: 5)(a=1))
     with pytest.raises(RuntimeError, match="dictionary changed size"):
@@ -56,7 +56,7 @@ def test_len_of_a_dict_is_that_of_its_items(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("answer", [[("a", 1), ("b", 2), ("c", 3)], [1, 2], [("a",), ("b",)], 5, None])
 def test_items_of_a_dict_that_are_wrong(msgpack: ModuleType, answer: Any) -> None:
-    """An error, or a map whose header counts what follows."""
+    """An error, or a map whose header matches the number of pairs."""
     try:
         packed = msgpack.packb(subclass(dict, items=lambda self: answer)(a=1, b=2))
     except (RuntimeError, TypeError, ValueError, AttributeError):
@@ -71,7 +71,7 @@ def test_a_subclass_of_list_that_changes_is_noticed(msgpack: ModuleType) -> None
 
 
 @pytest.mark.parametrize("number", [5, -5, 2**64 - 1, -(2**63)])
-def test_numbers_are_what_they_hold(msgpack: ModuleType, number: int) -> None:
+def test_numbers_are_packed_by_value(msgpack: ModuleType, number: int) -> None:
     odd = subclass(int, __int__=lambda self: 9, __index__=lambda self: 9)
     assert msgpack.packb(odd(number)) == msgpack.packb(number)
     with pytest.raises(OverflowError):
@@ -79,7 +79,7 @@ def test_numbers_are_what_they_hold(msgpack: ModuleType, number: int) -> None:
     assert msgpack.packb(subclass(float, __float__=lambda self: 9.0)(1.5)) == msgpack.packb(1.5)
 
 
-def test_what_a_subclass_of_exttype_overrides_counts(msgpack: ModuleType) -> None:
+def test_overrides_of_an_exttype_subclass_are_used(msgpack: ModuleType) -> None:
     assert msgpack.packb(subclass(ExtType)(5, b"ab")) == b"\xd5\x05ab"
     assert msgpack.packb(subclass(ExtType, data=property(lambda self: b"X"))(5, b"ab")) == b"\xd4\x05X"
     assert msgpack.packb(subclass(ExtType, code=property(lambda self: -7))(5, b"ab")) == b"\xd5\xf9ab"
@@ -97,14 +97,14 @@ def test_what_a_subclass_of_exttype_overrides_counts(msgpack: ModuleType) -> Non
 
 @pytest.mark.parametrize("name", ["Packer", "Unpacker"])
 def test_no_copies(msgpack: ModuleType, name: str) -> None:
-    """A copy would share what the original gathers, or the place in its stream."""
+    """Copying is refused, because a copy would share the original's buffer or position in the stream."""
     for obj in (getattr(msgpack, name)(), subclass(getattr(msgpack, name))()):
         for make in (copy.copy, copy.deepcopy, pickle.dumps, lambda obj: pickle.dumps(obj, 0)):
             with pytest.raises(TypeError, match=f"cannot pickle '{type(obj).__name__}' object"):
                 make(obj)
 
 
-def test_an_init_that_does_not_call_ours_leaves_the_defaults(msgpack: ModuleType) -> None:
+def test_an_init_without_super_init_leaves_the_defaults(msgpack: ModuleType) -> None:
     def nothing(self: Any) -> None:
         pass
 
@@ -124,7 +124,7 @@ def test_an_init_that_does_not_call_ours_leaves_the_defaults(msgpack: ModuleType
 @pytest.mark.parametrize("hook", ["object_hook", "list_hook", "ext_hook", "object_pairs_hook"])
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_tell_in_a_hook(msgpack: ModuleType, hook: str, size: int) -> None:
-    """What was read before the call that called the hook, as msgpack has it; the same for reads of the file."""
+    """tell() returns the position before the call that runs the hook, as in msgpack; the same in read() of the file."""
     data = msgpack.packb([1, {"a": [1, 2], "b": ExtType(5, b"abc")}]) + msgpack.packb({"c": [ExtType(6, b"")]})
     found, expected = [], []
 
@@ -171,8 +171,8 @@ def test_a_handler_with_a_null_is_refused(msgpack: ModuleType, name: str) -> Non
 
 @pytest.mark.parametrize("count", [16, 20])
 @pytest.mark.parametrize("sign", [b"\x7f", b"\xff"])
-def test_a_signalling_nan_becomes_quiet(msgpack: ModuleType, sign: bytes, count: int) -> None:
-    """Between 4 and 8 bytes, as C has it on the machines at hand; its other bits stay. 8 bytes stay as they are."""
+def test_a_signaling_nan_becomes_quiet(msgpack: ModuleType, sign: bytes, count: int) -> None:
+    """Converting between 4 and 8 bytes makes a NaN quiet, as in C, and keeps its other bits; 8 bytes are unchanged."""
     signalling, quiet = sign + b"\xa0\x12\x34", sign + b"\xe0\x12\x34"
     message = b"\xdc" + count.to_bytes(2, "big") + (b"\xca" + signalling) * count
     unpacker = msgpack.Unpacker()

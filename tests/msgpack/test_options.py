@@ -11,8 +11,8 @@ import pytest
 from purepy.msgpack.options import PACKING
 
 
-def test_what_is_made_looks_like_what_was_written() -> None:
-    """Name, module, documentation, annotations and parameters are those of the function, with the options in place."""
+def test_generated_functions_look_like_their_source() -> None:
+    """A generated function has the name, module, documentation, annotations and parameters of its source."""
     calls: list[Any] = []
 
     def plain(first: int, second: int, *, own: str) -> None:
@@ -30,7 +30,7 @@ def test_what_is_made_looks_like_what_was_written() -> None:
     assert made.__annotations__["max_depth"] == "int"
     made(1)
     made(1, own="y")
-    made(1, 3, max_depth=1024)  # a default that is given is still the default
+    made(1, 3, max_depth=1024)  # passing the default explicitly counts as the default
     made(1, own="z", max_depth=5, uuid=1)
     assert calls[:3] == [("plain", 1, 2, "x"), ("plain", 1, 2, "y"), ("plain", 1, 3, "x")]
     assert calls[3] == ("general", 1, 2, "z", PACKING.defaults._replace(max_depth=5, uuid=1))

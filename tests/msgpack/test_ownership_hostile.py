@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code of the caller's that takes away, finds or changes what is being packed or unpacked while it is."""
+"""Callers' code that deletes, finds or changes an object while it is packed or unpacked."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PROGRAMS = sections(__file__, "ownership_programs.txt")
 
 
 def occupy() -> list[bytearray]:
-    """Return new memory of many sizes, so that what was just freed is written over."""
+    """Allocate memory of many sizes, so that memory that was just freed is overwritten."""
     return [bytearray(b"A" * size) for size in (16, 32, 56, 64, 120, 200, 232) for _ in range(200)]
 
 
@@ -41,13 +41,13 @@ def encode_with(handle: Callable[[UnicodeEncodeError], None]) -> str:
     return "taking"
 
 
-@pytest.mark.skipif(not CPYTHON, reason="PyPy 7.3.11 itself crashes where a dict is filled anew while it is iterated")
+@pytest.mark.skipif(not CPYTHON, reason="PyPy 7.3.11 itself crashes if a dict is refilled while it is iterated")
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize(
     "place", ["key", "value", "sorted key", "subclass", "list", "list in tuple", "subclass of list"]
 )
 def test_an_error_handler_takes_the_items_away(msgpack: ModuleType, place: str, again: bool) -> None:
-    """Free what the container held, and where `again`, put as many others there."""
+    """An error handler frees the items of the container and, with `again`, replaces them by as many others."""
     for i in range(50):
         bad, other = f"k{i}\ud800", ["x" * 50, [i] * 10, 1.5 * i]
         container: Any
@@ -77,7 +77,7 @@ def test_an_error_handler_takes_the_items_away(msgpack: ModuleType, place: str, 
 
 
 class Clears:
-    """Clears a container when it is compared."""
+    """An object that clears a container when it is compared."""
 
     target: Any
 
@@ -92,7 +92,7 @@ class Clears:
 
 @pytest.mark.parametrize("place", ["list", "value", "key", "subclass"])
 def test_a_builtin_default_gets_an_int(msgpack: ModuleType, place: str) -> None:
-    """A builtin does not own its argument; here the only one that did is cleared on the way."""
+    """A builtin does not own its argument; here the container that owns it is cleared during the call."""
     for i in range(100):
         container: Any = [2**80 + i] if place == "list" else {2**80 + i: 1} if place == "key" else {"a": 2**80 + i}
         if place == "subclass":
@@ -106,7 +106,7 @@ def test_a_builtin_default_gets_an_int(msgpack: ModuleType, place: str) -> None:
 
 
 def test_pairs_are_owned(msgpack: ModuleType) -> None:
-    """Of pack_map_pairs, too: the sequence and each pair may lose what they hold."""
+    """In pack_map_pairs, the sequence and each pair may lose their items."""
     pairs: list[list[Any]] = [["a\ud800", ["x" * 50]], ["b\ud800", ["y" * 50]]]
 
     def handle(error: Any) -> None:
@@ -119,7 +119,7 @@ def test_pairs_are_owned(msgpack: ModuleType) -> None:
 
 
 class EmptiesArguments:
-    """A flag or number that empties the dict of keyword arguments that it came in, if it can be found."""
+    """A flag or number that empties the dict of keyword arguments that contains it, if it finds the dict."""
 
     def empty(self) -> None:
         for found in gc.get_referrers(self):
@@ -134,7 +134,7 @@ class EmptiesArguments:
 
 @pytest.mark.skipif(not CPYTHON, reason="looks for arguments through the collector")
 def test_arguments_are_owned(msgpack: ModuleType) -> None:
-    """The dict of a constructor's arguments is emptied by one of them."""
+    """One of a constructor's arguments empties the dict of the arguments."""
 
     def default(o: Any) -> Any:
         return "d"
@@ -166,29 +166,29 @@ def run(msgpack: ModuleType, name: str, settings: str = "") -> None:
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
 
 
-@pytest.mark.skipif(not CPYTHON, reason="PyPy's lists are whole at any time")
+@pytest.mark.skipif(not CPYTHON, reason="PyPy's lists are always complete")
 def test_unfinished_lists_are_not_found(msgpack: ModuleType) -> None:
-    """Code that runs in the middle of a message looks for what is being filled, reads it, and moves what it holds."""
+    """Code in the middle of a message looks for unfinished lists, reads them, and moves their items."""
     run(msgpack, "lists in the middle of a message")
 
 
-@pytest.mark.skipif(not CPYTHON, reason="PyPy's lists are whole at any time")
+@pytest.mark.skipif(not CPYTHON, reason="PyPy's lists are always complete")
 def test_unfinished_lists_between_pieces(msgpack: ModuleType) -> None:
-    """The part of a message that an Unpacker holds is hidden, too."""
+    """The part of a message that an Unpacker holds is hidden as well."""
     run(msgpack, "lists between pieces")
 
 
 @pytest.mark.skipif(not CPYTHON, reason="the collector is CPython's")
 @pytest.mark.parametrize("sizes", [(50, 1000), pytest.param((5000,), marks=pytest.mark.nightly)])
 def test_finalizers_do_not_find_unfinished_lists(msgpack: ModuleType, sizes: tuple[int, ...]) -> None:
-    """The collector comes by while a message is built, and with it finalizers that look for lists."""
+    """The collector runs while a message is built, and finalizers look for lists."""
     run(msgpack, "finalizers", f"SIZES = {sizes}\n")
 
 
 @pytest.mark.skipif(not CPYTHON, reason="the collector is CPython's")
 @pytest.mark.parametrize("options", [{}, {"object_hook": lambda o: o}, {"use_list": False}, {"strict_map_key": False}])
 def test_what_is_complete_is_collected(msgpack: ModuleType, options: dict[str, Any]) -> None:
-    """Lists and tuples that were filled out of the collector's sight are in it afterwards."""
+    """Lists and tuples that were hidden from the collector while they were filled are tracked afterwards."""
     data = msgpack.packb([[1, [2, {"a": [3, {}]}], []], [{}, 4]] * 5)
 
     def tracked(o: Any) -> None:
@@ -203,7 +203,7 @@ def test_what_is_complete_is_collected(msgpack: ModuleType, options: dict[str, A
         unpacker.feed(data[i : i + 1])
         for found in unpacker:
             tracked(found)
-    for end in range(1, len(data)):  # what is dropped half made
+    for end in range(1, len(data)):  # incomplete objects, which are dropped
         with pytest.raises(ValueError):
             msgpack.unpackb(data[:end], **options)
         del unpacker
@@ -214,7 +214,7 @@ def test_what_is_complete_is_collected(msgpack: ModuleType, options: dict[str, A
 
 @pytest.mark.skipif(not CPYTHON, reason="the collector is CPython's")
 def test_a_cycle_through_a_message_that_is_not_complete(msgpack: ModuleType) -> None:
-    """An Unpacker is collected that holds an object which holds it, in a list that is not full."""
+    """An Unpacker that is part of a cycle through an unfinished list is collected."""
     alive: list[int] = []
 
     class Holder:
@@ -240,7 +240,7 @@ def test_a_cycle_through_a_message_that_is_not_complete(msgpack: ModuleType) -> 
 
 
 class DiesLoudly:
-    """A key and a value of the same message, whose finalizer drops and makes objects."""
+    """A key and a value of the same message, whose finalizer frees and creates objects."""
 
     def __init__(self, code: int, data: bytes) -> None:
         self.data = data
@@ -258,7 +258,7 @@ class DiesLoudly:
 
 
 def test_keys_and_values_that_replace_each_other(msgpack: ModuleType) -> None:
-    """Equal keys: the value before is dropped by the map, the later key by the parser."""
+    """For equal keys, the map drops the earlier value, and the parser drops the later key."""
     pair = b"\xd4\x05k\xd4\x05v"
     data = b"\x92\x84" + pair * 4 + b"\x82\xa1a\xd4\x05x\xa1a\x01"
     for _ in range(20):
@@ -268,7 +268,7 @@ def test_keys_and_values_that_replace_each_other(msgpack: ModuleType) -> None:
 
 
 def test_a_file_that_starts_over(msgpack: ModuleType) -> None:
-    """read() and the truth of its answer call the Unpacker back; the file is dropped at its end."""
+    """read() and the truth test of its result call the Unpacker; the file is dropped when it ends."""
 
     class Answer(bytearray):
         def __bool__(self) -> bool:
@@ -295,7 +295,7 @@ def test_a_file_that_starts_over(msgpack: ModuleType) -> None:
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="classes export buffers since 3.12")
 @pytest.mark.parametrize("options", [{}, {"bin_view": True}])
 def test_buffers_of_python_classes(msgpack: ModuleType, options: dict[str, Any]) -> None:
-    """__buffer__ is Python code, and what it gives a part of something else."""
+    """__buffer__ is Python code, and the buffer that it returns may be a part of another object."""
 
     class Buffer:
         data = bytearray(b"....\x93\xc4\x03abc\x80\xc4\x00....")
@@ -321,7 +321,7 @@ def test_buffers_of_python_classes(msgpack: ModuleType, options: dict[str, Any])
 
 
 def test_the_type_of_functions(msgpack: ModuleType) -> None:
-    """It cannot be called for instances, nor subclassed; the functions are copied and pickled by name."""
+    """The type cannot be called or subclassed; its functions are copied and pickled by name."""
     kind = type(msgpack.unpackb)
     for make in (kind, lambda: kind.__new__(kind), lambda: object.__new__(kind), lambda: type("K", (kind,), {})):
         with pytest.raises(TypeError):
@@ -335,18 +335,18 @@ def test_the_type_of_functions(msgpack: ModuleType) -> None:
             kind(function)
 
 
-@pytest.mark.skipif(not CPYTHON, reason="PyPy's functions are functions")
-def test_objects_that_were_never_made(msgpack: ModuleType) -> None:
-    """Where a type lets itself be changed, object.__new__ makes empty objects; using one is an error at most."""
+@pytest.mark.skipif(not CPYTHON, reason="PyPy has ordinary functions")
+def test_objects_that_were_never_initialized(msgpack: ModuleType) -> None:
+    """If a type allows changes, object.__new__ creates empty objects; using one raises an error at worst."""
     run(msgpack, "objects that were never made")
 
 
 class Marker:
-    """An object that can be referred to weakly."""
+    """An object that supports weak references."""
 
 
 def test_a_second_init(msgpack: ModuleType) -> None:
-    """It starts over, also in the middle of a message, and drops what was there; one that fails changes nothing."""
+    """A second __init__ starts over, even in the middle of a message; if it fails, it changes nothing."""
     kept = []
 
     def hook(code: int, data: bytes) -> Any:

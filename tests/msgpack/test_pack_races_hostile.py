@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers that another thread changes while they are packed: a RuntimeError or a whole message."""
+"""Containers that another thread changes while they are packed: a RuntimeError or a complete message."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Change = Callable[[Any], Any]
 
 class Between:
     """
-    Let a change happen in the middle of a call, as another thread could: before the line that is the `at`-th to run.
+    Make a change in the middle of a call, as another thread could: before the `at`-th line runs.
 
-    Only what is written in Python has lines; C that holds the lock of the interpreter is not interrupted.
+    Only Python code has lines; C code that holds the GIL is not interrupted.
     """
 
     def __init__(self, at: int, container: Any, changes: list[Change]) -> None:
@@ -80,11 +80,11 @@ DICT_CHANGES: dict[str, list[Callable[[dict[Any, Any]], Any]]] = {
 
 
 def check(msgpack: ModuleType, make: Callable[[], Any], changes: list[Change], pack: Callable[[Any], bytes]) -> None:
-    """Change what `make` makes between any two lines of the packer, inside of a message and as the message."""
+    """Change the result of `make` between any two lines of the packer, inside of a message and as the message."""
     for outermost in (True, False):
         at = 0
         while True:
-            at += 1 + at // 16  # between any two of the first lines, then at fewer places
+            at += 1 + at // 16  # between any two of the first lines, later at fewer places
             container = make()
             between = Between(at, container, changes)
             try:
@@ -97,20 +97,20 @@ def check(msgpack: ModuleType, make: Callable[[], Any], changes: list[Change], p
                     assert found[0] == "head"
                     assert len(found) == 3
             if between.changes:
-                break  # the call was over before
+                break  # the call had already ended
 
 
 @pytest.mark.parametrize("changes", LIST_CHANGES.values(), ids=LIST_CHANGES)
 @pytest.mark.parametrize("make", LISTS.values(), ids=LISTS)
 def test_lists(msgpack: ModuleType, make: Any, changes: Any) -> None:
-    """The header tells what follows wherever a list changes."""
+    """The header matches the items, wherever a list changes."""
     check(msgpack, make, changes, msgpack.packb)
 
 
 @pytest.mark.parametrize("changes", DICT_CHANGES.values(), ids=DICT_CHANGES)
 @pytest.mark.parametrize("size", [3, 9])
 def test_dicts(msgpack: ModuleType, size: int, changes: Any) -> None:
-    """The same for dicts."""
+    """The header matches the pairs that follow, wherever a dict changes."""
     check(msgpack, lambda: {f"k{i}": i for i in range(size)}, changes, msgpack.packb)
 
 
@@ -118,7 +118,7 @@ def test_dicts(msgpack: ModuleType, size: int, changes: Any) -> None:
     "options", [{"sort_keys": True}, {"max_total_items": 1000}, {"use_single_float": True}], ids=str
 )
 def test_under_options(msgpack: ModuleType, options: Any) -> None:
-    """The same where the general loop packs."""
+    """The same with options for which the general loop packs."""
     for name in ("empty", "there and back"):
         check(msgpack, LISTS["short"], LIST_CHANGES[name], lambda obj: msgpack.packb(obj, **options))
     for name in ("empty", "there and back", "other pairs"):
@@ -127,7 +127,7 @@ def test_under_options(msgpack: ModuleType, options: Any) -> None:
 
 @pytest.mark.parametrize("kind", [int, float])
 def test_long_lists_of_numbers(msgpack: ModuleType, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists of more numbers than are copied at once: each piece may find another list."""
+    """A list of more numbers than are copied at once may have changed before each copy."""
     monkeypatch.setattr("purepy.msgpack.plain_writer._PIECE", 8)
     if msgpack.__name__.endswith("pypy"):
         monkeypatch.setattr("cpkg._native.msgpack.pypy.scratch.PIECE", 8)
@@ -143,7 +143,7 @@ def test_long_lists_of_numbers(msgpack: ModuleType, kind: type, monkeypatch: pyt
 
 
 def test_a_list_that_grows_at_each_item(msgpack: ModuleType) -> None:
-    """A hook that appends what it is called for comes to an end."""
+    """Packing ends even if a hook appends each object that it receives to the list."""
     outer: list[Any] = [[object()]]
     pairs: dict[Any, Any] = {"a": [object()]}
 
@@ -158,7 +158,7 @@ def test_a_list_that_grows_at_each_item(msgpack: ModuleType) -> None:
 
 
 def test_threads(msgpack: ModuleType) -> None:
-    """Real threads: two that pack, one that changes what they pack."""
+    """Two threads pack a container while another thread changes it."""
     items: list[Any] = [*range(5), "a", *range(5)]
     long: list[Any] = list(range(50))
     pairs: dict[Any, Any] = {f"k{i}": i for i in range(9)}

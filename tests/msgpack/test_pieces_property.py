@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-PyPy's Unpacker, which scans pieces in C, against the pure one: after every call on both, the same result or error, at
-the same offset, with as much of the stream read. It is PyPy's, but runs on CPython too.
+PyPy's Unpacker, which scans pieces in C, against the pure one: after each call on both, the same result or error, at
+the same offset and position. It is for PyPy, but also runs on CPython.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ stream = pypy_part("stream")
 pytestmark = pytest.mark.interpreter
 
 PARTS = [0, 16, stream._PART]
-"""Sizes up to which pieces wait to be joined: the real one, and less, so that short messages go all ways."""
+"""Sizes up to which pieces wait to be joined: the real one, and smaller ones, so that short messages use every path."""
 
 
 @pytest.fixture(autouse=True)
 def _threshold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Restore the size after a test, whose Pairs set it."""
+    """Restore the size after a test whose Pairs set it."""
     monkeypatch.setattr(stream, "_PART", PARTS[-1])
 
 
-# messages that no object packs to: longer than needed, refused, or with a promise of too much
+# messages that no packer writes: longer than needed, invalid, or with a declared size that is too large
 ODD = [*(row.values[0] for row in table("formats.txt", "<") + table("errors.txt", "!?")), *LIES.values()]
 odd = st.sampled_from([message for message in ODD if len(message) < 20]).map(Raw)
 plain = objects(STRICT_KEYS, PLAIN | EXTENSIONS)
@@ -47,7 +47,7 @@ options = unpack_options(
 
 
 class Pair:
-    """Both Unpackers under the same options; every call goes to both and must come out the same."""
+    """Both Unpackers with the same options; each call goes to both, and the results must be equal."""
 
     def __init__(self, part: int, **options: Any) -> None:
         stream._PART = part
@@ -61,7 +61,7 @@ class Pair:
         return ours
 
     def drain(self) -> Iterator[Any]:
-        """Take objects until there is none, or an error comes twice in one place."""
+        """Read objects until there is none, or until an error occurs twice at one position."""
         last = None
         while True:
             found = self("__next__")
@@ -72,7 +72,7 @@ class Pair:
             yield found
 
     def read(self, pieces: Iterable[bytes]) -> list[Any]:
-        """Feed pieces and drain after each; return what came out."""
+        """Feed pieces and drain after each; return all results."""
         found = []
         for piece in pieces:
             self("feed", piece)
@@ -81,7 +81,7 @@ class Pair:
 
 
 def split(data: bytes, sizes: list[int]) -> Iterator[bytes]:
-    """Cut data into pieces of these sizes, in turns."""
+    """Cut data into pieces of these sizes, in turn."""
     at = turn = 0
     while at < len(data):
         size = sizes[turn % len(sizes)]
@@ -103,19 +103,19 @@ many = st.lists(any_object, min_size=1, max_size=4).map(packed)
 @example([[[]] * 20, {"a": [1, 2, {"b": b"c"}]}], [1], 0)
 @example([["é" * 3000, "x" * 5000, list(range(3000))], 1, ["y"] * 3000], [7], 16)
 def test_messages_in_pieces(messages: list[Any], sizes: list[int], part: int) -> None:
-    """Objects come out as they were packed, however the message is cut, and in the same call."""
+    """However the message is cut, the objects are the same as packed, and come in the same call on both."""
     assert Pair(part).read(split(packed(messages), sizes)) == list(map(repr, messages))
 
 
 @given(many, piece_sizes, options, parts)
 def test_any_options(data: bytes, sizes: list[int], options: dict[str, Any], part: int) -> None:
-    """Options, limits and what is invalid: the same errors in the same calls, and the same afterwards."""
+    """With any options and limits, invalid data gives the same errors in the same calls, and the same state later."""
     Pair(part, **options).read(split(data[:4000], sizes))
 
 
 @given(damaged(st.lists(plain, min_size=1, max_size=3).map(packed)) | st.binary(max_size=200), piece_sizes, parts)
 def test_any_bytes(data: bytes, sizes: list[int], part: int) -> None:
-    """Wrong bytes anywhere, and bytes that are no messages at all."""
+    """Wrong bytes at any place, and bytes that are not a message at all."""
     Pair(part).read(split(data, sizes))
 
 
@@ -125,7 +125,7 @@ calls = st.sampled_from([*((name,) for name in METHODS), *(("read_bytes", size) 
 
 @given(many, piece_sizes, st.lists(calls, max_size=60), parts)
 def test_any_calls(data: bytes, sizes: list[int], calls: list[tuple[Any, ...]], part: int) -> None:
-    """Any method at any moment, also within an object that is not complete."""
+    """Any method at any time, also within an incomplete object."""
     pair = Pair(part, strict_map_key=False)
     pieces = split(data[:4000], sizes)
     for number, call in enumerate(calls):
@@ -137,7 +137,7 @@ def test_any_calls(data: bytes, sizes: list[int], calls: list[tuple[Any, ...]], 
 
 @given(many, st.integers(1, 3000), options, parts)
 def test_files(data: bytes, read_size: int, options: dict[str, Any], part: int) -> None:
-    """Read from a file as much at a time, and the same errors at its end."""
+    """Both read equal amounts from a file at a time, and raise the same errors at its end."""
     read_size = min(read_size, options.get("max_buffer_size") or read_size)
     stream._PART = part
     results = []
@@ -151,7 +151,7 @@ def test_files(data: bytes, read_size: int, options: dict[str, Any], part: int) 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("size", [1, 7, 4096, 40_000])
 def test_large_messages(size: int, part: int) -> None:
-    """Large messages with values in their midst that are refused or that C is unsure of: much was kept before."""
+    """Large messages that contain values that are refused, or that C cannot judge after keeping many bytes."""
     record = {"id": 1, "name": "Zürich", "numbers": [1, 2.5, 2**40], "more": {"x": b"abc", "y": None}}
     count = {1: 5, 7: 25}.get(size, 100)
     for middle in (1, Raw(b"\xc1"), Raw(b"\xa1\xff"), Raw(b"\x81\x90\x01"), Timestamp(2**40, 1), {"a": "b" * 20_000}):
@@ -169,13 +169,13 @@ def test_large_messages(size: int, part: int) -> None:
 @pytest.mark.parametrize("header", [b"\x91", b"\xdc\x00\x01", b"\x81\xa1k"])
 @pytest.mark.parametrize("depth", [62, 63, 64, 65, 66, 1023, 1024, 1025])
 def test_depth(header: bytes, depth: int, part: int) -> None:
-    """More containers open than the scanner has frames, and more than max_depth allows."""
+    """More open containers than the scanner has frames, and more than max_depth allows."""
     Pair(part).read(split(header * depth + b"\x01" + b"\x90" * 40, [37]))
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_reused_after_an_error(part: int) -> None:
-    """After an error in a message that was kept, the stream continues after the wrong value."""
+    """After an error in a message that was kept, the stream continues after the invalid value."""
     pair = Pair(part)
     pair("feed", b"\x93\x01\x02")
     pair("__next__")
@@ -191,7 +191,7 @@ def test_reused_after_an_error(part: int) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_messages_of_changing_sizes(part: int) -> None:
-    """Short messages among long ones, where the guess which of them is whole goes wrong."""
+    """Short messages among long ones, so that guessing which are complete fails."""
     sizes = [1, 1, 3, 4000, 2, 2, 2, 9000, 5000, *[1] * 13, 20_000, 1]
     messages = [list(range(size)) for size in sizes]
     expected = list(map(repr, messages))
@@ -201,7 +201,7 @@ def test_messages_of_changing_sizes(part: int) -> None:
 
 @pytest.mark.parametrize("part", PARTS)
 def test_the_scanner_is_used(part: int) -> None:
-    """A message in pieces goes by the scanner: else all this would compare the pure decoder with itself."""
+    """The scanner reads a message in pieces; otherwise these tests would compare the pure decoder with itself."""
     stream._PART = part
     unpacker = stream.Unpacker()
     message = list(range(30_000))

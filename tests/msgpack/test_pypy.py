@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The native MessagePack backend on PyPy: that C really serves what it is there for, and the pure codec the rest.
+The native MessagePack backend on PyPy: C handles the calls that it is for, and the pure codec the others.
 
-The conformance and differential tests hold its results; they could not tell whether anything native was at work.
+The conformance and differential tests check results; they cannot detect that C was not used.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MESSAGE = {"records": [{"id": i, "name": f"name {i}", "score": i / 7, "tags": ["
 
 @pytest.fixture
 def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make the pure functions that the native ones turn to fail."""
+    """Make the pure functions that the native ones fall back to fail."""
 
     def refuse(*args: Any, **options: Any) -> Any:
-        raise AssertionError("this was to be served natively")
+        raise AssertionError("the pure codec handled a call that C should handle")
 
     for name in ("unpackb_plain", "unpackb_with", "unpackb_from_with"):
         monkeypatch.setattr(f"cpkg._native.msgpack.pypy.functions_unpack.oneshot.{name}", refuse)
@@ -55,7 +55,7 @@ def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=str,
 )
 @pytest.mark.usefixtures("no_pure")
-def test_marshal_serves(kind: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marshal_is_used(kind: Any, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """The first plain calls never reach the decoder."""
     monkeypatch.setattr(marshal.READING, "left", 10**12)
     packed = NATIVE.packb(MESSAGE)
@@ -64,7 +64,7 @@ def test_marshal_serves(kind: Any, options: dict[str, Any], monkeypatch: pytest.
 
 
 def test_c_reads_lists_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once marshal has served."""
+    """C reads lists of numbers once the marshal phase is over."""
     monkeypatch.setattr(marshal.READING, "left", 0)
     calls = []
     read = decoder._read_numbers
@@ -98,7 +98,7 @@ def test_c_reads_lists_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=lambda value: repr(value)[:24],
 )
 def test_lists_of_plain_numbers(items: Any, served: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """C packs the lists that PyPy stores as bare numbers, wherever they are, to the bytes that the pure codec makes."""
+    """C packs the lists that PyPy stores as machine numbers, at any place, to the same bytes as the pure codec."""
     from cpkg._native.msgpack.pypy import scratch as pypy_scratch
 
     calls = []
@@ -112,8 +112,8 @@ def test_lists_of_plain_numbers(items: Any, served: bool, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("options", [{}, {"strict_types": True}, {"datetime": True}, {"max_depth": 5}], ids=str)
-def test_the_room_serves(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Options that do not change the bytes leave a call the scratch buffer; while it is taken, the pure codec packs."""
+def test_the_scratch_buffer_is_used(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls whose options do not affect the bytes use the scratch buffer; while it is in use, the pure codec packs."""
     from cpkg._native.msgpack.pypy import pack as pypy_pack
 
     packed = pure.packb(MESSAGE)
@@ -137,7 +137,7 @@ def test_depth_of_lists_of_numbers() -> None:
 
 
 def test_errors_are_those_of_the_pure_codec() -> None:
-    """A long message that is wrong has the error's type, text and offset."""
+    """For a long invalid message, the error has the same type, text and offset."""
     packed = NATIVE.packb(MESSAGE)
     for wrong in (packed[:-1], packed + b"\x00", packed[:-2] + b"\xc1\xc1", packed.replace(b"name 30", b"nam\xff 30")):
         kind, *_ = found = outcome(NATIVE.unpackb, wrong)
@@ -149,7 +149,7 @@ def test_errors_are_those_of_the_pure_codec() -> None:
 
 
 def test_a_lost_scratch_buffer_is_found_again() -> None:
-    """An interrupt may come behind taking it: what nobody has any more is free."""
+    """An interrupt may come after a call has taken the buffer: a buffer without references is free again."""
     from cpkg._native.msgpack.pypy import scratch as pypy_scratch
 
     held = [pypy_scratch.free.pop()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Packing and unpacking through `marshal` against the pure codec: the same objects and bytes, and None wherever the pure
-codec raises an error. It is PyPy's, for a process that has just begun, but it runs on CPython too.
+Packing and unpacking through `marshal` against the pure codec: the same objects and bytes, and None where the pure
+codec raises an error. PyPy uses it in a new process, but it also runs on CPython.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.interpreter
 
 @pytest.fixture(autouse=True)
 def no_end() -> Any:
-    """Leave the accounts as they are before each test, whatever it does with them."""
+    """Restore the accounts after each test."""
     before = marshal.READING.left, marshal.WRITING.left
     yield
     marshal.READING.left, marshal.WRITING.left = before
@@ -57,7 +57,7 @@ def read(data: bytes, options: Any = checks.DEFAULT, start: int = 0) -> Any:
 @example(["same", "same", {"same": "same"}, "é", "é", {"é": "é"}])
 @example({"k": [list(range(-20, 300)), [2.5] * 300, [None] * 300]})
 def test_what_was_packed_is_read(obj: Any) -> None:
-    """A plain message with keys that are strict comes out as it went in, unless it is one of long lists of numbers."""
+    """A plain message with strict keys is read back unchanged, unless it mostly consists of long lists of numbers."""
     data = pure.packb(obj)
     found = read(data)
     if found is None:
@@ -68,14 +68,14 @@ def test_what_was_packed_is_read(obj: Any) -> None:
 
 @pytest.mark.parametrize("value", [*EDGES, 2**63, 2**64 - 1])
 def test_ints(value: int) -> None:
-    """Every width of an int, there and back."""
+    """Ints of every width are read back."""
     data = pure.packb([value, {"k": value}])
     assert same(read(data), ([value, {"k": value}], len(data)))
     assert writing.pack([value, {"k": value}], 1024) == data
 
 
 def has_counted_keys(obj: Any) -> bool:
-    """Whether a map has eight keys or more and numbers among them, which the decoder takes: it counts collisions."""
+    """Whether a map has eight keys or more, some of them numbers; the decoder reads such maps and counts collisions."""
     if isinstance(obj, dict):
         counted = len(obj) >= 8 and any(isinstance(key, (int, float)) for key in obj)
         return counted or any(map(has_counted_keys, obj.values()))
@@ -86,7 +86,7 @@ def has_counted_keys(obj: Any) -> bool:
 @example(dict.fromkeys([1, 2.5, None, False]))
 @example(dict.fromkeys([0, "", "0", "1", "2", "3", "00", "000"]))
 def test_other_keys_where_they_are_allowed(obj: Any) -> None:
-    """Keys of any scalar type are read if strict_map_key is off, and refused if it is on."""
+    """Keys of any scalar type are read without strict_map_key, and refused with it."""
     data = pure.packb(obj)
     for found, expected in (
         (read(data, NOT_STRICT), pure_read(data, strict_map_key=False)),
@@ -98,7 +98,7 @@ def test_other_keys_where_they_are_allowed(obj: Any) -> None:
 
 @given(damaged(objects(ANY_KEYS, PLAIN | EXTENSIONS).map(pure.packb)) | st.binary(max_size=80))
 def test_any_bytes(data: bytes) -> None:
-    """Messages with wrong bytes, and bytes that are no message, are read as the pure codec reads them, or refused."""
+    """Messages with wrong bytes, and random bytes, are read as the pure codec reads them, or refused."""
     for found, expected in (
         (read(data), pure_read(data)),
         (read(data, NOT_STRICT), pure_read(data, strict_map_key=False)),
@@ -108,7 +108,7 @@ def test_any_bytes(data: bytes) -> None:
 
 @pytest.mark.parametrize(("data", "obj"), table("formats.txt", "<"))
 def test_formats_that_no_packer_writes(data: bytes, obj: Any) -> None:
-    """Floats of 32 bits, and lengths in longer fields than needed; extensions are refused."""
+    """32-bit floats and lengths in fields longer than needed are read; extensions are refused."""
     assert same(read(data), None if isinstance(obj, ExtType) else pure_read(data))
 
 
@@ -118,7 +118,7 @@ def test_the_last_value_of_a_key_counts() -> None:
 
 
 def test_cut_at_each_byte() -> None:
-    """No prefix of a message is taken for a message."""
+    """No prefix of a message is accepted as a message."""
     data = pure.packb([{"key": [1, 2, 300, 4.5], "é" * 30: b"bin"}, "é", "x" * 300, 2**40, 2**64 - 1, {}, []])
     for length in range(len(data)):
         assert read(data[:length]) is None, length
@@ -126,14 +126,14 @@ def test_cut_at_each_byte() -> None:
 
 
 def test_start_and_end() -> None:
-    """A message within a buffer: from an offset on, with more behind it."""
+    """A message within a buffer, from an offset on, with other data after it."""
     data = b"xyz" + pure.packb({"a": ["b", 1.5]}) + b"\xc1"
     assert read(data, start=3) == ({"a": ["b", 1.5]}, len(data) - 1)
 
 
 @pytest.mark.parametrize("header", [b"\x91", b"\xdc\x00\x01", b"\x81\xa1k"])
 def test_depth(header: bytes) -> None:
-    """As many containers are open as the C side has frames, or as max_depth says."""
+    """As many containers may be open as the C side has frames, or as max_depth allows."""
     for limit in (LEVELS, 5, 0):
         options = (True, limit, *checks.DEFAULT[2:])
         assert read(header * limit + b"\x01", options) is not None
@@ -155,7 +155,7 @@ def test_depth(header: bytes) -> None:
     ],
 )
 def test_limits(name: str, index: int, obj: Any) -> None:
-    """Each limit holds exactly, and is refused where the pure codec refuses it."""
+    """Each limit holds exactly: marshal refuses a message where the pure codec does."""
     data = pure.packb(obj)
     for limit in (4, 5, 6, 0):
         options = list(checks.DEFAULT)
@@ -173,25 +173,25 @@ CUT_OR_WRONG = [row.values[0] for row in table("errors.txt", "!?") if len(row.va
     ids=lambda data: data[:9].hex(),
 )
 def test_what_is_refused(data: bytes) -> None:
-    """A message that is cut or wrong gives no object."""
+    """A truncated or invalid message gives no object."""
     assert read(data) is None
 
 
 @pytest.mark.parametrize("data", ["8190 00", "81d4010000", "d40100", "d6ff00000000", "a2c080"])
 def test_what_is_refused_under_options(data: str) -> None:
-    """Containers and extensions as keys give no object, and neither do extensions."""
+    """Containers and extensions as keys give no object, and neither do other extensions."""
     assert read(bytes.fromhex(data), NOT_STRICT) is None
 
 
 def test_texts_by_reference() -> None:
-    """More different texts than the tables hold, and texts of one slot, each again and again."""
+    """More different texts than the tables hold, and texts that share a slot, each repeated."""
     obj = [{f"key {i % 700}": f"value {i % 900}", "é": f"é {i % 3}"} for i in range(3000)]
     data = pure.packb(obj)
     for _ in range(2):
         assert read(data) == (obj, len(data))
 
 
-def test_memory_beyond_what_is_kept() -> None:
+def test_memory_for_messages_larger_than_is_kept() -> None:
     """Messages of any size up to the largest, and small ones after large ones."""
     for size in (1, 60_000, 70_000, 3_000_000, 5, 1_000_000):
         obj = ["x" * size, b"b" * (size // 2), [None] * (size // 8), {"é" * (size // 4): "é" * (size // 3)}]
@@ -203,8 +203,8 @@ def test_memory_beyond_what_is_kept() -> None:
     assert marshal.READING.left == 0
 
 
-def test_rent() -> None:
-    """Each call is paid for, a refusal more; in the end there is nothing left."""
+def test_calls_reduce_the_account() -> None:
+    """Each call reduces the account, a refusal by more; in the end nothing is left."""
     marshal.READING.left = marshal.WRITING.left = 10_000_000
     assert read(b"\x01") is not None
     assert writing.pack(1, 1024) is not None
@@ -244,7 +244,7 @@ HIDDEN_CYCLE[1]["k"] = HIDDEN_CYCLE
 @example(dict.fromkeys(range(70_000)))
 @example([[], {}] * 40_000)
 def test_the_same_bytes(obj: Any) -> None:
-    """Objects that MessagePack has are packed to the bytes that the pure codec makes."""
+    """Objects of MessagePack's types are packed to the same bytes as by the pure codec."""
     packed = writing.pack(obj, 1024)
     if packed is None:
         assert type(obj) is bytes or _has_bytes_as_key(obj)
@@ -299,13 +299,13 @@ def _has_bytes_as_key(obj: Any) -> bool:
     else "cycle",
 )
 def test_what_packing_refuses(obj: Any) -> None:
-    """Values that MessagePack has not, of no exact type, or that must be an error: wherever in an object they are."""
+    """Values without a MessagePack type, of a subclass, or that are an error are refused at any place in an object."""
     for whole in (obj, [obj], {"k": obj}, [1, {"a": [b"bytes", obj, b"more"]}, b"x"], ([obj],)):
         assert writing.pack(whole, 1024) is None
 
 
 def test_bytes_are_told_from_other_buffers_anywhere() -> None:
-    """Each place of bytes among many is looked at."""
+    """Bytes are distinguished from other buffers at every place."""
 
     def around(values: list[Any]) -> list[Any]:
         a, b, c, d, e, f = values
@@ -320,7 +320,7 @@ def test_bytes_are_told_from_other_buffers_anywhere() -> None:
 
 
 def test_depth_of_packing() -> None:
-    """max_depth counts containers as the pure codec does; an empty one is one, too."""
+    """max_depth counts containers as the pure codec does, including empty ones."""
     for obj, depth in (([], 1), ([[]], 2), ({"a": {"b": [1]}}, 3), (((),), 2), (5, 0)):
         assert writing.pack(obj, depth) == pure.packb(obj)
         if depth:
@@ -329,7 +329,7 @@ def test_depth_of_packing() -> None:
 
 
 def test_large_objects_are_left_alone() -> None:
-    """An object that marshal would need much memory for never comes to it, wherever its size is."""
+    """An object for which marshal would need much memory is never passed to marshal, wherever its size is."""
     for obj in (
         [None] * 5_000_000,
         {"a": [{"b": "x" * 70_000_000}]},
@@ -341,7 +341,7 @@ def test_large_objects_are_left_alone() -> None:
 
 
 def test_a_small_stack() -> None:
-    """In a thread whose stack ends before the interpreter would notice, an object without end is an error, no crash."""
+    """In a thread with a small stack, an endless object is an error, not a crash."""
     import threading
 
     before = threading.stack_size(64 * 1024)
@@ -356,7 +356,7 @@ def test_a_small_stack() -> None:
 
 
 def test_threads() -> None:
-    """The memory of C is one call's alone."""
+    """Only one call at a time uses the memory of C."""
     objs = [{"number": n, "list": [f"{n} {i}" for i in range(2000)], "bytes": b"b" * n} for n in range(4)]
 
     def work(obj: Any) -> None:

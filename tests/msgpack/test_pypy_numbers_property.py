@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyPy's decoder, for which C reads lists of numbers, against the pure one. Its C side runs on CPython too."""
+"""PyPy's decoder, for which C reads lists of numbers, against the pure one; its C side also runs on CPython."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(data: bytes) -> Any:
 @example([], list(range(10_000)), 400)
 @example([], [0.5] * 9_000, 400)
 def test_as_the_pure_decoder(obj: list[Any], numbers: list[Any], cut: int) -> None:
-    """Lists of numbers alone and among others, whole and cut."""
+    """Lists of numbers alone and among other values, whole and cut."""
     data = pure.packb([*obj, numbers, {"k": numbers + obj}])
     assert same(pure_read(data), read(data))
     assert same(pure_read(data[:cut]), read(data[:cut]))
@@ -44,13 +44,13 @@ def test_as_the_pure_decoder(obj: list[Any], numbers: list[Any], cut: int) -> No
 
 @given(lists, st.binary(max_size=20))
 def test_damaged_lists(numbers: list[Any], tail: bytes) -> None:
-    """Any bytes behind the first numbers of a list."""
+    """Any bytes after the first numbers of a list."""
     data = b"\xdc\x01\x00" + b"".join(map(pure.packb, numbers)) + tail
     assert same(pure_read(data), read(data))
 
 
 def test_threads_read_lists_of_their_own() -> None:
-    """C's memory is not shared while it is in use."""
+    """Threads do not share the memory on the C side while it is in use."""
     wanted = [[number + i for i in range(5000)] for number in range(8)]
     packed = [pure.packb(obj) for obj in wanted]
 

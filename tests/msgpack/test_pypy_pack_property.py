@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Packing into the scratch buffer against the pure codec: the same bytes, and the same error where there is one. It is
-PyPy's, but its loop and its C side run on CPython too.
+Packing into the scratch buffer against the pure codec: the same bytes, and the same errors. It is for PyPy, but its
+loop and its C side also run on CPython.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ memory = pypy_part("scratch")
 
 pytestmark = pytest.mark.interpreter
 
-CHARACTERS = "aé한\ud7ff\ud800\udfff\ue000😀"  # with the neighbours of the surrogates
+CHARACTERS = "aé한\ud7ff\ud800\udfff\ue000😀"  # with the characters next to the surrogates
 
 texts = TEXTS | st.text(CHARACTERS, max_size=40)
 scalars = (
@@ -62,13 +62,13 @@ def test_the_scratch_buffer_packs_as_pure_does(obj: Any) -> None:
 
 @given(st.lists(WORDS, max_size=50))
 def test_ints_are_written_as_pure_writes_them(items: list[int]) -> None:
-    """The same bytes for each int of 64 bits."""
+    """Each 64-bit int gives the same bytes."""
     assert written(memory.lib.cpkg_write_ints, "int64_t[]", items) == b"".join(map(pure.packb, items))
 
 
 @pytest.mark.parametrize("value", [*EDGES, -33, 129])
 def test_ints_at_the_edges(value: int) -> None:
-    """Each format from its first to its last int."""
+    """The first and last int of each format."""
     for count in (1, 20):
         assert written(memory.lib.cpkg_write_ints, "int64_t[]", [value] * count) == pure.packb(value) * count
         assert pack([value] * count) == pure.packb([value] * count)
@@ -76,13 +76,13 @@ def test_ints_at_the_edges(value: int) -> None:
 
 @given(st.lists(st.floats(), max_size=50))
 def test_floats_are_written_as_pure_writes_them(items: list[float]) -> None:
-    """The same bytes for each float, NaNs included."""
+    """Each float gives the same bytes, NaNs included."""
     assert written(memory.lib.cpkg_write_doubles, "double[]", items) == b"".join(map(pure.packb, items))
 
 
 @pytest.mark.parametrize("length", [0, 7, 8, 4095, 4096, 4097, 60_000])
 def test_long_lists(length: int) -> None:
-    """Lists of numbers longer than a piece and than the scratch."""
+    """Lists of numbers that are longer than a piece and than the scratch buffer."""
     for items in (list(range(2**31, 2**31 + length)), [i / 7 for i in range(length)], ["é"] * length):
         assert pack({"k": items, "l": [items, 1]}) == pure.packb({"k": items, "l": [items, 1]})
 
@@ -91,7 +91,7 @@ def test_long_lists(length: int) -> None:
     "size", [31, 32, 255, 256, 2047, 2048, 2049, 65_535, 65_536, memory.SCRATCH_SIZE - 3, memory.SCRATCH_SIZE]
 )
 def test_text_and_bins_of_any_length(size: int) -> None:
-    """Each header's limits, and what does not go through the scratch."""
+    """The limits of each header, and values that bypass the scratch buffer."""
     for item in ("a" * size, "é" * (size // 2), b"b" * size):
         for obj in (item, [item] * 3, {"k": item, item: 1}, [1, item, 2.5, {"x": [item]}]):
             assert pack(obj) == pure.packb(obj)
@@ -99,7 +99,7 @@ def test_text_and_bins_of_any_length(size: int) -> None:
 
 @pytest.mark.parametrize("step", range(0, 4200, 311))
 def test_the_end_of_the_scratch_buffer(step: int) -> None:
-    """The largest pairs and items that go through the scratch buffer, wherever it ends."""
+    """The largest pairs and items that go through the scratch buffer, wherever its end is."""
     filler = b"\x00" * 2048
     pairs = {str(i) + "k" * (memory.LONG - len(str(i))): "v" * memory.LONG for i in range(300)}
     obj = [[filler] * 100, b"s" * (step // 2), b"t" * (step // 2), pairs, [filler] * 300, [1.5, "é"] * 20]
@@ -111,11 +111,11 @@ SURROGATES = ["\ud800", "é" * 2000 + "\udabc", "한\udfff", "é" * 30 + "\udabc
 
 @pytest.mark.parametrize(
     ("bad", "before"),
-    # the most is more than the scratch buffer holds, which takes its time
+    # the largest exceeds the scratch buffer, so it is slow
     [(bad, before) for before in (0, 1, 1000, 70_000) for bad in SURROGATES[: 1 if before > 1000 else None]],
 )
 def test_surrogates(bad: str, before: int) -> None:
-    """Text that is no UTF-8 is the error that encoding it is, wherever it stands."""
+    """Text without a UTF-8 encoding raises the error of encoding it, at any place."""
     fill = ["é", b"\xed\xa0\x80" * 5, 0xEDA0, float.fromhex("0x1.da0p+1")] * (before // 4 + (before > 0))
     for obj in ([fill, bad], [fill, [bad, 1]], {"k": fill, "b": bad}, {"k": fill, bad: 1}, [[fill, bad], object()]):
         with pytest.raises(UnicodeEncodeError) as raised:
@@ -123,11 +123,11 @@ def test_surrogates(bad: str, before: int) -> None:
         with pytest.raises(UnicodeEncodeError) as expected:
             bad.encode()
         assert raised.value.args == expected.value.args
-    assert pack([fill, "é"]) == pure.packb([fill, "é"])  # and nothing of it stays
+    assert pack([fill, "é"]) == pure.packb([fill, "é"])  # and nothing of the bad text remains
 
 
 def test_the_first_error_is_raised() -> None:
-    """No hook is called for what comes after text that is no UTF-8."""
+    """No hook is called for an object after text without a UTF-8 encoding."""
     called: list[Any] = []
     encoder = Packer(default=lambda obj: called.append(obj))._encoder
     for obj in (["\ud800", object()], {"k": "\ud800", "l": object()}, {"k": "\ud800", "l": 2**70}):
@@ -139,7 +139,7 @@ def test_the_first_error_is_raised() -> None:
 
 
 def test_one_call_has_the_scratch_buffer() -> None:
-    """A call within a call is told that the scratch buffer is taken, and the outer one is not disturbed."""
+    """A call within a call finds the scratch buffer in use, and does not disturb the outer call."""
     inner: list[Any] = []
 
     def default(obj: Any) -> str:
@@ -152,7 +152,7 @@ def test_one_call_has_the_scratch_buffer() -> None:
 
 
 def test_threads() -> None:
-    """Threads that pack at the same time do not mix."""
+    """The messages of threads that pack at the same time do not mix."""
 
     def work(number: int) -> None:
         obj = [{"k": number, "é": [number / 7] * 20, "t": "x" * number}] * 200

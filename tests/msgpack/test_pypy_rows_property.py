@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Rows against the pure codec: what they give must be the same maps, in the same order, with the same end, and whatever
-else is there they leave to the pure codec. They are PyPy's, but their C side and their reader run on CPython too.
+Rows against the pure codec: the same maps, in the same order, with the same end. Rows leave all other values to the
+pure codec. They are for PyPy, but their C side and their reader also run on CPython.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ names = st.lists(st.text(max_size=12), min_size=1, max_size=8, unique=True)
 
 
 def read(data: bytes, most: int = 10_000) -> tuple[list[Any], int]:
-    """Read rows as long as there are some; return them and where they end."""
+    """Read rows until there are none; return them and their end."""
     found: list[Any] = []
     end = 0
     while len(found) < most and (part := rows.read_rows(data, end, most - len(found))) is not None:
@@ -47,7 +47,7 @@ def read(data: bytes, most: int = 10_000) -> tuple[list[Any], int]:
 
 
 def read_in_advance(data: bytes, most: int = 10_000, fewest: int = 1) -> tuple[list[Any], int]:
-    """Lay all rows out first, as a thread of C's does, and read them then, up to values that are wrong."""
+    """Arrange all rows first, as a C thread does, then read them, up to the first invalid value."""
     memory = rows.Rows(fewest)
     rows.lib.cpkg_rows_after(memory._handle, data, len(data), most)
     found: list[Any] = []
@@ -59,7 +59,7 @@ def read_in_advance(data: bytes, most: int = 10_000, fewest: int = 1) -> tuple[l
 
 
 def pure_read(data: bytes, count: int) -> tuple[list[Any], int]:
-    """Read so many messages by the pure codec; return them and where they end."""
+    """Read `count` messages with the pure codec; return them and their end."""
     found = []
     end = 0
     for _ in range(count):
@@ -69,7 +69,7 @@ def pure_read(data: bytes, count: int) -> tuple[list[Any], int]:
 
 
 def check(data: bytes) -> None:
-    """Compare what rows give with the pure codec; the types, too."""
+    """Compare rows with the results of the pure codec, including types."""
     found, end = read(data)
     expected = pure_read(data, len(found))
     assert repr((found, end)) == repr(expected)
@@ -85,7 +85,7 @@ def test_same_maps(keys: list[str], data: st.DataObject) -> None:
 
 
 @given(names, st.lists(values, min_size=1, max_size=4), st.integers(65, 200))
-def test_many_rows_with_columns_of_one_kind_and_of_several(keys: list[str], mix: list[Any], count: int) -> None:
+def test_many_rows_with_uniform_and_mixed_columns(keys: list[str], mix: list[Any], count: int) -> None:
     records = [{key: mix[(row * place) % len(mix)] for place, key in enumerate(keys)} for row in range(count)]
     packed = b"".join(map(pure.packb, records))
     assert read(packed) == (records, len(packed))
@@ -118,7 +118,7 @@ def test_rows_end_where_the_keys_change() -> None:
     assert read(packed) == ([{"a": 1}, {"a": 2}, {"b": 3}, {"a": 4, "b": 5}], 19)
 
 
-def test_fewer_rows_than_are_worth_while() -> None:
+def test_too_few_rows_are_left_to_the_pure_codec() -> None:
     packed = b"".join(map(pure.packb, [{"a": 1}, {"a": 2}, {"b": 3}, {"b": 4}, {"b": 5}]))
     assert rows.read_rows(packed, 0, 100, 3) is None
     assert rows.read_rows(packed, 0, 2, 3)[1:] == (2, 8)
@@ -131,22 +131,22 @@ def test_fewer_rows_than_are_worth_while() -> None:
     [
         b"",
         b"\x80",  # no keys
-        b"\x81\x01\x02",  # a key that is no str
+        b"\x81\x01\x02",  # a key that is not a str
         b"\x82\xa1a\x01\xa1a\x02",  # a key twice
         b"\x81\xa1\xff\x01",  # a key that is not UTF-8
-        b"\x81\xa1a\xa1\xff",  # a text that is not
+        b"\x81\xa1a\xa1\xff",  # a text that is not UTF-8
         b"\x81\xa1a\xc1",
         b"\x81\xa1a\xdd\xff\xff\xff\xff",  # an array with more items than bytes
         b"\x81\xa1a\xc7\x01\xff\x00",  # a timestamp of one byte
         b"\xdf\xff\xff\xff\xff\xa1a\x01",
     ],
 )
-def test_left_to_the_pure_codec(packed: bytes) -> None:
+def test_values_left_to_the_pure_codec(packed: bytes) -> None:
     assert rows.read_rows(packed, 0, 100) is None
 
 
-def test_keys_are_no_source() -> None:
-    """Keys are never read as Python, whatever stands in them."""
+def test_keys_are_not_executed() -> None:
+    """Keys are never executed as Python code, whatever they contain."""
     odd = ["'", '"""', "\\", "\n", "{x}", "c0[row]", "__class__", "é\u2028", "class", "}); raise SystemExit(0) #"]
     record = dict.fromkeys(odd, 7)
     assert read(pure.packb(record) * 3)[0] == [record] * 3
@@ -160,7 +160,7 @@ def test_depth_counts_as_elsewhere() -> None:
     assert rows.read_rows(nested(1024), 0, 1) is None
 
 
-def test_more_shapes_texts_and_items_than_there_is_room_for() -> None:
+def test_more_shapes_texts_and_items_than_fit() -> None:
     for shape in range(200):
         record = {f"{shape}": 1}
         assert read(pure.packb(record))[0] == [record]
@@ -196,7 +196,7 @@ def test_several_threads() -> None:
     assert run_threads(lambda: work(0), lambda: work(1), lambda: work(2)) == []
 
 
-def test_what_a_signal_handler_raises_is_not_a_wrong_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_handlers_exception_is_not_a_wrong_value(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: object) -> None:
         raise TimeoutError("mine")
 

@@ -42,7 +42,7 @@ def stream_of(msgpack: ModuleType) -> bytes:
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 16, 100, 10**6])
 @pytest.mark.parametrize("options", [{}, {"max_total_items": 1000}], ids=["plain", "general"])
 def test_fed_in_pieces(msgpack: ModuleType, size: int, options: dict[str, Any]) -> None:
-    """However the stream is cut, the objects are the same, and each comes as soon as it is complete."""
+    """However the stream is cut, the objects are the same, and each is returned as soon as it is complete."""
     data = stream_of(msgpack)
     ends = []
     for obj in OBJECTS:
@@ -71,7 +71,7 @@ def test_the_end_of_the_data_is_counted_from_the_start_of_the_stream(msgpack: Mo
 
 @pytest.mark.parametrize("read_size", [1, 5, 64, 0])
 def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
-    """A file is read as needed, whatever it gives at once."""
+    """A file is read as needed, whatever amount it returns at a time."""
     file = io.BytesIO(stream_of(msgpack))
     assert list(msgpack.Unpacker(file, read_size=read_size)) == OBJECTS
 
@@ -86,7 +86,7 @@ def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
 
 
 def test_default_read_size(msgpack: ModuleType) -> None:
-    """1 MiB is asked for, or max_buffer_size if that is less."""
+    """The Unpacker requests 1 MiB, or max_buffer_size if that is less."""
     asked = []
 
     class File:
@@ -101,7 +101,7 @@ def test_default_read_size(msgpack: ModuleType) -> None:
 
 
 def test_feed_after_the_file_ended(msgpack: ModuleType) -> None:
-    """As in msgpack: feed() is for Unpackers without a file, and a file that ended is forgotten."""
+    """feed() needs an Unpacker without a file, and a file that has ended is dropped, as in msgpack."""
     unpacker = msgpack.Unpacker(io.BytesIO(b"\x01"))
     with pytest.raises(AssertionError, match="file_like"):
         unpacker.feed(b"\x02")
@@ -130,7 +130,7 @@ def test_arguments(msgpack: ModuleType) -> None:
 
 
 def test_methods_do_not_mix_within_an_object(msgpack: ModuleType) -> None:
-    """The method that began an object has to finish it; iteration and unpack() are one."""
+    """The method that began an object must finish it; iteration and unpack() count as the same method."""
     unpacker = msgpack.Unpacker()
     unpacker.feed(b"\x92\x01")
     with pytest.raises(StopIteration):
@@ -170,7 +170,7 @@ def test_hooks_run_once(msgpack: ModuleType) -> None:
 
 
 def test_any_method_between_objects(msgpack: ModuleType) -> None:
-    """However the stream is cut, each method takes one object: its value, nothing, or its bytes."""
+    """However the stream is cut, each method reads one object and returns its value, nothing, or its bytes."""
     rnd = random.Random(5)
     data = stream_of(msgpack) * 20
     unpacker = msgpack.Unpacker()
@@ -193,7 +193,7 @@ def test_any_method_between_objects(msgpack: ModuleType) -> None:
 
 
 def test_skip(msgpack: ModuleType) -> None:
-    """skip checks the form of an object and its depth; it builds nothing, calls no hook and counts nothing."""
+    """skip() checks the format of an object and its depth; it builds nothing, calls no hook and applies no limit."""
     data = stream_of(msgpack)
     hook = {"ext_hook": lambda code, data: 1 / 0}
     unpacker = msgpack.Unpacker(max_str_len=1, max_total_items=1, max_total_bytes=0, **hook)
@@ -213,7 +213,7 @@ def test_skip(msgpack: ModuleType) -> None:
 
 
 def test_unpack_raw_counts_bytes(msgpack: ModuleType) -> None:
-    """What stays packed counts against max_total_bytes."""
+    """Values that stay packed count against max_total_bytes."""
     limited = msgpack.Unpacker(max_total_bytes=3)
     limited.feed(b"\x92\x01\x02\x93\x01\x02\x03")
     assert limited.unpack_raw() == Raw(b"\x92\x01\x02")
@@ -224,13 +224,13 @@ def test_unpack_raw_counts_bytes(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_raw_depth_in_pieces(msgpack: ModuleType, size: int) -> None:
-    """Fragments are whole, however their bytes come in."""
+    """Fragments are complete, however their bytes arrive."""
     data = msgpack.packb(OBJECTS)
     assert fed(msgpack.Unpacker(raw_depth=1), data, size) == [[Raw(msgpack.packb(obj)) for obj in OBJECTS]]
 
 
 def test_read_headers(msgpack: ModuleType) -> None:
-    """Containers can be taken apart by hand."""
+    """A caller can read the headers of containers and their items separately."""
     unpacker = msgpack.Unpacker(strict_map_key=False)
     unpacker.feed(b"\x92\x01\x82\x05\x06\x07\xdc\x00\x00\xdf\x00\x00\x00\x01a")
     assert unpacker.read_array_header() == 2
@@ -253,7 +253,7 @@ def test_read_headers(msgpack: ModuleType) -> None:
 
 
 def test_read_bytes(msgpack: ModuleType) -> None:
-    """Bytes from between objects; fewer where the stream ends."""
+    """read_bytes() returns bytes between objects, fewer at the end of the stream."""
     unpacker = msgpack.Unpacker()
     unpacker.feed(b"\x01abc")
     unpacker.feed(b"def\x02")
@@ -276,7 +276,7 @@ def test_read_bytes(msgpack: ModuleType) -> None:
 
 
 def test_max_buffer_size(msgpack: ModuleType) -> None:
-    """As many bytes may wait, and no more."""
+    """At most this many bytes may wait."""
     unpacker = msgpack.Unpacker(max_buffer_size=3)
     unpacker.feed(b"\x01\x02")
     with pytest.raises(msgpack.BufferFull, match=r"^more than max_buffer_size\(3\) bytes wait to be unpacked$"):
@@ -285,7 +285,7 @@ def test_max_buffer_size(msgpack: ModuleType) -> None:
     assert next(unpacker) == 1
     unpacker.feed(b"\x04")
     assert list(unpacker) == [2, 3, 4]
-    # the header of a value that is cut does not wait any more
+    # the header of an incomplete value no longer waits
     unpacker = msgpack.Unpacker(max_buffer_size=10)
     unpacker.feed(b"\xc4\x0a" + b"x" * 8)
     assert list(unpacker) == []
@@ -298,7 +298,7 @@ def test_max_buffer_size(msgpack: ModuleType) -> None:
 
 
 def test_limits_come_from_the_buffer_size(msgpack: ModuleType) -> None:
-    """Lengths that could never be there are refused."""
+    """Lengths that exceed the buffer are refused."""
     for data, name, limit in (
         (b"\xdb\x00\x00\x00\x0b", "max_str_len", 10),
         (b"\xc6\x00\x00\x00\x0b", "max_bin_len", 10),
@@ -313,7 +313,7 @@ def test_limits_come_from_the_buffer_size(msgpack: ModuleType) -> None:
 
 
 def test_limits_are_per_object(msgpack: ModuleType) -> None:
-    """max_total_items and max_total_bytes start anew with each object."""
+    """max_total_items and max_total_bytes apply to each object separately."""
     unpacker = msgpack.Unpacker(max_total_items=3, max_total_bytes=2)
     for _ in range(5):
         unpacker.feed(b"\x92\xa1a\xa1b")
@@ -331,7 +331,7 @@ def test_limits_are_per_object(msgpack: ModuleType) -> None:
     "method", ["unpack", "skip", "feed", "read_bytes", "unpack_raw", "read_map_header", "__next__"]
 )
 def test_no_part_of_an_object_after_an_interrupt(msgpack: ModuleType, hook: str, method: str) -> None:
-    """What follows is within the object: every call but tell() says so, and `__init__` starts over."""
+    """The position is within an object: every call except tell() reports it, and `__init__` starts over."""
 
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
@@ -342,7 +342,7 @@ def test_no_part_of_an_object_after_an_interrupt(msgpack: ModuleType, hook: str,
     with pytest.raises(KeyboardInterrupt):
         unpacker.unpack()
     arguments = {"feed": (b"\x01",), "read_bytes": (1,)}.get(method, ())
-    with pytest.raises(RuntimeError, match="the object that begins at byte 1 of the stream: make a new Unpacker"):
+    with pytest.raises(RuntimeError, match="the object that begins at byte 1 of the stream: create a new Unpacker"):
         getattr(unpacker, method)(*arguments)
     assert unpacker.tell() > 1
     unpacker.__init__()
@@ -350,8 +350,8 @@ def test_no_part_of_an_object_after_an_interrupt(msgpack: ModuleType, hook: str,
     assert unpacker.unpack() == 5
 
 
-def test_after_an_error_of_a_hook_the_stream_goes_on(msgpack: ModuleType) -> None:
-    """It goes on behind the value that the hook was called for, as with msgpack."""
+def test_the_stream_continues_after_an_error_of_a_hook(msgpack: ModuleType) -> None:
+    """The stream continues after the value that the hook was called for, as in msgpack."""
     unpacker = msgpack.Unpacker(object_hook=lambda _: 1 / 0)
     unpacker.feed(b"\x92\x80\x07\x81\xa1a\x02")
     with pytest.raises(ZeroDivisionError):
@@ -364,7 +364,7 @@ def test_after_an_error_of_a_hook_the_stream_goes_on(msgpack: ModuleType) -> Non
 
 
 def test_exceptions_of_the_file(msgpack: ModuleType) -> None:
-    """They pass, and the object goes on when the file does."""
+    """Exceptions of the file pass, and reading continues the object when the file works again."""
 
     answers: list[Any] = [b"\x92\x01", OSError("later"), b"\x02"]
 
@@ -388,7 +388,7 @@ def test_exceptions_of_the_file(msgpack: ModuleType) -> None:
 
 
 def test_shared_by_threads(msgpack: ModuleType) -> None:
-    """A second thread gets an error, never somebody else's data in its object."""
+    """A second thread gets an error, never data of the other thread's object."""
     entered, leave = threading.Event(), threading.Event()
 
     def hook(code: int, data: bytes) -> str:
@@ -414,7 +414,7 @@ def test_shared_by_threads(msgpack: ModuleType) -> None:
 
 
 class Reader:
-    """An asynchronous stream that gives a few bytes at a time."""
+    """An asynchronous stream that returns a few bytes at a time."""
 
     def __init__(self, data: bytes, most: int) -> None:
         self.data = io.BytesIO(data)
@@ -436,7 +436,7 @@ def collect(iterator: Any) -> list[Any]:
 
 @pytest.mark.parametrize("most", [1, 10, 10**6])
 def test_unpack_async(msgpack: ModuleType, most: int) -> None:
-    """The objects of an asynchronous stream, as they come."""
+    """The objects of an asynchronous stream are returned as they arrive."""
     data = stream_of(msgpack)
     reader = Reader(data, most)
     assert collect(msgpack.unpack_async(reader)) == OBJECTS
@@ -448,7 +448,7 @@ def test_unpack_async(msgpack: ModuleType, most: int) -> None:
 
 
 def test_unpack_async_takes_any_reader(msgpack: ModuleType) -> None:
-    """asyncio's StreamReader will do, anything with aread, and a coroutine that is a generator, without `__await__`."""
+    """asyncio's StreamReader, any object with aread, and generator-based coroutines without `__await__` work."""
 
     class Generator:
         def __init__(self) -> None:
@@ -480,8 +480,8 @@ def test_unpack_async_takes_any_reader(msgpack: ModuleType) -> None:
         collect(msgpack.unpack_async(Plain()))
 
 
-def test_unpack_async_goes_on(msgpack: ModuleType) -> None:
-    """A wait that was cancelled loses nothing; an error of a hook is not the end of the stream; one call at a time."""
+def test_unpack_async_continues(msgpack: ModuleType) -> None:
+    """A cancelled wait loses nothing; a hook's error does not end the stream; only one call may run at a time."""
 
     async def run() -> None:
         reader = asyncio.StreamReader()
@@ -494,7 +494,7 @@ def test_unpack_async_goes_on(msgpack: ModuleType) -> None:
             await cancelled
         waiting = asyncio.ensure_future(objects.__anext__())
         await asyncio.sleep(0)
-        with pytest.raises(RuntimeError, match="waits for its next object already"):
+        with pytest.raises(RuntimeError, match="already waiting for its next object"):
             await objects.__anext__()
         reader.feed_data(b"\x02\x05\x06")
         assert await waiting == [1, 2]
@@ -512,10 +512,10 @@ def test_unpack_async_goes_on(msgpack: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(("error", "is_lost"), [(OSError, False), (KeyboardInterrupt, True)])
-def test_unpack_async_says_what_it_may_have_lost(
+def test_unpack_async_reports_what_it_may_have_lost(
     msgpack: ModuleType, error: type[BaseException], is_lost: bool
 ) -> None:
-    """An error is the reader's, which has taken nothing; a signal may come when it has read."""
+    """An error of the reader loses nothing, but a signal may come after it has read data."""
 
     pieces = iter([b"\x01", error, b"\x02"])
 
@@ -531,7 +531,7 @@ def test_unpack_async_says_what_it_may_have_lost(
     with pytest.raises(error):
         result_of(objects.__anext__())
     if is_lost:
-        with pytest.raises(RuntimeError, match="has lost what follows byte 1 of the stream"):
+        with pytest.raises(RuntimeError, match="lost the data after byte 1 of the stream"):
             result_of(objects.__anext__())
     else:
         following.append(result_of(objects.__anext__()))
@@ -540,7 +540,7 @@ def test_unpack_async_says_what_it_may_have_lost(
 
 @pytest.mark.parametrize(("data", "offset"), [(b"\x01\x92\x01", 3), (b"\x01\xa3ab", 1), (b"\x01\x91", 2)])
 def test_unpack_async_truncated(msgpack: ModuleType, data: bytes, offset: int) -> None:
-    """A stream that ends within an object is an error, after the objects before it."""
+    """A stream that ends within an object raises an error after the objects before it."""
     found = []
 
     async def run() -> None:
@@ -555,7 +555,7 @@ def test_unpack_async_truncated(msgpack: ModuleType, data: bytes, offset: int) -
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_a_bad_key_in_pieces_is_not_stepped_back_over(msgpack: ModuleType, size: int) -> None:
-    """The error names the key's header; the Unpacker goes on at the first byte that it still has to read."""
+    """The error names the key's header; the Unpacker continues at the first byte that it has not read yet."""
     data = b"\x81\x92\x00\xa0\xc0"
     unpacker = msgpack.Unpacker()
     for start in range(0, len(data), size):
@@ -579,7 +579,7 @@ def test_a_bad_key_in_pieces_is_not_stepped_back_over(msgpack: ModuleType, size:
 def test_an_error_that_may_come_from_anywhere_ends_the_stream(
     msgpack: ModuleType, hook: str, error: type[Exception]
 ) -> None:
-    """A TimeoutError is what a signal handler raises: the rest of the object would look like objects."""
+    """A signal handler may raise TimeoutError within an object; the rest of the object must not be read as objects."""
 
     def interrupted(*_: object) -> None:
         raise error("a handler's")
@@ -589,5 +589,5 @@ def test_an_error_that_may_come_from_anywhere_ends_the_stream(
     assert unpacker.unpack() == 5
     with pytest.raises(error, match="a handler's"):
         unpacker.unpack()
-    with pytest.raises(RuntimeError, match="begins at byte 1 of the stream: make a new Unpacker"):
+    with pytest.raises(RuntimeError, match="begins at byte 1 of the stream: create a new Unpacker"):
         unpacker.unpack()

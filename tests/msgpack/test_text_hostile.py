@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that is not UTF-8: refused wherever it stands, in short messages and long, at once and in pieces."""
+"""Text that is not UTF-8 is refused at any place, in short and long messages, whole and in pieces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAD = {
     "a surrogate": b"\xed\xa0\x80",
     "the last surrogate": b"\xed\xbf\xbf",
     "a pair of surrogates": b"\xed\xa0\x80\xed\xb0\x80",
-    "a surrogate behind text": "é한".encode() + b"\xed\xa0\x80",
+    "a surrogate after text": "é한".encode() + b"\xed\xa0\x80",
     "a longer form": b"\xc0\x80",
     "a longer form of three": b"\xe0\x80\x80",
     "a longer form of four": b"\xf0\x80\x80\x80",
@@ -33,7 +33,7 @@ def text(content: bytes) -> bytes:
 
 
 def messages(bad: bytes, padding: int) -> dict[str, bytes]:
-    """Return messages with that text, `padding` items in front of it and some behind, by where it stands."""
+    """Return messages that contain the text, named by its place, with `padding` items before it and some after it."""
     count = (padding + 1).to_bytes(4, "big")
     array = b"\xdd" + (padding + 2).to_bytes(4, "big") + b"\x01" * padding
     keys = b"".join(b"\xce" + i.to_bytes(4, "big") + b"\x00" for i in range(padding))
@@ -48,7 +48,7 @@ def messages(bad: bytes, padding: int) -> dict[str, bytes]:
     }
 
 
-# large messages take their time: a few of the texts will do
+# large messages are slow: test only the first text
 CASES = [
     pytest.param(BAD[name], size, id=f"{name}-{size}")
     for size in PADDING
@@ -58,7 +58,7 @@ CASES = [
 
 @pytest.mark.parametrize(("bad", "padding"), CASES)
 def test_refused(msgpack: ModuleType, bad: bytes, padding: int) -> None:
-    """UnicodeDecodeError at the offset of the text, by every function that unpacks."""
+    """Every function that unpacks raises UnicodeDecodeError at the offset of the text."""
     options = {"strict_map_key": False}
     for name, message in messages(bad, padding).items():
         calls: list[Callable[[], Any]] = [
@@ -78,7 +78,7 @@ def test_refused(msgpack: ModuleType, bad: bytes, padding: int) -> None:
 @pytest.mark.parametrize("padding", PADDING)
 @pytest.mark.parametrize("good", ["\ud7ff", "\ue000", "\U0010ffff", "\x00", "é" * 40, "\u0800\U00010000"])
 def test_the_neighbours_are_text(msgpack: ModuleType, good: str, padding: int) -> None:
-    """Text next to the forbidden is allowed, and comes back."""
+    """Valid text closest to the invalid ranges is accepted and returned."""
     obj = [*([1] * padding), good, {good: good, good * 30: good * 30}]
     packed = msgpack.packb(obj)
     assert msgpack.unpackb(packed) == obj

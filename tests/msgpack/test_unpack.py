@@ -20,7 +20,7 @@ UTC = datetime.timezone.utc
 
 @pytest.mark.parametrize(("data", "obj"), table("formats.txt", "=<"))
 def test_formats(msgpack: ModuleType, data: bytes, obj: Any) -> None:
-    """Each format unpacks: alone, nested, from every kind of buffer, under options that take the general path."""
+    """Each format unpacks: alone, nested, from every type of buffer, and with options that use the general path."""
     for value in (
         msgpack.unpackb(data),
         msgpack.unpackb(bytearray(data)),
@@ -38,7 +38,7 @@ def test_formats(msgpack: ModuleType, data: bytes, obj: Any) -> None:
 
 
 def test_nan(msgpack: ModuleType) -> None:
-    """NaN unpacks as one, in both sizes."""
+    """NaN is unpacked as a NaN, in both sizes."""
     for data in (b"\xca\x7f\xc0\x00\x00", b"\xcb\x7f\xf8" + bytes(6)):
         value = msgpack.unpackb(data)
         assert value != value
@@ -46,7 +46,7 @@ def test_nan(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("size", [9_999, 10_000, 20_001, 70_000])
 def test_large_containers(msgpack: ModuleType, size: int) -> None:
-    """Arrays and maps around what is allocated at first and beyond, whole and without their last byte at first."""
+    """Arrays and maps up to and beyond the first allocation, complete and without their last byte."""
     items = list(range(size))
     pairs = {f"key {i}": i for i in items}
     for obj, options, expected in (
@@ -61,22 +61,22 @@ def test_large_containers(msgpack: ModuleType, size: int) -> None:
 
 
 def test_duplicate_keys(msgpack: ModuleType) -> None:
-    """The last value wins."""
+    """For duplicate keys, the last value wins."""
     assert msgpack.unpackb(b"\x83\xa1a\x01\xa1b\x02\xa1a\x03") == {"a": 3, "b": 2}
 
 
 @pytest.mark.skipif(
-    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="threads without the GIL share no table of keys"
+    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="without the GIL, threads share no table of keys"
 )
 def test_equal_keys_are_one_object(msgpack: ModuleType) -> None:
-    """The keys of a message share their str."""
+    """Equal keys of a message are the same str object."""
     data = msgpack.packb([{"some key": 1}, {"some key": 2}])
     first, second = msgpack.unpackb(data)
     assert next(iter(first)) is next(iter(second))
 
 
 def test_many_different_keys(msgpack: ModuleType) -> None:
-    """More keys than any table of keys holds, twice over, and keys too long for one."""
+    """More keys than a table of keys holds, each twice, and keys that are too long for the table."""
     obj = [{f"{i}": i, "k" * (i % 300): i, "same": i} for i in range(3000)]
     data = msgpack.packb(obj)
     assert msgpack.unpackb(data) == obj
@@ -88,7 +88,7 @@ def test_many_different_keys(msgpack: ModuleType) -> None:
 
 
 def test_input_types(msgpack: ModuleType) -> None:
-    """Buffers of one-byte items; nothing else."""
+    """Buffers of one-byte items are accepted, and nothing else."""
     with pytest.raises(BufferError, match="multi-byte"):
         msgpack.unpackb(array("I", [1]))
     for bad in ("text", None, 5, [1]):
@@ -97,7 +97,7 @@ def test_input_types(msgpack: ModuleType) -> None:
 
 
 def test_unpack_from_stream(msgpack: ModuleType) -> None:
-    """unpack reads all there is, and takes the options of unpackb."""
+    """unpack() reads the whole stream, and accepts the options of unpackb."""
     assert msgpack.unpack(BytesIO(b"\x91\xa1a"), use_list=False, raw=True) == (b"a",)
     with pytest.raises(msgpack.ExtraData):
         msgpack.unpack(BytesIO(b"\x01\x02"))
@@ -107,19 +107,19 @@ def test_unpack_from_stream(msgpack: ModuleType) -> None:
 
 
 def test_use_list(msgpack: ModuleType) -> None:
-    """Arrays as tuples, at every level, large ones too."""
+    """With use_list=False, arrays of any size become tuples at every level."""
     assert msgpack.unpackb(b"\x92\x01\x91\x90", use_list=False) == (1, ((),))
     items = tuple(range(20000))
     assert msgpack.unpackb(msgpack.packb(items), use_list=False) == items
 
 
 def test_raw(msgpack: ModuleType) -> None:
-    """str as bytes, keys too."""
+    """With raw=True, str values and keys become bytes."""
     assert msgpack.unpackb(b"\x81\xa1a\xa2\xff\xfe", raw=True) == {b"a": b"\xff\xfe"}
 
 
 def test_unicode_errors(msgpack: ModuleType) -> None:
-    """A handler for text that is not UTF-8."""
+    """A handler decides about text that is not UTF-8."""
     assert msgpack.unpackb(b"\xa3a\xffb", unicode_errors="ignore") == "ab"
     assert msgpack.unpackb(b"\x81\xa1\xff\xa1\xff", unicode_errors="replace") == {"�": "�"}
     assert msgpack.unpackb(b"\xa3\xed\xa0\x80", unicode_errors="surrogatepass") == "\ud800"
@@ -135,7 +135,7 @@ def test_unicode_errors(msgpack: ModuleType) -> None:
     ("seconds", "nanoseconds"), [(0, 0), (1, 500000000), (2**34, 1000), (-1, 999999000), (-62135596800, 0)]
 )
 def test_timestamp(msgpack: ModuleType, seconds: int, nanoseconds: int) -> None:
-    """Timestamps as Timestamp, float, int and datetime."""
+    """Timestamps become Timestamp, float, int or datetime."""
     stamp = Timestamp(seconds, nanoseconds)
     data = msgpack.packb(stamp)
     assert msgpack.unpackb(data) == msgpack.unpackb(data, timestamp=0) == stamp
@@ -146,11 +146,11 @@ def test_timestamp(msgpack: ModuleType, seconds: int, nanoseconds: int) -> None:
     assert moment.tzinfo is UTC
     asked = []
     msgpack.unpackb(data, ext_hook=lambda code, payload: asked.append(code))
-    assert not asked  # timestamps are not the hook's
+    assert not asked  # the hook is not called for timestamps
 
 
 def test_ext_hook(msgpack: ModuleType) -> None:
-    """The hook gets code and bytes of every type but timestamps; the default refuses negative codes."""
+    """The hook receives the code and bytes of every type except timestamps; the default refuses negative codes."""
     assert msgpack.unpackb(b"\xd4\x05a", ext_hook=lambda code, data: (code, data)) == (5, b"a")
     assert msgpack.unpackb(b"\xd4\x80a", ext_hook=lambda code, data: (code, data)) == (-128, b"a")
     assert msgpack.unpackb(b"\xd6\xff\x00\x00\x00\x01", ext_hook=None) == Timestamp(1)
@@ -163,7 +163,7 @@ def test_ext_hook(msgpack: ModuleType) -> None:
 
 
 def test_object_hook(msgpack: ModuleType) -> None:
-    """Called with each dict, the inner ones first."""
+    """The hook is called with each dict, inner ones first."""
     seen = []
 
     def hook(obj: dict[str, Any]) -> Any:
@@ -175,7 +175,7 @@ def test_object_hook(msgpack: ModuleType) -> None:
 
 
 def test_object_pairs_hook(msgpack: ModuleType) -> None:
-    """Called with a list of pairs; duplicates are there."""
+    """The hook is called with a list of pairs, including duplicates."""
     assert msgpack.unpackb(b"\x83\xa1a\x01\xa1b\x80\xa1a\x03", object_pairs_hook=lambda pairs: pairs) == [
         ("a", 1),
         ("b", []),
@@ -183,19 +183,19 @@ def test_object_pairs_hook(msgpack: ModuleType) -> None:
     ]
     with pytest.raises(ValueError, match="not allowed for map key"):
         msgpack.unpackb(b"\x81\x01\x02", object_pairs_hook=list)
-    # unhashable keys are no trouble where no dict is built
+    # unhashable keys are allowed if no dict is built
     assert msgpack.unpackb(b"\x81\x91\x01\x02", object_pairs_hook=list, strict_map_key=False) == [([1], 2)]
 
 
 def test_list_hook(msgpack: ModuleType) -> None:
-    """Called with each list, or tuple; its result is taken as it is."""
+    """The hook is called with each list or tuple, and its result is used unchanged."""
     assert msgpack.unpackb(b"\x92\x01\x90", list_hook=len) == 2
     assert msgpack.unpackb(b"\x92\x01\x90", list_hook=repr, use_list=False) == "(1, '()')"
     assert msgpack.unpackb(b"\x91\x01", list_hook=lambda items: items, use_list=False) == (1,)
 
 
 def test_hook_arguments(msgpack: ModuleType) -> None:
-    """Hooks have to be callable, and the two for maps exclude each other."""
+    """Hooks must be callable, and the two for maps exclude each other."""
     for name in ("object_hook", "object_pairs_hook", "list_hook", "ext_hook"):
         with pytest.raises(TypeError):
             msgpack.unpackb(b"\x01", **{name: 5})
@@ -204,7 +204,7 @@ def test_hook_arguments(msgpack: ModuleType) -> None:
 
 
 def test_strict_map_key(msgpack: ModuleType) -> None:
-    """By default only str and bytes are keys; otherwise whatever can be one."""
+    """By default only str and bytes are keys; otherwise any hashable value."""
     assert msgpack.unpackb(b"\x82\xa1a\x01\xc4\x01b\x02") == {"a": 1, b"b": 2}
     for key, name in (("01", "int"), ("c0", "NoneType"), ("c3", "bool"), ("cb" + "00" * 8, "float"), ("90", "list")):
         data = b"\x92\x00\x81" + bytes.fromhex(key) + b"\x00"
@@ -231,7 +231,7 @@ LIMITS = [
 
 @pytest.mark.parametrize(("limit", "data", "length"), LIMITS)
 def test_length_limits(msgpack: ModuleType, limit: str, data: bytes, length: int) -> None:
-    """A length at the limit passes; one above is a LimitError at the value's header, payload there or not."""
+    """A length at the limit passes; a higher one is a LimitError at the header, whether or not the payload is there."""
     msgpack.unpackb(data, **{limit: length})
     for wrong in (data, data[:-1]):
         with pytest.raises(msgpack.LimitError, match=rf"^{length} exceeds {limit}\({length - 1}\)$") as info:
@@ -257,7 +257,7 @@ def nested(depth: int, kind: str) -> bytes:
 @pytest.mark.parametrize("kind", ["array", "map", "mixed"])
 @pytest.mark.parametrize("options", [{}, {"max_total_items": 10**6}, {"use_list": False}], ids=["", "general", "tuple"])
 def test_depth(msgpack: ModuleType, kind: str, options: dict[str, Any]) -> None:
-    """1024 levels unpack; deeper is a StackError at the container that is too deep. max_depth moves the limit."""
+    """1024 levels unpack; deeper input is a StackError at the container that is too deep."""
     value = msgpack.unpackb(nested(1024, kind), **options)
     depth = 0
     while value is not None:
@@ -279,7 +279,7 @@ def test_depth(msgpack: ModuleType, kind: str, options: dict[str, Any]) -> None:
 
 
 def test_max_total_items(msgpack: ModuleType) -> None:
-    """Every key, value and container counts 1; the error is at the container that goes beyond."""
+    """Each key, value and container counts as one; the error is at the container that exceeds the limit."""
     data = b"\x92\x01\x82\xa1a\x01\xa1b\x91\x02"  # 1 + 2 + 4 + 1
     assert msgpack.unpackb(data, max_total_items=8) == [1, {"a": 1, "b": [2]}]
     for limit, count, offset in ((7, 8, 8), (6, 7, 2), (3, 7, 2), (2, 3, 0)):
@@ -292,7 +292,7 @@ def test_max_total_items(msgpack: ModuleType) -> None:
 
 
 def test_max_total_bytes(msgpack: ModuleType) -> None:
-    """The payloads of str, bin and ext count, keys and timestamps too."""
+    """The payloads of str, bin and ext count, including keys and timestamps."""
     data = b"\x82\xa1a\xc4\x02bb\xa1c\x92\xd4\x05d\xd6\xff\x00\x00\x00\x01"  # 1 + 2 + 1 + 1 + 4
     assert msgpack.unpackb(data, max_total_bytes=9)
     for limit, count, offset in ((8, 9, 13), (4, 5, 10), (3, 4, 7), (2, 3, 3), (0, 1, 1)):
@@ -305,13 +305,13 @@ def test_max_total_bytes(msgpack: ModuleType) -> None:
 
 
 GENERAL = pytest.mark.parametrize("general", [{}, {"max_total_items": 10_000}], ids=["plain", "general"])
-"""Without options, which is the fast path, and on the general one."""
+"""Without options (the fast path), and on the general path."""
 
 
 @GENERAL
 @pytest.mark.parametrize(("data", "found"), table("errors.txt", "?"))
 def test_truncated(msgpack: ModuleType, data: bytes, found: tuple[int, int], general: dict[str, Any]) -> None:
-    """The offset is that of the value that is cut, or the end; in a stream tell() counts what was read, as in C."""
+    """The offset is that of the truncated value, or the end; in a stream tell() counts what was read, as in msgpack."""
     offset, told = found
     with pytest.raises(msgpack.TruncatedError, match=r"^Unpack failed: incomplete input$") as info:
         msgpack.unpackb(data, **general)
@@ -331,7 +331,7 @@ def test_truncated(msgpack: ModuleType, data: bytes, found: tuple[int, int], gen
 @GENERAL
 @pytest.mark.parametrize(("data", "found"), table("errors.txt", "!"))
 def test_wrong(msgpack: ModuleType, data: bytes, found: tuple[Any, ...], general: dict[str, Any]) -> None:
-    """An error has the offset of the header of the value that is wrong: whole, and in a stream after other messages."""
+    """An error has the offset of the invalid value's header, in a message and in a stream after other messages."""
     error, offset, *options = found
     options = {**dict(*options), **general}
     with pytest.raises(error) as caught:
@@ -339,8 +339,8 @@ def test_wrong(msgpack: ModuleType, data: bytes, found: tuple[Any, ...], general
     assert type(caught.value) is error
     assert caught.value.offset == offset  # type: ignore[attr-defined]
     if error is msgpack.FormatError:
-        assert str(caught.value) == "byte 0xc1 starts no MessagePack type"
-    # a container is refused as a key once it is whole: in pieces, tell() is after it
+        assert str(caught.value) == "byte 0xc1 is not a MessagePack format"
+    # a container is refused as a key once it is complete: in pieces, tell() is after it
     for size in {len(data), len(data) if error is TypeError else 1}:
         unpacker = msgpack.Unpacker(**options)
         unpacker.feed(b"\xc0\xc0\xc0")
@@ -352,19 +352,19 @@ def test_wrong(msgpack: ModuleType, data: bytes, found: tuple[Any, ...], general
 
 @pytest.mark.parametrize("data", [bytearray(b"\x91\x01\x02\x03"), memoryview(b"\x91.\x01.\x02.\x03.")[::2]])
 def test_extra_data(msgpack: ModuleType, data: Any) -> None:
-    """Bytes after the object are an error that holds both, and their border."""
+    """Bytes after the object are an error that has the object, the bytes, and their offset."""
     with pytest.raises(msgpack.ExtraData, match=r"unpack\(b\) received extra data") as info:
         msgpack.unpackb(data)
     assert info.value.unpacked == [1]
     assert info.value.extra == b"\x02\x03"
     assert type(info.value.extra) is bytes
     assert info.value.offset == 2
-    assert str(info.value).endswith(": 2 bytes behind the object (at byte 2)")
-    assert str(msgpack.ExtraData(1, b"x")).endswith(": 1 byte behind the object")
+    assert str(info.value).endswith(": 2 bytes after the object (at byte 2)")
+    assert str(msgpack.ExtraData(1, b"x")).endswith(": 1 byte after the object")
 
 
 def test_errors_pickle(msgpack: ModuleType) -> None:
-    """Errors travel between processes."""
+    """Errors can be pickled, so they can be sent to other processes."""
     import pickle
 
     for data in (b"\x92\x01", b"\x91\xc1", b"\x01\x02", b"\x91" * 2000):
@@ -376,11 +376,11 @@ def test_errors_pickle(msgpack: ModuleType) -> None:
         assert copied.offset == info.value.offset  # type: ignore[attr-defined]
 
 
-# --- places in a buffer ------------------------------------------------------------------------------------------
+# --- offsets in a buffer -----------------------------------------------------------------------------------------
 
 
 def test_unpackb_from(msgpack: ModuleType) -> None:
-    """One object after the other from one buffer."""
+    """Consecutive objects are read from one buffer."""
     data = b"\x91\x01\xa1a\xc0\x81\xa1b\x02"
     position, found = 0, []
     while position < len(data):
@@ -390,7 +390,7 @@ def test_unpackb_from(msgpack: ModuleType) -> None:
     assert msgpack.unpackb_from(bytearray(data), offset=2, raw=True) == (b"a", 4)
     assert msgpack.unpackb_from(memoryview(data)[2:]) == ("a", 2)
     for offset in (-1, 10):
-        with pytest.raises(ValueError, match=f"offset {offset} is outside of the buffer of 9 bytes"):
+        with pytest.raises(ValueError, match=f"offset {offset} is outside the buffer of 9 bytes"):
             msgpack.unpackb_from(data, offset)
     with pytest.raises(TypeError):
         msgpack.unpackb_from(data, "0")
@@ -403,7 +403,7 @@ def test_unpackb_from(msgpack: ModuleType) -> None:
 
 
 def test_tuple_keys(msgpack: ModuleType) -> None:
-    """Arrays that are keys become tuples, with all arrays in them; those elsewhere stay lists."""
+    """Arrays in keys become tuples at every level; arrays elsewhere stay lists."""
     obj = {(1, ("a", (2,))): [1, [2]], "s": [(3,)]}
     data = msgpack.packb(obj)
     options = {"strict_map_key": False, "tuple_keys": True}
@@ -421,7 +421,7 @@ def test_tuple_keys(msgpack: ModuleType) -> None:
 
 
 def test_bin_view(msgpack: ModuleType) -> None:
-    """bin comes as a read-only view of the input, keys as bytes."""
+    """bin values become read-only views of the input, keys become bytes."""
     packed = msgpack.packb({"a": [b"abc", b""], b"k": b"d"})
     for data in (packed, bytearray(packed), memoryview(bytearray(packed))):
         value = msgpack.unpackb(data, bin_view=True)
@@ -445,7 +445,7 @@ def test_bin_view(msgpack: ModuleType) -> None:
 
 
 def test_raw_depth(msgpack: ModuleType) -> None:
-    """Values below so many containers stay packed; keys never."""
+    """Values below this number of containers stay packed; keys never do."""
     inner = b"\x92\x01\x81\xa1x\xc4\x01\xff"
     data = b"\x82\xa1a" + inner + b"\xa1b\x02"
     assert msgpack.unpackb(data, raw_depth=0) == Raw(data)
@@ -457,12 +457,12 @@ def test_raw_depth(msgpack: ModuleType) -> None:
         (1,): Raw(b"\x02")
     }
     assert msgpack.unpackb_from(b"\x00" + data + b"\x00", 1, raw_depth=0) == (Raw(data), 1 + len(data))
-    # the fragments pack as what they came from
+    # fragments are packed unchanged
     assert msgpack.packb(msgpack.unpackb(data, raw_depth=1)) == data
 
 
 def test_raw_depth_checks_the_form(msgpack: ModuleType) -> None:
-    """Depth and the unused byte are checked in a fragment; text, keys and lengths are not."""
+    """In a fragment, the depth and the unused byte 0xc1 are checked; text, keys and lengths are not."""
     for wrong, error, offset in (
         (b"\x91\x92\x01\xc1", "FormatError", 3),
         (b"\x91\x92\x01", "TruncatedError", 3),
@@ -479,7 +479,7 @@ def test_raw_depth_checks_the_form(msgpack: ModuleType) -> None:
 
 
 def test_raw_depth_limits(msgpack: ModuleType) -> None:
-    """A fragment is one item and so many bytes."""
+    """A fragment counts as one item and as its number of bytes."""
     data = b"\x92\x01\x93\x01\x02\x03"
     assert msgpack.unpackb(data, raw_depth=1, max_total_items=3, max_total_bytes=5)
     with pytest.raises(msgpack.LimitError, match=r"^5 exceeds max_total_bytes\(4\)$") as info:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The weight of a message: what is documented, the same on every backend, never more than 96 per byte."""
+"""The weight of a message is as documented, the same on every backend, and at most 96 per byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BACKENDS = available("msgpack")
 
 
 def weight(msgpack: ModuleType, message: bytes, max_depth: int = 1024) -> int:
-    """Return the least limit that the message keeps."""
+    """Return the lowest limit that the message does not exceed."""
     low, high = 0, 200 * len(message) + 1000
     while low < high:
         middle = (low + high) // 2
@@ -36,7 +36,7 @@ def test_weights(msgpack: ModuleType, message: bytes, expected: int) -> None:
     assert weight(msgpack, message) == expected
 
 
-def test_the_value_that_is_too_much_is_named(msgpack: ModuleType) -> None:
+def test_the_offset_of_the_excess(msgpack: ModuleType) -> None:
     message = b"\x94\x01\xa2ab\xcd\x01\x00\x90"
     for limit, offset in ((0, 0), (95, 0), (96, 2), (153, 2), (154, 5), (185, 5), (186, 8), (249, 8), (250, ~0)):
         assert msgpack.find_excess(message, limit, 1024) == offset
@@ -45,8 +45,8 @@ def test_the_value_that_is_too_much_is_named(msgpack: ModuleType) -> None:
     assert msgpack.find_excess(bytearray(message), 2**80, 2**80) < 0
 
 
-def test_it_ends_with_the_message_and_where_unpacking_does(msgpack: ModuleType) -> None:
-    """Nothing behind that value is made, and a header is believed no more than the bytes behind it allow."""
+def test_weighing_ends_where_unpacking_does(msgpack: ModuleType) -> None:
+    """Data after the message or after an error has no weight; a header counts only items that the data can hold."""
     assert weight(msgpack, b"\x91\x01" + b"\x90" * 1000) == 72
     assert weight(msgpack, b"\x93\x90\xc1\x90\x90") == 64 + 24 + 64
     assert weight(msgpack, b"\xdd\xff\xff\xff\xff\x01\x01") == 64 + 16
@@ -60,7 +60,7 @@ def test_it_ends_with_the_message_and_where_unpacking_does(msgpack: ModuleType) 
 
 
 def test_keys_weigh_once(msgpack: ModuleType) -> None:
-    """As long as there are not too many that differ."""
+    """The first 1024 different keys are counted once."""
     keys = [f"key {i:5}" for i in range(1030)]
     once = weight(msgpack, msgpack.packb(dict.fromkeys(keys, 0)))
     assert once == 152 + 1030 * (40 + 56 + 9)
@@ -74,7 +74,7 @@ def test_never_more_than_the_heaviest(value: Any) -> None:
     assert pure.find_excess(message, HEAVIEST * len(message), 1024) < 0
 
 
-def test_the_heaviest() -> None:
+def test_the_heaviest_messages() -> None:
     for heavy in (
         b"\x81\xc0" * 1000 + b"\x80",
         b"\x90",
@@ -93,7 +93,7 @@ MESSAGES = st.lists(objects(ANY_KEYS, PLAIN | EXTENSIONS), max_size=20).map(pure
 @given(MESSAGES | damaged(MESSAGES), st.floats(0, 1), st.sampled_from([6, 3, 1024]))
 @example(message=b"\xca", part=0.0, depth=6)
 def test_all_backends_find_the_same(message: bytes, part: float, depth: int) -> None:
-    """In messages, and in what is left of them after random changes."""
+    """The backends agree on messages, and on messages with random changes."""
     highest = weight(pure, message, 6)
     for limit in (int(highest * part), highest, highest - 1):
         expected = pure.find_excess(message, limit, depth)

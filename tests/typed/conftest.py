@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each test of typed decoding runs on every backend of MessagePack that loads."""
+"""Run each test of typed decoding on every backend of MessagePack that loads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cpkg.typed import codecs, streams
 
 @pytest.fixture(autouse=True)
 def backend(monkeypatch, msgpack):
-    """Take the backend of the fixture `msgpack` for what is decoded and encoded, with functions from the first call."""
+    """Decode and encode with the backend of the fixture `msgpack`, and with compiled functions from the first call."""
     for module in (codecs, streams):
         monkeypatch.setattr(module, "msgpack_module", lambda: msgpack)
     monkeypatch.setattr(codecs, "WALKED", 0)

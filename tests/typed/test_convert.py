@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convert` takes what `to_builtins` writes, and objects that are of the type already."""
+"""`convert` accepts the results of `to_builtins`, and objects that already have the type."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ BOTH_WAYS = [
 
 
 @pytest.mark.parametrize(("tp", "value"), BOTH_WAYS)
-def test_what_to_builtins_writes_is_taken_back(tp, value):
+def test_results_of_to_builtins_are_converted_back(tp, value):
     made = typed.convert(typed.to_builtins(value), tp)
     assert made == value
     assert type(made) is type(value)
@@ -82,7 +82,7 @@ def test_what_to_builtins_writes_is_taken_back(tp, value):
         (Union[Batch, Key], Key.A),
     ],
 )
-def test_instances_are_taken_as_they_are(tp, value):
+def test_instances_are_returned_unchanged(tp, value):
     assert typed.convert(value, tp, dec_hook=lambda cls, value: value) is value
 
 
@@ -110,7 +110,7 @@ def test_iterables_without_a_length_are_read_once():
 
 
 class Row:
-    """A mapping that iterates over its values, as the rows of databases do."""
+    """A mapping that iterates over its values, like the rows of database libraries."""
 
     def keys(self):
         return ["name"]
@@ -131,7 +131,7 @@ def test_mappings_of_other_classes():
 
 
 @pytest.mark.parametrize("tp", [Dict[Tuple[int], str], Dict[int, str], Literal[1], Any])
-def test_ints_of_more_digits_than_python_writes(tp):
+def test_ints_with_more_digits_than_python_prints(tp):
     long = 10**5000
     value = {(long,): 1} if tp is Dict[Tuple[int], str] else {long: 1} if tp is Dict[int, str] else long
     if tp is Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schemas: that they are JSON Schema and take what is written, what they refer to and what they tell of fields."""
+"""Schemas are JSON Schema, accept encoded objects, contain references, and describe fields."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("tp", "value"), GOOD, ids=[str(index) for index in range(len(GOOD))])
-def test_schemas_are_json_schema_and_take_what_is_written(tp, value):
+def test_schemas_are_json_schema_and_accept_encoded_objects(tp, value):
     schema = json.loads(json.dumps(typed.schema(tp)))
     Draft202012Validator.check_schema(schema)
     value = tp(1) if value is None else value
@@ -67,7 +67,7 @@ def test_schemas_are_json_schema_and_take_what_is_written(tp, value):
     assert not list(Draft202012Validator(schema).iter_errors(instance))
 
 
-def test_what_a_schema_refuses():
+def test_values_that_a_schema_refuses():
     for tp, wrong in ((Annotated[float, at.Gt(0.5)], 0.5), (Bytes, ""), (Bytes, "YWJjZGVmZw=="), (Line, [1, 2, 3])):
         assert list(Draft202012Validator(typed.schema(tp)).iter_errors(wrong))
     part = typed.schema(Part)["$defs"]["Part"]
@@ -104,7 +104,7 @@ def test_text_in_annotations_describes_fields():
         (None, "Where it runs."), (None, "Its number."), (None, "What people call it."), ("Size", "In bytes."),
         ("Where it is", None),
     ]  # fmt: skip
-    with pytest.raises(TypeError, match="Title takes a str"):
+    with pytest.raises(TypeError, match="Title expects a str"):
         typed.Title(3)
 
 
@@ -112,7 +112,7 @@ class Money:
     pass
 
 
-def test_references_and_hooks_are_the_callers():
+def test_references_and_hooks_can_be_chosen():
     made = typed.schema(List[Server], ref_template="#/components/schemas/{name}")
     assert made["items"] == {"$ref": "#/components/schemas/Server"}
     asked = []
@@ -142,7 +142,7 @@ def test_classes_that_nest_deep():
     assert depth == 500
 
 
-def test_defaults_that_json_does_not_have_are_left_out():
+def test_defaults_that_json_cannot_express_are_omitted():
     cls = make_dataclass("Made", [("a", Any, ({b"a": 1, "YQ==": 2},)), ("b", Any, 3), ("c", Any, Money())])
     properties = typed.schema(cls)["$defs"]["Made"]["properties"]
     assert properties == {"a": {}, "b": {"default": 3}, "c": {}}

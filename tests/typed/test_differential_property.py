@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random types and messages: every engine says what a slow implementation by reflection says."""
+"""Random types and messages: each engine gives the result of a slow reference implementation based on reflection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def expected(tp: object, message: bytes) -> tuple[str, object]:
         return "value", reference.make(tp, value)
     except (reference.Refused, OverflowError):
         return "refused", None
-    except TypeError:  # a map key that has no hash
+    except TypeError:  # an unhashable map key
         return "damaged", None
 
 
@@ -45,7 +45,7 @@ def found(decoder: object, message: bytes) -> tuple[str, object]:
 
 @contextlib.contextmanager
 def walker():
-    """Let Decoders of the pure backend leave messages to the walker."""
+    """Make Decoders of the pure backend use the walker."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(codecs, "msgpack_module", lambda: cpkg._backend.load("msgpack", "pure"))
         patch.setattr(codecs, "WALKED", 10**9)
@@ -53,14 +53,14 @@ def walker():
 
 
 def judge(rng: random.Random, types: int) -> int:
-    """Compare so many types, each on messages of values of its own, of another's, and on damaged ones."""
+    """Compare random types, each on messages of its own values, of another type's values, and on damaged messages."""
     pairs = 0
     for _ in range(types):
         tp, other = reference.random_type(rng), reference.random_type(rng)
         try:
             decoder, all_errors, walking = typed.Decoder(tp), typed.Decoder(tp, all_errors=True), typed.Decoder(tp)
         except TypeError as exc:
-            if "ambiguous" in str(exc) or "no hash" in str(exc):
+            if "ambiguous" in str(exc) or "unhashable" in str(exc):
                 continue
             raise
         for turn in range(MESSAGES):
@@ -79,12 +79,12 @@ def judge(rng: random.Random, types: int) -> int:
             with walker():
                 by_walker, result_by_walker = found(walking, message)
             assert by_walker == got, (tp, message, result, result_by_walker)
-            if kind == "damaged" and got == "value":  # in a value that no field wants, which is passed over
+            if kind == "damaged" and got == "value":  # in the value of an unknown field, which is skipped
                 unpacker = cpkg.msgpack.Unpacker()
                 unpacker.feed(message)
                 unpacker.skip()
                 assert unpacker.tell() == len(message), (tp, message, result)
-            elif kind == "damaged":  # what is wrong first: the type, or the message
+            elif kind == "damaged":  # the first error may be in the type or in the message
                 assert got in ("damaged", "refused"), (tp, message, result)
             else:
                 assert got == kind, (tp, message, got, result, wanted)
@@ -103,7 +103,7 @@ def judge(rng: random.Random, types: int) -> int:
 
 
 def judge_other_ways(tp: object, message: bytes, value: object) -> None:
-    """Compare what encode, convert and to_builtins make of the value of a message."""
+    """Compare the results of encode, convert and to_builtins for the value of a message."""
     encoded = typed.encode(value)
     unpacked, written = reference.unpack(encoded), reference.written(value)
     assert unpacked == written or repr(unpacked) == repr(written), (tp, message, value)  # the latter for NaN

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is written of an object, what is left out, and what encoders and decoders are between processes."""
+"""What encoders write and omit, and how encoders and decoders are pickled."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ Defaults = {
 
 
 @pytest.mark.parametrize("name", Defaults)
-def test_a_field_is_left_out_if_its_default_is_exactly_its_value(name):
+def test_a_field_is_omitted_if_its_value_is_exactly_the_default(name):
     default, same, others = Defaults[name]
     cls = typed.options(omit_defaults=True)(make_dataclass("Made", [("value", Any, field(default=default))]))
     assert typed.encode(cls()) == b"\x80"
@@ -92,7 +92,7 @@ def test_defaults_of_attrs_classes_are_compared_by_their_fields():
 
 
 @pytest.mark.parametrize("factory", [list, dict, set, tuple, frozenset])
-def test_empty_containers_of_factories_are_left_out(factory):
+def test_empty_containers_from_factories_are_omitted(factory):
     cls = typed.options(omit_defaults=True)(make_dataclass("Made", [("value", Any, field(default_factory=factory))]))
     assert typed.encode(cls()) == b"\x80"
     assert typed.to_builtins(cls()) == {}
@@ -102,7 +102,7 @@ def test_empty_containers_of_factories_are_left_out(factory):
     assert typed.encode(other()) == cpkg.packb({"value": 0})
 
 
-def test_an_error_of_a_comparison_comes_out_as_it_is():
+def test_an_error_of_a_comparison_is_raised_unchanged():
     class Odd:
         __hash__ = object.__hash__
 
@@ -115,7 +115,7 @@ def test_an_error_of_a_comparison_comes_out_as_it_is():
             typed.encode(cls(value))
 
 
-def test_what_asdict_has_of_an_object_is_written():
+def test_the_result_of_asdict_is_written():
     job = Job("a", 9)
     job.retries = 5
     assert cpkg.loads(typed.encode(job)) == typed.to_builtins(job) == asdict(job) == cpkg.loads(cpkg.dumps(job))
@@ -124,7 +124,7 @@ def test_what_asdict_has_of_an_object_is_written():
     assert typed.decode(typed.encode(Row(3)), Row) == Row(3)
 
 
-def test_rows_keep_their_places_whatever_is_left_out_of_maps():
+def test_array_like_objects_omit_nothing():
     @typed.options(array_like=True, omit_defaults=True, omit_none=True)
     @dataclass
     class Line:
@@ -136,7 +136,7 @@ def test_rows_keep_their_places_whatever_is_left_out_of_maps():
 
 
 @pytest.mark.parametrize("count", [70, 1500 if IS_FULL else 300])
-def test_objects_of_many_fields(count):
+def test_objects_with_many_fields(count):
     names = [f"f{index}" for index in range(count)]
     cls = typed.options(omit_defaults=True)(make_dataclass("Wide", [(name, int, 0) for name in names]))
     made = cls(f7=7)
@@ -169,12 +169,12 @@ class Sparse:
         (Sparse(1, None, [2]), {"a": 1, "b": None, "c": [2]}),
     ],
 )
-def test_unset_fields_and_those_without_a_value_are_left_out(obj, form):
+def test_unset_fields_and_missing_attributes_are_omitted(obj, form):
     assert cpkg.loads(typed.encode(obj)) == typed.to_builtins(obj) == form
     assert typed.decode(typed.encode(obj), type(obj)) == typed.convert(form, type(obj)) == obj
 
 
-def test_unset_is_one_object_and_no_value():
+def test_unset_is_one_object_and_not_a_value():
     assert pickle.loads(pickle.dumps(UNSET)) is copy.deepcopy(UNSET) is UnsetType() is UNSET
     assert not UNSET
     assert repr(UNSET) == "UNSET"
@@ -196,7 +196,7 @@ class Number:
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**40])
-def test_the_hook_has_integers_beyond_64_bits(value):
+def test_the_hook_receives_integers_beyond_64_bits(value):
     for obj in (value, [value], {"a": value}, {value: 1}, Number(value), Number(1, {"a": [value]})):
         packed = typed.encode(obj, enc_hook=str)
         assert str(value).encode() in packed
@@ -217,12 +217,12 @@ class Unknown:
 
 
 @pytest.mark.parametrize("obj", [Price("1.5"), Decimal("1" * 300), collections.deque([1])])
-def test_the_hook_has_no_objects_of_known_types(obj):
+def test_the_hook_receives_no_objects_of_known_types(obj):
     assert typed.encode(obj, enc_hook=repr) == typed.encode(obj)
 
 
 @pytest.mark.parametrize("obj", [Number(1), collections.deque([1])])
-def test_what_the_hook_returns_is_encoded_as_if_alone(obj):
+def test_the_result_of_the_hook_is_encoded_as_if_alone(obj):
     assert typed.encode(Unknown(), enc_hook=lambda _: obj) == typed.encode(obj)
 
 
@@ -238,12 +238,12 @@ def test_what_the_hook_returns_is_encoded_as_if_alone(obj):
         {(b"a",): 1, ("YQ==",): 2},
     ],
 )
-def test_keys_that_become_the_same_are_refused(obj):
-    with pytest.raises(ValueError, match="two keys of a dict become"):
+def test_keys_that_become_equal_are_refused(obj):
+    with pytest.raises(ValueError, match="two keys of a dict both become"):
         typed.to_builtins(obj)
 
 
-def test_keys_of_builtins_have_a_hash():
+def test_keys_of_builtins_are_hashable():
     assert typed.to_builtins({((1, 2), 3): 1, dt.date(2024, 1, 1): 2}) == {((1, 2), 3): 1, "2024-01-01": 2}
     with pytest.raises(TypeError, match="dict"):
         typed.to_builtins({Corner(): 1})
@@ -258,14 +258,14 @@ def test_cycles_are_too_deep():
 
 
 @pytest.mark.parametrize("value", [set(), {1}, frozenset("ab")])
-def test_a_set_is_a_level(value):
+def test_a_set_counts_as_a_level(value):
     for make in (typed.encode, cpkg.dumps):
         make([value], max_depth=2)
         with pytest.raises(ValueError, match="recursion limit exceeded"):
             make([value], max_depth=1)
 
 
-def test_instances_of_subclasses_become_what_they_hold():
+def test_instances_of_subclasses_become_plain_values():
     class Text(str):
         __slots__ = ()
 
@@ -292,6 +292,12 @@ def test_instances_of_subclasses_become_what_they_hold():
 
 def hooked(cls, value):
     return complex(value)
+
+
+def test_an_error_names_the_option_of_the_call():
+    for encode in (typed.encode, typed.Encoder().encode):
+        with pytest.raises(TypeError, match=r"'complex': pass enc_hook=, a function that returns what to pack instead"):
+            encode([Patch(1), 1j])
 
 
 def test_decoders_and_encoders_are_pickled_by_their_arguments():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong is said where it is; what is too large is refused before it is made."""
+"""Errors name the place; input that is too large is refused before memory is allocated."""
 
 from __future__ import annotations
 
@@ -47,17 +47,19 @@ def fails(data: bytes, tp: Any, **options: Any) -> typed.ValidationError:
     return info.value
 
 
-def test_an_error_says_where_what_was_expected_and_what_was_found():
+def test_an_error_has_path_expected_and_found():
     data = cpkg.packb([{"name": "a", "home": {"lat": 1.0, "lon": "x"}}])
     error = fails(data, List[User])
     assert error.path == (0, "home", "lon")
     assert (error.expected, error.found) == ("float", "str")
+    assert error.problem == "expected float, found str"
+    assert fails(cpkg.packb({}), User).problem == "missing key 'name' in User"
     assert data[error.offset :] == b"\xa1x"
     assert str(error) == f"$[0].home.lon: expected float, found str (at byte {error.offset})"
     assert error.errors == (error,)
 
 
-def test_keys_that_are_no_names_are_quoted():
+def test_keys_that_are_not_names_are_quoted():
     assert fails(cpkg.packb({"name": "a", "scores": {"a b": "x"}}), User).path == ("scores", "a b")
     assert str(fails(cpkg.packb({"a b": "x"}), Dict[str, int])).startswith("$['a b']: expected int")
     assert fails(cpkg.packb({1: 1}), Dict[str, int]).offset == 1
@@ -87,7 +89,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(("data", "error"), DAMAGED)
-def test_damage_is_what_loads_calls_it(data, error):
+def test_damage_is_the_same_error_as_in_loads(data, error):
     tp = Union[int, str, List[Any], Dict[str, int]]
     with pytest.raises(error) as info:
         typed.decode(data, tp)
@@ -96,7 +98,7 @@ def test_damage_is_what_loads_calls_it(data, error):
 
 @pytest.mark.parametrize("tp", [List[int], Dict[str, int], User, List[User], str, Any, List[str]])
 @pytest.mark.parametrize("header", [b"\xdd", b"\xdf", b"\xdb", b"\xc6", b"\x91\xdb", b"\x81\xa4name\xdb"])
-def test_a_lying_length_costs_nothing(tp, header):
+def test_a_wrong_length_takes_no_memory(tp, header):
     with pytest.raises(CodecError):
         typed.decode(header + b"\xff\xff\xff\xff", tp)
 
@@ -106,8 +108,8 @@ def nested(depth: int) -> bytes:
 
 
 @pytest.mark.interpreter
-def test_depth_is_limited_and_needs_no_more_stack_than_there_is():
-    # in a thread: PyPy 8 fails itself where it still calls an exception of another test the current one
+def test_depth_is_limited_and_fits_on_the_stack():
+    # in a thread: PyPy 8 fails if it still considers an exception of another test the current one
     with ThreadPoolExecutor(1) as thread:
         thread.submit(check_depth).result()
 
@@ -155,10 +157,10 @@ def test_limits_hold_while_decoding(name, limit, value):
     assert not made
 
 
-def test_nothing_stays_of_a_class_and_its_decoders():
+def test_a_class_and_its_decoders_are_freed():
     def make_and_use() -> Any:
         made = make_dataclass("Made", [("x", int), ("next", Any)])
-        for tp in (made, list[made], dict[str, made]):  # typing's own forms are kept by typing
+        for tp in (made, list[made], dict[str, made]):  # typing keeps its own forms
             with pytest.raises(typed.ValidationError):
                 typed.decode(b"\x01", tp)
         typed.encode(made(1, None))
@@ -170,12 +172,12 @@ def test_nothing_stays_of_a_class_and_its_decoders():
     assert gone() is None
 
 
-def test_keys_that_come_twice_are_all_checked_and_the_last_counts():
+def test_duplicate_keys_are_all_checked_and_the_last_wins():
     assert typed.decode(b"\x82\xa4name\xa1a\xa4name\xa1b", User).name == "b"
     fails(b"\x82\xa4name\x01\xa4name\xa1b", User)
 
 
-def test_arrays_without_a_type_are_tuples_where_they_are_hashed():
+def test_untyped_arrays_become_tuples_if_they_are_hashed():
     pairs = {((1, 2), 3): 4}
     assert typed.decode(cpkg.packb([[1, [2]], 3]), Set[Any]) == {(1, (2,)), 3}
     assert typed.decode(cpkg.packb([[[1, 2], 3]]), FrozenSet[Tuple[Any, ...]]) == frozenset(pairs)
@@ -185,12 +187,12 @@ def test_arrays_without_a_type_are_tuples_where_they_are_hashed():
 
 def test_a_map_in_a_set_or_a_key_is_a_validation_error():
     assert fails(cpkg.packb([3, [{"a": 1}]]), Set[Any]).path == (1,)
-    assert "hashed" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int]))
-    assert "hashed" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int], all_errors=True))
+    assert "hashable" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int]))
+    assert "hashable" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int], all_errors=True))
 
 
 @pytest.mark.interpreter
-def test_calls_within_hooks_do_not_outgrow_a_small_stack(msgpack):
+def test_calls_within_hooks_fit_on_a_small_stack(msgpack):
     program = Path(__file__).with_name("small_stack.txt")
     run = run_python(str(program), env={**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND})
     assert run.returncode == 0, run.stderr
@@ -205,13 +207,13 @@ def test_calls_within_hooks_do_not_outgrow_a_small_stack(msgpack):
         (Dict[int, Set[Any]], b"\x81\x01\x92\x05\x80", (1, 1), 4),
     ],
 )
-def test_a_value_that_cannot_be_hashed_is_found_where_it_is(tp, message, path, offset):
+def test_the_path_of_an_unhashable_value(tp, message, path, offset):
     with pytest.raises(typed.ValidationError) as info:
         typed.decode(message, tp)
     assert (info.value.path, info.value.offset) == (path, offset)
 
 
-def test_the_path_of_a_value_has_its_wrong_key():
+def test_the_path_of_a_value_contains_an_invalid_key():
     for message, key in ((b"\x81\xa1a\xa1b", "a"), (b"\x81\x91\x01\xa1b", "array"), (b"\x81\xc0\xa1b", "None")):
         error = fails(message, Dict[int, int], all_errors=True)
         assert [e.path for e in error.errors] == [("key of the map",), (key,)]
@@ -232,9 +234,9 @@ class Config:
     __slots__ = (*"abcdefgh", "timeout")
 
 
-def test_c_takes_a_slot_of_another_class_for_none(msgpack):
+def test_c_ignores_a_slot_of_another_class(msgpack):
     if msgpack.TypedTable is None:
-        pytest.skip("slots are C's in the native backend alone")
+        pytest.skip("only the native backend sets slots in C")
     request = make_dataclass("Request", [("timeout", float)])
     spec = {"name": "timeout", "packed": b"\xa7timeout", "text_size": 7, "slot": Config.timeout}
     made = msgpack.TypedClass(request, [dict(spec)], False, False)

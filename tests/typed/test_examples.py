@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of docs/typed.md run, one after the other."""
+"""The examples of docs/typed.md and docs/schema_evolution.md run in order."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import pytest
 from documents import DOCS, blocks, section
 
 
-def test_every_example_of_the_page_runs(monkeypatch):
+@pytest.mark.parametrize("name", ["typed.md", "schema_evolution.md"])
+def test_every_example_of_the_page_runs(monkeypatch, name):
     pytest.importorskip("annotated_types")
-    page = DOCS / "typed.md"
+    page = DOCS / name
     examples = blocks(page.read_text(encoding="utf-8"), "python")
     assert len(examples) >= 6
     module = types.ModuleType("examples_of_typed")
@@ -24,7 +25,7 @@ def test_every_example_of_the_page_runs(monkeypatch):
         exec(compile(code + example, str(page), "exec", dont_inherit=True), vars(module))
 
 
-def test_the_service_is_a_program(tmp_path, msgpack):
+def test_the_example_service_runs(tmp_path, msgpack):
     (example,) = blocks(section("typed.md", "A service"), "python")
     program = tmp_path / "service.py"
     program.write_text(example, encoding="utf-8")

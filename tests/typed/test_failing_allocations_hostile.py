@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where an allocation fails, what C makes of types and messages is a MemoryError or right, and nothing is lost."""
+"""If an allocation fails in C, the result is right or a MemoryError, and no memory is lost."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from processes import run_python
 PROGRAM = Path(__file__).with_name("failing_allocations.txt")
 
 
-@pytest.mark.skipif(not IS_FULL, reason="one version of CPython tries it: the others run the same source")
+@pytest.mark.skipif(not IS_FULL, reason="one version of CPython is enough: all run the same source")
 def test_a_failing_allocation_is_a_memory_error_and_leaves_nothing_behind(msgpack):
-    pytest.importorskip("_testcapi", reason="not installed with every Python")
+    pytest.importorskip("_testcapi", reason="not every Python has it")
     if msgpack.TypedTable is None:
-        pytest.skip("types are C's in the native backend alone")
+        pytest.skip("only the native backend has types in C")
     run = run_python(str(PROGRAM), env={**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND})
     assert run.returncode == 0, run.stderr
     counts = {line.split()[0]: int(line.split()[1]) for line in run.stdout.splitlines()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions that are written for a type: names are data in them, types nest as deep as they like, and none is kept."""
+"""Functions generated for a type: names are only data in them, types may nest deeply, and unused ones are freed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES = ["class", "None", "__debug__", "a b", "x, y=ran()", "x); ran(", "'", '"'
 
 
 def taking_anything(name):
-    """Return a dataclass with one field of any name, whose constructor takes keywords."""
+    """Return a dataclass with a field of any name, whose constructor accepts keywords."""
 
     class Base:
         __hash__ = None
@@ -37,7 +37,7 @@ def taking_anything(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_names_of_fields_are_data(monkeypatch, name):
     def ran(*_):
-        raise AssertionError("a name is run")
+        raise AssertionError("a name is executed")
 
     monkeypatch.setattr(builtins, "ran", ran, raising=False)
     cls = taking_anything(name)
@@ -104,7 +104,7 @@ def test_classes_nest_deep():
     assert typed.decode(typed.encode(value), cls) == value
 
 
-def test_lines_of_a_function_go_with_it():
+def test_the_source_lines_of_a_function_are_freed_with_it():
     def shown():
         return [name for name in linecache.cache if "Fleeting" in name]
 
@@ -119,9 +119,9 @@ def test_lines_of_a_function_go_with_it():
     assert shown() == []
 
 
-def test_lines_of_a_function_are_in_a_traceback(monkeypatch, msgpack):
+def test_tracebacks_show_the_lines_of_generated_functions(monkeypatch, msgpack):
     if msgpack.typed_packb is not None:
-        pytest.skip("no function is written")
+        pytest.skip("no function is generated")
 
     class Lazy:
         def __get__(self, obj, cls):

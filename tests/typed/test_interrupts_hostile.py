@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""After an exception at any line a decoder, an encoder and what classes keep are as before, or as after the call."""
+"""After an exception at any line, decoders, encoders and the data of classes are as before or as after the call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def parts(count: int) -> List[Any]:
 
 
 def calls(count: int) -> dict[str, Tuple[Callable[[], Any], Callable[[Any], Any], Any]]:
-    """Return, by name, what makes the subject of a call, the call, and what it returns."""
+    """Return by name: a function that creates the subject of a call, the call, and its result."""
     value = parts(count)
     data, plain = typed.encode(value), [asdict(part) for part in value]
     return {
@@ -56,27 +56,27 @@ def calls(count: int) -> dict[str, Tuple[Callable[[], Any], Callable[[Any], Any]
 
 
 def check_call(act: Callable[[Any], Any], wanted: Any, subject: Any, outcome: Outcome) -> None:
-    """Check that a call was interrupted or right, and that the same call of the same subject is right now."""
+    """Check that a call was interrupted or right, and that the same call on the same subject is right now."""
     if outcome.is_interrupted:
         outcome = Outcome(act(subject), None)
     assert (outcome.value, outcome.error) == (wanted, None)
 
 
 @pytest.mark.parametrize("name", calls(0))
-def test_a_call_that_is_interrupted_at_a_line_works_the_next_time(name: str) -> None:
+def test_a_call_interrupted_at_a_line_works_the_next_time(name: str) -> None:
     make, act, wanted = calls(3)[name]
     interrupts.at_every_line(make, act, partial(check_call, act, wanted), every=5)
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", calls(0))
-def test_a_call_that_is_interrupted_by_a_signal_works_the_next_time(name: str) -> None:
+def test_a_call_interrupted_by_a_signal_works_the_next_time(name: str) -> None:
     make, act, wanted = calls(500)[name]
     interrupts.by_timer(make, act, partial(check_call, act, wanted), times=40)
 
 
 class Source:
-    """A file, or an asynchronous stream, that gives its data in pieces."""
+    """A file, or an asynchronous stream, that returns its data in pieces."""
 
     def __init__(self, data: bytes, size: int) -> None:
         self.data, self.size = data, size
@@ -100,9 +100,9 @@ STREAMS: dict[str, Callable[[Any, Source], Any]] = {
 
 def stream(msgpack: Any, name: str, count: int) -> Tuple[Any, Source, List[Any], List[Any]]:
     """
-    Return a stream of 9 messages, where it reads, what they are, and where a call puts what it got.
+    Return a stream of 9 messages, its source, the expected objects, and the list in which a call stores its objects.
 
-    One is not of the type; what it is is the offset of the error.
+    One message is not of the type; it is represented by the offset of its error.
     """
     values: List[Any] = [parts(count + i) for i in range(9)]
     messages = [typed.encode(value) for value in values]
@@ -114,7 +114,7 @@ def stream(msgpack: Any, name: str, count: int) -> Tuple[Any, Source, List[Any],
 
 
 def next_of(unpacker: Any) -> Any:
-    """Return the next object, None at the end."""
+    """Return the next object, or None at the end."""
     if not hasattr(unpacker, "__anext__"):
         return next(unpacker, None)
     try:
@@ -135,7 +135,7 @@ def read(subject: Any) -> None:
 
 
 def check_stream(subject: Any, outcome: Outcome) -> None:
-    """Check that a stream goes on behind an interrupted message or is at its end; no object is wrong or comes twice."""
+    """Check that a stream continues after an interrupted message or has ended; no object is wrong or repeated."""
     unpacker, source, values, got = subject
     assert outcome.error is None or outcome.is_interrupted, outcome.error
     assert got == values[: len(got)]
@@ -150,18 +150,18 @@ def check_stream(subject: Any, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_stream_that_is_interrupted_at_a_line_gives_no_wrong_object(msgpack: Any, name: str) -> None:
+def test_a_stream_interrupted_at_a_line_returns_no_wrong_object(msgpack: Any, name: str) -> None:
     interrupts.at_every_line(lambda: stream(msgpack, name, 1), read, check_stream, times=9, every=29)
 
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_stream_that_is_interrupted_by_a_signal_gives_no_wrong_object(msgpack: Any, name: str) -> None:
+def test_a_stream_interrupted_by_a_signal_returns_no_wrong_object(msgpack: Any, name: str) -> None:
     interrupts.by_timer(partial(stream, msgpack, name, 60), read, check_stream, times=40)
 
 
-def test_a_first_call_that_is_interrupted_leaves_nothing_half_made():
+def test_an_interrupted_first_call_leaves_nothing_unfinished():
     def make() -> Any:
         point = make_dataclass("Point", [("kind", Literal["point"]), ("x", int), ("y", float, 1.5)])
         name = make_dataclass("Name", [("kind", Literal["name"]), ("text", str), ("next", Optional[point], None)])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Random recursive types: the time for a message is linear in its size, however deep it is.
+Random recursive types: the time for a message is linear in its size, however deep the message is.
 
 Steps are lines of Python that run: those of the walker on every backend, and those of the pure backend's functions.
-A message has a depth and a payload at its bottom. If each level looked through what is below it once more, steps would
-have a part that grows with both at once, or with the square of the depth.
+A message has a depth and a payload at its bottom. If each level read the data below it once more, the number of steps
+would contain a term that grows with both at once, or with the square of the depth.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ SHAPES = {
 
 
 def nested(shape: str, depth: int, content: list[Any], last: Any) -> bytes:
-    """Return a message of a shape, so many levels deep, with `last` after the content at its bottom."""
+    """Return a message of a shape with this many levels, and with `last` after the content at its bottom."""
     make = SHAPES[shape]
     value = {"content": [*content, *last], "kind": "one", "url": ""}
     for level in range(depth):
@@ -83,7 +83,7 @@ def nested(shape: str, depth: int, content: list[Any], last: Any) -> bytes:
 
 
 def steps(decoder: typed.Decoder, message: bytes) -> int:
-    """Return how many lines of Python run while a message is decoded."""
+    """Return the number of Python lines that run while a message is decoded."""
     count = 0
 
     def trace(frame: object, event: str, arg: object) -> object:
@@ -92,7 +92,7 @@ def steps(decoder: typed.Decoder, message: bytes) -> int:
         return trace
 
     before = sys.gettrace()
-    gc.disable()  # what is freed meanwhile may run lines of its own
+    gc.disable()  # finalizers of freed objects may run other lines
     sys.settrace(trace)
     try:
         decoder.decode(message)
@@ -111,7 +111,7 @@ def judge(rng: random.Random, shape: str, mode: dict[str, Any]) -> None:
     pair = (ByUrl, ByPath) if "key" in shape else (One, Two)
     try:
         decoder = typed.Decoder(Union[pair[0][tp], pair[1][tp]], **mode)
-    except TypeError:  # a type whose parts look alike
+    except TypeError:  # a union of types that look alike
         return
     for last in ([], [reference.ExtType(99, b"")]):
         measured = {}
@@ -127,14 +127,14 @@ def judge(rng: random.Random, shape: str, mode: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("mode", MODES, ids=["strict", "lax", "all errors"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_steps_grow_with_the_size_alone(shape, mode):
+def test_steps_grow_only_with_the_size(shape, mode):
     judge(random.Random(SEED), shape, mode)
     typed_classes.forget()
 
 
 @pytest.mark.once
 @pytest.mark.parametrize("shape", SHAPES)
-def test_steps_of_the_walker_grow_with_the_size_alone(shape, monkeypatch):
+def test_steps_of_the_walker_grow_only_with_the_size(shape, monkeypatch):
     monkeypatch.setattr(codecs, "msgpack_module", lambda: _backend.load("msgpack", "pure"))
     monkeypatch.setattr(codecs, "WALKED", 10**9)
     judge(random.Random(SEED), shape, {})
@@ -142,7 +142,7 @@ def test_steps_of_the_walker_grow_with_the_size_alone(shape, monkeypatch):
 
 
 @pytest.mark.nightly
-def test_steps_grow_with_the_size_alone_for_many_types():
+def test_steps_grow_only_with_the_size_for_many_types():
     rng = random.Random(SEED)
     for _ in range(300):
         judge(rng, rng.choice(list(SHAPES)), rng.choice(MODES))

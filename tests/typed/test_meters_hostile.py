@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a small message can make large: probes of dicts and sets, memory, errors, and steps through nested unions."""
+"""Work that a small message can cause: probes of dicts and sets, memory, errors, and steps through nested unions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WAYS: Dict[str, Dict[str, Any]] = {
 
 @pytest.fixture(params=[*WAYS, "first messages"])
 def decoder(request: Any, monkeypatch: Any) -> Callable[..., typed.Decoder]:
-    """Return a function that creates decoders, of each way to decode."""
+    """Return a function that creates decoders, for each way to decode."""
     if request.param == "first messages":
         monkeypatch.setattr(codecs, "WALKED", 2**40)
         return typed.Decoder
@@ -39,7 +39,7 @@ def decoder(request: Any, monkeypatch: Any) -> Callable[..., typed.Decoder]:
 
 # --- probes -------------------------------------------------------------------------------------------------------
 
-PRIME = 2**61 - 1  # hashes of numbers are what is left after dividing by it
+PRIME = 2**61 - 1  # the hash of a number is its remainder modulo this number
 
 
 def uuids(count: int) -> List[bytes]:
@@ -78,20 +78,20 @@ KEYS: List[Tuple[Any, Callable[[int], List[bytes]]]] = [
 
 
 @pytest.mark.parametrize(("tp", "keys"), KEYS)
-def test_keys_whose_hashes_collide_are_refused(decoder, tp, keys):
+def test_keys_with_colliding_hashes_are_refused(decoder, tp, keys):
     for container, message in ((Dict[tp, int], pairs(keys(1000))), (Set[tp], array(keys(1000)))):
-        with pytest.raises(LimitError, match="collide"):
+        with pytest.raises(LimitError, match="colliding"):
             decoder(container).decode(message)
-    with pytest.raises(LimitError, match="collide"):
+    with pytest.raises(LimitError, match="colliding"):
         decoder(List[FrozenSet[tp]]).decode(b"\x91" + array(keys(1000)))
 
 
-@pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy probes in another order, which needs other keys")
 @pytest.mark.parametrize("tp", [int, float, Any])
 def test_numbers_that_collide_are_refused(decoder, tp):
     keys = [cpkg.packb(key) for key in [*range(3, 1000), *on_one_way(20_000)]]
     for container, message in ((Dict[tp, int], pairs(keys)), (Set[tp], array(keys + keys[1:]))):
-        with pytest.raises(LimitError, match="collide"):
+        with pytest.raises(LimitError, match="colliding"):
             decoder(container).decode(message)
 
 
@@ -102,10 +102,10 @@ def test_usual_keys_are_not_refused(decoder, tp):
     assert len(decoder(Dict[tp, int]).decode(pairs(numbers))) == 2000
 
 
-def test_the_probes_of_all_maps_of_a_message_count(decoder):
-    few = 60  # collide in vain, in one map
+def test_probes_are_counted_over_all_maps_of_a_message(decoder):
+    few = 60  # collide without an error, in one map
     assert len(decoder(List[Dict[uuid.UUID, int]]).decode(array([pairs(uuids(few))]))) == 1
-    with pytest.raises(LimitError, match="collide"):
+    with pytest.raises(LimitError, match="colliding"):
         decoder(List[Dict[uuid.UUID, int]]).decode(array([pairs(uuids(few))] * 40))
 
 
@@ -142,9 +142,9 @@ HEAVY: List[Tuple[Any, bytes]] = [
 
 
 @pytest.mark.parametrize(("tp", "message"), HEAVY)
-def test_memory_beyond_what_the_headers_show_is_counted(decoder, tp, message):
+def test_memory_that_headers_do_not_show_is_counted(decoder, tp, message):
     count = 1000
-    least = 50_000 if message[0] in (0x01, 0xC4) else 75_000  # more than the objects of `loads` take
+    least = 50_000 if message[0] in (0x01, 0xC4) else 75_000  # more memory than the objects of `loads`
     data = array([message] * count)
     assert len(typed.decode(data, max_memory=least)) == count
     with pytest.raises(LimitError, match=f"max_memory={least} allows") as info:
@@ -155,7 +155,7 @@ def test_memory_beyond_what_the_headers_show_is_counted(decoder, tp, message):
 
 
 def test_headers_and_extras_share_one_budget(decoder):
-    """A message takes what its headers show and what its type adds, to the byte."""
+    """The weight of a message is the sum of its headers and of what its type adds, to the byte."""
     count, headers, extra = 100, 64 + 100 * (8 + 64), 100 * 700
     data = array([b"\x90"] * count)
     assert len(decoder(List[Deque[int]], max_memory=headers + extra).decode(data)) == count
@@ -208,12 +208,12 @@ def test_sets_are_weighed_by_their_items(decoder):
 # --- errors -------------------------------------------------------------------------------------------------------
 
 
-def test_errors_are_not_kept_without_limit():
+def test_the_number_of_kept_errors_is_limited():
     data = array([b"\x01"] * 1000)
     with pytest.raises(typed.ValidationError) as info:
         typed.decode(data, List[str], all_errors=True)
     assert (len(info.value.errors), info.value.more) == (100, True)
-    assert "more than these 100 errors" in str(info.value)
+    assert "only 100 are listed" in str(info.value)
     for most in (1, 7, 999):
         with pytest.raises(typed.ValidationError) as info:
             typed.decode(data, List[str], all_errors=True, max_errors=most)
@@ -256,7 +256,7 @@ def text(value: str) -> bytes:
 
 KIND = text("kind")
 CHAINS: Dict[str, Tuple[Any, Callable[[int, bytes], bytes], bool]] = {
-    "tag behind": (
+    "tag after": (
         Union[Branch, Leaf],
         lambda depth, value: (b"\x82" + text("children") + b"\x91") * depth + b"\x82" + text("v") + value + KIND
         + text("leaf") + (KIND + text("branch")) * depth,
@@ -284,7 +284,7 @@ CHAINS: Dict[str, Tuple[Any, Callable[[int, bytes], bytes], bool]] = {
 
 
 @pytest.mark.parametrize("chain", CHAINS)
-def test_steps_grow_with_the_message_alone(monkeypatch, decoder, chain):
+def test_steps_grow_only_with_the_message(monkeypatch, decoder, chain):
     steps = 0
 
     class Counting:
@@ -325,7 +325,7 @@ class B:
 
 
 @pytest.mark.parametrize("tp", [A, Union[A, B], Union[Branch, A, None]])
-def test_text_that_is_passed_over_need_not_be_utf8(decoder, tp):
+def test_skipped_text_need_not_be_utf8(decoder, tp):
     if tp is not A and "Branch" in str(tp):
         tp = Union[A, None]
     bad = b"\x82\xa1u\xa2\xff\xfe\xa1x\x01"
@@ -353,7 +353,7 @@ def test_an_empty_map_has_no_tag(decoder, empty, behind):
     with pytest.raises(typed.ValidationError) as info:
         decoder(Tuple[Union[Cat, Dog], str, str]).decode(message)
     assert (info.value.path, info.value.offset) == ((0,), 1)
-    assert "told apart by the key 'kind'" in str(info.value)
+    assert "distinguished by the key 'kind'" in str(info.value)
 
 
 @dataclass
@@ -368,7 +368,7 @@ class Off:
     state: Literal[False, b"off"] = False
 
 
-def test_tags_are_of_any_type(decoder):
+def test_tags_may_have_any_type(decoder):
     tp = List[Union[On, Off]]
     data = typed.encode([On("a"), Off("b"), Off("c", b"off")])
     for _ in range(2):

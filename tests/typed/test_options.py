@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What classes and fields say about themselves: options, names, constraints; and what is told of types."""
+"""Options, names and constraints of classes and fields, and descriptions of types."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Plain:
     b: str = "b"
 
 
-def test_names_and_what_is_left_out():
+def test_names_and_omitted_fields():
     assert typed.encode(Order(1)) == cpkg.packb({"orderId": 1})
     full = Order(1, "there", ["x"])
     assert typed.encode(full) == cpkg.packb({"orderId": 1, "address": "there", "lineItems": ["x"]})
@@ -49,7 +49,7 @@ def test_names_and_what_is_left_out():
 
 
 @pytest.mark.parametrize("value", [[1] * 20, {str(number): [number] for number in range(20)}, [[2] * 70_000, "x"]])
-def test_an_unknown_field_is_passed_over_whatever_its_length(monkeypatch, value):
+def test_unknown_fields_of_any_length_are_skipped(monkeypatch, value):
     monkeypatch.setattr(typed.Decoder, "_walk", None)  # no second pass
     for data in ({"x": value, "a": 1}, {"a": 1, "x": value, "b": "c"}):
         assert typed.decode(cpkg.packb(data), Plain) == Plain(1, data.get("b", "b"))
@@ -73,12 +73,12 @@ def test_styles_of_renaming(rename, key):
 
 
 @pytest.mark.parametrize("obj", ["text", 5, None])
-def test_what_is_no_buffer_is_named(obj: Any) -> None:
+def test_the_error_names_a_type_that_is_not_a_buffer(obj: Any) -> None:
     with pytest.raises(TypeError, match=f"^a bytes-like object is required, not '{type(obj).__name__}'$"):
         typed.decode(obj, int)
 
 
-def test_options_that_make_no_sense_are_refused():
+def test_invalid_options_are_refused():
     with pytest.raises(ValueError, match="rename"):
         typed.options(rename="snail")
 
@@ -165,7 +165,7 @@ def test_convert_from_objects():
         typed.convert(["x"], List[int])
 
 
-def test_to_builtins_keeps_what_it_should():
+def test_to_builtins_keeps_the_chosen_types():
     now = datetime(2024, 1, 1, tzinfo=timezone.utc)
     assert typed.to_builtins([now, {1}, (2,), b"\x00"]) == ["2024-01-01T00:00:00Z", [1], [2], "AA=="]
     assert typed.to_builtins([now], builtin_types=(datetime,)) == [now]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A message that is refused: the caller's code runs once, and every engine and the walker report the same error."""
+"""If a message is refused, callers' code runs only once, and every engine and the walker report the same error."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ CALLS: Counter[str] = Counter()
 
 
 class Failure(Exception):
-    """An exception that no library knows."""
+    """An exception that no library handles specially."""
 
 
 RAISED: Dict[str, type] = {"ValueError": ValueError, "KeyError": KeyError, "Failure": Failure}
 
 
 def called(name: str, value: object = None) -> None:
-    """Count a call of the caller's code; raise the exception that a value asks for."""
+    """Count a call of callers' code; raise the exception that the value requests."""
     CALLS[name] += 1
     if isinstance(value, str) and value in RAISED:
         raise RAISED[value](f"{name} refuses")
@@ -95,7 +95,7 @@ def passes(value: object) -> bool:
 Passing = Annotated[str, at.Predicate(passes)]
 PassingObject = Annotated[Checked, at.Predicate(lambda checked: passes(checked.value + "!"))]
 
-# the type of a value, a good value, values that are refused, and the calls for one good value
+# the type of a value, a valid value, values that are refused, and the calls for one valid value
 ROLES: Dict[str, Tuple[Any, Any, List[Any], Dict[str, int]]] = {
     "post_init": (Checked, {"value": "a"}, [{"value": "ValueError"}, {"value": 1}, {}], {"factory": 1, "post_init": 1}),
     "constructor": (Built, {"value": "a"}, [{"value": "ValueError"}, {"value": 1}, {}], {"constructor": 1}),
@@ -112,7 +112,7 @@ ROLES: Dict[str, Tuple[Any, Any, List[Any], Dict[str, int]]] = {
 
 
 def outcome(decoder: typed.Decoder, data: bytes) -> Tuple[object, ...]:
-    """Return what a decoder makes of a message, and the calls of the caller's code for that."""
+    """Return a decoder's result for a message, and the calls of callers' code for it."""
     CALLS.clear()
     try:
         decoder.decode(data)
@@ -124,7 +124,7 @@ def outcome(decoder: typed.Decoder, data: bytes) -> Tuple[object, ...]:
 
 
 def outcomes(data: bytes, tp: Any, monkeypatch: Any, **options: Any) -> List[Tuple[object, ...]]:
-    """Return the outcomes of the functions that decode, and of the walker."""
+    """Return the outcomes of the compiled functions and of the walker."""
     found = [outcome(typed.Decoder(tp, dec_hook=hook, **options), data)]
     with monkeypatch.context() as patch:
         patch.setattr(codecs.Decoder, "_make_decode", lambda self, size: None)
@@ -161,7 +161,7 @@ def test_the_callers_code_runs_once_for_each_value(monkeypatch, role, place):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("role", ["post_init", "constructor", "hook", "predicate", "missing"])
-def test_an_exception_that_refuses_nothing_comes_out_as_it_is(monkeypatch, role, place):
+def test_an_exception_that_is_not_a_refusal_is_raised_unchanged(monkeypatch, role, place):
     tp, good, _, _ = ROLES[role]
     outer, values = PLACES[place]
     bad = {"value": "Failure"} if isinstance(good, dict) else "Failure"
@@ -171,7 +171,7 @@ def test_an_exception_that_refuses_nothing_comes_out_as_it_is(monkeypatch, role,
 
 @pytest.mark.parametrize(("name", "kind"), [("ValueError", ValueError), ("Failure", Failure)])
 @pytest.mark.parametrize("tp", [Set[Hashed], FrozenSet[Tuple[Hashed, int]], Dict[Hashed, int]])
-def test_a_hash_that_fails_comes_out_as_it_is(monkeypatch, tp, name, kind):
+def test_the_error_of_a_hash_is_raised_unchanged(monkeypatch, tp, name, kind):
     values = [{"value": "a"}, {"value": name}]
     if "Tuple" in str(tp):
         values = [[value, 1] for value in values]
@@ -189,7 +189,7 @@ def test_a_wrong_value_of_a_map_of_objects_has_a_path(monkeypatch):
     assert fast[2] == ("Hashed(...)",)
 
 
-def test_all_errors_come_also_after_one_of_the_callers_code(monkeypatch):
+def test_all_errors_includes_errors_after_one_of_the_callers_code(monkeypatch):
     data = typed.encode([{"value": "ValueError"}, {"value": 1}, {"value": "a"}, 3])
     for found in outcomes(data, List[Checked], monkeypatch, all_errors=True):
         assert found[1].count("\n") == 2
@@ -208,7 +208,7 @@ class Envelope:
 
 
 @pytest.mark.parametrize("options", [{}, {"strict": False}, {"all_errors": True}])
-def test_messages_inside_of_messages_are_decoded_once(options):
+def test_nested_messages_are_decoded_once(options):
     levels = 30
     data = b"\x01"
     for _ in range(levels):
@@ -219,14 +219,14 @@ def test_messages_inside_of_messages_are_decoded_once(options):
     assert CALLS["envelope"] == levels
 
 
-def test_an_exception_that_has_nothing_to_do_with_the_message_comes_out(monkeypatch):
+def test_an_exception_without_relation_to_the_message_is_raised(monkeypatch):
     decoder = typed.Decoder(List[Annotated[str, at.Predicate(passes)]])
     data = typed.encode(["a"])
     assert decoder.decode(data) == ["a"]
     decode = decoder._decode
 
     class Interrupted(ValueError):
-        """What a signal's handler raises."""
+        """An exception that a signal handler raises."""
 
     def interrupted(*args: Any) -> object:
         decode(*args)
@@ -238,7 +238,7 @@ def test_an_exception_that_has_nothing_to_do_with_the_message_comes_out(monkeypa
 
 
 @pytest.mark.parametrize("options", [{}, {"strict": False}, {"all_errors": True}])
-def test_the_object_in_front_of_extra_data_is_built_once(options):
+def test_the_object_before_extra_data_is_built_once(options):
     CALLS.clear()
     with pytest.raises(ExtraData) as info:
         typed.Decoder(Checked, **options).decode(typed.encode({"value": "a"}) + b"\x01")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random types and classes: their schemas are valid, and take what `to_builtins` writes and what decode takes."""
+"""Random types and classes: their schemas are valid, and accept the same values as `to_builtins` and decode."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TYPES = 50
 
 
 def as_json(value: object) -> object:
-    """Return a value as another program reads it."""
+    """Return a value as another program would read it."""
     return json.loads(json.dumps(typed.to_builtins(value)))
 
 
 def judge(rng: random.Random, types: int) -> int:
-    """Validate values of so many types; return how many there were."""
+    """Validate values of random types; return their number."""
     count = 0
     for _ in range(types):
         tp = reference.random_type(rng)
@@ -44,11 +44,11 @@ def judge(rng: random.Random, types: int) -> int:
                 message = reference.mutated(rng, message)
             try:
                 value = decoder.decode(message)
-                # of a damaged message that decode takes, keys that it passes over may hold anything
+                # in a damaged message that decode accepts, skipped keys may have any value
                 instances = [as_json(reference.plain(reference.unpack(message)))] if message is sound else []
-                if not any(meaning.own_constructor for meaning in meanings):  # otherwise fields hold anything
+                if not any(meaning.own_constructor for meaning in meanings):  # otherwise fields may have any value
                     instances.append(as_json(value))
-            except (CodecError, TypeError, ValueError):  # not of the type; or a key that JSON does not have
+            except (CodecError, TypeError, ValueError):  # a value of another type, or a key that JSON cannot express
                 continue
             for instance in instances:
                 try:
@@ -60,12 +60,12 @@ def judge(rng: random.Random, types: int) -> int:
     return count
 
 
-def test_schemas_take_what_decode_takes():
+def test_schemas_accept_the_same_values_as_decode():
     assert judge(random.Random(SEED), TYPES) > TYPES
 
 
 @pytest.mark.nightly
-def test_schemas_take_what_decode_takes_for_many_types():
+def test_schemas_accept_the_same_values_as_decode_for_many_types():
     rng = random.Random(SEED)
     count = 0
     while count < 50_000:

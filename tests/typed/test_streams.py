@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import io
 from dataclasses import dataclass, field
-from typing import List, Optional
+from typing import Dict, List, Optional
 
 import pytest
 from msgpack_messages import fed
@@ -43,7 +43,7 @@ def test_messages_that_come_in_pieces(msgpack):
     assert list(msgpack.Unpacker(io.BytesIO(data), type=User, read_size=16)) == USERS
 
 
-def test_a_message_of_another_type_is_passed_over(msgpack):
+def test_a_message_of_another_type_is_skipped(msgpack):
     unpacker = msgpack.Unpacker(type=User)
     unpacker.feed(MESSAGES[0] + b"\x91\x01" + MESSAGES[1])
     assert next(unpacker) == USERS[0]
@@ -110,7 +110,7 @@ def test_asynchronous_streams(msgpack):
         asyncio.run(read(MESSAGES[1][:-1]))
 
 
-def test_the_functions_of_messagepack_take_a_type(msgpack):
+def test_the_functions_of_messagepack_accept_a_type(msgpack):
     data = MESSAGES[2]
     assert msgpack.unpackb(data, type=User) == msgpack.loads(packed=bytearray(data), type=User) == USERS[2]
     assert msgpack.unpack(io.BytesIO(data), type=User) == USERS[2]
@@ -123,7 +123,7 @@ def test_the_functions_of_messagepack_take_a_type(msgpack):
 
 
 @pytest.mark.parametrize("call", ["unpackb", "unpack", "unpackb_from", "Unpacker"])
-def test_of_the_other_options_only_limits_go_with_a_type(msgpack, call):
+def test_only_limits_can_be_combined_with_a_type(msgpack, call):
     data = MESSAGES[2]
 
     def unpack(**options):
@@ -136,16 +136,46 @@ def test_of_the_other_options_only_limits_go_with_a_type(msgpack, call):
     for limit in ("max_depth", "max_map_len", "max_total_items"):
         with pytest.raises((LimitError, StackError)):
             unpack(type=User, **{limit: 1})
-    with pytest.raises(TypeError, match="only limits can be given, not raw, use_list"):
+    with pytest.raises(TypeError, match="only with limits, not with raw, use_list"):
         unpack(type=User, raw=True, use_list=False)
     decoder = typed.Decoder(User, max_depth=1)
     with pytest.raises(StackError):
         unpack(type=decoder)
-    with pytest.raises(TypeError, match="limits of its own: max_depth"):
+    with pytest.raises(TypeError, match="its own options: pass max_depth"):
         unpack(type=decoder, max_depth=2)
 
 
-def test_an_unpacker_of_messagepack_is_one_with_a_type(msgpack):
+def test_loads_accepts_a_decoder_and_all_errors(msgpack, tmp_path):
+    wrong = cpkg.dumps([{"id": "1", "tags": 2}] * 2)
+    lax = typed.Decoder(List[Dict[str, int]], strict=False)
+    assert cpkg.loads(cpkg.dumps([{"id": "1"}], compress=True), type=lax, max_output_size=100) == [{"id": 1}]
+    assert (
+        cpkg.loads(typed.encode([{"id": "1"}]), type=lax)
+        == typed.decode(typed.encode([{"id": "1"}]), lax)
+        == [{"id": 1}]
+    )
+    (tmp_path / "wrong").write_bytes(wrong)
+    for load, given in ((cpkg.loads, wrong), (cpkg.load, tmp_path / "wrong")):
+        with pytest.raises(typed.ValidationError) as caught:
+            load(given, type=List[User], all_errors=True)
+        assert len(caught.value.errors) == 4
+        with pytest.raises(TypeError, match="its own options: pass all_errors, max_depth, max_memory to"):
+            load(given, type=lax, all_errors=True, max_depth=2, max_memory=1)
+        with pytest.raises(TypeError, match="all_errors= needs type="):
+            load(given, all_errors=True)
+
+
+def test_a_decoder_in_loads_has_the_limits_of_loads(msgpack):
+    """A small frame must not become a large message; a Decoder with its own limit keeps that limit."""
+    bomb = cpkg.dumps([[]] * 1_000_000, compress=True)
+    for strict in (True, False):
+        with pytest.raises(LimitError, match="max_memory=67108864"):
+            cpkg.loads(bomb, type=typed.Decoder(List[list], strict=strict))
+        with pytest.raises(LimitError, match="max_memory=100 "):
+            cpkg.loads(cpkg.dumps([[]] * 10), type=typed.Decoder(List[list], strict=strict, max_memory=100))
+
+
+def test_a_messagepack_unpacker_accepts_a_type(msgpack):
     unpacker = msgpack.Unpacker(type=User)
     unpacker.feed(MESSAGES[1] + MESSAGES[2][:-1])
     assert isinstance(unpacker, msgpack.Unpacker)
@@ -159,8 +189,8 @@ def test_an_unpacker_of_messagepack_is_one_with_a_type(msgpack):
     assert msgpack.Unpacker[User].__origin__ is msgpack.Unpacker
 
 
-def test_what_ends_an_unpacker_within_an_object_of_its_type(msgpack):
-    """A hook's error is the message's; after any other exception the stream has lost it, and says so."""
+def test_an_interrupt_within_an_object_ends_an_unpacker(msgpack):
+    """A hook's error belongs to its message; after any other exception the stream is broken, and reports it."""
 
     @dataclass
     class Stops:
@@ -188,26 +218,26 @@ def test_what_ends_an_unpacker_within_an_object_of_its_type(msgpack):
         unpacker.unpack()
 
 
-def test_purepy_alone_has_no_types(monkeypatch):
+def test_purepy_alone_does_not_support_types(monkeypatch):
     monkeypatch.setattr(interface, "typed", None)
-    with pytest.raises(TypeError, match=r"type= is for cpkg\.msgpack"):
+    with pytest.raises(TypeError, match=r"use cpkg\.msgpack"):
         purepy.msgpack.unpackb(b"\x01", type=int)
-    with pytest.raises(TypeError, match=r"type= is for cpkg\.msgpack"):
+    with pytest.raises(TypeError, match=r"use cpkg\.msgpack"):
         purepy.msgpack.Unpacker(type=int)
 
 
-def test_the_limit_of_a_compressed_message_needs_no_functions_of_its_own(monkeypatch):
+def test_limits_of_compressed_messages_share_compiled_functions(monkeypatch):
     messages = [cpkg.zstd.compress(cpkg.packb([{"id": n}] * (50 + n))) for n in range(3)]
     monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 4000)  # so that these are large
     assert cpkg.loads(messages[0], type=List[User], max_output_size=10**6) == [User(0)] * 50
-    monkeypatch.delattr(codecs, "Model")  # which each new decoder needs
+    monkeypatch.delattr(codecs, "Model")  # each new decoder needs it
     for number, message in enumerate(messages):
         assert cpkg.loads(message, type=List[User], max_memory=50_000 + number) == [User(number)] * (50 + number)
     with pytest.raises(LimitError, match="max_memory=4000"):
         cpkg.loads(messages[0], type=List[User], max_memory=4000)
 
 
-def test_loads_takes_a_type():
+def test_loads_accepts_a_type():
     for compress in (True, False):
         assert cpkg.loads(cpkg.dumps(USERS, compress=compress), type=List[User]) == USERS
     with pytest.raises(typed.ValidationError):
@@ -231,7 +261,7 @@ def test_threads_share_a_decoder_and_an_encoder():
     assert run_threads(*[work] * 4) == []
 
 
-def test_an_exception_of_a_constructor_comes_out_and_nothing_stays():
+def test_an_exception_of_a_constructor_is_raised_and_leaves_no_references():
     class Stop(BaseException):
         pass
 

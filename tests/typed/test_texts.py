@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text that stands for times, UUIDs and the like; and such types while a test freezes time."""
+"""Text for times, UUIDs and similar types; and such types while a test freezes time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_uuids_have_two_forms(text):
         f"{HEX[:8]}-{HEX[8:]}", "",
     ],
 )  # fmt: skip
-def test_what_is_not_a_uuid_is_refused(text):
+def test_invalid_uuids_are_refused(text):
     for refuse in (lambda: typed.decode(cpkg.packb(text), UUID), lambda: typed.convert(text, UUID)):
         with pytest.raises(typed.ValidationError, match="expected UUID"):
             refuse()
@@ -70,7 +70,7 @@ LAX = [
 
 
 @pytest.mark.parametrize(("text", "tp", "usual"), LAX)
-def test_times_that_others_write_are_taken_if_not_strict(text, tp, usual):
+def test_other_forms_of_times_are_accepted_if_not_strict(text, tp, usual):
     expected = tp.fromisoformat(usual)
     for made in (typed.decode(cpkg.packb(text), tp, strict=False), typed.convert(text, tp, strict=False)):
         assert (made, made.utcoffset()) == (expected, expected.utcoffset())
@@ -82,7 +82,7 @@ def test_times_that_others_write_are_taken_if_not_strict(text, tp, usual):
 @pytest.mark.parametrize(
     "text", ["2024-01-02T03:04:05.1234567890", "2024-01-02T03:04:05+01000", "2024-01-02", "x+0000"]
 )
-def test_text_that_is_no_time_is_refused_everywhere(text):
+def test_invalid_times_are_refused_everywhere(text):
     with pytest.raises(typed.ValidationError):
         typed.decode(cpkg.packb(text), dt.datetime, strict=False)
 
@@ -91,7 +91,7 @@ def test_text_that_is_no_time_is_refused_everywhere(text):
 
 
 class Frozen:
-    """Replaces datetime.datetime and datetime.date, as freezegun does with and others do without a metaclass."""
+    """Replace datetime.datetime and datetime.date, with a metaclass (as freezegun does) or without."""
 
     def __init__(self, monkeypatch, with_metaclass):
         real = dt.datetime, dt.date
@@ -109,7 +109,7 @@ class Frozen:
             monkeypatch.setattr(dt, name, kind(f"Fake{name}", (base,), {}))
 
 
-# PyPy's datetimes, which are written in Python, do not compare without it
+# PyPy's datetimes are written in Python, and comparing them needs the metaclass
 @pytest.mark.parametrize("with_metaclass", [True] if sys.implementation.name == "pypy" else [True, False])
 def test_types_are_the_same_while_time_is_frozen(monkeypatch, with_metaclass):
     moment, day = dt.datetime(2024, 5, 5, tzinfo=dt.timezone.utc), dt.date(2024, 5, 5)

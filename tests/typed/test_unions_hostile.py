@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unions of objects: decided in one pass, whatever map, however many of them and however deep they nest."""
+"""Unions of objects are decided in one pass, for any map, any number of alternatives and any depth."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typed_untagged import ByPath, ByUrl
 
 import cpkg
 from cpkg import typed
+from cpkg.typed import codecs
+from cpkg.typed.inputs import Message
 
 
 def array(items: List[bytes]) -> bytes:
@@ -66,7 +68,7 @@ def test_unions_in_unions_are_decided_in_one_pass(make, tp):
     assert decoder.decode(make(15)) == typed.Decoder(tp, strict=False).decode(make(15)) == typed.convert(plain, tp)
 
 
-def test_unions_of_many_classes_and_of_a_long_map():
+def test_unions_of_many_classes_and_a_long_map():
     classes = [
         make_dataclass(f"C{i}", [("t", Literal[f"c{i}"])], namespace={"__module__": __name__}) for i in range(300)
     ]
@@ -88,3 +90,31 @@ def test_unions_of_many_classes_and_of_a_long_map():
         with pytest.raises(typed.ValidationError):
             typed.Decoder(Union[cat, dog]).decode(message)
     assert typed.Decoder(Union[cat, dog]).decode(b"\x82\xa1x\xc0\xd9\x01t\xd9\x03dog") == dog()
+
+
+def outcome(function: Any, *args: Any) -> Any:
+    try:
+        return function(*args)
+    except ValueError as exc:
+        return exc
+
+
+def test_an_exception_of_a_signal_handler_in_a_union_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This holds even for exceptions that decoding itself raises for an invalid message."""
+    data = cpkg.packb([{"kind": True}, {"kind": 300}])
+    decoder = typed.Decoder(List[Union[Branch, Leaf, Twig]])
+    value = decoder.decode(data)
+    look, error = Message.look, ValueError("of a handler")
+
+    def interrupted(message: Message, at: int) -> Any:
+        monkeypatch.setattr(Message, "look", look)
+        raise error
+
+    def all_of(data: bytes) -> Any:
+        made, begin, failure, _ = codecs.decode_all(decoder, data, 1, -1)
+        return made[0] if failure is None else codecs.decode_within(decoder, data[begin:], -1, failure)[0]
+
+    for decode in (decoder.decode, all_of):
+        monkeypatch.setattr(Message, "look", interrupted)
+        assert outcome(decode, data) in (value, error)
+        assert decode(data) == value

@@ -2,9 +2,9 @@
 """
 The native MessagePack backend: the compiled module's builtins, and the types that all backends share.
 
-On CPython the compiled module writes its functions and types (Packer, Unpacker, packb, ...) into this namespace,
-after it took from it the exceptions and value types that they use. Calling them costs what any builtin costs; cffi is
-crossed once, here.
+On CPython the compiled module takes the exceptions and value types from this namespace, and writes its functions and
+types (Packer, Unpacker, packb, ...) into it. A call costs as much as a call of any builtin: cffi is used only once,
+during this import.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     TypedTable: Callable[..., object]
     TypedClass: Callable[..., object]
 
-if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
+if not TYPE_CHECKING:  # mypy checks a module against a Protocol by the names in its `__all__`
     __all__ = [*interface.__all__, *interface.FUNCTIONS]
 
 BACKEND = "native"
@@ -60,7 +60,7 @@ loads = unpackb
 
 
 def __getattr__(name: str) -> Named:
-    """Return what C leaves to Python: `unpack_async`, `find_excess` for `loads`, `message_starts` for record files."""
+    """Return a function implemented in Python: `unpack_async`, `find_excess` or `message_starts`."""
     if name == "unpack_async":
         made: object = imported("purepy.msgpack.async_reading").make_unpack_async(Unpacker)
     elif name == "find_excess":

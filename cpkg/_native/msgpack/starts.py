@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def message_starts(data: Bytes, count: int) -> CData | None:
     """
-    Return where each of `count` messages begins in a buffer, and where the last one ends, as an array of C.
+    Return the offsets where `count` messages in a buffer begin, and the end of the last one, as a C array.
 
-    `data` is bytes or a buffer of cffi's. None if they are not as many, or not whole.
+    `data` is bytes or a cffi buffer. Returns None if there are fewer messages, or if one is incomplete.
     """
     starts = ffi.new("int64_t[]", count + 1)
     memory = ffi.from_buffer(data)

@@ -17,10 +17,10 @@ _NO_MEMORY: Final = -(2**63)
 
 
 def find_excess(data: Buffer, limit: int, max_depth: int) -> int:
-    """Return the offset of the first value with which the message weighs more than `limit`, or ~left if none does."""
+    """Return the offset of the value that makes the message heavier than `limit`, or ~(unused part) if none does."""
     held = readable(data)
     memory = held if type(held) is bytes else ffi.from_buffer(held)
     found: int = lib.cpkg_weigh(memory, len(held), min(limit, _LARGEST), min(max_depth, _LARGEST))
     if found == _NO_MEMORY:
-        raise MemoryError("no memory to weigh a message")
+        raise MemoryError("not enough memory to compute the weight of a message")
     return found

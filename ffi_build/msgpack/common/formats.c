@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headers of MessagePack's values: the leading byte and the length field behind it (specification, "Formats"). */
+/* The headers of MessagePack values: the first byte and the length field after it (specification, "Formats"). */
 #pragma once
 
 #include "../../common/base.h"
 
 enum { FORMAT_NUMBER, FORMAT_STR, FORMAT_BIN, FORMAT_EXT, FORMAT_ARRAY, FORMAT_MAP, FORMAT_WRONG };
 
-/* The formats 0xc0 to 0xdf: kind, size of the length field, and without one the length (of numbers and constants too).
-   The byte of an ext type is not counted. */
+/* The formats 0xc0 to 0xdf: kind, size of the length field, and, without such a field, the length (also of numbers and
+   constants). The type byte of an ext does not count. */
 /* clang-format off */
 static const struct {
     uint8_t kind, field, length;
@@ -31,15 +31,15 @@ static inline size_t big_endian(const unsigned char *p, size_t n)
     return value;
 }
 
-/* Whether a byte is a value of its own: an int from -32 to 127. */
+/* Whether a byte is a complete value: an int from -32 to 127. */
 static ALWAYS_INLINE bool is_fixint(unsigned char byte)
 {
     return byte < 0x80 || byte >= 0xe0;
 }
 
 /*
- * Tell a header by its leading byte: kind, size of the length field, and without one the length. Into variables of the
- * loops over whole messages: with read_header() in their place they take up to a seventh longer.
+ * Decode the first byte of a header: kind, size of the length field, and, without such a field, the length. The results go
+ * into variables of the loops over whole messages: with read_header() the loops would take up to a seventh longer.
  */
 #define TELL_FORMAT(byte, to_kind, to_field, to_length) \
     do { \
@@ -65,11 +65,11 @@ static ALWAYS_INLINE bool is_fixint(unsigned char byte)
 
 typedef struct {
     int kind;
-    size_t size;   /* of the header in bytes; the type of an ext follows it */
-    size_t length; /* bytes that follow (the type of an ext is not counted); items of an array, pairs of a map */
+    size_t size;   /* size of the header in bytes; the type of an ext follows the header */
+    size_t length; /* bytes that follow (without the type of an ext), items of an array, or pairs of a map */
 } FormatHeader;
 
-/* Read the header at p, with `left` bytes, one at least; false if it is cut: then all but the length is set. */
+/* Read the header at p, where `left` bytes are available, at least one; false if it is cut: then the length is not set. */
 static ALWAYS_INLINE bool read_header(const unsigned char *p, size_t left, FormatHeader *h)
 {
     size_t field;

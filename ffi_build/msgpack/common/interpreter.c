@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The insides of CPython 3.9 to 3.15 that the codec uses: ints, dicts, the garbage collector, the C stack. */
+/* The internals of CPython 3.9 to 3.15 that the codec uses: ints, dicts, the garbage collector, the C stack. */
 #pragma once
 
 #if defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)
@@ -97,7 +97,7 @@ static inline bool int_to_bytes16(PyObject *o, unsigned char *to)
 
 /* ---- dicts ---- */
 
-/* A dict with room for `n` pairs. Below six pairs the smallest dict does. */
+/* A dict with room for `n` pairs. The smallest dict has room for five. */
 static inline PyObject *dict_new(Py_ssize_t n)
 {
 #if PY_VERSION_HEX < 0x030F0000
@@ -109,7 +109,7 @@ static inline PyObject *dict_new(Py_ssize_t n)
     return PyDict_New();
 }
 
-/* How many pairs a dict from dict_new(n) takes before its table grows, or some less. */
+/* How many pairs fit in a dict from dict_new(n) before its table grows (a lower bound). */
 static inline size_t dict_room(Py_ssize_t n)
 {
 #if PY_VERSION_HEX < 0x030F0000
@@ -124,9 +124,9 @@ static inline size_t dict_room(Py_ssize_t n)
 
 /* ---- the cyclic garbage collector ---- */
 
-/* While one acyclic message is built, a collection can only waste time: what it would visit is alive and grows,
-   which is a quarter to three quarters of unpacking. Held off under the GIL only, for messages of some size, and
-   never while Python code runs that is not this package's: that code cannot see that it was off. */
+/* While an acyclic message is decoded, a garbage collection finds nothing: all objects that it visits are alive. It would
+   take a quarter to three quarters of the time. So the collector is off for messages above some size, only with the GIL,
+   and never while Python code of others runs, so that such code cannot observe it. */
 #define GC_HOLD_BYTES 1024
 
 static inline bool gc_hold(Py_ssize_t message_size);
@@ -157,7 +157,7 @@ static PyObject *gc_isenabled, *gc_disable, *gc_enable;
 
 static inline bool gc_hold(Py_ssize_t message_size)
 {
-    /* 3.9 has these in the module gc alone; the calls cost more there, hence the larger size. */
+    /* In 3.9 only the module gc has these functions; the calls cost more, hence the larger size. */
     if (message_size < 4 * GC_HOLD_BYTES)
         return false;
     PyObject *enabled = PyObject_CallObject(gc_isenabled, NULL);
@@ -185,15 +185,15 @@ static inline void gc_resume(bool held)
 
 /* ---- unfinished containers ---- */
 
-/* How a list or tuple is kept from Python code while it is filled; see unpack/parser_state.c. */
+/* How a list or tuple is hidden from Python code while it is filled; see unpack/parser_state.c. */
 enum guard {
-    GUARD_NONE, /* none can run */
-    GUARD_HOLD, /* finalizers alone: the first list or tuple holds the collector off */
+    GUARD_NONE, /* no Python code can run */
+    GUARD_HOLD, /* only finalizers can run: the first list or tuple turns the collector off */
     GUARD_HIDE, /* the collector does not track it */
 };
 
-/* While no hook or the like is called. Up to 3.11 the collector, and with it finalizers, may run whenever a container
-   is made; since then it waits for the interpreter's loop. */
+/* While no hook is called. Up to 3.11 the garbage collector, and with it finalizers, may run whenever a container is
+   created; since 3.12 it waits for the interpreter's loop. */
 static inline enum guard guard_of(bool gc_held)
 {
 #if defined(Py_GIL_DISABLED)
@@ -212,15 +212,15 @@ static inline enum guard guard_of(bool gc_held)
 /* ---- the C stack ---- */
 
 #if defined(__GNUC__) || defined(__clang__)
-#define STACK_POSITION() ((uintptr_t)__builtin_frame_address(0)) /* a local may be elsewhere, under sanitizers */
+#define STACK_POSITION() ((uintptr_t)__builtin_frame_address(0)) /* with sanitizers, local variables may be elsewhere */
 #else
 #define STACK_POSITION() UINTPTR_MAX
 #endif
 
-/* What code that is called at the deepest level may need, and the sanitizers' larger frames: half of a small stack. */
+/* Reserved for code that is called at the deepest level, and for the larger frames of sanitizers: half of a small stack. */
 #define STACK_MARGIN (192 * 1024)
 
-/* The lowest address that this thread's stack may grow to, or 1 where that is unknown. Takes microseconds. */
+/* The lowest address that this thread's stack may grow to, or 1 if unknown. Takes microseconds. */
 static NEVER_INLINE uintptr_t stack_floor_find(void)
 {
     uintptr_t floor = 0;
@@ -251,7 +251,7 @@ static NEVER_INLINE uintptr_t stack_floor_find(void)
     return floor ? floor + (size && size / 2 < STACK_MARGIN ? size / 2 : STACK_MARGIN) : 1;
 }
 
-/* The same, kept for each thread. Code that nests calls asks again at each of them. */
+/* The same, cached for each thread. Code that nests calls checks again at each call. */
 static ALWAYS_INLINE uintptr_t stack_floor(void)
 {
     static _Thread_local uintptr_t kept; /* 0: not known yet */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers as messages have them: in big-endian order, behind the leading byte. */
+/* The numbers of messages: big-endian, after the first byte. */
 #pragma once
 
 #include <msgpack/sysdep.h>
@@ -43,7 +43,7 @@ static ALWAYS_INLINE double read_double(const unsigned char *from)
     return value;
 }
 
-/* Read the int whose leading byte (0xcc to 0xd3) is at p, with `left` bytes there; 0xcf, unsigned, as its 64 bits are. */
+/* Read the int whose first byte (0xcc to 0xd3) is at p, where `left` bytes are available; 0xcf gives its 64 bits unchanged. */
 static ALWAYS_INLINE int64_t read_int(const unsigned char *p, size_t left)
 {
     const size_t size = (size_t)1 << (*p & 3), shift = 64 - 8 * size;

@@ -4,8 +4,8 @@
 
 #include "../../common/arguments.c"
 
-/* The options, in the order of the signatures: X(kind, name, field, default as Python spells it). Fields of the structs,
-   defaults, the tables by which arguments are read and the text of the signatures are made from these. */
+/* The options, in the order of the signatures: X(kind, name, field, default in Python's notation). The fields of the structs,
+   the defaults, the tables for reading arguments and the text of the signatures are generated from these lists. */
 /* clang-format off */
 #define PACK_OPTIONS(X) \
     X(CALLABLE,  default,           default_,          None) \
@@ -15,9 +15,9 @@
     X(BOOL,      strict_types,      strict_types,      False) \
     X(BOOL,      datetime,          datetime,          False) \
     X(STR,       unicode_errors,    unicode_errors,    None) \
-    X(SIZE,      buf_size,          buf_size,          262144) /* checked and ignored: the output grows as needed */ \
+    X(SIZE,      buf_size,          buf_size,          262144) /* checked but ignored: the output grows as needed */ \
     X(DEPTH,     max_depth,         max_depth,         1024) \
-    X(SIZE,      max_total_bytes,   max_total_bytes,   -1) /* no limit; the same below */ \
+    X(SIZE,      max_total_bytes,   max_total_bytes,   -1) /* no limit, as below */ \
     X(SIZE,      max_total_items,   max_total_items,   -1) \
     X(BOOL,      sort_keys,         sort_keys,         False) \
     X(BOOL,      dataclass,         dataclass,         False) \
@@ -28,10 +28,10 @@
     X(BOOL,      numpy,             numpy,             False)
 
 #define PACKER_TYPE_OPTIONS(X) \
-    X(BYTEARRAY, buffer,            buffer,            None) /* what a Packer appends to */
+    X(BYTEARRAY, buffer,            buffer,            None) /* the buffer that a Packer appends to */
 
-/* A fifth column for unpacking: which of the fast ways an option forbids that has not its default. TEXT: that of a short
-   str (where a LENGTH is shorter than one); LOOP: the plain loop alone; KEPT: none, they keep what it says. */
+/* The fifth column, for unpacking: the fast path that must not be used if the option differs from its default. TEXT: the one
+   for short str (a LENGTH only if it is shorter than those); LOOP: only the plain loop; KEPT: none, all honour the option. */
 #define UNPACK_OPTIONS(X) \
     X(CALLABLE,  object_hook,       object_hook,       None,      LOOP) \
     X(CALLABLE,  list_hook,         list_hook,         None,      LOOP) \
@@ -41,7 +41,7 @@
     X(BOOL,      strict_map_key,    strict_map_key,    True,      KEPT) \
     X(STR,       unicode_errors,    unicode_errors,    None,      TEXT) \
     X(CALLABLE,  object_pairs_hook, object_pairs_hook, None,      LOOP) \
-    X(CALLABLE,  ext_hook,          ext_hook,          ...,       KEPT) /* ExtType, which import puts into the defaults: \
+    X(CALLABLE,  ext_hook,          ext_hook,          ...,       KEPT) /* ExtType, which the import sets in the defaults: \
                                                                            a text signature cannot spell it */ \
     X(SIZE,      max_str_len,       max_str_len,       -1,        LENGTH) \
     X(SIZE,      max_bin_len,       max_bin_len,       -1,        KEPT) \
@@ -95,14 +95,14 @@ typedef struct {
     UNPACK_OPTIONS(FIELD)
     UNPACKER_TYPE_OPTIONS(FIELD)
     PyObject *file_like; /* borrowed likewise */
-    bool value_types;    /* ext_hook is that of `loads`, whose ordinary values C reads */
-    bool plain_text;     /* nothing but its UTF-8 matters of a short str; follows from the others */
-    bool plain;          /* no hook for containers, lists for arrays, nothing left packed; likewise */
+    bool value_types;    /* ext_hook is that of `loads`, and C reads its ordinary values */
+    bool plain_text;     /* a short str needs no check except UTF-8; derived from the other options */
+    bool plain;          /* no hook for containers, lists for arrays, nothing left packed; also derived */
 } UnpackOptions;
 
 static const PackOptions default_pack_options = {PACK_OPTIONS(DEFAULT) PACKER_TYPE_OPTIONS(DEFAULT)};
 static UnpackOptions default_unpack_options = {UNPACK_OPTIONS(DEFAULT) UNPACKER_TYPE_OPTIONS(DEFAULT)
-                                                   /* follows from these */
+                                                   /* derived from these */
                                                    .plain_text = true,
                                                .plain = true};
 
@@ -155,7 +155,7 @@ static int pack_options_check(const PackOptions *options)
     return 0;
 }
 
-/* plain_text passes over the checks of strings up to this length */
+/* plain_text skips the checks of strings up to this length */
 #define PLAIN_TEXT_MAX 255
 
 #define IS_DEFAULT(kind, field, value) (options->field == DEFAULT_##kind(value))

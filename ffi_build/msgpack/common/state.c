@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What import sets up once, the types shared with the pure backend, interned names, small tables; and what a first use
-   does, since importing it takes longer than a short message. */
+/* The state: the types shared with the pure backend, interned names and small tables, which the import sets once, and
+   objects that are set on first use, since importing them takes longer than a short message. */
 #pragma once
 
 #include "../../common/objects.c"
@@ -12,10 +12,14 @@
 
 static struct {
     bool ready;
+    bool has_own_values; /* own_values.c can read and set attributes */
+#ifdef Py_GIL_DISABLED
+    PyMutex keeping; /* held while keep() looks and sets; nothing is called meanwhile */
+#endif
 
     /* purepy.base.errors */
     PyObject *LimitError, *BufferFull, *OutOfData, *FormatError, *StackError, *TruncatedError, *ExtraData;
-    /* purepy.msgpack.ext; the offsets are those of their slots */
+    /* purepy.msgpack.ext, with the offsets of their slots */
     PyObject *ExtType, *Timestamp, *Raw;
     Py_ssize_t timestamp_seconds, timestamp_nanoseconds, raw_data;
     PyObject *one_second_in_ns;
@@ -29,10 +33,11 @@ static struct {
     PyObject *numpy_dtypes[5][5][2]; /* by kind, size and order; NULL before numpy_dtype() */
     Py_ssize_t uuid_int, uuid_is_safe, field_name, field_type, attribute_name;
     busy_flag finding;       /* by one thread at a time */
-    Py_ssize_t modules_seen; /* how many modules there were when they were looked for */
-    PyObject *uuid_unknown;  /* uuid.SafeUUID.unknown, which is_safe of a UUID from bytes is */
+    Py_ssize_t modules_seen; /* the number of imported modules at the last search */
+    PyObject *decimal_of;    /* the method of a decimal.Context that rounds nothing: a Decimal by its text */
+    PyObject *uuid_unknown;  /* uuid.SafeUUID.unknown, the is_safe of a UUID from bytes */
     PyObject *enum_value;    /* the descriptor of the attribute `value` in Enum */
-    PyObject *FIELD;         /* what field_type is of a field that is not a ClassVar or InitVar */
+    PyObject *FIELD;         /* the field_type of a field that is not a ClassVar or InitVar */
     PyObject *frozendict;    /* the builtin type, or NULL before 3.15 */
     PyObject *Packer, *Unpacker;
     PyTypeObject *TypedClass; /* typed/encode.c */
@@ -45,19 +50,26 @@ static struct {
     PyObject *ascii_chars[128];
 } S;
 
-/* What S has by a name that a first use sets, or NULL before. Without the GIL another thread may set it meanwhile, and
-   the thread that sees it sees also what was set before it. */
 #ifdef Py_GIL_DISABLED
-#define KEPT(name) __atomic_load_n(&S.name, __ATOMIC_ACQUIRE)
+#define BEGIN_KEEPING() PyMutex_Lock(&S.keeping)
+#define END_KEEPING() PyMutex_Unlock(&S.keeping)
 #else
-#define KEPT(name) S.name
+#define BEGIN_KEEPING() (void)0
+#define END_KEEPING() (void)0
 #endif
 
-/* Keep an object, which is stolen, unless another thread has kept its own meanwhile: what is kept never changes. */
+/* The field of S with this name: NULL until the first use sets it. */
+#define KEPT(name) KEPT_AT(S.name)
+
+/* Keep an object (stolen), unless another thread has kept one meanwhile: a kept object never changes. */
 static void keep(PyObject **to, PyObject *stolen)
 {
-    PyObject *kept = NULL;
-    if (!__atomic_compare_exchange_n(to, &kept, stolen, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    BEGIN_KEEPING();
+    const bool is_first = !*to;
+    if (is_first)
+        __atomic_store_n(to, stolen, __ATOMIC_RELEASE);
+    END_KEEPING();
+    if (!is_first)
         Py_DECREF(stolen);
 }
 
@@ -103,7 +115,7 @@ static PyObject *raw_new(PyObject *data)
     return raw;
 }
 
-/* A name of a module, imported now: 0, or -1 with an exception. */
+/* Import a module and get one of its names: 0, or -1 with an exception. */
 static NEVER_INLINE int import_name(const char *module_name, const char *name, PyObject **to)
 {
     PyObject *module = PyImport_ImportModule(module_name);
@@ -114,7 +126,7 @@ static NEVER_INLINE int import_name(const char *module_name, const char *name, P
     return found ? 0 : -1;
 }
 
-/* These may run Python code when they are first called, and return 0, or -1 with an exception. */
+/* These functions may run Python code at their first call, and return 0, or -1 with an exception. */
 static int conversions_ready(void)
 {
     if (LIKELY(KEPT(convert) != NULL))
@@ -124,7 +136,7 @@ static int conversions_ready(void)
                : import_name("purepy.msgpack.conversions", "convert", &S.convert);
 }
 
-/* A function of `cpkg.typed` that serves the option `type`; a new reference. */
+/* A function of `cpkg.typed` that implements the option `type`; a new reference. */
 static NEVER_INLINE PyObject *typed_function(const char *name)
 {
     if (!KEPT(typed_functions) && import_name("purepy.msgpack.interface", "typed_functions", &S.typed_functions) < 0)
@@ -139,18 +151,21 @@ static int datetime_ready(void)
 {
     if (LIKELY(KEPT(epoch) != NULL))
         return 0;
-    PyDateTime_CAPI *api = PyCapsule_Import(PyDateTime_CAPSULE_NAME, 0), *kept = NULL;
+    PyDateTime_CAPI *api = PyCapsule_Import(PyDateTime_CAPSULE_NAME, 0);
     PyObject *epoch = api ? api->DateTime_FromDateAndTime(1970, 1, 1, 0, 0, 0, 0, api->TimeZone_UTC, api->DateTimeType)
                           : NULL;
     if (!epoch)
         return -1;
-    /* which the macros of datetime.h read; KEPT(epoch) tells whether they may be used */
-    __atomic_compare_exchange_n(&PyDateTimeAPI, &kept, api, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    /* The macros of datetime.h read it. They may be used once KEPT(epoch) is set. */
+    BEGIN_KEEPING();
+    if (!PyDateTimeAPI)
+        PyDateTimeAPI = api;
+    END_KEEPING();
     keep(&S.epoch, epoch);
     return 0;
 }
 
-/* Write `offset` on the exception that is set: the byte at which the input is wrong. */
+/* Set the attribute `offset` of the current exception: the byte where the input is wrong. */
 static void error_set_offset(uint64_t offset)
 {
     PyObject *type, *value, *traceback;

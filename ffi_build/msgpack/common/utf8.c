@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 and ASCII: the checks and measures of text that both halves of the codec and PyPy's parts share. */
+/* UTF-8 and ASCII: checks and measures of text that packing, unpacking and the parts for PyPy share. */
 #pragma once
 
 #include "../../common/is_utf8.c"
@@ -28,14 +28,14 @@ static ALWAYS_INLINE bool is_ascii(const unsigned char *s, size_t n)
     return !((n > 0 ? s[0] | s[n >> 1] | s[n - 1] : 0) & 0x80);
 }
 
-/* Measure the text before it is known to be UTF-8: at most how many characters (bytes that do not continue one), and
-   the largest byte, which decides the width. Both loops are made for vector instructions. */
+/* Measure text before it is known to be UTF-8: an upper bound of its characters (the bytes that are not continuation
+   bytes), and the largest byte, which determines the width. Compilers can vectorise both loops. */
 static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, unsigned char *largest)
 {
     size_t count = 0;
     unsigned char top = 0;
     while (n) {
-        /* in blocks whose count fits a byte per lane */
+        /* in blocks small enough to count in one byte per lane */
         size_t block = n < 192 ? n : 192;
         unsigned char in_block = 0;
         for (size_t i = 0; i < block; i++) {
@@ -50,7 +50,7 @@ static ALWAYS_INLINE size_t count_characters(const unsigned char *s, size_t n, u
     return count;
 }
 
-/* As is_ascii(), where `spare` bytes may be read from p on: a short text then takes no branch on its size. */
+/* Like is_ascii(), but `spare` bytes may be read from p: a short text then needs no branch on its size. */
 static inline bool is_ascii_roomy(const char *p, size_t n, size_t spare)
 {
     uint64_t all = 0;
@@ -60,8 +60,8 @@ static inline bool is_ascii_roomy(const char *p, size_t n, size_t spare)
     return !(all & ASCII_MASK);
 }
 
-/* Where UTF-8 that may hold surrogates, which are not allowed in text, has the first one; NULL if there is none.
-   They are ED A0 80 to ED BF BF; other characters that begin with ED go on with a byte below A0. */
+/* Find the first surrogate in UTF-8 that may contain surrogates, which text must not; NULL if there is none. Surrogates are
+   ED A0 80 to ED BF BF; in all other characters that begin with ED the second byte is below A0. */
 static inline const unsigned char *find_surrogate(const unsigned char *at, const unsigned char *end)
 {
     while (at < end && (at = memchr(at, 0xed, (size_t)(end - at))) && ++at < end)

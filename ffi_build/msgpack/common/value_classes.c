@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The classes of the standard library, of attrs and of numpy whose objects are packed and unpacked here, not in Python.
+ * The classes of the standard library, attrs and numpy whose objects C packs and unpacks itself.
  *
- * Nothing has an object of a class before the module of the class is imported, so that none is imported here: the classes
- * are looked for when an object of an unknown class comes, until all are found.
+ * No object of a class can exist before its module is imported. So nothing is imported here: an object of an unknown class
+ * starts a search for the classes, until all are found.
  */
 #pragma once
 
@@ -21,17 +21,17 @@ enum {
     EXTENSION_UUID = 'U',
 };
 
-/* Items of arrays begin so many bytes after a multiple of so many in an extension value (cpkg/objects/arrays.py). */
+/* The items of an array begin the first number of bytes after a multiple of the second (cpkg/objects/arrays.py). */
 #define ARRAY_ITEMS_AFTER 2
 #define ARRAY_ITEMS_ALIGNED 8
 
 #define NUMBER_KINDS "biufc" /* of the items, as in numpy's dtypes */
 
-#define DECIMAL_LONG 256 /* the longest text that is not left to Python */
+#define DECIMAL_LONG 256 /* the longest text that C handles */
 #define UUID_SIZE 16
 #define DURATION_SIZE 12 /* days, seconds, microseconds: 32 bits each */
 
-/* Of the times that datetime has. They come back in UTC. */
+/* The times that datetime can represent, in UTC. */
 #define FIRST_SECOND (-62135596800LL)
 #define LAST_SECOND 253402300799LL
 
@@ -42,8 +42,8 @@ static int64_t days_of_date(int year, int month, int day)
     return 365LL * years + years / 4 - years / 100 + years / 400 + (153 * from_march + 2) / 5 + day - 719469;
 }
 
-/* The date that is so many days from 1970-01-01, in years that begin in March. Divisions are multiplications where that is
-   exact for all dates that datetime has (Neri and Schneider, "Euclidean affine functions and their application to calendar
+/* The date that is a number of days from 1970-01-01, in years that begin in March. Divisions are replaced by multiplications
+   that are exact for all dates of datetime (Neri and Schneider, "Euclidean affine functions and their application to calendar
    algorithms"). */
 static void date_of_days(int days, int *year, int *month, int *day)
 {
@@ -56,11 +56,11 @@ static void date_of_days(int days, int *year, int *month, int *day)
     *day = (int)((months & 0xffff) / 2141) + 1;
 }
 
-/* Whether a type is a class that is found. */
+/* Whether a type is one of the classes found so far. */
 #define IS_VALUE(type, name) ((PyObject *)(type) == KEPT(name))
 
-/* A name of a module that is imported; NULL, without an exception, if the module is not, or lacks the name. No code of the
-   module runs: one that loads its names when they are asked for has no objects yet. */
+/* A name in an imported module; NULL, without an exception, if the module is not imported or lacks the name. No code of the
+   module runs: a module that loads its names lazily cannot have created objects of them yet. */
 static PyObject *imported_name(const char *module_name, const char *name)
 {
     PyObject *key = PyUnicode_FromString(module_name), *module = key ? PyImport_GetModule(key) : NULL;
@@ -98,12 +98,38 @@ static bool find_uuid(void)
     return false;
 }
 
+/* A context with the greatest precision takes a text as the class does, in less time. */
+static PyObject *exact_context(void)
+{
+    PyObject *type = imported_name("_decimal", "Context"), *context = type ? PyObject_CallNoArgs(type) : NULL;
+    static const char *const limits[][2] = {{"prec", "MAX_PREC"}, {"Emax", "MAX_EMAX"}, {"Emin", "MIN_EMIN"}};
+    for (size_t i = 0; context && i < COUNT_OF(limits); i++) {
+        PyObject *limit = imported_name("_decimal", limits[i][1]);
+        if (!limit || PyObject_SetAttrString(context, limits[i][0], limit) < 0)
+            Py_CLEAR(context);
+        Py_XDECREF(limit);
+    }
+    PyObject *clamp = small_int(0);
+    if (context && PyObject_SetAttrString(context, "clamp", clamp) < 0)
+        Py_CLEAR(context);
+    Py_DECREF(clamp);
+    Py_XDECREF(type);
+    return context;
+}
+
 static bool find_decimal(void)
 {
     PyObject *found = S.Decimal ? NULL : imported_name("_decimal", "Decimal"); /* the one in C */
-    if (found)
+    PyObject *context = found ? exact_context() : NULL;
+    if (context && (S.decimal_of = PyObject_GetAttrString(context, "create_decimal"))) {
+        Py_DECREF(context);
         keep(&S.Decimal, found);
-    return found;
+        return true;
+    }
+    Py_XDECREF(context);
+    Py_XDECREF(found);
+    PyErr_Clear();
+    return false;
 }
 
 static bool find_enum(void)
@@ -171,8 +197,8 @@ static bool find_array(void)
     return false;
 }
 
-/* Look for the classes that are not found yet, if modules were imported since; return whether there is a new one. While
-   a thread looks, others leave their objects to Python. */
+/* Search for the missing classes, if modules were imported since the last search; return whether a new one was found. While
+   one thread searches, others leave their objects to Python. */
 static NEVER_INLINE bool find_value_classes(void)
 {
     const Py_ssize_t modules = PyDict_Size(PyImport_GetModuleDict());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Short texts by the word: copied, loaded and hashed in less time than a call of memcpy takes. */
+/* Copy, load and hash short texts by words, in less time than a call of memcpy takes. */
 #pragma once
 
 #include <msgpack/sysdep.h>
@@ -13,7 +13,7 @@ static ALWAYS_INLINE uint64_t load8(const void *s)
     return word;
 }
 
-/* Copy without the call that memcpy of an unknown size is, up to what a call costs: two halves that overlap. */
+/* Copy short texts as two overlapping halves, without the call that memcpy of an unknown size needs. */
 #define COPY_INLINE_MAX 128
 
 static ALWAYS_INLINE void copy_short(unsigned char *to, const unsigned char *from, size_t n)
@@ -61,7 +61,7 @@ static const uint64_t tail_masks[8] = {
 #endif
 };
 
-/* Return the last 0 to 7 bytes of a text as a word, filled up with 0; `spare` bytes may be read from p on. */
+/* Return the last 0 to 7 bytes of a text as a word, padded with zeros; `spare` bytes may be read from p. */
 static inline uint64_t load_tail(const char *p, size_t n, size_t spare)
 {
     uint64_t word = 0;
@@ -73,7 +73,7 @@ static inline uint64_t load_tail(const char *p, size_t n, size_t spare)
     return word;
 }
 
-/* `spare` bytes may be read from p on. */
+/* `spare` bytes may be read from p. */
 static inline uint64_t hash_text(const char *p, size_t n, size_t spare)
 {
     uint64_t hash = n * 0x9e3779b97f4a7c15u;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays of numbers, numpy's and array.array, read by the buffer protocol: as the extension type of
- * cpkg/objects/arrays.py for `dumps` and typed.encode, as lists of numbers by the option `numpy` of packb, as
- * purepy/msgpack/conversions.py defines these.
+ * Pack arrays of numbers (numpy arrays and array.array) through the buffer protocol: as the extension type of
+ * cpkg/objects/arrays.py for `dumps` and typed.encode, and as lists of numbers, as in purepy/msgpack/conversions.py, for the
+ * option `numpy` of packb.
  *
- * As in value_types.c, what is not ordinary is left to those modules: arrays whose buffers numpy does not give out (times)
- * or whose items have no form here (text, float16 in lists), and classes that have a tolist() of their own.
+ * As in value_types.c, rare cases are left to those modules: arrays whose buffers numpy does not export (times), items
+ * without a form here (text, float16 in lists), and subclasses with their own tolist().
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "objects.c" /* which includes this part in its place: its functions call each other */
+#include "objects.c" /* which includes this part: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_PACK_ARRAYS)
 #define CPKG_MSGPACK_PACK_ARRAYS
 
@@ -19,13 +19,13 @@
 #include "encoder.c"
 
 #define ARRAY_DIMENSIONS_MAX 64
-#define ARRAY_PIECE 16384 /* items between two looks at the room and for signals: 0.1 ms */
+#define ARRAY_PIECE 16384 /* items between two checks of the room and for signals: 0.1 ms */
 
 typedef struct {
     Py_buffer buffer;
     char kind;            /* b, i, u, f or c, as in numpy's dtypes */
-    bool big;             /* of the big-endian order */
-    Py_ssize_t since;     /* items since a look for signals */
+    bool big;             /* big-endian */
+    Py_ssize_t since;     /* items since the last check for signals */
     unsigned char *ahead; /* where the items of an extension value are copied to */
 } NumberArray;
 
@@ -54,13 +54,13 @@ static char array_kind(const char *format, Py_ssize_t size, bool *big)
     return strchr("bhilq", *format) ? 'i' : strchr("BHILQ", *format) ? 'u' : 0;
 }
 
-/* Take the buffer of an array, to be released; 0 if it is not ordinary, -1 with an exception. */
+/* Get the buffer of an array, to be released later; 0 for a rare case, -1 with an exception. */
 static int array_open(NumberArray *a, PyObject *o)
 {
     if (PyObject_GetBuffer(o, &a->buffer, PyBUF_RECORDS_RO) < 0) {
         if (PyErr_ExceptionMatches(PyExc_MemoryError) || !PyErr_ExceptionMatches(PyExc_Exception))
             return -1;
-        PyErr_Clear(); /* numpy refuses dtypes of times, for one */
+        PyErr_Clear(); /* for example, numpy exports no buffers of times */
         return 0;
     }
     a->kind = array_kind(a->buffer.format ? a->buffer.format : "B", a->buffer.itemsize, &a->big);
@@ -71,7 +71,7 @@ static int array_open(NumberArray *a, PyObject *o)
     return 0;
 }
 
-/* Whether the numbers are written as such: half floats and complex numbers are not. */
+/* Whether the numbers can be written in lists: half floats and complex numbers cannot. */
 static ALWAYS_INLINE bool has_list_form(const NumberArray *a)
 {
     return a->kind != 'c' && (a->kind != 'f' || a->buffer.itemsize > 2);
@@ -123,7 +123,7 @@ static bool array_copy(NumberArray *a, int dimension, const char *from)
     return true;
 }
 
-/* What is in front of the items, as array_head() has it. */
+/* The data before the items, as in array_head(). */
 static unsigned char *put_array_head(unsigned char *to, const NumberArray *a, bool of_python)
 {
     const Py_buffer *b = &a->buffer;
@@ -179,14 +179,16 @@ static ALWAYS_INLINE uint64_t load_bits(const unsigned char *s, int size, bool b
     return bits;
 }
 
-/* Append n numbers, for which there is room; `kind` and `size` are known where the function is used. */
+/* Append n numbers, for which there is room; `kind` and `size` are constants in every call. */
 static ALWAYS_INLINE unsigned char *write_numbers(unsigned char *p, const unsigned char *from, Py_ssize_t n,
                                                   Py_ssize_t stride, char kind, int size, bool big)
 {
     for (; n > 0; n--, from += stride) {
         const uint64_t bits = load_bits(from, size, big);
         if (kind == 'b')
-            *p++ = (unsigned char)(0xc2 | (bits + 0xff) >> 8); /* no branch, as the compiler makes of bits != 0 */
+            *p++ =
+                (unsigned char)(0xc2 | (bits + 0xff) >>
+                                           8); /* without the branch that the compiler would generate for bits != 0 */
         else if (kind == 'u')
             p = write_uint64(p, bits);
         else if (kind == 'i')
@@ -242,7 +244,7 @@ static NEVER_INLINE unsigned char *write_narrowed(Encoder *c, unsigned char *p, 
     return p;
 }
 
-/* The list of a dimension, of lists of those below it; `depth` is how many levels may still be opened. */
+/* Pack a dimension as a list of the lists of the inner dimensions; `depth` levels may still be opened. */
 static unsigned char *encode_dimension(Encoder *c, unsigned char *p, NumberArray *a, int dimension,
                                        const unsigned char *from, Py_ssize_t depth)
 {
@@ -261,7 +263,7 @@ static unsigned char *encode_dimension(Encoder *c, unsigned char *p, NumberArray
         return p;
     }
     const Py_ssize_t room = a->buffer.itemsize + (a->kind != 'b');
-    if (a->kind == 'f') /* which need all of it */
+    if (a->kind == 'f') /* floats need all of the room */
         RESERVE(n * room);
     for (Py_ssize_t i = 0; i < n; i += ARRAY_PIECE) {
         const Py_ssize_t piece = n - i < ARRAY_PIECE ? n - i : ARRAY_PIECE;
@@ -276,9 +278,9 @@ static unsigned char *encode_dimension(Encoder *c, unsigned char *p, NumberArray
     return p;
 }
 
-/* ---- which of them ---- */
+/* ---- dispatch ---- */
 
-/* Whether convert() does not get arrays, since `default` takes them. */
+/* Whether arrays go to `default` instead of convert(). */
 static bool leaves_arrays(Encoder *c)
 {
     if (c->conversions & CONVERT_UNKNOWN) {
@@ -291,11 +293,11 @@ static bool leaves_arrays(Encoder *c)
     return c->conversions & CONVERT_LEAVE_ARRAYS;
 }
 
-/* An array of numpy's or of the module array. */
+/* A numpy array or an array.array. */
 static NEVER_INLINE bool encode_array(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage,
                                       bool of_python)
 {
-    const bool extension = c->extensions && stage & MAY_DEFAULT; /* since pack_default() writes them */
+    const bool extension = c->extensions && stage & MAY_DEFAULT; /* pack_default() writes these */
     NumberArray a;
     if (!extension && !(stage & MAY_CONVERT && c->conversions & CONVERT_NUMPY && !leaves_arrays(c)))
         return false;

@@ -2,12 +2,12 @@
 /*
  * Arrays and maps to bytes.
  *
- * A container is owned while it is walked and its size compared after each item, since packing an item may run Python code
- * that changes it: the header that was written first must stay true. An item that the container may lose meanwhile is owned
- * by whoever runs that code (encode_str, encode_big_int, encode_value for the rest).
+ * Packing an item may run Python code that changes its container, and the header that was written first must stay true. So
+ * the code holds a reference to the container, and compares its size after each item. The function that runs Python code
+ * (encode_str, encode_big_int, else encode_value) holds a reference to the item, which the container may lose meanwhile.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "objects.c" /* which includes this part in its place: its functions call each other */
+#include "objects.c" /* which includes this part: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_PACK_CONTAINERS)
 #define CPKG_MSGPACK_PACK_CONTAINERS
 
@@ -15,7 +15,7 @@
 #include "encoder.c"
 #include "writer.c"
 
-/* One item of a list or dict: the leaves inline, the rest by call. */
+/* One item of a list or dict: scalars inline, all others by a call. */
 static ALWAYS_INLINE unsigned char *encode_element(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyTypeObject *type = Py_TYPE(o);
@@ -44,7 +44,7 @@ static unsigned char *encode_owned_item(Encoder *c, unsigned char *p, PyObject *
     return p;
 }
 
-/* The items of an exact list or tuple, or of a subclass that iterates as they do; `depth` is what its items may use. */
+/* The items of a list or tuple, or of a subclass with the same iterator; `depth` levels remain for the items. */
 static ALWAYS_INLINE unsigned char *encode_items(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth,
                                                  bool is_list)
 {
@@ -86,7 +86,7 @@ static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(Encoder *c, unsigned ch
                 return NULL;
         }
         else {
-            /* packing the key may run code that takes the pair out of the dict */
+            /* packing the key may run code that removes the pair from the dict */
             Py_INCREF(key);
             Py_INCREF(value);
             p = encode_element(c, p, key, depth);
@@ -109,7 +109,7 @@ static ALWAYS_INLINE unsigned char *encode_pairs_of_dict(Encoder *c, unsigned ch
 /* ---- sorted maps ---- */
 
 typedef struct {
-    size_t start, key_size, size; /* of a packed pair, from the first pair */
+    size_t start, key_size, size; /* offset of a packed pair from the first pair */
     const unsigned char *base;
 } PackedPair;
 
@@ -207,7 +207,7 @@ done:
     return p;
 }
 
-/* A mapping by its items(): what a subclass overrides counts. */
+/* Pack a mapping by its items(), which a subclass may override. */
 static NEVER_INLINE unsigned char *encode_mapping(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PyMapping_Items(o);
@@ -224,7 +224,7 @@ static NEVER_INLINE unsigned char *encode_mapping(Encoder *c, unsigned char *p, 
     return p;
 }
 
-/* A list or tuple subclass with an iterator of its own. */
+/* Pack an instance of a list or tuple subclass with its own iterator. */
 static NEVER_INLINE unsigned char *encode_iterated(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *items = PySequence_List(o);

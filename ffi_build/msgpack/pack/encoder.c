@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The encoder: what a packing call keeps, its limits, and the values that are a header and bytes.
+ * The encoder: the state of a packing call, its limits, and the values that are a header and bytes.
  *
- * max_total_bytes is checked where the output grows, and before whatever else may fail or run Python code, so that no
- * later error or call comes first.
+ * max_total_bytes is checked where the output grows, and before any other operation that may fail or run Python code, so
+ * that its error comes first.
  */
 #pragma once
 
@@ -19,21 +19,21 @@ typedef struct {
     uint64_t items, max_items;
     bool plain_str;   /* str is written as UTF-8 with str8 headers: no unicode_errors, use_bin_type */
     bool plain_float; /* float is written as float 64 */
-    bool typed;       /* classes with fields are written as ../typed/encode.c has it */
-    bool extensions;  /* dates, UUIDs and the like are extension types, sets are arrays, as `dumps` has it */
-    bool value_types; /* value_types.c has something to do */
+    bool typed;       /* objects with fields are packed by ../typed/encode.c */
+    bool extensions;  /* dates, UUIDs and so on are extension types, and sets are arrays, as in `dumps` */
+    bool value_types; /* some option needs value_types.c */
     int conversions;  /* the flags of convert() */
     PyObject *hook;   /* enc_hook, NULL for none */
     PyObject *after;  /* converted() for its results */
-    /* Levels that remain are checked at each container from here down: none may be left, or too little C stack. With
-       max_total_bytes, from the first one, since its check is there. */
+    /* From this many remaining levels on, each container checks the levels and the C stack. With max_total_bytes all
+       containers do, since its check is in the same place. */
     Py_ssize_t check_depth;
 } Encoder;
 
-/* Levels that every stack has room for: they take up to 700 bytes each. */
+/* Levels that fit in every stack: each takes up to 700 bytes. */
 #define DEPTH_UNCHECKED 64
 
-/* Steps still to try with a value that no type matches. */
+/* The steps that remain for a value of an unsupported type. */
 #define MAY_CONVERT 1
 #define MAY_DEFAULT 2
 
@@ -45,7 +45,7 @@ static ALWAYS_INLINE bool within_limit(const Encoder *c, const unsigned char *p)
     return writer_check_limit(&c->w, (size_t)(p - c->w.start)) == 0;
 }
 
-/* Make sure of n bytes at p; expects to be in a function that returns NULL on errors. */
+/* Ensure room for n bytes at p; for functions that return NULL on errors. */
 #define RESERVE(n) \
     do { \
         if (UNLIKELY((size_t)(c->w.end - p) < (size_t)(n)) && !(p = writer_grow(&c->w, p, (size_t)(n)))) \
@@ -61,7 +61,7 @@ enum {
     CONVERT_DECIMAL = 16,
     CONVERT_NUMPY = 32,
     CONVERT_LEAVE_ARRAYS = 64,
-    CONVERT_UNKNOWN = 128, /* here alone: whether arrays are left is not known yet */
+    CONVERT_UNKNOWN = 128, /* only here: not yet known whether arrays go to `default` */
 };
 
 static int encode_conversions(const PackOptions *o, bool extensions)
@@ -89,7 +89,7 @@ static ALWAYS_INLINE unsigned char *encode_start(Encoder *c, const PackOptions *
     return writer_start(&c->w, options->max_total_bytes);
 }
 
-/* Count n more values of the message, which the header declares that ends at p. */
+/* Count the n values that the header that ends at p declares. */
 static ALWAYS_INLINE int encode_count(Encoder *c, const unsigned char *p, uint64_t n)
 {
     c->items += n;
@@ -102,7 +102,7 @@ static ALWAYS_INLINE int encode_count(Encoder *c, const unsigned char *p, uint64
     return -1;
 }
 
-/* Same object, same header form, in all places. */
+/* Pack an int in its shortest form. */
 static ALWAYS_INLINE unsigned char *write_integer(unsigned char *p, uint64_t magnitude, bool negative)
 {
     return negative ? write_int64(p, (int64_t)(0 - magnitude)) : write_uint64(p, magnitude);
@@ -166,14 +166,14 @@ static unsigned char *encode_ext(Encoder *c, unsigned char *p, int code, const c
     return p + n;
 }
 
-/* Any str: its UTF-8 is that of the object's cache, which the first call fills. */
+/* Pack any str; the object caches its UTF-8 at the first call. */
 static NEVER_INLINE unsigned char *encode_str(Encoder *c, unsigned char *p, PyObject *o)
 {
     Py_ssize_t n;
     if (!within_limit(c, p))
         return NULL;
     if (c->options->unicode_errors) {
-        Py_INCREF(o); /* the codec reads it after the error handler, which may be Python code */
+        Py_INCREF(o); /* the codec reads it after the error handler, which may run Python code */
         PyObject *encoded = PyUnicode_AsEncodedString(o, "utf-8", PyUnicode_AsUTF8(c->options->unicode_errors));
         Py_DECREF(o);
         if (!encoded)
@@ -186,7 +186,7 @@ static NEVER_INLINE unsigned char *encode_str(Encoder *c, unsigned char *p, PyOb
     return data ? encode_str_bytes(c, p, data, n) : NULL;
 }
 
-/* A str of the exact type. */
+/* Pack an exact str. */
 static ALWAYS_INLINE unsigned char *encode_exact_str(Encoder *c, unsigned char *p, PyObject *o)
 {
     const unsigned char *data;
@@ -197,12 +197,10 @@ static ALWAYS_INLINE unsigned char *encode_exact_str(Encoder *c, unsigned char *
         data = (const unsigned char *)((PyASCIIObject *)o + 1);
         n = (size_t)((PyASCIIObject *)o)->length;
     }
-#ifndef Py_GIL_DISABLED
-    else if (PyUnicode_IS_COMPACT(o) && ((PyCompactUnicodeObject *)o)->utf8) {
+    else if (PyUnicode_IS_COMPACT(o) && KEPT_AT(((PyCompactUnicodeObject *)o)->utf8)) {
         data = (const unsigned char *)((PyCompactUnicodeObject *)o)->utf8;
         n = (size_t)((PyCompactUnicodeObject *)o)->utf8_length;
     }
-#endif
     else
         return encode_str(c, p, o);
     if (LIKELY(n < 32)) {
@@ -250,7 +248,7 @@ static NEVER_INLINE bool depth_left(Encoder *c, const unsigned char *p, Py_ssize
     return within_limit(c, p) && stack_left(depth);
 }
 
-/* To be asked before a container is entered; false with an exception set. */
+/* Check this before entering a container; false with an exception set. */
 static ALWAYS_INLINE bool may_nest(Encoder *c, const unsigned char *p, Py_ssize_t depth)
 {
     return LIKELY(depth > c->check_depth) || depth_left(c, p, depth);

@@ -20,8 +20,8 @@ static ALWAYS_INLINE PyObject *pack_to_bytes(const PackOptions *options, PyObjec
     return NULL;
 }
 
-/* typed_packb(o, default, max_depth, enc_hook, converted): as cpkg.typed encodes. `default` knows more than enc_hook, which is
-   None or called here, and `converted` is for the results of that. */
+/* typed_packb(o, default, max_depth, enc_hook, converted): encode as cpkg.typed does. `default` handles more types than
+   enc_hook, which is None or is called here; `converted` converts the results of enc_hook. */
 static PyObject *typed_packb(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n_args)
 {
     Encoder c;
@@ -45,7 +45,7 @@ static PyObject *typed_packb(PyObject *Py_UNUSED(module), PyObject *const *args,
     return NULL;
 }
 
-/* What packb gives, and pack writes: without autoreset it is as if a Packer kept the bytes, None. */
+/* The result of packb, which pack writes: None without autoreset, as if a Packer collected the bytes. */
 static PyObject *pack_result(const PackOptions *options, PyObject *o)
 {
     PyObject *packed = pack_to_bytes(options, o);
@@ -111,7 +111,7 @@ static PyObject *pack_into(PyObject *Py_UNUSED(module), PyObject *const *args, P
         return NULL;
     }
     if (offset < 0 || offset > target.len) {
-        PyErr_Format(PyExc_ValueError, "offset %zd is outside of the buffer of %zd bytes", offset, target.len);
+        PyErr_Format(PyExc_ValueError, "offset %zd is outside the buffer of %zd bytes", offset, target.len);
         PyBuffer_Release(&target);
         return NULL;
     }

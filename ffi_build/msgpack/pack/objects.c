@@ -2,8 +2,8 @@
 /*
  * Objects to bytes.
  *
- * Exact types are compared by pointer, the frequent ones first and inline in the loops over lists and dicts
- * (containers.c); all that may run Python code (subclasses, conversions, `default`) is in rare_types.c, out of the way.
+ * Exact types are compared by pointer, the frequent ones first, and inline in the loops over lists and dicts
+ * (containers.c). Everything that may run Python code (subclasses, conversions, `default`) is in rare_types.c.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
 #define CPKG_MSGPACK_PACK_OBJECTS
@@ -17,7 +17,7 @@
 #include "value_types.c"
 #include "writer.c"
 
-/* Any object; `depth` is how many levels of containers may still be opened. */
+/* Pack any object; `depth` levels of containers may still be opened. */
 static unsigned char *encode_value(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyTypeObject *type = Py_TYPE(o);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call of a Packer's: how it begins, where its output goes, and how it ends. */
+/* A call of a Packer method: its start, its output, and its end. */
 #pragma once
 
 #include "../common/options.c"
@@ -7,8 +7,8 @@
 #include "objects.c"
 #include "writer.c"
 
-/* A packing call under way: it works on its own output and touches the Packer at its end alone, so that threads can
-   share a Packer. Only a call from within (`default`, a conversion) is refused. Lives on the C stack. */
+/* The current packing call, on the C stack. It has its own output and changes the Packer only at its end, so that threads
+   can share a Packer. Only a call from within (`default`, a conversion) is refused. */
 typedef struct Packing {
     struct Packing *outer;
     unsigned long thread;
@@ -17,7 +17,7 @@ typedef struct Packing {
 typedef struct {
     PyObject_HEAD
     PackOptions options; /* owns its objects */
-    unsigned char *data; /* what autoreset=False keeps */
+    unsigned char *data; /* the collected bytes of autoreset=False */
     Py_ssize_t size, capacity;
     Py_ssize_t exports; /* buffers that refer to `data` */
     Packing *under_way;
@@ -42,7 +42,7 @@ static bool packer_can_change(Packer *self)
     return false;
 }
 
-/* What each method that changes something begins with. The caller holds the lock of a free-threaded build. */
+/* The start of each method that changes the Packer. In a free-threaded build the caller holds the lock. */
 static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
 {
     return (LIKELY(!self->under_way) || !packer_called_from_within(self, method)) && packer_can_change(self);
@@ -54,7 +54,7 @@ static ALWAYS_INLINE bool packer_check(Packer *self, const char *method)
 #define LEFT_BEFORE_RETURN
 #endif
 
-/* gcc does not see that packer_leave() undoes it */
+/* gcc does not see that packer_leave() reverses this */
 LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, Packing *call, const char *method)
 {
     bool entered;
@@ -69,7 +69,7 @@ LEFT_BEFORE_RETURN static bool packer_enter(Packer *self, Packing *call, const c
     return entered;
 }
 
-/* Calls of several threads end in any order. */
+/* The calls of several threads end in any order. */
 static void packer_leave(Packer *self, Packing *call)
 {
     Packing **link = &self->under_way;
@@ -100,7 +100,7 @@ static int packer_append(Packer *self, const unsigned char *data, Py_ssize_t siz
     return 0;
 }
 
-/* Make the result of a finished writer: bytes, or None after appending them. Drops the writer. */
+/* Return the result of a finished writer: bytes, or None after appending them. Drops the writer. */
 static PyObject *packer_result(Packer *self, Writer *w, unsigned char *p)
 {
     PyObject *result = NULL;
@@ -113,8 +113,8 @@ static PyObject *packer_result(Packer *self, Writer *w, unsigned char *p)
     return result;
 }
 
-/* The end of a call that entered; `p` is NULL after an error. A failure empties the Packer's own buffer, as msgpack
-   does; a caller's bytearray has not been touched. */
+/* The end of a call after packer_enter(); `p` is NULL after an error. A failure empties the Packer's own buffer, as in
+   msgpack; a bytearray of the caller stays as it is. */
 static PyObject *packer_deliver(Packer *self, Packing *call, Encoder *c, unsigned char *p)
 {
     PyObject *result = NULL;

@@ -16,7 +16,7 @@ static PyObject *packer_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObj
     return (PyObject *)self;
 }
 
-/* What a Packer owns of its options. */
+/* The objects among the options that a Packer owns. */
 #define PACKER_OBJECTS(visit, options) \
     visit((options)->default_); \
     visit((options)->unicode_errors); \
@@ -96,7 +96,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
     else if (!may_nest(&c, p, self->options.max_depth))
         p = NULL;
     else {
-        /* a sequence is promised; anything with a length that can be iterated has been accepted */
+        /* documented as a sequence; any iterable with a length is accepted */
         Py_ssize_t n = PyObject_Size(pairs);
         PyObject *listed = n < 0 ? NULL : PySequence_List(pairs);
         if (listed && PyList_GET_SIZE(listed) != n)
@@ -113,7 +113,7 @@ static PyObject *packer_pack_map_pairs(PyObject *object, PyObject *pairs)
     return packer_deliver(self, &call, &c, p);
 }
 
-/* A header alone; `what` is "array" or "map". */
+/* Pack only a header; `what` is "array" or "map". */
 static PyObject *packer_pack_header(PyObject *object, PyObject *size, const char *method, const char *what, bool is_map)
 {
     Packer *self = (Packer *)object;

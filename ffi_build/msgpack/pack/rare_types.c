@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pack objects of rare types: subclasses, extensions, datetime, and those that are converted or replaced. */
+/* Pack objects of rare types: subclasses, extensions, datetimes, and objects to convert or replace. */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "objects.c" /* which includes this part in its place: its functions call each other */
+#include "objects.c" /* which includes this part: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_PACK_RARE_TYPES)
 #define CPKG_MSGPACK_PACK_RARE_TYPES
 
@@ -18,7 +18,7 @@
 static unsigned char *encode_ext_type(Encoder *c, unsigned char *p, PyObject *o)
 {
     const bool plain = Py_TYPE(o) == (PyTypeObject *)S.ExtType && PyTuple_GET_SIZE(o) == 2;
-    /* what a subclass overrides counts */
+    /* a subclass may override it */
     PyObject *code = plain ? new_ref(PyTuple_GET_ITEM(o, 0)) : PyObject_GetAttrString(o, "code");
     PyObject *number = code ? PyNumber_Index(code) : NULL;
     PyObject *data = !number ? NULL : plain ? new_ref(PyTuple_GET_ITEM(o, 1)) : PyObject_GetAttrString(o, "data");
@@ -73,10 +73,10 @@ static unsigned char *encode_raw_object(Encoder *c, unsigned char *p, PyObject *
 static bool is_for_hook(PyTypeObject *type);
 static unsigned char *encode_hooked(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth);
 
-/* convert(), then default(), then the error; `o` is none of the types that have a form of their own. */
+/* Call convert(), then default(), then raise the error; `o` has none of the supported types. */
 static unsigned char *encode_foreign(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
-    if (!stack_left(1)) /* what is called may pack another object, whose first levels are not checked */
+    if (!stack_left(1)) /* the called code may pack another object, whose first levels are not checked */
         return NULL;
     if (c->hook && stage & MAY_DEFAULT && is_for_hook(Py_TYPE(o)))
         return encode_hooked(c, p, o, depth);
@@ -115,7 +115,7 @@ static unsigned char *encode_big_int(Encoder *c, unsigned char *p, PyObject *o, 
     if (!within_limit(c, p))
         return NULL;
     if (c->options->default_ && stage & MAY_DEFAULT) {
-        Py_INCREF(o); /* `default` may take it out of its container */
+        Py_INCREF(o); /* `default` may remove it from its container */
         p = encode_foreign(c, p, o, depth, MAY_DEFAULT);
         Py_DECREF(o);
         return p;
@@ -142,7 +142,7 @@ static NEVER_INLINE unsigned char *encode_bytearray(Encoder *c, unsigned char *p
 static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const bool strict = c->options->strict_types;
-    const bool had_datetime = KEPT(epoch); /* another thread may find it while this one asks for the type */
+    const bool had_datetime = KEPT(epoch); /* another thread may find the class meanwhile */
     PyTypeObject *type = Py_TYPE(o);
 
     if (!within_limit(c, p))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects of the standard library's value types: as extension types for `dumps` and typed.encode, as text by the options
- * of packb, as cpkg/objects/types_written.py and purepy/msgpack/conversions.py define both.
+ * Pack objects of the standard library's value types: as extension types for `dumps` and typed.encode, and as text for the
+ * options of packb. cpkg/objects/types_written.py and purepy/msgpack/conversions.py define both forms.
  *
- * Objects of exactly these classes alone, and of these only what is ordinary: the functions here return false for any
- * other, which is left to those modules, and raise no errors about the objects.
+ * Only ordinary objects of exactly these classes are packed here: for all others the functions return false, and leave the
+ * object to those modules. They raise no errors about objects.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "objects.c" /* which includes this part in its place: its functions call each other */
+#include "objects.c" /* which includes this part: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_PACK_VALUE_TYPES)
 #define CPKG_MSGPACK_PACK_VALUE_TYPES
 
@@ -59,13 +59,13 @@ static ALWAYS_INLINE char *put_hex(char *to, const unsigned char *from, int coun
     return to;
 }
 
-/* How a value is written: a function gets one that an ordinary object has. */
+/* How a value is written; the functions receive values of ordinary objects. */
 static unsigned char *encode_value_text(Encoder *c, unsigned char *p, int extension, const char *text, Py_ssize_t n)
 {
     return c->extensions ? encode_ext(c, p, extension, text, n) : encode_str_bytes(c, p, text, n);
 }
 
-/* ---- one type each ---- */
+/* ---- one function per type ---- */
 
 static unsigned char *encode_date(Encoder *c, unsigned char *p, PyObject *o)
 {
@@ -102,7 +102,7 @@ static unsigned char *encode_datetime(Encoder *c, unsigned char *p, PyObject *o)
     uint32_t nanoseconds = (uint32_t)PyDateTime_DELTA_GET_MICROSECONDS(delta) * 1000;
     Py_DECREF(delta);
     if (seconds < FIRST_SECOND || seconds > LAST_SECOND) {
-        PyErr_Format(PyExc_OverflowError, "cannot pack %R: in UTC it is not within the years 1 to 9999", o);
+        PyErr_Format(PyExc_OverflowError, "cannot pack %R: in UTC its year is outside 1..9999", o);
         return NULL;
     }
     return encode_timestamp(c, p, seconds, nanoseconds);
@@ -170,8 +170,8 @@ static bool encode_uuid(Encoder *c, unsigned char **p, PyObject *o)
     return true;
 }
 
-/* Texts of Decimals of this length cannot have an exponent of more than 17 digits, since it has a sign; longer ones are
-   ordinary without an exponent. */
+/* The text of a Decimal of this length cannot have an exponent of more than 17 digits (an exponent has a sign). Longer text
+   is ordinary if it has no exponent. */
 #define DECIMAL_SHORT 20
 
 static bool encode_decimal(Encoder *c, unsigned char **p, PyObject *o)
@@ -203,7 +203,7 @@ static int compare_ints(const void *one, const void *two)
     return a == b ? 0 : (a < b) == a_negative ? 1 : -1;
 }
 
-/* Whether a member of a set is ordered by the function above that its type has. */
+/* Whether the function above can order a member of a set. */
 static ALWAYS_INLINE bool is_ordered(PyObject *o, PyTypeObject *type)
 {
     uint64_t magnitude;
@@ -213,7 +213,60 @@ static ALWAYS_INLINE bool is_ordered(PyObject *o, PyTypeObject *type)
                                     : type == &PyLong_Type && int_parts(o, &magnitude, &negative));
 }
 
-/* The members of a set, sorted, if all are str or all int, as those of most sets are. */
+typedef int Comparison(const void *one, const void *two);
+
+/* Members that are sorted between two checks for signals. */
+#define SORTED_AT_ONCE 32768
+
+/* Merge two sorted runs, which end at `middle` and `end`; false if a signal handler raised. */
+static bool merge_runs(PyObject **to, PyObject *const *from, PyObject *const *middle, PyObject *const *end,
+                       Comparison *compare)
+{
+    PyObject *const *next = middle;
+    for (size_t i = 1; from < middle && next < end; i++) {
+        *to++ = compare(from, next) <= 0 ? *from++ : *next++;
+        if (UNLIKELY(i % SORTED_AT_ONCE == 0) && PyErr_CheckSignals() < 0)
+            return false;
+    }
+    memcpy(to, from, (size_t)(middle - from) * sizeof *to);
+    memcpy(to + (middle - from), next, (size_t)(end - next) * sizeof *to);
+    return true;
+}
+
+/* Sort the items of a tuple without other references; false with an exception. */
+static bool sort_items(PyObject **items, size_t count, Comparison *compare)
+{
+    for (size_t i = 0; i < count; i += SORTED_AT_ONCE) {
+        qsort(items + i, count - i < SORTED_AT_ONCE ? count - i : SORTED_AT_ONCE, sizeof *items, compare);
+        if (count > SORTED_AT_ONCE && PyErr_CheckSignals() < 0)
+            return false;
+    }
+    if (count <= SORTED_AT_ONCE)
+        return true;
+    PyObject **const memory = PyMem_New(PyObject *, 2 * count);
+    if (!memory) {
+        PyErr_NoMemory();
+        return false;
+    }
+    PyObject **from = memory, **to = memory + count;
+    memcpy(from, items, count * sizeof *items);
+    bool sorted = true;
+    for (size_t run = SORTED_AT_ONCE; sorted && run < count; run *= 2) {
+        for (size_t i = 0; sorted && i < count; i += 2 * run) {
+            const size_t middle = count - i < run ? count : i + run, end = count - middle < run ? count : middle + run;
+            sorted = merge_runs(to + i, from + i, from + middle, from + end, compare);
+        }
+        PyObject **const merged = to;
+        to = from;
+        from = merged;
+    }
+    if (sorted)
+        memcpy(items, from, count * sizeof *items);
+    PyMem_Free(memory);
+    return sorted;
+}
+
+/* Pack the members of a set in order, if all of them are str or all are int, as in most sets. */
 static bool encode_set(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *members = NULL;
@@ -222,11 +275,11 @@ static bool encode_set(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t de
     bool ordered;
     WITH_LOCKED(o)
     const PySetObject *set = (PySetObject *)o;
-    members = PyTuple_New(set->used); /* the collector, and with it finalizers, may run meanwhile */
+    members = PyTuple_New(set->used); /* the garbage collector, and with it finalizers, may run meanwhile */
     ordered = members && PyTuple_GET_SIZE(members) == set->used;
     for (Py_ssize_t i = 0; ordered && i <= set->mask; i++) {
         PyObject *member = set->table[i].key;
-        if (!member || set->table[i].hash == -1) /* free, or was used */
+        if (!member || set->table[i].hash == -1) /* a slot that is unused, or was used by a deleted member */
             continue;
         type = count ? type : Py_TYPE(member);
         ordered = is_ordered(member, type);
@@ -237,13 +290,11 @@ static bool encode_set(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t de
         *p = NULL;
         return true;
     }
-    if (ordered && !may_nest(c, *p, depth))
+    if (ordered && (!may_nest(c, *p, depth) || !sort_items(((PyTupleObject *)members)->ob_item, (size_t)count,
+                                                           type == &PyLong_Type ? compare_ints : compare_texts)))
         *p = NULL;
-    else if (ordered) {
-        qsort(((PyTupleObject *)members)->ob_item, (size_t)count, sizeof(PyObject *),
-              type == &PyLong_Type ? compare_ints : compare_texts);
+    else if (ordered)
         *p = encode_items(c, *p, members, depth - 1, false);
-    }
     Py_DECREF(members);
     return ordered;
 }
@@ -253,7 +304,7 @@ static bool encode_value_type(Encoder *c, unsigned char **p, PyObject *o, Py_ssi
 {
     PyTypeObject *type = Py_TYPE(o);
     const int as_text = stage & MAY_CONVERT ? c->conversions : 0;
-    const bool extensions = c->extensions && stage & MAY_DEFAULT; /* since pack_default() writes them */
+    const bool extensions = c->extensions && stage & MAY_DEFAULT; /* pack_default() writes these */
     const bool has_datetime = KEPT(epoch);
     if (has_datetime) {
         if (type == PyDateTimeAPI->DateTimeType) {
@@ -289,13 +340,13 @@ static bool encode_value_type(Encoder *c, unsigned char **p, PyObject *o, Py_ssi
     return IS_VALUE(type, array) && encode_array(c, p, o, depth, stage, true);
 }
 
-/* ---- types by their classes ---- */
+/* ---- dispatch by class ---- */
 
-/* A member of an Enum whose value is of a builtin type. */
+/* Pack an Enum member whose value has a builtin type. */
 static bool encode_member(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage)
 {
     PyObject *getter = type_lookup(Py_TYPE(o), S.str_value);
-    /* which returns the attribute _value_ */
+    /* Enum.value, which returns the attribute _value_ */
     const bool ordinary = getter == S.enum_value && Py_TYPE(o)->tp_getattro == PyObject_GenericGetAttr;
     Py_XDECREF(getter);
     if (!ordinary)
@@ -316,7 +367,7 @@ static bool encode_member(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t
 
 #define FIELDS_MAX 32
 
-/* The next name of a class's field, owned; false if the class is left to Python. */
+/* Get the next name of a field of a class, owned; false if the class is left to Python. */
 static bool add_name(PyObject **names, int *count, PyObject *name)
 {
     if (!name || !PyUnicode_CheckExact(name) || *count == FIELDS_MAX)
@@ -325,7 +376,7 @@ static bool add_name(PyObject **names, int *count, PyObject *name)
     return true;
 }
 
-/* Add the names of the fields of a dataclass, from its __dataclass_fields__; false if that is left to Python. */
+/* Add the names of a dataclass's fields, from __dataclass_fields__; false if the class is left to Python. */
 static bool dataclass_names(PyObject *fields, PyObject **names, int *count)
 {
     PyObject *key, *field;
@@ -349,7 +400,7 @@ static bool dataclass_names(PyObject *fields, PyObject **names, int *count)
     return ordinary;
 }
 
-/* The same of an attrs class, from its __attrs_attrs__. */
+/* The same for an attrs class, from its __attrs_attrs__. */
 static bool attrs_names(PyObject *fields, PyObject **names, int *count)
 {
     bool ordinary = PyTuple_Check(fields) && Py_TYPE(fields)->tp_iter == PyTuple_Type.tp_iter;
@@ -365,7 +416,7 @@ static bool attrs_names(PyObject *fields, PyObject **names, int *count)
     return ordinary;
 }
 
-/* An instance of a dataclass or attrs class, as a map; all its values are read before the first is packed. */
+/* Pack an instance of a dataclass or attrs class as a map; all values are read before the first is packed. */
 static NEVER_INLINE bool encode_fields(Encoder *c, unsigned char **p, PyObject *o, PyObject *fields, bool is_attrs,
                                        Py_ssize_t depth)
 {
@@ -378,7 +429,7 @@ static NEVER_INLINE bool encode_fields(Encoder *c, unsigned char **p, PyObject *
             Py_DECREF(names[--count]);
         return false;
     }
-    const bool has_stack = stack_left(1); /* an attribute may have code, which packs another object */
+    const bool has_stack = stack_left(1); /* reading an attribute may run code that packs another object */
     while (has_stack && read < count && (values[read] = PyObject_GetAttr(o, names[read])))
         read++;
     unsigned char *end = has_stack && read == count && depth_left(c, *p, depth) ? *p : NULL;
@@ -418,7 +469,7 @@ static unsigned char *encode_number(Encoder *c, unsigned char *p, const NumberAr
     return c->plain_float ? write_double(p, value) : encode_float32(c, p, value);
 }
 
-/* A scalar of numpy: a bool, an int or a float, by its buffer. */
+/* Pack a numpy scalar (bool, int or float) by its buffer. */
 static NEVER_INLINE bool encode_scalar(Encoder *c, unsigned char **p, PyObject *o)
 {
     NumberArray a;
@@ -442,13 +493,13 @@ static ALWAYS_INLINE bool is_enum(PyTypeObject *type)
     return IS_VALUE(type->tp_base, Enum);
 }
 
-/* Whether objects of a class are of no builtin type, so that encode_by_class() may be asked before those are. */
+/* Whether a class derives from no builtin type, so that encode_by_class() can be tried before the builtin types. */
 static ALWAYS_INLINE bool is_value_class(PyTypeObject *type)
 {
     return type->tp_base == &PyBaseObject_Type || is_enum(type);
 }
 
-/* Objects that are what they are by a base or an attribute of their class, in the order of convert(). */
+/* Pack objects that are recognised by a base or an attribute of their class, in the order of convert(). */
 static bool encode_by_class(Encoder *c, unsigned char **p, PyObject *o, Py_ssize_t depth, int stage)
 {
     const int conversions = stage & MAY_CONVERT ? c->conversions : 0;

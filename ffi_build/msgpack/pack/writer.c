@@ -2,11 +2,11 @@
 /*
  * The growing output of one packing call.
  *
- * A message starts in a scratch buffer that is kept; one that fits is then copied, once, into a bytes
- * object of its exact size. A longer one moves into a bytes object that grows in place (realloc moves large blocks by
- * remapping their pages, not by copying them) and is cut to size at the end, never copied.
+ * A message starts in a scratch buffer that is kept between calls. If it fits, it is copied once into a bytes object of the
+ * exact size. A longer message moves into a bytes object that grows in place (realloc moves large blocks by remapping their
+ * pages) and is cut to size at the end, without a copy.
  *
- * Packing functions take the write position and return it (NULL after an error): it lives in a register.
+ * Packing functions take the write position and return it (NULL after an error), so that it stays in a register.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 #include "../../common/compat.c"
 #include "../common/state.c"
 
-/* msgpack-c's templates write the headers and the numbers. Their "user" is the write position itself; the caller has
-   reserved HEADER_MAX bytes, so that appending is one store. */
+/* The templates of msgpack-c write headers and numbers. Their "user" is the write position; the caller has reserved
+   HEADER_MAX bytes, so that appending is one store. */
 #define HEADER_MAX 9
 #define msgpack_pack_user unsigned char *
 #define msgpack_pack_inline_func(name) static ALWAYS_INLINE unsigned char *write##name
@@ -28,7 +28,7 @@
         memcpy((position), (data), (size)); \
         return (position) + (size); \
     } while (0)
-/* the template's own timestamp writer expects a stream that advances by itself; it is not used */
+/* the timestamp writer of the template expects a stream that advances by itself, and is not used */
 #define msgpack_pack_ext(x, size, type) (void)write_ext(x, size, type)
 #ifdef __GNUC__
 #pragma GCC diagnostic push
@@ -48,8 +48,8 @@
 #define PACK_LENGTH_MAX 0xffffffffu
 
 #ifdef Py_GIL_DISABLED
-/* Threads that pack at the same time have a scratch each, up to so many; of two that meet at one place the second goes
-   without, as a hook that packs does. Places are apart, so that no thread waits for another's cache line. */
+/* Each thread that packs has its own scratch, up to a number of threads. If two threads get the same slot, the second packs
+   without a scratch, as does a hook that packs. The slots do not share cache lines. */
 #define SCRATCHES 16
 static struct {
     _Alignas(64) unsigned char *spare; /* NULL while a call uses it */
@@ -104,9 +104,9 @@ static int scratch_make(void)
 }
 
 typedef struct {
-    unsigned char *start, *end; /* of the room at hand */
+    unsigned char *start, *end; /* of the current room */
     unsigned char *scratch;     /* NULL if an outer call (a hook that packs) has it */
-    PyObject *bytes;            /* what `start` points into, once the scratch was outgrown */
+    PyObject *bytes;            /* the object that `start` points into, after leaving the scratch */
     uint64_t limit;             /* max_total_bytes */
 } Writer;
 
@@ -151,7 +151,7 @@ static NEVER_INLINE unsigned char *writer_grow(Writer *w, unsigned char *p, size
     }
     size_t wanted;
     if (used <= HEADER_MAX && need >= SCRATCH_SIZE)
-        wanted = used + need; /* one large string or bin, alone: exactly its size */
+        wanted = used + need; /* a single large str or bin: exactly its size */
     else {
         wanted = capacity < 4 * SCRATCH_SIZE ? 4 * capacity : 2 * capacity;
         if (wanted < used + need)
@@ -174,7 +174,7 @@ static NEVER_INLINE unsigned char *writer_grow(Writer *w, unsigned char *p, size
     return w->start + used;
 }
 
-/* The message as bytes; the writer is dropped, whatever the outcome. */
+/* Return the message as bytes; drop the writer in any case. */
 static ALWAYS_INLINE PyObject *writer_finish(Writer *w, unsigned char *p)
 {
     Py_ssize_t size = p - w->start;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What cffi exposes of the parts that are for PyPy. */
+/* The parts for PyPy that cffi exposes. */
 
-/* What packing leaves to C (number_lists.c). */
+/* Functions for packing (number_lists.c). */
 int64_t cpkg_write_ints(const int64_t *values, int64_t n, unsigned char *output);
 int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char *output);
 int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int64_t *length);
@@ -9,7 +9,7 @@ int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int64_t *le
 /* Lists of numbers (number_lists.c). */
 int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *position, int64_t n, int64_t *values);
 
-/* The scanner (msgpack/pypy/scan.c), with which the PyPy backend finds the end of a message that comes in pieces. */
+/* The scanner (msgpack/pypy/scan.c), with which the PyPy backend finds the end of a message that arrives in pieces. */
 typedef struct {
     int64_t position, consumed, needed;
     uint64_t frames[...];
@@ -19,7 +19,7 @@ void cpkg_scan_configure(cpkg_scan *scan, int strict_keys, int64_t max_depth, in
                          int64_t max_array, int64_t max_map, int64_t max_ext);
 int cpkg_scan_run(cpkg_scan *scan, const char *data, size_t size, size_t start, int fresh);
 
-/* Maps with the same keys, one behind the other, by columns (msgpack/pypy/rows.c). */
+/* Consecutive maps with the same keys, by columns (msgpack/pypy/rows.c). */
 typedef struct {
     int64_t *batches;
     int64_t rows, fewest;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the bytes that `marshal.dumps(object, 2)` gives to a message: the way back of to_marshal.c, for packing before the
- * loop that packs is traced.
+ * Convert the bytes from `marshal.dumps(object, 2)` to a message: the reverse of to_marshal.c, for packing before the JIT has
+ * traced the packing loop.
  *
- * The bytes are those that the interpreter's own marshal has just made. What MessagePack has not is refused (sets, complex
- * numbers, code, ints beyond 64 bits), as is text with surrogates and what is nested deeper than allowed: the caller packs
- * the object in the ordinary way, which serves it or raises the error.
+ * The bytes come directly from the interpreter's own marshal. Values that MessagePack does not have are refused (sets,
+ * complex numbers, code, ints of more than 64 bits), and so are text with surrogates and too deep nesting: the caller then
+ * packs the object in the ordinary way, which succeeds or raises the error.
  *
- * marshal does not distinguish bytes from other buffers, say an array of the module `array`, which is no MessagePack
- * type. So for each such value a path is noted on which the caller finds the object and its type.
+ * marshal does not distinguish bytes from other buffers, for example an array.array, which MessagePack does not have. So for
+ * each such value the path to it is recorded, and the caller checks the type of the object there.
  */
 #pragma once
 
@@ -18,20 +18,20 @@
 #include "../common/words.c"
 #include "marshal_buffer.c"
 
-/* The steps of a path, each with a number above it: back to so many containers, to the container at this place of the
-   last one, and the value at this place, which has to be of the type bytes. A dict's values count, not its keys. */
+/* The steps of a path, each with a number in the bits above it: return to this many containers, enter the container at this
+   index, and expect bytes at this index. In a dict the values are numbered, not the keys. */
 enum { PATH_BACK, PATH_INTO, PATH_BYTES, PATH_SHIFT = 2 };
 
 typedef struct {
     int64_t left;   /* list: items to come; dict: -1 */
-    int64_t count;  /* items or values that came, the one at hand included */
-    size_t header;  /* where the message's header is */
-    bool wants_key; /* dict: a key or the end is next */
+    int64_t count;  /* items or values so far, including the current one */
+    size_t header;  /* position of the header in the message */
+    bool wants_key; /* dict: a key or the end comes next */
 } MarshalFrame;
 
 struct cpkg_from_marshal {
     cpkg_marshal_buffer output, path;
-    uint32_t at, known; /* where the path ends: containers around, and how many of them are open still */
+    uint32_t at, known; /* the end of the path: its containers, and how many of them are still open */
     MarshalFrame frames[MARSHAL_FRAMES + 1];
 };
 
@@ -75,7 +75,7 @@ static bool path_step(cpkg_marshal_buffer *path, int step, int64_t number)
     return true;
 }
 
-/* Note the way to the value at hand, which `depth` containers are around; frames[1] is the outermost one. */
+/* Record the path to the current value, inside `depth` containers; frames[1] is the outermost. */
 static bool path_note(cpkg_from_marshal *m, uint32_t depth)
 {
     if (m->known != depth || m->at != depth) {
@@ -113,8 +113,8 @@ static unsigned char *message_int(unsigned char *to, int64_t value)
     return message_field(to, (unsigned char)((value < 0 ? 0xd0 : 0xcc) + width), (uint64_t)value, 1 << width);
 }
 
-/* A header with a length, in the shortest of four formats: within the first byte (0: there is none), of 8 bits (0: there
-   is none), 16 and 32. */
+/* Write a header with a length, in the shortest of four formats: within the first byte (0: no such format), in 8 bits (0: no
+   such format), 16 or 32 bits. */
 static unsigned char *message_header(unsigned char *to, size_t length, unsigned char fix, size_t fix_end,
                                      unsigned char bits8, unsigned char bits16)
 {
@@ -129,7 +129,7 @@ static unsigned char *message_header(unsigned char *to, size_t length, unsigned 
     return message_field(to, (unsigned char)(bits16 + 1), length, 4);
 }
 
-/* A long int of marshal, `digits` (negative: of a negative int) digits of 15 bits at p; NULL if it is out of range. */
+/* Write a long int of marshal: `digits` digits (negative for a negative int) of 15 bits at p; NULL if it is out of range. */
 static unsigned char *message_long(unsigned char *to, const unsigned char *p, int32_t digits)
 {
     int32_t n = digits < 0 ? -digits : digits;
@@ -143,8 +143,8 @@ static unsigned char *message_long(unsigned char *to, const unsigned char *p, in
     return value > INT64_MAX ? message_field(to, 0xcf, value, 8) : message_int(to, (int64_t)value);
 }
 
-/* Write the number of a dict's values where its header's first byte is, moving what follows if that takes more. The room
-   is there: of marshal's bytes, a pair takes two at least. */
+/* Write the number of a dict's values into its header, and move the following bytes if the header grows. There is room,
+   since a pair takes at least two bytes of marshal's data. */
 static unsigned char *message_close_map(cpkg_from_marshal *m, unsigned char *to, const MarshalFrame *frame)
 {
     unsigned char header[5], *at = m->output.bytes + frame->header;
@@ -229,7 +229,7 @@ static int marshal_object(cpkg_from_marshal *m, const char *data, size_t size, i
                 to = message_header(to, n, 0xa0, 32, 0xd9, 0xda);
             }
             else {
-                /* a key, or the whole object, is on no path */
+                /* no path leads to a key or to the whole object */
                 if (depth == 0 || (frame->left < 0 && !frame->wants_key) || !path_note(m, depth))
                     return 0;
                 to = message_header(to, n, 0, 0, 0xc4, 0xc5);
@@ -284,8 +284,8 @@ static int marshal_object(cpkg_from_marshal *m, const char *data, size_t size, i
 }
 
 /*
- * Turn marshal's bytes data[0..size) into a message, in the output; nesting deeper than max_depth is refused, and
- * containers as keys, which are on no path. Returns 1, or 0 if anything was refused.
+ * Convert marshal's bytes data[0..size) to a message, in the output. Nesting deeper than max_depth is refused, and so are
+ * containers as keys, to which no path leads. Returns 1, or 0 if anything was refused.
  *
  * The message takes no more bytes than marshal's form of it does.
  */

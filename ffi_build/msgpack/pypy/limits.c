@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits that a message is checked against, on both ways that C reads one for PyPy. */
+/* The limits that C checks when it reads a message for PyPy. */
 #pragma once
 
 #include "../../common/base.h"
@@ -15,7 +15,7 @@ static inline size_t limit_of(int64_t limit)
     return limit < 0 ? SIZE_MAX : (size_t)limit;
 }
 
-/* Set them; -1 is no limit, and `frames` the deepest nesting that there is room for. */
+/* Set the limits; -1 is no limit, and `frames` is the deepest nesting that is supported. */
 static void limits_set(MessageLimits *l, uint32_t frames, int strict_keys, int64_t max_depth, int64_t max_str,
                        int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both ways through `marshal` share: limits, and the memory that is written to, which grows and is kept if small. */
+/* Shared by both conversions: limits, and the output memory, which grows, and is kept between calls if it is small. */
 #pragma once
 
 #include "../../common/base.h"
@@ -13,19 +13,19 @@
 #endif
 
 enum {
-    MARSHAL_FRAMES = 64,       /* marshal recurses: containers that may be open at a time */
-    MARSHAL_LARGEST = 1 << 27, /* bytes of input: their output's size fits into marshal's 31 bits */
+    MARSHAL_FRAMES = 64,       /* the most open containers, since marshal recurses */
+    MARSHAL_LARGEST = 1 << 27, /* the most input bytes: the size of the output fits in marshal's 31 bits */
     MARSHAL_STACK = 1 << 20,   /* bytes */
-    MARSHAL_KEPT = 1 << 16,    /* bytes of memory that are kept between two calls */
+    MARSHAL_KEPT = 1 << 16,    /* bytes of memory that are kept between calls */
 };
 
 typedef struct {
-    unsigned char *bytes, *end; /* the memory that is in use: that which is kept, or larger */
+    unsigned char *bytes, *end; /* the memory in use: the kept memory, or a larger block */
     unsigned char *kept;
     size_t used;
 } cpkg_marshal_buffer;
 
-/* Begin with the memory that is kept; false without memory. */
+/* Start with the kept memory; false without memory. */
 static bool marshal_open(cpkg_marshal_buffer *b)
 {
     b->kept = malloc(MARSHAL_KEPT);
@@ -35,7 +35,7 @@ static bool marshal_open(cpkg_marshal_buffer *b)
     return b->kept != NULL;
 }
 
-/* Make room for n bytes more behind `to`; returns `to` in its new place, NULL without memory. */
+/* Make room for n more bytes after `to`; return the new address of `to`, or NULL without memory. */
 static unsigned char *marshal_room(cpkg_marshal_buffer *b, unsigned char *to, size_t n)
 {
     size_t used = (size_t)(to - b->bytes), size = (size_t)(b->end - b->bytes);
@@ -52,7 +52,7 @@ static unsigned char *marshal_room(cpkg_marshal_buffer *b, unsigned char *to, si
     return bytes + used;
 }
 
-/* Free memory beyond the size that is kept. */
+/* Free memory above the size that is kept. */
 static void cpkg_marshal_trim(cpkg_marshal_buffer *b)
 {
     if (b->bytes != b->kept) {
@@ -68,15 +68,15 @@ static void marshal_close(cpkg_marshal_buffer *b)
     free(b->kept);
 }
 
-/* Whether this thread's stack is so large that the interpreter notices its end when marshal recurses without one: PyPy
-   counts 768 KiB from where a thread begins, however small the stack is that the program asked for. */
+/* Whether this thread's stack is large enough for the interpreter to notice endless recursion in marshal: PyPy counts 768
+   KiB from the start of a thread, even if the program requested a smaller stack. */
 static int cpkg_marshal_stack(void)
 {
     static _Thread_local int answer; /* 0: not known yet */
     if (answer == 0) {
         answer = -1;
 #ifdef __linux__
-        /* hidden but for _GNU_SOURCE */
+        /* declared only with _GNU_SOURCE */
         extern int pthread_getattr_np(pthread_t, pthread_attr_t *);
         extern long syscall(long, ...);
         pthread_attr_t attributes;

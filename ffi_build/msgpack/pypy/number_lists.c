@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of numbers for PyPy, which it keeps as plain int64s or doubles: what C reads at once, and what it writes, is a
- * third to a fifth of the JIT's time. And the search for surrogates in text that is packed.
+ * Read and write lists of numbers for PyPy, which stores them as plain int64s or doubles: C needs a third to a fifth of the
+ * JIT's time. Also find surrogates in text that is packed.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 #include "../common/utf8.c"
 
 /*
- * Read up to `n` numbers from data[*position:size): doubles if the first is one, with their bits in `values`, else ints of
- * 64 bits with a sign. Stops in front of anything else, and where fewer than 9 bytes are left; returns how many it read
- * and moves the position on. The ints are read without branches on their width, which cannot be predicted.
+ * Read up to `n` numbers from data[*position:size): doubles if the first one is a double, with their bits in `values`, else
+ * signed 64-bit ints. Stops before any other value, and when fewer than 9 bytes are left. Returns the count and moves the
+ * position. Ints are read without branches on their width, which the processor could not predict.
  */
 static int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *position, int64_t n, int64_t *values)
 {
@@ -38,8 +38,8 @@ static int64_t cpkg_read_numbers(const char *data, size_t size, int64_t *positio
     return count;
 }
 
-/* Write n ints to `output`, which has room for 9 bytes each; returns the number of bytes. Without branches: the widths
-   of ints that differ cannot be predicted, and a wrong guess costs more than the int. */
+/* Write n ints to `output`, which has room for 9 bytes each; return the number of bytes. There are no branches on the width:
+   a misprediction costs more than writing the int. */
 static int64_t cpkg_write_ints(const int64_t *values, int64_t n, unsigned char *output)
 {
     unsigned char *end = output;
@@ -68,8 +68,8 @@ static int64_t cpkg_write_doubles(const double *values, int64_t n, unsigned char
     return 9 * n;
 }
 
-/* Find the first str that has a surrogate in `size` bytes of whole values as cpkg/_native/msgpack/pypy/pack.py packs them
-   (nothing longer than 64 KiB). Returns the offset of its bytes and sets their number, or returns -1. */
+/* Find the first str with a surrogate in `size` bytes of complete values that cpkg/_native/msgpack/pypy/pack.py has packed
+   (none longer than 64 KiB). Returns the offset of the str's bytes and sets their number, or returns -1. */
 static int64_t cpkg_find_surrogate(const unsigned char *data, int64_t size, int64_t *length)
 {
     const unsigned char *at = data, *end = data + size;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows: messages one behind the other that are maps with the same keys in the same order, as records are. C finds where
- * their values stand and lays them out column by column, so that PyPy makes the values of a column in loops without
- * decisions and then all dicts by one that has the keys as constants (cpkg/_native/msgpack/pypy/rows.py). It touches
- * nothing of Python's, so that a thread of C's can do it in advance (cpkg_rows_after).
+ * Rows: consecutive messages that are maps with the same keys in the same order, like most records. C locates their values
+ * and arranges them column by column. PyPy then creates the values of a column in a loop without branches, and all dicts in
+ * a loop with the keys as constants (cpkg/_native/msgpack/pypy/rows.py). This code uses no Python objects, so that a C
+ * thread can run it in advance (cpkg_rows_after).
  *
- * Rows come in batches. A batch is a run of words: ROWS_HEAD of them, the keys' bytes, and for each column COLUMN_HEAD
- * words, its cells' words, where its texts end in its pool, its cells' kinds, and the pool, each of whole words. A cell is
- * a kind and a word. Those of the rows stand first, then the items of all arrays among them. Texts of ASCII characters
- * are gathered in the pool, those that repeat once: many columns have few values.
+ * Rows come in batches. A batch is an array of words: ROWS_HEAD words, the bytes of the keys, and for each column COLUMN_HEAD
+ * words, the words of its cells, the ends of its texts in its pool, the kinds of its cells, and the pool, each padded to
+ * whole words. A cell is a kind and a word. The cells of the rows come first, then the items of all arrays among them. ASCII
+ * texts are collected in the pool, repeated texts only once: many columns have few distinct values.
  *
- * What this does not serve, wrong bytes among it, ends the rows in front of it: the pure codec goes on there.
+ * Rows end before any value that is not supported, or wrong: the pure codec continues there.
  */
 #pragma once
 
@@ -22,44 +22,46 @@
 #include "../unpack/starts.c"
 
 enum {
-    ROWS_MOST = 64,      /* so few that they die young: with 1024 the collector takes twice the time of all else */
-    ROWS_SIZE = 1 << 20, /* bytes after which no further row is taken, so that objects stay few */
+    ROWS_MOST =
+        64, /* few enough to die young: with 1024 the garbage collector would take twice the time of everything else */
+    ROWS_SIZE = 1 << 20, /* no further row after this many bytes, to keep the number of objects small */
     ROWS_COLUMNS = 64,
-    ROWS_CELLS = 32 * ROWS_MOST, /* of a column, items of arrays among them */
+    ROWS_CELLS = 32 * ROWS_MOST, /* the most cells of a column, including items of arrays */
     ROWS_POOL = 1 << 16,
-    ROWS_TEXT = 128,         /* longest text that is looked for among those before */
-    ROWS_UNLIKE = 16,        /* texts of a column that are all different: there is no more search then */
-    ROWS_SLOTS = 256,        /* of the hash table over a column's texts; a power of two */
-    ROWS_LAID_OUT = 4 << 20, /* bytes of batches in advance: the rest is laid out when it is read */
+    ROWS_TEXT = 128,         /* the longest text to search among earlier texts */
+    ROWS_UNLIKE = 16,        /* after this many distinct texts in a column, stop searching */
+    ROWS_SLOTS = 256,        /* size of the hash table of a column's texts; a power of two */
+    ROWS_LAID_OUT = 4 << 20, /* the most bytes of batches in advance: the rest is arranged when it is read */
 };
 
-/* What a batch begins with: rows, where the last one ends, columns, bytes of keys; and each column: the mask of the rows'
-   kinds, that of the items', and how many cells, texts and bytes of the pool there are. */
+/* The head of a batch: number of rows, end of the last row in the data, number of columns, number of bytes of the keys. The
+   head of a column: the mask of its kinds in the rows, the mask of its kinds in the items of arrays, the number of cells,
+   the number of texts, and the size of the pool in bytes. */
 enum { ROWS_HEAD = 4, COLUMN_HEAD = 5 };
 
-/* One bit each: a column has a mask of the kinds in it. */
+/* One bit per kind: each column has a mask of its kinds. */
 enum {
     ROWS_INT = 1,
     ROWS_FLOAT = 2,    /* the word has the bits of a double */
     ROWS_CONSTANT = 4, /* 0 nil, 1 false, 2 true */
-    ROWS_ASCII = 8,    /* number of the text in the pool, from 1 on */
-    ROWS_TEXT_AT = 16, /* offset in the data << 32 | bytes; so are the next two */
+    ROWS_ASCII = 8,    /* the number of the text in the pool, starting at 1 */
+    ROWS_TEXT_AT = 16, /* offset in the data << 32 | size in bytes; the next two also */
     ROWS_BIN_AT = 32,
     ROWS_OTHER_AT = 64, /* any value, with its header */
     ROWS_ARRAY = 128    /* number of items */
 };
 
 typedef struct {
-    int64_t *batches; /* laid out one behind the other */
+    int64_t *batches; /* consecutive batches */
     size_t used, room;
     int64_t rows;   /* in all batches */
-    int64_t fewest; /* a batch of fewer rows is none, unless there are no more to be found */
-    /* of the batch at hand */
+    int64_t fewest; /* the smallest batch, unless there are no more rows */
+    /* of the current batch */
     int64_t keys[2 * ROWS_COLUMNS]; /* offset and size of each key, with its header, in the first row */
     int64_t columns, end;
     size_t from;
-    uint32_t starts[ROWS_COLUMNS][ROWS_MOST]; /* of each value, from `from` on */
-    /* of the column at hand */
+    uint32_t starts[ROWS_COLUMNS][ROWS_MOST]; /* offset of each value, from `from` */
+    /* of the current column */
     int64_t *words, item_mask;
     int64_t ends[ROWS_CELLS]; /* of the texts in the pool */
     size_t texts, pool_used;
@@ -69,7 +71,7 @@ typedef struct {
     char pool[ROWS_POOL + 8];
 } cpkg_rows;
 
-/* Whether the n bytes at p are those at q; both may be read 8 bytes further if `roomy`. */
+/* Whether the n bytes at p and q are equal; if `roomy`, 8 more bytes may be read at both. */
 static ALWAYS_INLINE bool rows_same(const unsigned char *p, const unsigned char *q, size_t n, bool roomy)
 {
     if (!roomy)
@@ -80,7 +82,7 @@ static ALWAYS_INLINE bool rows_same(const unsigned char *p, const unsigned char 
     return ((load8(p) ^ load8(q)) & tail_masks[n]) == 0;
 }
 
-/* Take the keys of the row at p; return how many there are, 0 if it is none that is served. */
+/* Store the keys of the row at p; return their number, or 0 if the row is not supported. */
 static size_t rows_keys(cpkg_rows *r, const unsigned char *data, const unsigned char *p, const unsigned char *end)
 {
     FormatHeader h;
@@ -102,8 +104,7 @@ static size_t rows_keys(cpkg_rows *r, const unsigned char *data, const unsigned 
 }
 
 /*
- * Find the rows of data[start..size) up to `most` of them and no further than the first one that is different.
- * Returns their number, 0 if there is none; `end` is their end, `columns` and `keys` get what they have in common.
+ * Find up to `most` rows of data[start..size) with the same keys. Returns their number and sets `end`, `columns` and `keys`.
  */
 static int64_t rows_find(cpkg_rows *r, const unsigned char *data, size_t size, size_t start, int64_t most)
 {
@@ -140,7 +141,7 @@ static int64_t rows_find(cpkg_rows *r, const unsigned char *data, size_t size, s
     return row;
 }
 
-/* Put a text into the pool, or find it there; false if there is no room for it or if it is not ASCII. */
+/* Find a text in the pool, or add it; false if there is no room or if the text is not ASCII. */
 static bool rows_text(cpkg_rows *r, const unsigned char *p, size_t n, size_t spare, int64_t *number)
 {
     uint16_t *slot = NULL;
@@ -177,7 +178,7 @@ static ALWAYS_INLINE int64_t rows_place(size_t offset, size_t size)
     return (int64_t)((uint64_t)offset << 32 | size);
 }
 
-/* A number, by its leading byte; its kind, or 0 for an integer above 2**63 - 1. */
+/* Read a number by its first byte; return its kind, or 0 for an integer above 2**63 - 1. */
 static int rows_number(const unsigned char *p, size_t left, int64_t *word)
 {
     double number;
@@ -202,8 +203,8 @@ static int rows_number(const unsigned char *p, size_t left, int64_t *word)
     }
 }
 
-/* Put the value at *at, which is whole, into a cell, and move *at behind it; an array too large, or one of containers,
-   is a value of any kind unless `items` is NULL: then false. */
+/* Put the complete value at *at into a cell, and move *at after it. An array that is too large or contains containers
+   becomes a cell of any kind; if `items` is NULL, return false. */
 static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned char **at, const unsigned char *end,
                       size_t cell, size_t *items)
 {
@@ -268,7 +269,7 @@ static bool rows_cell(cpkg_rows *r, const unsigned char *data, const unsigned ch
     return true;
 }
 
-/* Find the cells of a column of the rows that rows_find() has found in the same data; return how many there are. */
+/* Find the cells of a column in the rows from rows_find(); return their number. */
 static size_t rows_column(cpkg_rows *r, const unsigned char *data, size_t size, size_t column, size_t rows,
                           int64_t *mask)
 {
@@ -286,7 +287,7 @@ static size_t rows_column(cpkg_rows *r, const unsigned char *data, size_t size, 
     return items;
 }
 
-/* Make room for so many words more. */
+/* Make room for more words. */
 static bool rows_reserve(cpkg_rows *r, size_t words)
 {
     if (r->room - r->used >= words)
@@ -300,14 +301,14 @@ static bool rows_reserve(cpkg_rows *r, size_t words)
     return true;
 }
 
-/* Append bytes, in whole words; there is room for them. */
+/* Append bytes, padded to whole words; there is room for them. */
 static void rows_put(cpkg_rows *r, const void *bytes, size_t size)
 {
     memcpy(r->batches + r->used, bytes, size);
     r->used += (size + 7) / 8;
 }
 
-/* Lay out the next batch; false if there are too few rows, or no memory for them. */
+/* Arrange the next batch; false if there are too few rows, or no memory. */
 static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, size_t start, int64_t most)
 {
     const size_t rows = (size_t)rows_find(r, data, size, start, most), begun = r->used;
@@ -350,7 +351,7 @@ static bool rows_batch(cpkg_rows *r, const unsigned char *data, size_t size, siz
     return true;
 }
 
-/* Return memory for rows, or NULL; the two as cpkg_job_make() of zstd/frame_queue.c takes them. */
+/* Allocate memory for rows, or return NULL; both functions are for cpkg_job_make() of zstd/frame_queue.c. */
 static void *cpkg_rows_new(void)
 {
     return calloc(1, sizeof(cpkg_rows));
@@ -363,7 +364,7 @@ static void cpkg_rows_free(void *rows)
     free(rows);
 }
 
-/* Lay out the rows of data[start..size), `most` of them or a batch; return how many there are. */
+/* Arrange the rows of data[start..size), at most `most` or one batch; return their number. */
 static int64_t cpkg_rows_next(cpkg_rows *r, const char *data, size_t size, size_t start, int64_t most)
 {
     r->rows = 0;
@@ -372,7 +373,7 @@ static int64_t cpkg_rows_next(cpkg_rows *r, const char *data, size_t size, size_
     return r->rows;
 }
 
-/* Lay out all rows that data begins with, `most` of them, as far as they fit in memory; `rows` is how many there are. */
+/* Arrange all rows at the start of the data, at most `most`, as far as memory allows; `rows` receives their number. */
 static void cpkg_rows_after(void *rows, const char *data, size_t size, int64_t most)
 {
     cpkg_rows *r = rows;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scanner: where a message ends that comes in pieces. It looks at each value once, at the speed of memory, so that
- * PyPy's Unpacker (cpkg/_native/msgpack/pypy/stream.py) can wait with the objects until it has much of the
- * message.
+ * The scanner: find the end of a message that arrives in pieces. It reads each value once, at the speed of memory. So PyPy's
+ * Unpacker (cpkg/_native/msgpack/pypy/stream.py) can create the objects later, when it has most of the message.
  *
- * The answer is one of three. SCAN_UNSURE is never wrong, only slow: the caller then lets the pure decoder go on from
- * there. SCAN_CUT and SCAN_DONE are sure: whatever the pure decoder refuses in the bytes so far is unsure. That is
- * a wrong byte, a length or a depth beyond its limit, text that is not UTF-8, a key of a type that may not be one, and an
- * extension that its type may refuse. Some valid messages are unsure, too, for simplicity: more than SCAN_FRAMES
- * containers open, a container or an extension as key, a timestamp of 96 bits.
+ * There are three results. SCAN_UNSURE is always correct but slow: the caller lets the pure decoder continue there. SCAN_CUT
+ * and SCAN_DONE are definite: the result is SCAN_UNSURE for everything that the pure decoder might refuse, which is a wrong
+ * byte, a length or depth above its limit, text that is not UTF-8, a key of a forbidden type, and an extension that its type
+ * may refuse. For simplicity some valid messages are also SCAN_UNSURE: more than SCAN_FRAMES open containers, a container
+ * or an extension as a key, and a timestamp of 96 bits.
  *
- * It stops in front of a value that is cut, so that there is nothing of a value to remember.
+ * The scanner stops before a value that is cut, so that it need not remember a part of a value.
  */
 #pragma once
 
@@ -23,17 +22,17 @@ enum { SCAN_FRAMES = 64 };
 enum { SCAN_CUT = 0, SCAN_DONE = 1, SCAN_UNSURE = -1 };
 
 typedef struct {
-    /* Where the value begins that is cut or unsure (after SCAN_DONE: what follows the message). As in the pure decoder,
-       how much of a cut value counts as read, and how many bytes from its beginning on it takes at least to go on. */
+    /* The position of the value that is cut or unsure; after SCAN_DONE, the end of the message. As in the pure decoder: how
+       much of a cut value counts as read, and how many bytes from its start are needed at least to continue. */
     int64_t position, consumed, needed;
     MessageLimits limits;
     uint32_t depth;
-    /* What each open container still lacks: values (a map's keys are values too) << 1 | whether it is a map. The first
-       frame is the message. */
+    /* For each open container: missing values (the keys of a map also count) << 1 | whether it is a map. The first frame is
+       the message. */
     uint64_t frames[SCAN_FRAMES + 1];
 } cpkg_scan;
 
-/* Whether ExtType or Timestamp takes the payload at p, which the type's byte precedes. */
+/* Whether ExtType or Timestamp accepts the payload at p, which the type byte precedes. */
 static bool scan_is_ext(const unsigned char *p, size_t n)
 {
     if (p[-1] < 0x80 || (p[-1] == 0xff && n == 4))
@@ -41,7 +40,7 @@ static bool scan_is_ext(const unsigned char *p, size_t n)
     return p[-1] == 0xff && n == 8 && big_endian(p, 4) >> 2 <= 999999999;
 }
 
-/* Set what the next messages are checked against; -1 is no limit. */
+/* Set the limits for the next messages; -1 is no limit. */
 static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth, int64_t max_str, int64_t max_bin,
                                 int64_t max_array, int64_t max_map, int64_t max_ext)
 {
@@ -49,8 +48,8 @@ static void cpkg_scan_configure(cpkg_scan *s, int strict_keys, int64_t max_depth
 }
 
 /*
- * Walk on over data[start..size): from the beginning of a message if `fresh`, else from the value that was cut, which must
- * be at `start` now.
+ * Scan data[start..size): from the start of a message if `fresh`, else from the value that was cut, which must now be at
+ * `start`.
  */
 static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t start, int fresh)
 {
@@ -71,7 +70,7 @@ static int cpkg_scan_run(cpkg_scan *s, const char *data, size_t size, size_t sta
         unsigned char byte = *p;
         size_t left = (size_t)(end - p), length, field;
         int kind;
-        /* a map with an even number of values to come reads a key */
+        /* a map with an even number of missing values reads a key */
         bool is_key = frame & ~(frame >> 1) & 1;
         TELL_FORMAT(byte, kind, field, length);
         size_t header = 1 + field;

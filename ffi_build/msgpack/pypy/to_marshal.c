@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a message to the bytes that Python's `marshal` reads. PyPy's marshal is compiled ahead: it makes the objects of a
- * message at full speed from a process's first call on, when the pure codec's loop still has to be traced.
+ * Convert a message to the bytes that Python's `marshal` reads. PyPy's marshal is compiled ahead of time, and creates objects
+ * at full speed from the first call of a process, when the JIT has not yet traced the pure codec's loop.
  *
- * The whole message is checked here, before marshal sees a byte of it: that it is complete, its limits, its text, the types
- * of its keys. Counts are only passed on when as many items are there. Whatever is not plain is refused with one code:
- * extensions, containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), and every error.
- * So are long arrays that begin with a number, which number_lists.c reads without a loop.
+ * The whole message is checked here, before marshal sees any of it: completeness, limits, text, and the types of keys. A
+ * count is passed on only when as many items exist. Everything that is not plain is refused with one code: extensions,
+ * containers as keys, nesting deeper than MARSHAL_FRAMES (marshal recurses), and every error. Long arrays that begin with a
+ * number are also refused: number_lists.c reads them faster.
  *
- * The bytes are those of marshal's version 4: a type code, then what belongs to it, numbers in little-endian order
- * (CPython's Python/marshal.c and PyPy's module marshal agree on it).
+ * The output is version 4 of marshal's format: a type code, then its data, with little-endian numbers (CPython's
+ * Python/marshal.c and PyPy's module marshal agree).
  */
 #pragma once
 
@@ -22,21 +22,22 @@
 #include "limits.c"
 
 enum {
-    MARSHAL_REF = 0x80,  /* set in a type code: the value can be referred to, by its number among those that can be */
-    MARSHAL_TEXT = 32,   /* longest text in bytes that is looked up among those before */
+    MARSHAL_REF =
+        0x80, /* flag in a type code: later references may refer to this value, by its number among all such values */
+    MARSHAL_TEXT = 32,   /* the longest text, in bytes, to search among earlier texts */
     MARSHAL_SLOTS = 512, /* of a table of texts; a power of two */
-    MARSHAL_SCALAR = 16, /* bytes that a number, or all of another value but its payload, takes at most */
-    MARSHAL_KEYS = 8,    /* of maps with so many keys that are numbers the decoder counts collisions */
-    MARSHAL_RUN = 256,   /* longer arrays of numbers are number_lists.c's */
+    MARSHAL_SCALAR = 16, /* the most bytes of a number, or of any other value without its payload */
+    MARSHAL_KEYS = 8,    /* in maps with this many number keys the decoder counts collisions */
+    MARSHAL_RUN = 256,   /* longer arrays of numbers are left to number_lists.c */
 };
 
-/* An earlier text of the message: its place and the number of its reference; only of this call. */
+/* An earlier text of the message: its position and its reference number, valid only in this call. */
 typedef struct {
     const char *text;
     uint32_t length, turn, number;
 } MarshalText;
 
-/* Texts that came lately: keys, and values. One object then serves them all. */
+/* Recent texts: keys and values. Equal texts become one object. */
 typedef struct {
     uint32_t turn, numbers;
     MarshalText keys[MARSHAL_SLOTS], values[MARSHAL_SLOTS];
@@ -73,7 +74,7 @@ static unsigned char *marshal_int(unsigned char *to, int64_t value)
     return marshal_u64(to, (uint64_t)value);
 }
 
-/* An int beyond 63 bits: five digits of 15. */
+/* An int of more than 63 bits: five digits of 15 bits. */
 static unsigned char *marshal_large(unsigned char *to, uint64_t value)
 {
     *to++ = 'l';
@@ -93,7 +94,7 @@ static unsigned char *marshal_double(unsigned char *to, double value)
     return marshal_u64(to, bits);
 }
 
-/* The value whose leading byte, at p with `left` bytes, is no container, str, bin or ext: a constant or number. */
+/* Convert a constant or number, whose first byte is at p, where `left` bytes are available. */
 static unsigned char *marshal_number(unsigned char *to, const unsigned char *p, size_t left)
 {
     unsigned char byte = *p;
@@ -120,7 +121,7 @@ static unsigned char *marshal_number(unsigned char *to, const unsigned char *p, 
     }
 }
 
-/* Write a text of n bytes, which `spare` bytes may be read from; NULL if it is no UTF-8. */
+/* Write a text of n bytes, at which `spare` bytes may be read; NULL if it is not UTF-8. */
 static unsigned char *marshal_str(RecentTexts *t, unsigned char *to, const char *p, size_t n, size_t spare, bool is_key)
 {
     unsigned char mark = 0;
@@ -180,14 +181,14 @@ static cpkg_marshal_buffer *cpkg_to_marshal_output(cpkg_to_marshal *m)
     return &m->output;
 }
 
-/* Set what the next messages are checked against; -1 is no limit. */
+/* Set the limits for the next messages; -1 is no limit. */
 static void cpkg_to_marshal_configure(cpkg_to_marshal *m, int strict_keys, int64_t max_depth, int64_t max_str,
                                       int64_t max_bin, int64_t max_array, int64_t max_map, int64_t max_ext)
 {
     limits_set(&m->limits, MARSHAL_FRAMES, strict_keys, max_depth, max_str, max_bin, max_array, max_map, max_ext);
 }
 
-/* Whether the value at p is the first of numbers that number_lists.c reads together. */
+/* Whether the value at p is a number that number_lists.c can read. */
 static bool marshal_is_number(const unsigned char *p, const unsigned char *end)
 {
     return p < end && (is_fixint(*p) || (*p >= 0xca && *p <= 0xd3));
@@ -214,7 +215,7 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
             return 0;
         if (field)
             length = big_endian(p + 1, field);
-        /* an item takes a byte at least, as does a byte of a payload */
+        /* an item, like each byte of a payload, takes at least a byte */
         if (length > left - header)
             return 0;
         size_t most = MARSHAL_SCALAR + (kind == FORMAT_STR || kind == FORMAT_BIN ? length : 0);
@@ -284,8 +285,8 @@ static size_t marshal_message(cpkg_to_marshal *m, const char *data, size_t size,
     return 0;
 }
 
-/* Turn the message that begins at `start` of data[0..size) into marshal's bytes, in the output. Returns the offset of the
-   message's end, negative if the bytes are not in the memory that is kept, or 0 if the message was refused. */
+/* Convert the message at `start` of data[0..size) to marshal's bytes, in the output. Returns the offset of the message's end,
+   negated if the output is not in the kept memory, or 0 if the message was refused. */
 static int64_t cpkg_to_marshal_run(cpkg_to_marshal *m, const char *data, size_t size, size_t start)
 {
     int64_t end = size <= MARSHAL_LARGEST ? (int64_t)marshal_message(m, data, size, start) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding to types: arrays of numbers. The numbers of lists go straight into the memory of the array, which Python creates
- * once its shape is known; arrays of the extension type are read by Python. cpkg/typed/arrays.py does the same in Python.
+ * Decode arrays of numbers. The numbers of lists are written directly into the memory of an array, which Python creates when
+ * the shape is known. Python reads arrays of the extension type. cpkg/typed/arrays.py does the same in Python.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #include "values.c"
 
 #define NUMBERS_DIMENSIONS 64
-#define NUMBERS_BLOCK 0x4000 /* so many between looks for signals */
+#define NUMBERS_BLOCK 0x4000 /* numbers between two checks for signals */
 
 typedef struct {
     int dimensions;
@@ -17,10 +17,10 @@ typedef struct {
     uint64_t count;
 } NumbersShape;
 
-/* What the numbers of lists are like, as bits. */
+/* Properties of the numbers in lists, as bits. */
 enum { SEEN_BOOL = 1, SEEN_INT = 2, SEEN_FLOAT = 4, SEEN_NEGATIVE = 8, SEEN_BIG = 16 /* beyond int64 */ };
 
-/* The int at p, whose end moves to *next; false for anything else. `big` is set for one that only uint64 holds. */
+/* Read the int at p and move *next to its end; false for any other value. `big` is set if only uint64 can hold the int. */
 static ALWAYS_INLINE bool numbers_int(const unsigned char *p, const unsigned char *end, int64_t *value, bool *big,
                                       const unsigned char **next)
 {
@@ -39,7 +39,7 @@ static ALWAYS_INLINE bool numbers_int(const unsigned char *p, const unsigned cha
     return true;
 }
 
-/* The number at p, as a double. */
+/* Read the number at p as a double. */
 static ALWAYS_INLINE bool numbers_double(const unsigned char *p, const unsigned char *end, double *value,
                                          const unsigned char **next)
 {
@@ -59,7 +59,7 @@ static ALWAYS_INLINE bool numbers_double(const unsigned char *p, const unsigned 
     return true;
 }
 
-/* Ints of `size` bytes; false where there is another value, or one that does not fit. */
+/* Read ints of `size` bytes; false at another value, or at an int that does not fit. */
 static ALWAYS_INLINE bool numbers_ints(TypedDecoder *d, uint64_t n, unsigned char **to, const size_t size,
                                        const bool is_signed)
 {
@@ -147,7 +147,7 @@ static bool numbers_bools(TypedDecoder *d, uint64_t n, unsigned char **to)
     return true;
 }
 
-/* Pass over numbers, and see what they are like. */
+/* Skip numbers, and note their properties. */
 static bool numbers_look(TypedDecoder *d, uint64_t n, unsigned *seen)
 {
     const unsigned char *p = d->p, *const end = d->end;
@@ -176,7 +176,7 @@ static bool numbers_look(TypedDecoder *d, uint64_t n, unsigned *seen)
     return true;
 }
 
-/* The numbers of a list without lists in it: into memory, or with a format of 0 only looked at. */
+/* Read the numbers of an innermost list into memory; with a format of 0, only note their properties. */
 static bool numbers_row(TypedDecoder *d, int format, uint64_t n, unsigned char **to, unsigned *seen)
 {
     for (bool sound = true; n;) {
@@ -233,7 +233,7 @@ static bool numbers_row(TypedDecoder *d, int format, uint64_t n, unsigned char *
     return true;
 }
 
-/* The numbers of all rows of a level, which must have the lengths of the shape. */
+/* Read the numbers of all rows of a level, whose lengths must match the shape. */
 static bool numbers_rows(TypedDecoder *d, int format, const NumbersShape *shape, int level, unsigned char **to,
                          unsigned *seen)
 {
@@ -248,8 +248,8 @@ static bool numbers_rows(TypedDecoder *d, int format, const NumbersShape *shape,
     return true;
 }
 
-/* Learn the shape of lists within lists from the first of each; d->p stays. `dimensions` of them, or any number for -1. False
-   with an exception. */
+/* Find the shape of nested lists from the first list of each level; d->p stays. `dimensions` is their number, or -1 for any.
+   False with an exception. */
 static bool numbers_shape(TypedDecoder *d, Py_ssize_t dimensions, Py_ssize_t depth, NumbersShape *shape)
 {
     const unsigned char *const start = d->p;
@@ -261,7 +261,7 @@ static bool numbers_shape(TypedDecoder *d, Py_ssize_t dimensions, Py_ssize_t dep
         if (shape->dimensions >= depth || shape->dimensions == NUMBERS_DIMENSIONS || !ARRAY_LENGTH(d, &n))
             return typed_mismatch(d) != NULL;
         shape->lengths[shape->dimensions++] = n;
-        /* each number takes a byte at least */
+        /* each number takes at least a byte */
         if (n > (uint64_t)(d->end - d->p) || (n && shape->count > (uint64_t)(d->end - d->data) / n))
             return typed_mismatch(d) != NULL;
         shape->count *= n;
@@ -273,7 +273,7 @@ static bool numbers_shape(TypedDecoder *d, Py_ssize_t dimensions, Py_ssize_t dep
     return true;
 }
 
-/* The format for numbers of which no type is known, or -1. */
+/* The format for numbers without a declared type, or -1. */
 static int numbers_format(unsigned seen)
 {
     if (seen & SEEN_BOOL)
@@ -283,7 +283,7 @@ static int numbers_format(unsigned seen)
     return !(seen & SEEN_BIG) ? 'q' : seen & SEEN_NEGATIVE ? -1 : 'Q';
 }
 
-/* What an array is created from: its length, or the lengths of its dimensions. */
+/* The argument from which an array is created: its length, or the lengths of its dimensions. */
 static PyObject *numbers_lengths(const TypedNode *node, const NumbersShape *shape)
 {
     const int dimensions = node->required > shape->dimensions ? (int)node->required : shape->dimensions;
@@ -300,7 +300,7 @@ static PyObject *numbers_lengths(const TypedNode *node, const NumbersShape *shap
     return lengths;
 }
 
-/* An array for so many numbers of a format, and its memory. */
+/* Create an array for the numbers of a format, and get its memory. */
 static PyObject *numbers_make(const TypedNode *node, int format, const NumbersShape *shape, Py_buffer *memory)
 {
     PyObject *maker = node->code ? new_ref(node->made) : PyObject_CallFunction(node->made, "C", format);
@@ -344,7 +344,7 @@ static PyObject *numbers_of_lists(TypedDecoder *d, const TypedNode *node, Py_ssi
     to = memory.buf;
     bool sound = (uint64_t)memory.len == shape.count * numbers_size(format);
     if (!sound)
-        PyErr_SetString(PyExc_BufferError, "the array is not of the size that was asked for");
+        PyErr_SetString(PyExc_BufferError, "the new array does not have the expected number of bytes");
     sound = sound && numbers_rows(d, format, &shape, 0, &to, &seen);
     PyBuffer_Release(&memory);
     if (!sound)
@@ -352,14 +352,14 @@ static PyObject *numbers_of_lists(TypedDecoder *d, const TypedNode *node, Py_ssi
     return made;
 }
 
-/* Whether an array of numpy's is of the type, as far as C knows. */
+/* Whether a numpy array has the type, as far as C can tell. */
 static bool numbers_fit(const TypedNode *node, const ArrayHead *h)
 {
     const unsigned bit = 5 * (unsigned)(strchr(NUMBER_KINDS, h->kind) - NUMBER_KINDS) + h->size_log2;
     return !h->of_python && node->numpy_items >> bit & 1 && (node->required < 0 || node->required == h->dimensions);
 }
 
-/* What Python makes of the data of the extension value at d->p; NULL with an exception for any other value. */
+/* Let Python read the data of the extension value at d->p; NULL with an exception for any other value. */
 static NEVER_INLINE PyObject *typed_array_extension(TypedDecoder *d, const TypedNode *node)
 {
     int code;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding to types: containers, and what is in them. Lists and tuples that are being filled are not tracked by the
- * collector: nobody can find them.
+ * Decode containers and their items. The garbage collector does not track lists and tuples while they are filled, so that
+ * other code cannot find them.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
-#include "decode.c" /* which includes this file: the functions of both call each other */
+#include "decode.c" /* includes this file: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_CONTAINERS)
 #define CPKG_MSGPACK_TYPED_CONTAINERS
 
@@ -12,7 +12,7 @@
 
 static PyObject *typed_value(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth);
 
-/* A value; the frequent ones without a call. */
+/* Decode a value; frequent kinds without a call. */
 static ALWAYS_INLINE PyObject *typed_quick(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     PyObject *value;
@@ -53,8 +53,8 @@ static ALWAYS_INLINE PyObject *typed_quick(TypedDecoder *d, const TypedNode *nod
     return value;
 }
 
-/* Have an item or key that is neither str nor bytes ready for a set or dict that is open at a depth, was made for `room` and
-   gets `more`: lists without a type become tuples, and its probes are counted. False with an exception. */
+/* Prepare an item or key that is neither str nor bytes for a set or dict that is open at a depth, was created for `room` and
+   receives `more`: untyped lists become tuples, and the probes are counted. False with an exception. */
 static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyObject *made, PyObject **key,
                                     Py_ssize_t offset, Py_ssize_t depth, Py_ssize_t room, uint64_t more)
 {
@@ -83,14 +83,14 @@ static NEVER_INLINE bool typed_hash(TypedDecoder *d, const TypedNode *node, PyOb
     if (!counted) {
         d->stopped = true;
         if (PyErr_ExceptionMatches(S.LimitError)) {
-            PyErr_SetString(S.LimitError, "too many keys whose hashes collide");
+            PyErr_SetString(S.LimitError, "too many keys with colliding hashes");
             error_set_offset((uint64_t)offset);
         }
     }
     return counted;
 }
 
-/* Whether a key, or an item of a set, for which `pairs` are declared needs no more than its place. */
+/* Whether a key, or a set's item, needs no preparation, in a container that declares `pairs`. */
 static ALWAYS_INLINE bool typed_is_harmless(PyObject *key, uint64_t pairs)
 {
     return PyUnicode_CheckExact(key) || PyBytes_CheckExact(key) || (pairs < METERED_NUMBERS && key_is_number(key));
@@ -103,7 +103,7 @@ static ALWAYS_INLINE void typed_hashed(TypedDecoder *d, Py_ssize_t depth)
         key_meter_drop(&d->meters);
 }
 
-/* What the class of a container makes of the items, which are stolen. */
+/* Create the container from its items, which are stolen. */
 static NEVER_INLINE PyObject *typed_made(TypedDecoder *d, const TypedNode *node, PyObject *items, Py_ssize_t offset)
 {
     typed_python(d);
@@ -112,7 +112,7 @@ static NEVER_INLINE PyObject *typed_made(TypedDecoder *d, const TypedNode *node,
     return result ? result : typed_refused(d, offset, "build", NULL);
 }
 
-/* How many of n items to allocate in advance: no more than the open containers of a sound message can have together. */
+/* How many of n items to allocate in advance: at most as many as all open containers of a valid message can have together. */
 static ALWAYS_INLINE Py_ssize_t typed_reserve(TypedDecoder *d, uint64_t n)
 {
     const uint64_t left = (uint64_t)(d->end - d->p), all = (uint64_t)(d->end - d->data);
@@ -123,7 +123,7 @@ static ALWAYS_INLINE Py_ssize_t typed_reserve(TypedDecoder *d, uint64_t n)
     return (Py_ssize_t)n;
 }
 
-/* Open the array at hand, or with `map` the map: go past its header, which declares *n. False with an exception. */
+/* Open the current array, or with `map` the map: move past its header, which declares *n. False with an exception. */
 static ALWAYS_INLINE bool typed_open(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth, const bool map,
                                      uint64_t *n)
 {
@@ -135,7 +135,7 @@ static ALWAYS_INLINE bool typed_open(TypedDecoder *d, const TypedNode *node, Py_
     return LIKELY(!node->extra_item) || typed_weigh(d, node->extra_item * (int64_t)*n, offset);
 }
 
-static PyObject *typed_set(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+static NEVER_INLINE PyObject *typed_set(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     uint64_t n;
     if (UNLIKELY(!typed_open(d, node, depth, false, &n)))
@@ -158,7 +158,7 @@ static PyObject *typed_set(TypedDecoder *d, const TypedNode *node, Py_ssize_t de
     return set;
 }
 
-static PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+static NEVER_INLINE PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const Py_ssize_t offset = typed_offset(d);
     uint64_t n;
@@ -182,7 +182,7 @@ static PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t 
         }
         slot[i] = value;
     }
-    for (uint64_t i = (uint64_t)reserved; i < n; i++) { /* more than were allocated: the list moves */
+    for (uint64_t i = (uint64_t)reserved; i < n; i++) { /* more than were allocated: the list grows */
         PyObject *value = typed_tick(d) ? typed_quick(d, item, depth - 1) : NULL;
         if (!value || PyList_Append(made, value) < 0) {
             Py_XDECREF(value);
@@ -200,7 +200,7 @@ static PyObject *typed_array(TypedDecoder *d, const TypedNode *node, Py_ssize_t 
     return made;
 }
 
-static PyObject *typed_fixed_tuple(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+static NEVER_INLINE PyObject *typed_fixed_tuple(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     uint64_t n;
     if (!typed_open(d, node, depth, false, &n))
@@ -223,7 +223,7 @@ static PyObject *typed_fixed_tuple(TypedDecoder *d, const TypedNode *node, Py_ss
     return made;
 }
 
-static PyObject *typed_dict(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+static NEVER_INLINE PyObject *typed_dict(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const Py_ssize_t offset = typed_offset(d);
     uint64_t n;

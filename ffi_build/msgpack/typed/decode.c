@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages to objects of a type: the bytes are read by the table, slots filled by their offsets, no dict in between.
+ * Decode messages to objects of a type: the table directs the reading, and slots are set by their offsets, without a dict.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
 #define CPKG_MSGPACK_TYPED_DECODE
@@ -10,7 +10,7 @@
 #include "containers.c"
 #include "objects.c"
 
-/* A value of a table that is not among its first texts, or another one. */
+/* Look up a text or int of an Enum, Literal or union in its table, after typed_choice() has tried the first texts. */
 static NEVER_INLINE PyObject *typed_other_choice(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const unsigned char *start = d->p;
@@ -27,7 +27,7 @@ static NEVER_INLINE PyObject *typed_other_choice(TypedDecoder *d, const TypedNod
         Py_XDECREF(key);
         return found;
     }
-    if (node->made) { /* the class of an Enum, which may have a member for the value */
+    if (node->made) { /* the class of an Enum: its _missing_ may accept the value */
         typed_python(d);
         found = PyObject_CallOneArg(node->made, key);
         Py_DECREF(key);
@@ -48,7 +48,7 @@ static ALWAYS_INLINE PyObject *typed_choice(TypedDecoder *d, const TypedNode *no
     return typed_other_choice(d, node, depth);
 }
 
-static PyObject *typed_union(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+static NEVER_INLINE PyObject *typed_union(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     unsigned char which = node->by_byte[*d->p];
     if (which == UNION_CODES) {
@@ -116,15 +116,14 @@ static NEVER_INLINE PyObject *typed_value(TypedDecoder *d, const TypedNode *node
     }
 }
 
-/* Whether the exception at hand is what a reader of text, times or untyped values has raised for bytes that are wrong. */
+/* Whether the current exception is one that a reader of text, times or untyped values raises for wrong bytes. */
 static bool typed_is_of_message(void)
 {
-    return !PyErr_ExceptionMatches(S.LimitError) &&
-           (PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
-            PyErr_ExceptionMatches(PyExc_ArithmeticError));
+    return PyErr_ExceptionMatches(PyExc_ValueError) || PyErr_ExceptionMatches(PyExc_TypeError) ||
+           PyErr_ExceptionMatches(PyExc_ArithmeticError);
 }
 
-/* The object of the one message that there is. */
+/* Decode the only message. */
 static PyObject *typed_whole(TypedDecoder *d)
 {
     PyObject *value = typed_quick(d, &d->table->nodes[0], d->max_depth);
@@ -138,8 +137,8 @@ static PyObject *typed_whole(TypedDecoder *d)
     return value;
 }
 
-/* The objects of `count` messages, one after the other, in a list: up to the message with which something is wrong, for which
-   an exception is set. It begins at *begin, with *room left. Each message has key meters of its own. */
+/* Decode `count` consecutive messages into a list, up to a wrong message, for which an exception is set. That message begins
+   at *begin, with *room left. Each message has its own key meters. */
 static PyObject *typed_each(TypedDecoder *d, Py_ssize_t count, Py_ssize_t *begin, int64_t *room)
 {
     const TypedNode *node = &d->table->nodes[0];
@@ -173,13 +172,13 @@ static PyObject *typed_each(TypedDecoder *d, Py_ssize_t count, Py_ssize_t *begin
     return made;
 }
 
-/* What `decode` returns of the objects of several messages, which are stolen. */
+/* The result of `decode` for several messages; the objects are stolen. */
 static PyObject *typed_outcome(const TypedDecoder *d, PyObject *made, Py_ssize_t begin, int64_t room)
 {
     PyObject *type = NULL, *exc = NULL, *traceback = NULL;
     if (made && PyErr_Occurred()) {
         if (!PyErr_ExceptionMatches(d->table->mismatch) && !PyErr_ExceptionMatches(d->table->refused) &&
-            !PyErr_ExceptionMatches(S.LimitError)) {
+            !PyErr_ExceptionMatches(S.LimitError) && (d->stopped || !typed_is_of_message())) {
             Py_DECREF(made);
             return NULL;
         }
@@ -192,11 +191,11 @@ static PyObject *typed_outcome(const TypedDecoder *d, PyObject *made, Py_ssize_t
 }
 
 /*
- * decode(data, max_depth, room): the object of the one message in a bytes object. `room` is how many bytes its values may
- * weigh beyond untyped ones; -1: any number. Raises `mismatch` for any message that is not of the type or damaged, `refused`
- * for one that Python code refuses, LimitError and StackError. With a fourth argument, how many messages there are: the list
- * of their objects up to one with which something is wrong, where that begins, what `decode` raises for it, or None, and the
- * room before it.
+ * decode(data, max_depth, room): return the object of the only message in a bytes object. `room` is how many bytes its values
+ * may weigh beyond untyped ones, or -1 for any number. Raises `mismatch` for a message that has another type or is damaged, or
+ * a ValueError, TypeError or ArithmeticError of the reader that found the damage; `refused` for a message that Python code
+ * refuses; LimitError and StackError. With a fourth argument, the number of messages: return the list of their objects up to a
+ * wrong message, where that begins, the exception for it or None, and the room before it.
  */
 static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_args)
 {
@@ -241,10 +240,6 @@ static PyObject *typed_decode(PyObject *o, PyObject *const *args, Py_ssize_t n_a
     PyMem_Free(d.ends.entries);
     if (d.gc_held)
         gc_resume(true);
-    if (UNLIKELY(PyErr_Occurred() != NULL) && !d.stopped && typed_is_of_message()) {
-        PyErr_Clear();
-        typed_mismatch(&d);
-    }
     return count < 0 ? value : typed_outcome(&d, value, begin, weighs ? room : -1);
 }
 

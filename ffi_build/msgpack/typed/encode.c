@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Objects with fields to bytes: what a class keeps of its fields, and the values by slot or attribute.
+ * Encode objects with fields: a class keeps the description of its fields, and values are read by slot or attribute.
  *
- * A class has its TypedClass as an attribute, which lives as long as it; a subclass that inherits it has none of its own yet.
+ * The TypedClass of a class is an attribute, and lives as long as the class. A subclass inherits the attribute, but needs
+ * its own TypedClass.
  */
 #ifndef CPKG_MSGPACK_PACK_OBJECTS
-#include "../pack/objects.c" /* which includes this part in its place: its functions call each other */
+#include "../pack/objects.c" /* which includes this part: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_ENCODE)
 #define CPKG_MSGPACK_TYPED_ENCODE
 
@@ -44,7 +45,7 @@ static int typed_class_clear(PyObject *o)
 
 COLLECTED_DEALLOC(typed_class, PyMem_Free(((TypedClass *)self)->fields))
 
-/* TypedClass(cls, fields, array_like, omits): `omits` if any field is left out while it has its default */
+/* TypedClass(cls, fields, array_like, omits): `omits` if any field is omitted while it has its default */
 static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *Py_UNUSED(keywords))
 {
     PyObject *cls, *fields;
@@ -71,7 +72,7 @@ static PyObject *typed_class_new(PyTypeObject *type, PyObject *args, PyObject *P
 DECLARE_TYPE(typed_class, "cpkg._native.msgpack.cpython.TypedClass", TypedClass, Py_TPFLAGS_HAVE_GC,
              {Py_tp_new, typed_class_new}, COLLECTED_SLOTS(typed_class))
 
-/* What a class keeps of its fields, owned; NULL without an exception if there is nothing. */
+/* The TypedClass of a class, owned; NULL without an exception if it has none. */
 static inline TypedClass *typed_class_of(PyTypeObject *type)
 {
     PyObject *found = type_lookup(type, S.str_typed_class);
@@ -81,19 +82,24 @@ static inline TypedClass *typed_class_of(PyTypeObject *type)
     return NULL;
 }
 
-/* The value of a field, owned. */
-static ALWAYS_INLINE PyObject *typed_field_value(PyObject *o, const TypedField *field)
+/* The value of field number i, owned. */
+static ALWAYS_INLINE PyObject *typed_field_value(PyObject *o, const TypedClass *typed, Py_ssize_t i)
 {
+    TypedField *field = &typed->fields[i];
+    const bool plain = LIKELY(Py_TYPE(o)->tp_getattro == PyObject_GenericGetAttr);
 #ifndef Py_GIL_DISABLED
     PyObject *value = field->offset >= 0 ? slot_get(o, field->offset) : NULL;
+#if HAS_OWN_VALUES
+    if (field->offset < 0 && plain && LIKELY(typed_is_own(field, Py_TYPE(o))))
+        value = own_value(o, i, field->name);
+#endif
     if (LIKELY(value != NULL))
         return new_ref(value);
 #endif
-    return LIKELY(Py_TYPE(o)->tp_getattro == PyObject_GenericGetAttr) ? PyObject_GenericGetAttr(o, field->name)
-                                                                      : PyObject_GetAttr(o, field->name);
+    return plain ? PyObject_GenericGetAttr(o, field->name) : PyObject_GetAttr(o, field->name);
 }
 
-/* Whether an object that lacks the field has this value: the frequent cases of is_default() in cpkg/typed/nodes.py. */
+/* Whether a field has its default: the frequent cases of is_default() in cpkg/typed/nodes.py. */
 static int typed_is_default(const TypedField *field, PyObject *value)
 {
     if (!field->is_default)
@@ -145,7 +151,7 @@ static NEVER_INLINE unsigned char *encode_typed_omitting(Encoder *c, unsigned ch
     PyObject *values[TYPED_FIELDS_MAX] = {NULL};
     size_t count = 0;
     for (Py_ssize_t i = 0; p && i < typed->count; i++) {
-        values[i] = typed_field_value(o, &typed->fields[i]);
+        values[i] = typed_field_value(o, typed, i);
         const int omit = values[i] ? typed_is_default(&typed->fields[i], values[i]) : -1;
         if (omit < 0)
             p = NULL;
@@ -166,7 +172,7 @@ static NEVER_INLINE unsigned char *encode_typed_omitting(Encoder *c, unsigned ch
     return p;
 }
 
-/* An object of exactly the class. */
+/* Encode an object of exactly this class. */
 static unsigned char *encode_typed(Encoder *c, unsigned char *p, PyObject *o, const TypedClass *typed, Py_ssize_t depth)
 {
     if (!may_nest(c, p, depth))
@@ -176,7 +182,7 @@ static unsigned char *encode_typed(Encoder *c, unsigned char *p, PyObject *o, co
     RESERVE(HEADER_MAX);
     p = typed->array_like ? write_array(p, (size_t)typed->count) : write_map(p, (size_t)typed->count);
     for (Py_ssize_t i = 0; i < typed->count; i++) {
-        PyObject *value = typed_field_value(o, &typed->fields[i]);
+        PyObject *value = typed_field_value(o, typed, i);
         if (UNLIKELY(!value))
             return NULL;
         p = encode_field(c, p, &typed->fields[i], value, depth - 1, !typed->array_like);
@@ -196,14 +202,14 @@ static bool type_has(PyTypeObject *type, PyObject *name)
     return found != NULL;
 }
 
-/* Since 3.12 Decimal, deque and others are heap types, as classes of Python are. */
+/* Since 3.12 Decimal, deque and others are heap types, like classes defined in Python. */
 #ifdef Py_TPFLAGS_IMMUTABLETYPE
 #define TYPE_OF_PYTHON(flags) (((flags) & (Py_TPFLAGS_HEAPTYPE | Py_TPFLAGS_IMMUTABLETYPE)) == Py_TPFLAGS_HEAPTYPE)
 #else
 #define TYPE_OF_PYTHON(flags) ((flags) & Py_TPFLAGS_HEAPTYPE)
 #endif
 
-/* Whether the objects of a class are for the hook and for nothing else: an ordinary class of Python. */
+/* Whether only the hook can handle the objects of a class: an ordinary class defined in Python. */
 static bool is_for_hook(PyTypeObject *type)
 {
     for (PyTypeObject *base = type; base != &PyBaseObject_Type; base = base->tp_base)
@@ -219,7 +225,7 @@ static bool is_for_hook(PyTypeObject *type)
     return !pretends && !type_has(type, S.str_dataclass_fields) && !type_has(type, S.str_attrs_attrs);
 }
 
-/* What the hook returns for an object. */
+/* Call the hook for an object. */
 static unsigned char *encode_hooked(Encoder *c, unsigned char *p, PyObject *o, Py_ssize_t depth)
 {
     PyObject *replaced = PyObject_CallOneArg(c->hook, o);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding to types: objects with fields. One is made when its fields are complete; until then they are on a stack of ours.
+ * Decode objects with fields. An object is created when its fields are complete; until then they are on a separate stack.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
-#include "decode.c" /* which includes this file: the functions of both call each other */
+#include "decode.c" /* includes this file: the functions of both call each other */
 #elif !defined(CPKG_MSGPACK_TYPED_OBJECTS)
 #define CPKG_MSGPACK_TYPED_OBJECTS
 
@@ -11,7 +11,7 @@
 #include "containers.c"
 #include "unions.c"
 
-/* Whether somebody may look for an object while its attributes are set; see guard_of(). */
+/* Whether other code may find an object while its attributes are set; see guard_of(). */
 #if defined(Py_GIL_DISABLED) || PY_VERSION_HEX < 0x030C0000
 #define TYPED_HIDE true
 #else
@@ -23,7 +23,7 @@ static NEVER_INLINE bool typed_skip(TypedDecoder *d)
     return typed_pass(d, false);
 }
 
-/* Room for n values, NULL at first; false with MemoryError. */
+/* Make room for n values, which start as NULL; false with MemoryError. */
 static ALWAYS_INLINE bool typed_push(TypedDecoder *d, Py_ssize_t n, size_t *base)
 {
     const size_t top = d->top + (size_t)n;
@@ -54,8 +54,8 @@ static void typed_pop(TypedDecoder *d, size_t base)
     }
 }
 
-/* The number of the field whose key is next, -1 for none; -2 if the key is not a str. d->p moves past the key, whose text
-   begins at *begin. */
+/* Return the index of the field with the next key; -1 for an unknown key, -2 if the key is not a str. d->p moves past the
+   key, whose text begins at *begin. */
 static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node, const unsigned char **begin)
 {
     uint64_t n;
@@ -73,7 +73,7 @@ static NEVER_INLINE Py_ssize_t typed_find(TypedDecoder *d, const TypedNode *node
     return -2;
 }
 
-/* The default of a field, owned; NULL, with an exception unless it is left out. */
+/* The default of a field, owned; NULL with an exception, or without one if the field has none. */
 static PyObject *typed_default(TypedDecoder *d, const TypedField *field, Py_ssize_t offset)
 {
     if (field->extra && !typed_weigh(d, field->extra, offset))
@@ -94,8 +94,8 @@ static PyObject *typed_default(TypedDecoder *d, const TypedField *field, Py_ssiz
     }
 }
 
-/* Values for fields that the message does not have, once all that are required are there; false with an exception.
-   The object begins at `offset`. */
+/* Set the defaults of missing fields, after checking that all required fields are present; false with an exception. The
+   object begins at `offset`. */
 static NEVER_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, size_t base, Py_ssize_t offset)
 {
     for (Py_ssize_t i = 0; i < node->fields_count; i++)
@@ -112,35 +112,60 @@ static NEVER_INLINE bool typed_defaults(TypedDecoder *d, const TypedNode *node, 
     return true;
 }
 
-/* The object of the values from base on, which stay owned by the stack but for those that are moved; NULL with what a
-   constructor raises. */
+/* Move the values of all fields into a new instance at once; false, with nothing moved, if that is not possible. */
+static ALWAYS_INLINE bool typed_move_all(PyObject *o, const TypedNode *node, PyObject **values)
+{
+#if HAS_OWN_VALUES
+    const Py_ssize_t n = node->fields_count;
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (UNLIKELY(!values[i]))
+            return false;
+    PyObject **own = typed_are_first(node->fields, n, Py_TYPE(o)) ? own_values_start(o, n) : NULL;
+    if (own)
+        memcpy(own, values, (size_t)n * sizeof *own);
+    return own != NULL;
+#else
+    (void)o;
+    (void)node;
+    (void)values;
+    return false;
+#endif
+}
+
+/* Create the object from the values at `base`. The stack still owns them, except those that are moved. NULL with the exception
+   of a constructor. */
 static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base)
 {
     const Py_ssize_t n = node->fields_count;
     PyObject **values = d->values + base;
     if (LIKELY(node->build == BUILD_SET)) {
         PyTypeObject *type = (PyTypeObject *)node->cls;
-        /* object.__new__ also sets up what keeps attributes without a dict */
         const bool slots = n && node->fields[0].offset >= 0;
-        PyObject *o = slots ? type->tp_alloc(type, 0) : PyBaseObject_Type.tp_new(type, S.empty_tuple, NULL);
+        /* before 3.13 object.__new__ alone sets up what keeps attributes without a dict */
+        PyObject *o = slots || PY_VERSION_HEX >= 0x030D0000 ? type->tp_alloc(type, 0)
+                                                            : PyBaseObject_Type.tp_new(type, S.empty_tuple, NULL);
         if (!o)
             return NULL;
-        const bool hide = TYPED_HIDE && !slots && PyObject_IS_GC(o);
-        if (hide)
-            PyObject_GC_UnTrack(o);
-        for (Py_ssize_t i = 0; i < n; i++) {
-            const TypedField *field = &node->fields[i];
-            if (LIKELY(field->offset >= 0)) {
-                slot_init(o, field->offset, values[i]);
-                values[i] = NULL;
+        if (!slots && LIKELY(typed_move_all(o, node, values)))
+            d->top = base;
+        else {
+            const bool hide = TYPED_HIDE && !slots && PyObject_IS_GC(o);
+            if (hide)
+                PyObject_GC_UnTrack(o);
+            for (Py_ssize_t i = 0; i < n; i++) {
+                const TypedField *field = &node->fields[i];
+                if (LIKELY(field->offset >= 0)) {
+                    slot_init(o, field->offset, values[i]);
+                    values[i] = NULL;
+                }
+                else if (values[i] && UNLIKELY(PyObject_GenericSetAttr(o, field->name, values[i]) < 0)) {
+                    Py_DECREF(o);
+                    return NULL;
+                }
             }
-            else if (values[i] && UNLIKELY(PyObject_GenericSetAttr(o, field->name, values[i]) < 0)) {
-                Py_DECREF(o);
-                return NULL;
-            }
+            if (hide)
+                PyObject_GC_Track(o);
         }
-        if (hide)
-            PyObject_GC_Track(o);
         if (node->post_init) {
             typed_python(d);
             PyObject *done = PyObject_CallMethodObjArgs(o, node->post_init, NULL);
@@ -161,7 +186,7 @@ static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base
     if (node->build == BUILD_POSITION)
         return PyObject_Vectorcall(node->cls, values, (size_t)n, NULL);
     for (Py_ssize_t i = 0; i < n; i++)
-        if (!values[i]) { /* the constructor makes some defaults itself */
+        if (!values[i]) { /* the constructor creates some defaults itself */
             PyObject *keywords = PyDict_New(), *o = NULL;
             for (i = 0; keywords && i < n; i++)
                 if (values[i] && PyDict_SetItem(keywords, PyTuple_GET_ITEM(node->keywords, i), values[i]) < 0)
@@ -174,7 +199,7 @@ static PyObject *typed_build(TypedDecoder *d, const TypedNode *node, size_t base
     return PyObject_Vectorcall(node->cls, values, 0, node->keywords);
 }
 
-/* The same with a default for each field that the message does not have. */
+/* The same, with a default for each missing field. */
 static ALWAYS_INLINE PyObject *typed_complete(TypedDecoder *d, const TypedNode *node, size_t base, Py_ssize_t offset)
 {
     for (Py_ssize_t i = 0; i < node->fields_count; i++)
@@ -187,7 +212,7 @@ static ALWAYS_INLINE PyObject *typed_complete(TypedDecoder *d, const TypedNode *
     return LIKELY(o != NULL) ? o : typed_refused(d, offset, "build", NULL);
 }
 
-/* Whether a key between two positions is one that the class writes and does not take. */
+/* Whether a key between two positions is one that the class encodes but does not decode. */
 static NEVER_INLINE bool typed_is_passed(const TypedNode *node, const unsigned char *begin, const unsigned char *end)
 {
     PyObject *key = node->passed ? text_new(begin, (size_t)(end - begin)) : NULL;
@@ -196,7 +221,7 @@ static NEVER_INLINE bool typed_is_passed(const TypedNode *node, const unsigned c
     return known > 0;
 }
 
-static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+static NEVER_INLINE PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const Py_ssize_t offset = typed_offset(d);
     uint64_t left;
@@ -215,7 +240,7 @@ static PyObject *typed_object(TypedDecoder *d, const TypedNode *node, Py_ssize_t
             d->p += fields[i].key.size;
         else {
             const unsigned char *text;
-            if (UNLIKELY(!typed_tick(d))) /* keys may come again and again */
+            if (UNLIKELY(!typed_tick(d))) /* a key may be repeated many times */
                 goto done;
             i = typed_find(d, node, &text);
             if (UNLIKELY(i < 0)) {
@@ -243,7 +268,7 @@ done:
     return o;
 }
 
-static PyObject *typed_row(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
+static NEVER_INLINE PyObject *typed_row(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const Py_ssize_t offset = typed_offset(d);
     uint64_t n;

@@ -2,13 +2,14 @@
 /*
  * A type as a table of nodes, created once from the description of cpkg.typed.native, and read by decode.c.
  *
- * The description (a list of dicts) stays alive with the table and owns every object that the nodes refer to.
+ * The table keeps the description (a list of dicts), which owns every object that the nodes refer to.
  */
 #pragma once
 
 #include <limits.h>
 
 #include "../common/options.c"
+#include "../common/own_values.c"
 #include "../common/state.c"
 #include "../common/value_classes.c"
 #include "../common/words.c"
@@ -23,7 +24,7 @@ enum typed_kind {
     TYPED_FLOAT,
     TYPED_STR,
     TYPED_BYTES,
-    TYPED_EXTENSION, /* a date, UUID and the like */
+    TYPED_EXTENSION, /* a date, UUID and so on */
     TYPED_EXT_TYPE,
     TYPED_RAW,
     TYPED_HOOKED, /* by dec_hook */
@@ -57,15 +58,15 @@ enum typed_default {
     DEFAULT_ABSENT, /* left out */
 };
 
-/* What a first byte chooses in a union, beside the number of a part. */
+/* The choice of a first byte in a union, other than the index of a part. */
 #define UNION_CODES 0xfc /* an extension value: its code chooses */
 #define UNION_OBJECTS 0xfd
-#define UNION_TEXTS 0xfe /* text that several parts may take: one of by_str, or else for `item` or Python */
+#define UNION_TEXTS 0xfe /* text that several parts may accept: look in by_str, else use `item` or Python */
 #define UNION_NOTHING 0xff
 
 typedef struct TypedNode TypedNode;
 
-/* A text as it is in a message. */
+/* The packed form of a text. */
 typedef struct {
     const unsigned char *bytes;
     Py_ssize_t size;
@@ -80,41 +81,46 @@ typedef struct {
     Py_ssize_t offset; /* of the slot, or -1 */
     PyObject *fallback;
     enum typed_default how;
-    Py_ssize_t extra;     /* what its default weighs */
-    PyObject *is_default; /* of a field that is left out while it has its default: the function that compares */
+    Py_ssize_t extra;     /* the weight of its default */
+    PyObject *is_default; /* the comparison function of a field that is omitted while it has its default */
+    unsigned version;     /* of the class, when this was found out: */
+    bool is_own;          /* no descriptor of the class takes the attribute's place in an instance; */
+    bool are_first;       /* of the first field alone: all fields are so, and are the first attributes of instances */
 } TypedField;
 
 typedef struct {
     char sign; /* '>', 'g' for >=, '<', 'l' for <= */
     long long whole;
     double real;
-    PyObject *object; /* comparing it with a value of the type runs no Python code */
+    PyObject *object; /* comparing values with it runs no Python code */
 } TypedBound;
 
-/* A value of an enum or literal that is text. */
+/* A value of an enum or literal that is text, or the number of the part of a union that it distinguishes. */
 typedef struct {
     PackedText text;
     PyObject *value;
+    Py_ssize_t part;
 } TypedText;
 
-/* An object of a union without a tag: the part, and where the numbers of keys that it alone has end; those of the next
-   one begin there. */
+/* An object of a union without a tag: the part, and the end of the numbers of the keys that only this part has; the numbers
+   of the next part begin there. */
 typedef struct {
     Py_ssize_t part, keys_end;
 } TypedChoice;
 
-/* In the order of use: what most values need comes first, then what constraints do. */
+/* In the order of use: members for most values first, then those for constraints. */
 struct TypedNode {
     unsigned char kind;
     bool nullable;
     bool checked;
-    bool forbid;      /* keys, or items of an array, that no field has */
-    bool runs_python; /* hashing a key, or comparing it */
-    bool by_number;   /* numbers are compared with the bounds as C has them */
+    bool forbid;      /* refuse unknown keys or extra items of an array */
+    bool runs_python; /* hashing or comparing a key runs Python code */
+    bool by_number;   /* numbers are compared with the bounds in C */
     unsigned char bounds_count;
     enum typed_build build;
-    int code;                     /* of the extension type */
-    Py_ssize_t extra, extra_item; /* what a value, and each item of it, weighs beyond the untyped one */
+    int code; /* of the extension type */
+    Py_ssize_t extra,
+        extra_item; /* the weight of a value, and of each of its items, beyond that of the untyped value */
     const TypedNode *item;
     TypedField *fields;
     Py_ssize_t fields_count, required;
@@ -141,14 +147,14 @@ struct TypedNode {
     Py_ssize_t tag_size;
     union {
         Py_ssize_t tag_text_size;
-        uint32_t numpy_items; /* a bit for each type of the items of numpy's arrays: see numbers_fit */
+        uint32_t numpy_items; /* a bit for each type of items of numpy arrays: see numbers_fit */
     };
 };
 
 typedef struct {
     PyObject_HEAD
     PyObject *keep, *mismatch, *refused;
-    UnpackOptions untyped; /* of what has no type; max_depth is set at each call */
+    UnpackOptions untyped; /* for untyped values; max_depth is set at each call */
     TypedNode *nodes;
     Py_ssize_t count;
 } TypedTable;
@@ -167,7 +173,7 @@ static int typed_table_traverse(PyObject *o, visitproc visit, void *arg)
 static int typed_table_clear(PyObject *o)
 {
     TypedTable *self = (TypedTable *)o;
-    /* the nodes refer to what goes now; nobody decodes with a table that is garbage */
+    /* the nodes refer to objects that are released now; a table that is garbage is no longer used */
     Py_CLEAR(self->keep);
     Py_CLEAR(self->mismatch);
     Py_CLEAR(self->refused);
@@ -189,9 +195,43 @@ static void typed_table_free(TypedTable *self)
 
 COLLECTED_DEALLOC(typed_table, typed_table_free((TypedTable *)self))
 
+#if HAS_OWN_VALUES
+static NEVER_INLINE bool typed_find_own(TypedField *field, PyTypeObject *type)
+{
+    PyObject *found = type_lookup(type, field->name); /* gives the class a version, if it has none */
+    field->version = type->tp_version_tag;
+    field->is_own = S.has_own_values && field->version && !(found && Py_TYPE(found)->tp_descr_set) &&
+                    type->tp_flags & Py_TPFLAGS_HEAPTYPE && shared_names(type);
+    field->are_first = false;
+    Py_XDECREF(found);
+    return field->is_own;
+}
+
+/* Whether the value of a field is among an instance's own values, if it has one. Any change of the class or a base changes
+   the version. It stays 0 in a class that cannot have one, such as one that changed 1000 times. */
+static ALWAYS_INLINE bool typed_is_own(TypedField *field, PyTypeObject *type)
+{
+    return LIKELY(field->version == type->tp_version_tag) ? field->is_own : typed_find_own(field, type);
+}
+
+static NEVER_INLINE bool typed_find_first(TypedField *fields, Py_ssize_t n, PyTypeObject *type)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!typed_is_own(&fields[i], type) || !is_name_at(shared_names(type), i, fields[i].name))
+            return false;
+    return fields->are_first = n > 0;
+}
+
+/* Whether n fields are the first attributes of a class's instances, in their order, which the class never forgets. */
+static ALWAYS_INLINE bool typed_are_first(TypedField *fields, Py_ssize_t n, PyTypeObject *type)
+{
+    return LIKELY(fields->are_first && fields->version == type->tp_version_tag) || typed_find_first(fields, n, type);
+}
+#endif
+
 /* ---- reading the description ---- */
 
-/* What a description has by a name, borrowed; NULL, perhaps with an exception, for nothing and None. */
+/* The value of a name in a description, borrowed; NULL, perhaps with an exception, if it is missing or None. */
 static PyObject *spec_get(PyObject *spec, const char *name)
 {
     PyObject *key = PyUnicode_FromString(name), *found = key ? PyDict_GetItemWithError(spec, key) : NULL;
@@ -199,7 +239,7 @@ static PyObject *spec_get(PyObject *spec, const char *name)
     return found == Py_None ? NULL : found;
 }
 
-/* Zeros for so many entries and one, so that there is memory for none, too; NULL with MemoryError. */
+/* Allocate zeros for n entries and one more, so that the result is valid for n = 0; NULL with MemoryError. */
 static void *spec_entries(Py_ssize_t count, size_t size)
 {
     void *entries = PyMem_Calloc((size_t)count + 1, size);
@@ -229,8 +269,8 @@ static bool spec_bytes(PyObject *spec, const char *name, Py_ssize_t least, const
     return true;
 }
 
-/* The offset of a slot by its member descriptor, which must belong to the class or a base: the offset of another class is
-   beyond the object, or that of another field. -1 if there is none. */
+/* The offset of a slot from its member descriptor, or -1. The descriptor must belong to the class or a base: the offset in
+   another class could be outside the object, or belong to another field. */
 static Py_ssize_t typed_slot_offset(PyObject *slot, PyObject *cls, PyObject *name)
 {
     if (!slot || Py_TYPE(slot) != &PyMemberDescr_Type)
@@ -274,7 +314,7 @@ static bool typed_read_field(const TypedTable *self, PyObject *cls, PyObject *sp
     return field->text_size >= 0 && field->text_size <= field->key.size && !PyErr_Occurred();
 }
 
-/* `self` is NULL for fields that are only encoded, which need no type; `cls` is a class. */
+/* `self` is NULL for fields that are only encoded and need no type; `cls` is a class. */
 static bool typed_read_fields(const TypedTable *self, PyObject *cls, PyObject *specs, TypedField **fields,
                               Py_ssize_t *count)
 {
@@ -303,7 +343,7 @@ static bool typed_read_parts(const TypedTable *self, PyObject *parts, TypedNode 
     return node->parts != NULL;
 }
 
-/* A dict of packed texts and the values that they stand for. */
+/* Read a dict from packed texts to their values. */
 static bool typed_read_texts(PyObject *texts, TypedNode *node)
 {
     if (!PyDict_CheckExact(texts))
@@ -312,9 +352,16 @@ static bool typed_read_texts(PyObject *texts, TypedNode *node)
     node->texts = spec_entries(node->texts_count, sizeof *node->texts);
     PyObject *packed;
     Py_ssize_t at = 0;
-    for (Py_ssize_t i = 0; node->texts && i < node->texts_count; i++)
-        if (!PyDict_Next(texts, &at, &packed, &node->texts[i].value) || !read_packed_text(packed, &node->texts[i].text))
+    for (Py_ssize_t i = 0; node->texts && i < node->texts_count; i++) {
+        TypedText *text = &node->texts[i];
+        if (!PyDict_Next(texts, &at, &packed, &text->value) || !read_packed_text(packed, &text->text))
             return false;
+        if (node->kind != TYPED_UNION)
+            continue;
+        text->part = PyLong_AsSsize_t(text->value);
+        if (text->part < 0 || text->part >= node->parts_count)
+            return false;
+    }
     return node->texts != NULL;
 }
 
@@ -364,7 +411,7 @@ static bool typed_read_bounds(PyObject *bounds, TypedNode *node)
     return node->bounds != NULL;
 }
 
-/* False, perhaps with an exception, for a description that is none. */
+/* Return false, perhaps with an exception, for an invalid description. */
 static bool typed_read_node(const TypedTable *self, PyObject *spec, TypedNode *node)
 {
     if (!PyDict_Check(spec))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding to types: which object of a union a map is for, by the value of a key or by its keys.
+ * Choose the object of a union for a map, by the value of a key or by the keys.
  *
- * To find that out the values of the map are passed over. Where the containers in them end is kept, so that a union within
- * does not pass over them again: each byte is passed over once, however deep unions nest.
+ * For that, the values of the map are skipped. The ends of containers in them are remembered, so that a nested union does
+ * not skip them again: each byte is skipped only once, at any depth of unions.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #define TYPED_NO_ENTRY SIZE_MAX
 
-/* A new entry for a container of so many values; false with MemoryError. */
+/* Add an entry for a container with a number of values; false with MemoryError. */
 static NEVER_INLINE bool typed_ends_add(TypedEnds *ends, Py_ssize_t start, uint64_t left, size_t outer)
 {
     if (ends->count == ends->capacity) {
@@ -31,8 +31,8 @@ static NEVER_INLINE bool typed_ends_add(TypedEnds *ends, Py_ssize_t start, uint6
     return true;
 }
 
-/* Go to the end of the value at hand, however deep it nests, and with `keep` note the ends of containers. False with an
-   exception if it is cut or wrong. */
+/* Move to the end of the current value, at any depth, and with `keep` remember the ends of containers. False with an
+   exception if the value is cut or wrong. */
 static ALWAYS_INLINE bool typed_pass(TypedDecoder *d, const bool keep)
 {
     TypedEnds *const ends = &d->ends;
@@ -52,7 +52,7 @@ static ALWAYS_INLINE bool typed_pass(TypedDecoder *d, const bool keep)
                 return typed_mismatch(d) != NULL;
             p += h.size;
             const uint64_t length = (uint64_t)h.length + (h.kind == FORMAT_EXT);
-            /* each value takes a byte at least, so that their number stays far from overflowing */
+            /* each value takes at least a byte, so their number cannot overflow */
             if (length > (uint64_t)(end - p))
                 return typed_mismatch(d) != NULL;
             if (!is_container(h.kind))
@@ -87,8 +87,8 @@ static ALWAYS_INLINE bool typed_pass(TypedDecoder *d, const bool keep)
     return true;
 }
 
-/* The bytes of a value; of those of text alone it is asked whether they are right. */
-static PyObject *typed_raw(TypedDecoder *d)
+/* Move past the bytes of a value; only text is checked. */
+static NEVER_INLINE PyObject *typed_raw(TypedDecoder *d)
 {
     const unsigned char *const start = d->p;
     if ((*start & 0xe0) == 0xa0 || (*start >= 0xd9 && *start <= 0xdb)) {
@@ -102,9 +102,9 @@ static PyObject *typed_raw(TypedDecoder *d)
     return raw_new(PyBytes_FromStringAndSize((const char *)start, d->p - start));
 }
 
-/* A walk over the keys and values of a map. */
+/* The state of skipping the keys and values of a map. */
 typedef struct {
-    bool known; /* the ends are, and the next container has this entry */
+    bool known; /* the ends are remembered, and the next container has this entry */
     size_t next;
 } TypedScan;
 
@@ -121,7 +121,7 @@ static TypedScan typed_scan_start(TypedDecoder *d)
     return (TypedScan){true, ends->next};
 }
 
-/* Go to the end of a key or value; false with an exception if it is cut or wrong. */
+/* Move to the end of a key or value; false with an exception if it is cut or wrong. */
 static bool typed_scan_pass(TypedDecoder *d, TypedScan *scan)
 {
     TypedEnds *const ends = &d->ends;
@@ -136,15 +136,15 @@ static bool typed_scan_pass(TypedDecoder *d, TypedScan *scan)
         scan->next = entry->entry.next;
         return true;
     }
-    return typed_pass(d, false); /* it has no values in it */
+    return typed_pass(d, false); /* it contains no values */
 }
 
-/* The part of a union by the value at hand of its tag, or NULL, perhaps with an exception. */
+/* Choose the part of a union by the current value, its tag; NULL, perhaps with an exception. */
 static const TypedNode *typed_by_tag(TypedDecoder *d, const TypedNode *node)
 {
     for (Py_ssize_t i = 0; i < node->texts_count; i++)
         if (typed_text_is(d, &node->texts[i].text))
-            return node->parts[PyLong_AsSsize_t(node->texts[i].value)];
+            return node->parts[node->texts[i].part];
     const Py_ssize_t offset = typed_offset(d);
     const unsigned byte = d->p < d->end ? *d->p : 0xc1;
     const bool text = (byte & 0xe0) == 0xa0 || (byte >= 0xd9 && byte <= 0xdb);
@@ -164,7 +164,7 @@ static const TypedNode *typed_by_tag(TypedDecoder *d, const TypedNode *node)
     return index >= 0 && index < node->parts_count ? node->parts[index] : NULL;
 }
 
-/* Go past a key that is a str, and see where it begins; false for any other. */
+/* Move past a str key, and get its start; false for any other key. */
 static bool typed_scan_key(TypedDecoder *d, const unsigned char **text, uint64_t *n)
 {
     if (!STR_LENGTH(d, n) || (uint64_t)(d->end - d->p) < *n)
@@ -196,7 +196,7 @@ static const TypedNode *typed_scan_for_tag(TypedDecoder *d, const TypedNode *nod
     return NULL;
 }
 
-/* The first object of a union all of whose keys that later ones lack are there. */
+/* Choose the first object of a union whose distinguishing keys (those that later objects lack) are all present. */
 static const TypedNode *typed_scan_for_keys(TypedDecoder *d, const TypedNode *node, uint64_t left)
 {
     const Py_ssize_t count = node->choices_count, keys = count ? node->choices[count - 1].keys_end : 0;
@@ -240,7 +240,7 @@ done:
     return found;
 }
 
-/* The object of a union that the map at hand is for; NULL with an exception for none. */
+/* Choose the object of a union for the current map; NULL with an exception if none fits. */
 static const TypedNode *typed_object_of(TypedDecoder *d, const TypedNode *node)
 {
     const unsigned char *const start = d->p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decoding to types: where it is in a message, and values without others in them: numbers, text, what Python reads.
+ * The state of typed decoding, and the values that are not containers: numbers, text, and values that Python reads.
  *
- * It finds out that a message is wrong, not where or why: that raises `mismatch`, and Python goes over the message once more
+ * C only detects that a message is wrong, and raises `mismatch`. Then Python reads the message again and finds where and why
  * (cpkg/typed/walker.py).
  */
 #pragma once
@@ -20,7 +20,8 @@
 #define TYPED_VALUES 128
 #define TYPED_TICKS 0x3fff
 
-/* A container that is not empty. Until its end is known it has what that takes. */
+/* A container that is not empty. While it is scanned, `left` and `outer` are used; once its end is known, `end` and
+   `next`. */
 typedef struct {
     Py_ssize_t start;
     union {
@@ -28,15 +29,15 @@ typedef struct {
         uint64_t left; /* values */
     } at;
     union {
-        size_t next;  /* entry after those of what it holds */
-        size_t outer; /* entry of the container around it */
+        size_t next;  /* the entry after those of its contents */
+        size_t outer; /* the entry of the container around it */
     } entry;
 } TypedEnd;
 
-/* In the order of a message: all in the part of it that ends at `covered`. */
+/* In the order of the message: all containers in the part that ends at `covered`. */
 typedef struct {
     TypedEnd *entries;
-    size_t count, capacity, next; /* the entries before that one are not needed any more */
+    size_t count, capacity, next; /* earlier entries are no longer needed */
     Py_ssize_t covered;
 } TypedEnds;
 
@@ -48,12 +49,12 @@ typedef struct {
     unsigned ticks;
     Py_ssize_t max_depth;
     uintptr_t floor;   /* of the C stack */
-    int64_t room;      /* bytes that values may still weigh beyond untyped ones */
-    bool stopped;      /* by an exception that is not about the message */
-    uint64_t reserved; /* items of open containers that are allocated in advance */
-    KeyMeters meters;  /* of open dicts and sets, whose levels are their depths */
-    TypedEnds ends;    /* of containers that were passed over to decide on an object of a union */
-    PyObject **values; /* of the fields of objects that are open */
+    int64_t room;      /* the weight that values may still have beyond untyped ones, in bytes */
+    bool stopped;      /* by an exception that the message did not cause */
+    uint64_t reserved; /* preallocated items of open containers */
+    KeyMeters meters;  /* the meters of open dicts and sets; their levels are depths */
+    TypedEnds ends;    /* the ends of containers that were skipped to choose the object of a union */
+    PyObject **values; /* the fields of open objects */
     size_t top, capacity;
     PyObject *inline_values[TYPED_VALUES];
 } TypedDecoder;
@@ -73,7 +74,7 @@ static ALWAYS_INLINE void typed_python(TypedDecoder *d)
     }
 }
 
-/* Once per item: a handler of signals runs now and then. */
+/* Call this once per item: signal handlers run now and then. */
 static ALWAYS_INLINE bool typed_tick(TypedDecoder *d)
 {
     if (LIKELY(++d->ticks & TYPED_TICKS))
@@ -83,7 +84,7 @@ static ALWAYS_INLINE bool typed_tick(TypedDecoder *d)
     return !d->stopped;
 }
 
-/* Raise a Refused, from which the walker makes the error: what is wrong at an offset, an exception or a text, and the value
+/* Raise a Refused, from which the walker creates the error: the exception or text of the problem at an offset, and the value
    if it is not NULL. Returns NULL. */
 static NEVER_INLINE PyObject *typed_refuse(const TypedDecoder *d, PyObject *what, Py_ssize_t offset, const char *role,
                                            PyObject *value)
@@ -95,7 +96,7 @@ static NEVER_INLINE PyObject *typed_refuse(const TypedDecoder *d, PyObject *what
     return NULL;
 }
 
-/* Python code has raised an exception because of the value at an offset: it becomes a Refused. Returns NULL. */
+/* Convert an exception that Python code raised for the value at an offset to a Refused. Returns NULL. */
 static NEVER_INLINE PyObject *typed_refused(TypedDecoder *d, Py_ssize_t offset, const char *role, PyObject *value)
 {
     PyObject *type, *exc, *traceback;
@@ -119,7 +120,7 @@ static ALWAYS_INLINE Py_ssize_t typed_offset(const TypedDecoder *d)
     return d->p - d->data;
 }
 
-/* Count bytes beyond what the untyped values of a message take; false with LimitError, whose text its caller has. */
+/* Count weight beyond that of untyped values; false with LimitError, to which the caller adds the text. */
 static NEVER_INLINE bool typed_weigh(TypedDecoder *d, int64_t bytes, Py_ssize_t offset)
 {
     d->room -= bytes;
@@ -135,20 +136,20 @@ static NEVER_INLINE bool typed_too_deep(TypedDecoder *d, Py_ssize_t depth)
 {
     if (depth < 1)
         return typed_mismatch(d) != NULL;
-    PyErr_SetString(S.StackError, "nested deeper than the interpreter's stack allows");
+    PyErr_SetString(S.StackError, "the data is nested deeper than the interpreter's stack allows");
     error_set_offset((uint64_t)typed_offset(d));
     d->stopped = true;
     return false;
 }
 
-/* Whether one more container may be opened; false with an exception. */
+/* Whether another container may be opened; false with an exception. */
 static ALWAYS_INLINE bool typed_may_nest(TypedDecoder *d, Py_ssize_t depth)
 {
     return (LIKELY(depth >= 1) && LIKELY(STACK_POSITION() >= d->floor)) || typed_too_deep(d, depth);
 }
 
-/* The length that the header at d->p declares, whose shortest form is `fix` to `fix` + `most`, and whose others follow `next`
-   in the sizes that `forms` has; d->p moves past it. False for any other header. */
+/* Read the length in the header at d->p: the shortest form is `fix` to `fix` + `most`, and the other forms follow `next`, in
+   the sizes of `forms`. d->p moves past the header. False for any other header. */
 static ALWAYS_INLINE bool typed_length(TypedDecoder *d, unsigned fix, unsigned most, unsigned next, bool from_1,
                                        uint64_t *n)
 {
@@ -231,7 +232,7 @@ static ALWAYS_INLINE PyObject *typed_str(TypedDecoder *d)
     return text;
 }
 
-/* Whether a text is next. */
+/* Whether a text comes next. */
 static ALWAYS_INLINE bool typed_text_is(const TypedDecoder *d, const PackedText *text)
 {
     const Py_ssize_t left = d->end - d->p, size = text->size;
@@ -243,7 +244,7 @@ static ALWAYS_INLINE bool typed_text_is(const TypedDecoder *d, const PackedText 
                          (size <= 16 || memcmp(d->p + 8, text->bytes + 8, (size_t)size - 16) == 0));
 }
 
-/* A str that is likely to come again, as a key of a dict. */
+/* Read a str that is likely to be repeated, like the keys of a dict. */
 static ALWAYS_INLINE PyObject *typed_key_str(TypedDecoder *d)
 {
     if (LIKELY((*d->p & 0xe0) == 0xa0)) {
@@ -257,7 +258,7 @@ static ALWAYS_INLINE PyObject *typed_key_str(TypedDecoder *d)
     return typed_str(d);
 }
 
-static PyObject *typed_bytes(TypedDecoder *d, const TypedNode *node)
+static NEVER_INLINE PyObject *typed_bytes(TypedDecoder *d, const TypedNode *node)
 {
     uint64_t n;
     if (!typed_length(d, 0x100, 0, 0xc4, true, &n) || (uint64_t)(d->end - d->p) < n)
@@ -272,14 +273,14 @@ static PyObject *typed_bytes(TypedDecoder *d, const TypedNode *node)
     return bytes;
 }
 
-/* ---- what Python does ---- */
+/* ---- values that Python reads ---- */
 
 static NEVER_INLINE PyObject *typed_slow(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     if (!node->slow)
         return typed_mismatch(d);
     typed_python(d);
-    /* its exceptions are those that this may raise itself */
+    /* its exceptions are those that this function may raise itself */
     d->stopped = true;
     PyObject *pair = PyObject_CallFunction(node->slow, "Onn", d->source, (Py_ssize_t)(d->p - d->data), depth);
     if (!pair)
@@ -319,17 +320,27 @@ static NEVER_INLINE PyObject *typed_any(TypedDecoder *d, Py_ssize_t depth)
     return o;
 }
 
-/* The content of the ext value at d->p, and its code, or NULL. */
-static const unsigned char *typed_ext(const TypedDecoder *d, int *code, size_t *size)
+/* The data and the code of the ext value at d->p, or NULL. */
+static ALWAYS_INLINE const unsigned char *typed_ext(const TypedDecoder *d, int *code, size_t *size)
 {
-    FormatHeader h;
-    if (!read_header(d->p, (size_t)(d->end - d->p), &h) || h.kind != FORMAT_EXT)
-        return NULL;
-    const unsigned char *content = d->p + h.size;
-    if ((size_t)(d->end - content) < (size_t)h.length + 1)
+    const unsigned char *content = d->p;
+    const size_t left = (size_t)(d->end - content);
+    const unsigned fixed = *content - 0xd4u;
+    if (LIKELY(left > 2) &&
+        (fixed <= 4 || LIKELY(*content == 0xc7))) { /* the length is in the first byte or the next */
+        *size = fixed <= 4 ? (size_t)1 << fixed : content[1];
+        content += fixed <= 4 ? 1 : 2;
+    }
+    else {
+        FormatHeader h;
+        if (!read_header(content, left, &h) || h.kind != FORMAT_EXT)
+            return NULL;
+        content += h.size;
+        *size = h.length;
+    }
+    if (UNLIKELY((size_t)(d->end - content) < *size + 1))
         return NULL;
     *code = (signed char)*content;
-    *size = h.length;
     return content + 1;
 }
 
@@ -344,7 +355,7 @@ static NEVER_INLINE PyObject *typed_ext_type(TypedDecoder *d)
     return ext_value(S.ExtType, code, PyBytes_FromStringAndSize((const char *)content, (Py_ssize_t)size));
 }
 
-/* A value of an extension type, or the text for it. The code of a Timestamp is -1. */
+/* Read a value of an extension type, or its text. The code of a Timestamp is -1. */
 static NEVER_INLINE PyObject *typed_extension(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const unsigned char *const start = d->p;
@@ -354,20 +365,19 @@ static NEVER_INLINE PyObject *typed_extension(TypedDecoder *d, const TypedNode *
     uint64_t n;
     const unsigned char *content = typed_ext(d, &code, &size);
     if (content && code == -1 && (node->code == EXTENSION_DATETIME || node->code == -1)) {
-        Parser ps;
-        UnpackOptions options;
-        const bool is_timestamp = node->code == -1;
-        if (is_timestamp) {
-            options = d->table->untyped;
-            options.timestamp = 0;
-        }
-        parser_init(&ps, is_timestamp ? &options : &d->table->untyped, d->end - start);
-        ps.gc_held = d->gc_held;
-        value = timestamp_value(&ps, content, size);
-        d->gc_held = ps.gc_held;
-        parser_free(&ps);
+        int64_t seconds;
+        uint32_t nanoseconds;
+        if (!read_timestamp(content, size, &seconds, &nanoseconds))
+            return NULL;
         d->p = content + size;
-        return value;
+        if (node->code == -1)
+            return timestamp_object(seconds, nanoseconds);
+        if (UNLIKELY(!KEPT(epoch))) {
+            typed_python(d);
+            if (datetime_ready() < 0)
+                return NULL;
+        }
+        return timestamp_datetime(seconds, nanoseconds);
     }
     if (content && code == node->code && read_extension(code, content, size, &value)) {
         d->p = content + size;
@@ -382,7 +392,7 @@ static NEVER_INLINE PyObject *typed_extension(TypedDecoder *d, const TypedNode *
     return typed_slow(d, node, depth);
 }
 
-/* What dec_hook returns for a class and an untyped value. */
+/* Call dec_hook with a class and an untyped value. */
 static NEVER_INLINE PyObject *typed_hooked(TypedDecoder *d, const TypedNode *node, Py_ssize_t depth)
 {
     const Py_ssize_t offset = typed_offset(d);
@@ -443,7 +453,7 @@ static bool typed_numbers_hold(const TypedNode *node, PyObject *value)
     return true;
 }
 
-/* Whether a value is within the bounds; false with an exception if it cannot be compared with them. */
+/* Whether a value is within the bounds; false with an exception if comparing fails. */
 static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
 {
     if (LIKELY(node->by_number))
@@ -457,7 +467,7 @@ static bool typed_bounds_hold(const TypedNode *node, PyObject *value)
     return holds;
 }
 
-/* The value at an offset, or NULL if it breaks a constraint. */
+/* Return the value at an offset, or NULL if it violates a constraint. */
 static NEVER_INLINE PyObject *typed_check(TypedDecoder *d, const TypedNode *node, PyObject *value, Py_ssize_t offset)
 {
     bool holds = true;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arrays of numpy's from the extension type that cpkg/objects/arrays.py defines. As in value_types.c, what is not ordinary is
- * left to that module and its errors: wrong data, arrays of times and of the module array, and all before numpy is
- * imported.
+ * Create numpy arrays from the extension type that cpkg/objects/arrays.py defines. As in value_types.c, rare cases are left to
+ * that module: wrong data, arrays of times, array.array, and all arrays before numpy is imported.
  */
 #pragma once
 
@@ -11,19 +10,19 @@
 #include "../common/value_classes.c"
 
 #define ARRAY_DIMENSIONS_READ 8
-#define ARRAY_VIEW_MIN 4096 /* items of fewer bytes are copied: a view keeps the message alive */
+#define ARRAY_VIEW_MIN 4096 /* smaller arrays are copied, in bytes: a view keeps the message alive */
 
 typedef struct {
-    bool of_python;     /* of the module array */
+    bool of_python;     /* array.array */
     char kind;          /* b, i, u, f or c, as in numpy's dtypes */
-    bool big;           /* of the big-endian order */
+    bool big;           /* big-endian */
     unsigned size_log2; /* of an item in bytes */
     int dimensions;
     uint64_t shape[ARRAY_DIMENSIONS_READ];
-    size_t start, bytes; /* where the items begin, and how many bytes they have */
+    size_t start, bytes; /* the start of the items, and their size in bytes */
 } ArrayHead;
 
-/* Read "<f8" and the like. */
+/* Read a dtype such as "<f8". */
 static bool read_dtype(ArrayHead *h, const unsigned char *s, size_t n)
 {
     if (n < 3 || n > 4 || (s[0] != '<' && s[0] != '>' && s[0] != '|') || !s[1] || !strchr(NUMBER_KINDS, s[1]))
@@ -47,7 +46,7 @@ static bool read_dtype(ArrayHead *h, const unsigned char *s, size_t n)
     }
 }
 
-/* Read all that is in front of the items; false if it is not ordinary. */
+/* Read the data before the items; false for a rare case. */
 static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
 {
     const unsigned char *p = s + 2, *const end = s + n;
@@ -71,7 +70,7 @@ static bool read_array_head(ArrayHead *h, const unsigned char *s, size_t n)
             p += size;
         }
         h->shape[i] = length;
-        bytes *= length; /* which stays below 2**64 */
+        bytes *= length; /* cannot exceed 2**64 */
         if (length == 0 || bytes > UINT32_MAX)
             return false;
     }
@@ -98,8 +97,8 @@ static PyObject *numpy_dtype(const ArrayHead *h)
     return KEPT(numpy_dtypes[kind][h->size_log2][h->big]);
 }
 
-/* An array of numpy's, of which the head is read, from the data of an extension value, which are a part of `source` or are
-   copied; NULL with an exception. */
+/* Create a numpy array whose head was read. The data of the extension value are part of `source`, or are copied. NULL with
+   an exception. */
 static PyObject *numpy_array(const ArrayHead *h, const unsigned char *s, PyObject *source)
 {
     const unsigned char *items = s + h->start;
@@ -126,7 +125,7 @@ static PyObject *numpy_array(const ArrayHead *h, const unsigned char *s, PyObjec
     return made;
 }
 
-/* Read such an array; `to` gets it, or NULL with an exception. */
+/* Read such an array into `to`, which is NULL after an exception. */
 static NEVER_INLINE bool read_numpy_array(const unsigned char *s, size_t n, PyObject *source, PyObject **to)
 {
     ArrayHead h;

@@ -9,8 +9,8 @@
 #include "parse_loop.c"
 #include "parser_state.c"
 
-/* The bytes of a buffer; `view` must be released. Any contiguous buffer of single bytes serves, others are copied or
-   refused, as msgpack does. */
+/* Get the bytes of a buffer; `view` must be released. Contiguous buffers of single bytes are used directly, others are
+   copied or refused, as in msgpack. */
 static int input_get(PyObject *o, Py_buffer *view)
 {
     if (PyObject_GetBuffer(o, view, PyBUF_FULL_RO) < 0)
@@ -31,8 +31,8 @@ static int input_get(PyObject *o, Py_buffer *view)
     return result;
 }
 
-/* Unpack the object at `offset`; *end is where it ends, or NULL if the input must end there. `source` is what the
-   data belongs to. */
+/* Unpack the object at `offset` and set *end to its end; if `end` is NULL, the input must end there. `source` is the owner
+   of the data. */
 static ALWAYS_INLINE PyObject *unpack_data(const UnpackOptions *options, const unsigned char *data, Py_ssize_t size,
                                            Py_ssize_t offset, PyObject *source, Py_ssize_t *end)
 {
@@ -79,7 +79,7 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
     if (unpack_options_check(options) < 0)
         return NULL;
     if (UNLIKELY(options->bin_view)) {
-        /* what a buffer says that it belongs to may show more than this buffer, or be none itself */
+        /* the object that a buffer names as its owner may have another buffer, or none */
         viewed = PyMemoryView_FromObject(packed);
         if (!viewed)
             return NULL;
@@ -87,7 +87,7 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
     }
     if (input_get(packed, &view) == 0) {
         if (offset < 0 || offset > view.len)
-            PyErr_Format(PyExc_ValueError, "offset %zd is outside of the buffer of %zd bytes", offset, view.len);
+            PyErr_Format(PyExc_ValueError, "offset %zd is outside the buffer of %zd bytes", offset, view.len);
         else
             o = unpack_data(options, view.buf, view.len, offset, view.obj, end);
         PyBuffer_Release(&view);
@@ -96,7 +96,7 @@ static PyObject *unpack_object(UnpackOptions *options, PyObject *packed, Py_ssiz
     return o;
 }
 
-/* The same call of the function by this name that serves the option `type`. */
+/* Call the function with this name that implements the option `type`, with the same arguments. */
 static NEVER_INLINE PyObject *typed_call(const char *name, PyObject *const *args, Py_ssize_t n, PyObject *keyword_names)
 {
     PyObject *function = typed_function(name);

@@ -2,11 +2,11 @@
 /*
  * Huge pages for the objects of a large message.
  *
- * Half of the time of unpacking tens of megabytes goes into page faults: the interpreter maps memory for small objects
- * in arenas of 1 MiB, and each fault brings 4 KiB of them. So arenas for such a message are taken from the
- * interpreter's own allocator some ahead of their use. The kernel puts mappings that follow each other side by side, so
- * that together they can be advised to consist of huge pages, which each arena by itself is too small for. What is left
- * over at the end of the call goes back to that allocator, which frees the others whenever they become empty, as ever.
+ * Half of the time to unpack tens of megabytes goes into page faults: the interpreter maps memory for small objects in
+ * arenas of 1 MiB, and each fault brings in 4 KiB. So for a large message several arenas are taken from the interpreter's
+ * allocator in advance. The kernel places consecutive mappings side by side, so that together they can be advised to use
+ * huge pages; a single arena is too small for that. At the end of the call, unused arenas are returned to the allocator,
+ * which later frees the others when they become empty, as usual.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ typedef struct {
 static PyObjectArenaAllocator arena_allocator;   /* as found at import */
 static _Thread_local ArenasAhead *arenas_in_use; /* of the call that this thread is in */
 
-/* Take more. The rest stays, to be advised anew together with the memory behind it. */
+/* Allocate more arenas, and advise the kernel (madvise) to use huge pages for them and for those still unused. */
 static void arenas_fill(ArenasAhead *ahead, size_t size)
 {
     int left = ahead->count - ahead->next, wanted = ahead->count ? 2 * ahead->count : ARENAS_AHEAD_MIN;
@@ -52,20 +52,20 @@ static void arenas_fill(ArenasAhead *ahead, size_t size)
         uintptr_t low = (uintptr_t)ahead->arenas[i], high = low + size;
         for (; i + 1 < ahead->count && (uintptr_t)ahead->arenas[i + 1] + size == low; i++)
             low -= size;
-        /* advice only: without huge pages in the kernel nothing is lost */
+        /* only advice: nothing is lost if the kernel has no huge pages */
         (void)madvise((void *)low, (size_t)(high - low), MADV_HUGEPAGE);
     }
 }
 
-/* In place of the interpreter's allocator during a call. Other threads may get here, when the call runs Python code
-   or in interpreters with a GIL of their own; for them it is what it replaces. */
+/* The arena allocator during a call. Other threads may also use it, when the call runs Python code, or in interpreters with
+   their own GIL; for them it calls the original allocator. */
 static void *arena_alloc(void *ctx, size_t size)
 {
     ArenasAhead *ahead = arenas_in_use;
-    /* where the interpreter itself uses huge pages (an option of 3.15), its arenas have their size */
+    /* with the huge pages option of 3.15, arenas have the size of a huge page */
     if (!ahead || size >= HUGE_PAGE || (ahead->count && ahead->size != size))
         return arena_allocator.alloc(ctx, size);
-    /* The last ones end inside a huge page, which comes whole only if its other part is there when it is touched. */
+    /* The last arenas end inside a huge page, which is allocated as a whole only if its other part is mapped at the first access. */
     if (ahead->count - ahead->next <= (int)(HUGE_PAGE / size))
         arenas_fill(ahead, size);
     return ahead->next < ahead->count ? ahead->arenas[ahead->next++] : NULL;
@@ -76,7 +76,7 @@ static void arenas_setup(void)
     PyObject_GetArenaAllocator(&arena_allocator);
 }
 
-/* Not where address space is limited: memory taken in advance could be missing elsewhere. */
+/* Not with a limited address space: memory that is taken in advance could be missing elsewhere. */
 static bool arenas_are_plenty(void)
 {
     struct rlimit space, data;
@@ -84,7 +84,7 @@ static bool arenas_are_plenty(void)
            data.rlim_cur == RLIM_INFINITY;
 }
 
-/* Not if somebody else has put an allocator in: a profiler, or a call that this one is made from. */
+/* Not if another allocator is installed, by a profiler or an outer call. */
 static bool arenas_install(ArenasAhead *ahead)
 {
     PyObjectArenaAllocator now;
@@ -92,7 +92,7 @@ static bool arenas_install(ArenasAhead *ahead)
     if (now.alloc != arena_allocator.alloc || now.free != arena_allocator.free || now.ctx != arena_allocator.ctx)
         return false;
     arenas_in_use = ahead;
-    /* The one pointer that changes is valid at any time for any thread, whatever it reads beside it. */
+    /* Only one pointer changes, and both of its values are valid at any time for any thread. */
     now.alloc = arena_alloc;
     PyObject_SetArenaAllocator(&now);
     return true;
@@ -102,7 +102,7 @@ static void arenas_uninstall(void)
 {
     PyObjectArenaAllocator now;
     PyObject_GetArenaAllocator(&now);
-    if (now.alloc == arena_alloc) /* or a profiler was started meanwhile */
+    if (now.alloc == arena_alloc) /* unless a profiler was started meanwhile */
         PyObject_SetArenaAllocator(&arena_allocator);
     arenas_in_use = NULL;
 }
@@ -125,7 +125,7 @@ static NEVER_INLINE void arenas_end(ArenasAhead *ahead)
     arenas_give_back(ahead);
 }
 
-/* Take arenas ahead until arenas_release(), which every way out of the call goes through. */
+/* Take arenas in advance until arenas_release(), which every exit of the call must call. */
 static ALWAYS_INLINE void arenas_hold(ArenasAhead *ahead, Py_ssize_t message_size)
 {
     ahead->held = UNLIKELY(message_size >= ARENAS_AHEAD_MESSAGE) && arenas_begin(ahead);
@@ -137,13 +137,13 @@ static ALWAYS_INLINE void arenas_release(ArenasAhead *ahead)
         arenas_end(ahead);
 }
 
-/* For an object in pieces: memory in advance is kept from call to call; *kept is NULL at first. */
+/* For an object that arrives in pieces: the arenas are kept from call to call in *kept, which is NULL at first. */
 static ALWAYS_INLINE void arenas_hold_kept(ArenasAhead **kept, uint64_t taken)
 {
     if (LIKELY(taken < (uint64_t)ARENAS_AHEAD_MESSAGE))
         return;
     if (!*kept && arenas_are_plenty())
-        *kept = PyMem_Calloc(1, sizeof **kept); /* without it the object is built as a small one */
+        *kept = PyMem_Calloc(1, sizeof **kept); /* without it, the object is decoded like a small one */
     if (*kept)
         (*kept)->held = arenas_install(*kept);
 }
@@ -156,7 +156,7 @@ static ALWAYS_INLINE void arenas_release_kept(ArenasAhead *kept)
     }
 }
 
-/* The object is complete, or will not be. */
+/* The object is complete, or was given up. */
 static ALWAYS_INLINE void arenas_drop_kept(ArenasAhead **kept)
 {
     if (UNLIKELY(*kept != NULL)) {

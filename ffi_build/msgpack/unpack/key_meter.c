@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keys that are chosen so that their hashes collide: refused before they take a time that grows with their square.
+ * Refuse map keys that were chosen to collide, before they take quadratic time.
  *
- * The hashes of str and bytes have a secret of the process. Those of numbers, tuples, UUIDs and so on have none: whoever
- * writes a message can choose thousands of keys that a dict probes the same slots for. So the probes are counted that
- * the dict will need, in a table that has its size. Keys that nobody has chosen need less than two each; regular ones,
- * say multiples of 3 * 2**42, up to 56 in a map of 87,381. Ints that are close to each other, such as the numbers of rows,
- * need no probes: nothing is kept about them. purepy/msgpack/key_meter.py does the same.
+ * purepy/msgpack/key_meter.py does the same, and explains how the probes of a dict are counted.
  */
 #pragma once
 
@@ -14,28 +10,29 @@
 #include "../common/state.c"
 
 enum {
-    METERED_PAIRS = 8,      /* maps of fewer pairs are not worth it, ... */
-    METERED_NUMBERS = 512,  /* ... nor are numbers in maps of fewer: a probe takes a nanosecond or two */
-    KEY_PROBES = 40,        /* allowed for each key of a message, on an average, and one more ... */
-    KEYS_PROBE = 1 << 11,   /* ... for so many keys of its map, ... */
-    MORE_PROBES_MAX = 256,  /* ... up to so many, ... */
-    SPARE_PROBES = 1 << 14, /* ... and beyond that */
-    EQUAL_PROBES = 8,       /* what a key of the same hash counts, whose comparison may be Python code */
+    METERED_PAIRS = 8,      /* maps of fewer pairs are not metered, ... */
+    METERED_NUMBERS = 512,  /* ... nor numbers in maps of fewer pairs: a probe takes a nanosecond or two */
+    KEY_PROBES = 40,        /* average number of probes allowed for each key of a message, and one more ... */
+    KEYS_PROBE = 1 << 11,   /* ... for each of so many keys in its map, ... */
+    MORE_PROBES_MAX = 256,  /* ... up to this many more, ... */
+    SPARE_PROBES = 1 << 14, /* ... and in addition, for the whole message */
+    EQUAL_PROBES = 8,       /* the probes that a key with an equal hash counts as: the comparison may run Python code */
     TAGS = 251,
 };
 
-static const long long HASHES_END = (1LL << 61) - 1; /* ints from 0 on are their own hashes, up to here */
+static const long long HASHES_END = (1LL << 61) - 1; /* ints from 0 to below this value are their own hashes */
 
-/* The keys of one open map that are neither str nor bytes. Those only make the dict's table larger. Typed decoding also has
-   sets, whose tables are at least as large and are probed alike. */
+/* The keys of one open map that are neither str nor bytes; keys of these two types only enlarge the dict's table. Typed
+   decoding also meters sets, whose tables are at least as large and are probed alike. */
 typedef struct KeyMeter {
     struct KeyMeter *outer; /* of a map around this one */
     Py_ssize_t level;       /* of the map's frame */
-    Py_ssize_t base;        /* while there are no tags: all keys are ints from here on, fewer than there are slots */
-    Py_hash_t *hashes;      /* in the order of the keys */
-    uint8_t *tags;          /* of the keys in the table's slots; 0 is free */
+    Py_ssize_t
+        base; /* while there are no tags: all keys are ints from `base` to below `base` plus the number of slots */
+    Py_hash_t *hashes; /* in the order of the keys */
+    uint8_t *tags;     /* of the keys in the table's slots; 0 is free */
     size_t mask, count;
-    uint64_t probes; /* since the table has its size */
+    uint64_t probes; /* since the table grew */
 } KeyMeter;
 
 /* What all maps of a message share. */
@@ -61,8 +58,8 @@ static void key_meters_clear(KeyMeters *all)
     all->allowed = SPARE_PROBES;
 }
 
-/* Put a key into the table and count the probes, which are the dict's. Returns its slot, and whether others may have its
-   hash: those that have its tag, one of 251 others by chance. A byte per slot is little beside what the dict reads. */
+/* Put a key into the table and count the probes, which are those of the dict. Returns its slot, and whether another key may
+   have the same hash: one with the same tag, of which there are 251. A byte per slot is little compared with the dict. */
 static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, bool *equal)
 {
     const uint8_t *tags = meter->tags;
@@ -77,7 +74,7 @@ static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, boo
     }
     *equal = same > 0;
     probes += (EQUAL_PROBES - 1) * same;
-    if (probes > EQUAL_PROBES * meter->count) /* around a table that is small the way comes by a key more than once */
+    if (probes > EQUAL_PROBES * meter->count) /* in a small table the probe sequence passes a key more than once */
         probes = EQUAL_PROBES * meter->count;
     meter->tags[i] = tag;
     meter->probes += probes;
@@ -85,7 +82,7 @@ static size_t key_meter_put(KeyMeters *all, KeyMeter *meter, Py_hash_t hash, boo
     return i;
 }
 
-/* How many slots the table of a dict has for `pairs`. */
+/* The number of slots in the table of a dict of `pairs`. */
 static size_t key_meter_size(size_t pairs)
 {
     size_t size = 8;
@@ -94,7 +91,7 @@ static size_t key_meter_size(size_t pairs)
     return size;
 }
 
-/* Whether a key is an int that no other key of its container can share the slot with, and is its own hash. */
+/* Whether a key is an int that is its own hash and that shares its slot with no other key of the container. */
 static ALWAYS_INLINE bool key_meter_is_apart(const KeyMeter *meter, PyObject *key)
 {
     int overflow;
@@ -109,15 +106,15 @@ static ALWAYS_INLINE bool key_is_number(PyObject *key)
     return PyLong_CheckExact(key) || PyFloat_CheckExact(key) || PyBool_Check(key) || key == Py_None;
 }
 
-/* Allow probes for a key of a container that has `present` with it. */
+/* Allow probes for a key of a container that has `present` keys, including this one. */
 static ALWAYS_INLINE void key_meter_allow(KeyMeters *all, size_t present)
 {
     const size_t more = present / KEYS_PROBE;
     all->allowed += KEY_PROBES + (more < MORE_PROBES_MAX ? more : MORE_PROBES_MAX);
 }
 
-/* Whether a key needs no more than this: it comes into a dict or set, of the frame at `level`, that has `present` keys
-   without it and will have about `pairs`. */
+/* Whether a key needs no further check, before it is put into the dict or set of the frame at `level`, which has `present`
+   keys and will have about `pairs`. */
 static ALWAYS_INLINE bool key_meter_passes(KeyMeters *all, Py_ssize_t level, PyObject *key, size_t present,
                                            uint64_t pairs)
 {
@@ -131,7 +128,7 @@ static ALWAYS_INLINE bool key_meter_passes(KeyMeters *all, Py_ssize_t level, PyO
     return true;
 }
 
-/* Give the table the size that a dict has for `pairs`; false without memory. */
+/* Resize the table to that of a dict of `pairs`; false without memory. */
 static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
 {
     const size_t size = key_meter_size(pairs);
@@ -146,7 +143,7 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
         return false;
     }
     meter->mask = size - 1;
-    all->probes -= meter->probes; /* those of the smaller table were fewer than these will be */
+    all->probes -= meter->probes; /* the larger table counts its probes anew */
     meter->probes = 0;
     bool equal;
     for (size_t number = 0; number < meter->count; number++)
@@ -154,7 +151,7 @@ static bool key_meter_grow(KeyMeters *all, KeyMeter *meter, size_t pairs)
     return true;
 }
 
-/* Put the keys that are in a container, all of them ints apart, into a table; false with an exception. */
+/* Put the keys of a container, which are all ints without collisions so far, into a table; false with an exception. */
 static bool key_meter_fill(KeyMeters *all, KeyMeter *meter, PyObject *container)
 {
     if (!key_meter_grow(all, meter, (meter->mask + 1) * 2 / 3))
@@ -174,8 +171,8 @@ static bool key_meter_fill(KeyMeters *all, KeyMeter *meter, PyObject *container)
 }
 
 /*
- * Count a key that comes into `dict` (or a set), of the frame at `level`, which was made for `pairs`. Returns 1, or 0 with LimitError
- * if it is one of too many that collide, or -1 with what a comparison of the keys' own raised.
+ * Count a key before it is put into `dict` (or a set) of the frame at `level`, created for `pairs`. Returns 1, or 0 with
+ * LimitError if too many keys collide, or -1 with the exception of a key's own comparison.
  */
 static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyObject *dict, PyObject *key,
                          Py_hash_t hash)
@@ -212,7 +209,7 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
     bool equal = false;
     size_t slot = key_meter_put(all, meter, hash, &equal);
     if (equal) {
-        /* a key that is there already has no place of its own */
+        /* an equal key needs no slot */
         int known = is_dict ? PyDict_Contains(dict, key) : PySet_Contains(dict, key);
         if (known < 0)
             return -1;
@@ -223,6 +220,6 @@ static int key_meter_add(KeyMeters *all, Py_ssize_t level, Py_ssize_t pairs, PyO
     }
     if (all->probes <= all->allowed)
         return 1;
-    PyErr_SetString(S.LimitError, "too many map keys whose hashes collide");
+    PyErr_SetString(S.LimitError, "too many map keys with colliding hashes");
     return 0;
 }

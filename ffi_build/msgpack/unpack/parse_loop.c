@@ -2,12 +2,12 @@
 /*
  * The parser's loop: MessagePack specification, "Formats".
  *
- * msgpack-c's unpack_template.h is not used: it keeps every value in a union of its own before a callback sees it, has
- * no place for keys, depth or the end of a container, and allocates what a header declares. What it would give, the
- * dispatch on the leading byte, is one switch.
+ * The unpack_template.h of msgpack-c is not used: it stores every value in a union before a callback sees it, has no hook
+ * for keys, depth or the end of a container, and allocates as much as a header declares. The only part that could be used,
+ * the dispatch on the first byte, is one switch.
  *
- * parser_run() and parser_skip() (skip.c) mirror each other: what one builds the other passes over, with the same frames,
- * positions and limits of depth. The loops of weigh.c and of PyPy's parts read headers as parser_skip() does.
+ * parser_run() and parser_skip() (skip.c) mirror each other: one creates the values that the other skips, with the same
+ * frames, positions and depth limits. The loops of weigh.c and of the parts for PyPy read headers as parser_skip() does.
  */
 #pragma once
 
@@ -22,10 +22,10 @@
 
 #define IN_KEY(f) ((f) && ((f)->in_key || (f)->kind == FRAME_MAP_KEY || (f)->kind == FRAME_PAIRS_KEY))
 
-/* Parse data[*position:size], the continuation of what was parsed before; `plain` says, at compile time, that the options
-   are. PARSE_DONE: *result is the object, owned.
-   PARSE_MORE: *position is where to go on with more data. PARSE_ERROR: an exception is set, the message given up, and
-   *position at the value that is wrong (behind the value if a hook raised). */
+/* Parse data[*position:size], which continues the data parsed before. `plain` is a compile-time constant: whether all
+   options are plain. PARSE_DONE: *result is the object, owned. PARSE_MORE: *position is where to continue with more data.
+   PARSE_ERROR: an exception is set, the message is given up, and *position is at the invalid value (after it if a hook
+   raised). */
 static ALWAYS_INLINE enum parse_result parser_run_as(Parser *ps, const unsigned char *data, Py_ssize_t size,
                                                      Py_ssize_t *position, PyObject **result, const bool plain)
 {
@@ -42,13 +42,13 @@ static ALWAYS_INLINE enum parse_result parser_run_as(Parser *ps, const unsigned 
         if (UNLIKELY(end - p < (n))) \
             goto more; \
     } while (0)
-/* a number of k bytes behind the leading byte becomes obj */
+/* read the number of k bytes after the first byte into obj */
 #define NUMBER(k, expression) \
     NEED(k); \
     obj = (expression); \
     p += (k); \
     goto scalar
-/* the length field of k bytes becomes n */
+/* read the length field of k bytes into n */
 #define LENGTH(k, expression) \
     NEED(k); \
     n = (expression); \
@@ -520,7 +520,7 @@ static enum parse_result parser_run(Parser *ps, const unsigned char *data, Py_ss
     return parser_run_as(ps, data, size, position, result, false);
 }
 
-/* For plain options, of a parser that skips nothing: a short message spends a tenth of its time on asking for others. */
+/* For plain options and a parser that skips nothing: testing the other options takes a tenth of a short message's time. */
 static enum parse_result parser_run_plain(Parser *ps, const unsigned char *data, Py_ssize_t size, Py_ssize_t *position,
                                           PyObject **result)
 {

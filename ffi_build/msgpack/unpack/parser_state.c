@@ -2,13 +2,13 @@
 /*
  * The parser's state, and the values that need more than a line.
  *
- * One parser serves unpackb and Unpacker. It is iterative: open containers are frames on a stack of its own, so that
- * depth costs no C stack and a message may end anywhere and be continued. A value is consumed when it is complete;
- * input that ends inside one leaves the position at its header.
+ * unpackb and Unpacker share one parser. It is iterative: open containers are frames on its own stack, so that depth costs
+ * no C stack, and a message may be cut anywhere and continued later. A value is consumed only when it is complete; if the
+ * input ends inside a value, the position stays at its header.
  *
- * No Python code can find a list or tuple that is being filled: neither hooks nor finalizers, nor other threads of a
- * free-threaded build. What is not there yet would be NULL, and a list that is resized moves the slots that are written
- * to. So the collector does not track it, where such code may run before it is complete. A dict is whole at any time.
+ * No Python code must find a list or tuple while it is filled: no hook, no finalizer, and no other thread of a
+ * free-threaded build. Its missing items are NULL, and a list moves its slots when it grows. So the garbage collector does
+ * not track it as long as such code may run. A dict is complete at any time.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 #define INLINE_FRAMES 24
 
-/* Containers in a map key may nest so deep: hashing and comparing them recurses, on stacks as small as 64 KiB. */
+/* The deepest nesting within a map key: hashing and comparing recurse, on stacks as small as 64 KiB. */
 #define KEY_DEPTH_MAX 32
 
 enum frame_kind {
@@ -31,7 +31,7 @@ enum frame_kind {
     FRAME_MAP_VALUE,
     FRAME_PAIRS_KEY, /* for object_pairs_hook: a list of (key, value) */
     FRAME_PAIRS_VALUE,
-    FRAME_SKIP, /* counts values, builds nothing */
+    FRAME_SKIP, /* counts values without creating objects */
 };
 
 typedef struct {
@@ -41,16 +41,16 @@ typedef struct {
     Py_ssize_t slots;    /* how many there are */
     uint64_t left;       /* items or pairs still to come */
     uint64_t start;      /* offset of the header */
-    Py_ssize_t reserved; /* what this frame took of the budget for allocation in advance */
+    Py_ssize_t reserved; /* the part of the preallocation budget that this frame uses */
     unsigned char kind;
-    unsigned char in_key; /* how many containers of a map key are open here, this one included; 0 outside of keys */
+    unsigned char in_key; /* the number of open containers of a map key, including this one; 0 outside keys */
     bool to_tuple;        /* a list that becomes a tuple when it is complete */
-    bool hidden;          /* the collector does not track it yet */
+    bool hidden;          /* not tracked by the garbage collector yet */
 } Frame;
 
 typedef struct {
     const UnpackOptions *options;
-    Py_ssize_t size; /* what the default limits of containers follow: the input's, or max_buffer_size */
+    Py_ssize_t size; /* the size from which default limits follow: that of the input, or max_buffer_size */
     bool gc_held;
     enum guard guard;
     Py_ssize_t raw_top; /* values at this depth become Raw, or are skipped; -1 for none */
@@ -65,27 +65,27 @@ typedef struct {
     uint64_t message_start;
     Py_ssize_t reserved;
     bool started;
-    bool broken; /* by an exception that is not the input's: what comes next is a part of an object */
+    bool broken; /* by an exception that the input did not cause: the next bytes are part of an object */
 
     bool skipping;
-    Py_ssize_t skip_top; /* the frames below belong to the objects that are built */
+    Py_ssize_t skip_top; /* the frames below belong to objects that are created */
     uint64_t skip_start;
 
-    PyObject *source;              /* what bin_view gives views of, borrowed; NULL: of copies */
+    PyObject *source;              /* the object that the views of bin_view refer to, borrowed; NULL: copies */
     PyObject *view;                /* memoryview of it or of the latest copy, owned */
-    uint64_t view_start, view_end; /* offsets of what it shows */
+    uint64_t view_start, view_end; /* the range that it covers, as offsets */
     Frame inline_frames[INLINE_FRAMES];
 } Parser;
 
-/* Whether the exception that is set is a hook's own, after which the stream continues at its position, as in msgpack.
-   Other exceptions may come from any place: a TimeoutError is what a signal handler raises. */
+/* Whether the current exception was raised by a hook; then the stream continues at its position, as in msgpack. Other
+   exceptions may come from anywhere: a TimeoutError usually comes from a signal handler. */
 static NEVER_INLINE bool is_hooks_error(void)
 {
     return PyErr_ExceptionMatches(PyExc_Exception) && !PyErr_ExceptionMatches(PyExc_MemoryError) &&
            !PyErr_ExceptionMatches(PyExc_TimeoutError);
 }
 
-/* Few stores: this is a good part of unpacking a short message. */
+/* Few stores, since this takes a good part of the time of a short message. */
 static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, Py_ssize_t size)
 {
     ps->options = options;
@@ -108,7 +108,7 @@ static ALWAYS_INLINE void parser_init(Parser *ps, const UnpackOptions *options, 
     ps->meters = (KeyMeters){.allowed = SPARE_PROBES};
 }
 
-/* Give up the message at hand. Each frame is gone before what it owned is dropped, which may run Python code. */
+/* Give up the current message. Each frame is removed before its objects are released, which may run Python code. */
 static void parser_clear(Parser *ps)
 {
     ps->reserved = 0;
@@ -121,7 +121,7 @@ static void parser_clear(Parser *ps)
     }
 }
 
-/* For tp_traverse. The items of an unfinished container are visited instead of it: visitors may hand out what they see. */
+/* For tp_traverse. The items of an unfinished container are visited instead of the container, which visitors must not see. */
 static int parser_traverse(Parser *ps, visitproc visit, void *arg)
 {
     for (Py_ssize_t i = 0; i < ps->top; i++) {
@@ -150,13 +150,13 @@ static ALWAYS_INLINE void parser_free(Parser *ps)
     Py_CLEAR(ps->view);
 }
 
-/* Hooks that containers call, which every message has. An ext_hook runs seldom: the collector goes on when it first does. */
+/* Hooks for containers, which every message has. An ext_hook is rare: its first call turns the garbage collector on. */
 static ALWAYS_INLINE bool parser_has_hooks(const UnpackOptions *options)
 {
     return options->object_hook || options->object_pairs_hook || options->list_hook;
 }
 
-/* The new list or tuple of a frame is there, and what guards it is to be applied. */
+/* Protect the new list or tuple of a frame. */
 static NEVER_INLINE void parser_guard_frame(Parser *ps, Frame *f)
 {
     if (ps->guard == GUARD_HIDE) {
@@ -169,7 +169,7 @@ static NEVER_INLINE void parser_guard_frame(Parser *ps, Frame *f)
     }
 }
 
-/* Hide open containers: those below a hidden frame are hidden already. */
+/* Hide open containers: those below a hidden frame are already hidden. */
 static NEVER_INLINE void parser_hide_frames(Parser *ps)
 {
     for (Py_ssize_t i = ps->top; i-- > 0 && !ps->frames[i].hidden;) {
@@ -189,7 +189,7 @@ static ALWAYS_INLINE void parser_hide(Parser *ps)
     }
 }
 
-/* Python code is about to run: it must find the collector as it left it. It stays on for the rest of the message. */
+/* Python code is about to run, and must find the garbage collector in its usual state. It stays on for the rest of the message. */
 static inline void parser_gc_resume(Parser *ps)
 {
     if (ps->gc_held) {
@@ -231,14 +231,14 @@ static NEVER_INLINE int raise_too_deep(const Parser *ps)
 
 static NEVER_INLINE int raise_format(void)
 {
-    PyErr_SetString(S.FormatError, "byte 0xc1 starts no MessagePack type");
+    PyErr_SetString(S.FormatError, "byte 0xc1 is not a MessagePack format");
     return -1;
 }
 
-/* In all limits -1 means none. A length or count is below 2^33: any other negative limit is less than all of them.
-   Of the totals, negative ones are none, which the conversion to unsigned makes of them. */
+/* In all limits -1 means no limit. A length or count is below 2^33, and any other negative limit is smaller than all of them.
+   A negative total means no limit, by its conversion to unsigned. */
 
-/* Check a payload of n bytes before it is awaited or built. */
+/* Check a payload of n bytes before waiting for it or creating it. */
 static ALWAYS_INLINE int parser_count_bytes(Parser *ps, uint64_t n, Py_ssize_t limit, const char *limit_name)
 {
     const uint64_t in_all = (uint64_t)ps->options->max_total_bytes;
@@ -271,9 +271,9 @@ static ALWAYS_INLINE int parser_count_children(Parser *ps, uint64_t n, Py_ssize_
     return parser_count_items(ps, n * (uint64_t)values_each);
 }
 
-/* How many of n declared items to allocate in advance. Each takes a byte of input at least, so that all open
-   containers of a sound message together declare fewer items than the message has bytes: what a container of a lying
-   message gets is within that, however they nest. */
+/* How many of n declared items to allocate in advance. Each item takes at least one byte of input, so all open containers
+   of a valid message together declare fewer items than the message has bytes. The containers of an invalid message
+   together get no more than that, however they are nested. */
 static ALWAYS_INLINE Py_ssize_t parser_reserve(Parser *ps, uint64_t n, uint64_t bytes_left, uint64_t bytes_seen)
 {
     uint64_t room = bytes_seen > (uint64_t)ps->reserved ? bytes_seen - (uint64_t)ps->reserved : 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passing over values without making objects of them: the other half of parse_loop.c. */
+/* Skip values without creating objects: the counterpart of parse_loop.c. */
 #pragma once
 
 #include "../common/formats.c"
@@ -7,8 +7,8 @@
 
 enum parse_result { PARSE_ERROR = -1, PARSE_MORE = 0, PARSE_DONE = 1 };
 
-/* Pass over values until the frames are back at skip_top. *at is the position, left at the header of a value that is
-   cut or wrong. */
+/* Skip values until the frames are back at skip_top. *at is the position; it stays at the header of a value that is cut or
+   wrong. */
 static NEVER_INLINE enum parse_result parser_skip(Parser *ps, const unsigned char **at, const unsigned char *end)
 {
     const unsigned char *p = *at;

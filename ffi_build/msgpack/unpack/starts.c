@@ -5,7 +5,7 @@
 #include "../common/formats.c"
 #include "../common/words.c"
 
-/* Return the end of the value at p; NULL if it is not of one piece, or cut or wrong. */
+/* Return the end of the value at p; NULL if it is a container, cut or wrong. */
 static ALWAYS_INLINE const unsigned char *value_pass_plain(const unsigned char *p, const unsigned char *end)
 {
     if (p >= end)
@@ -25,7 +25,7 @@ static ALWAYS_INLINE const unsigned char *value_pass_plain(const unsigned char *
     return n <= (size_t)(end - p) ? p + n : NULL;
 }
 
-/* Return the end of the value at p, however deep it nests, or NULL if it is cut or wrong. */
+/* Return the end of the value at p, at any depth, or NULL if it is cut or wrong. */
 static const unsigned char *value_pass(const unsigned char *p, const unsigned char *end)
 {
     FormatHeader h;
@@ -39,7 +39,7 @@ static const unsigned char *value_pass(const unsigned char *p, const unsigned ch
             return NULL;
         p += h.size;
         if (is_container(h.kind)) {
-            /* each value takes a byte at least, so that their number stays far from overflowing */
+            /* each value takes at least a byte, so their number cannot overflow */
             if (h.length > (size_t)(end - p))
                 return NULL;
             values += h.kind == FORMAT_MAP ? 2 * (uint64_t)h.length : h.length;
@@ -53,7 +53,7 @@ static const unsigned char *value_pass(const unsigned char *p, const unsigned ch
     return p;
 }
 
-/* Put down where each of `count` messages begins, and where the last one ends; return how many are there, all whole. */
+/* Store where each of `count` messages begins, and where the last one ends; return the number of complete messages. */
 static int64_t cpkg_message_starts(const char *bytes, size_t size, int64_t *starts, int64_t count)
 {
     const unsigned char *data = (const unsigned char *)bytes, *p = data, *end = data + size;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an Unpacker holds, and its input: the buffer that feed() and the file fill. */
+/* The state of an Unpacker, and its input: the buffer that feed() and the file fill. */
 #pragma once
 
 #include "../common/formats.c"
@@ -9,7 +9,7 @@
 #include "huge_pages.c"
 #include "parser_state.c"
 
-/* An idle Unpacker gives back a buffer above this. */
+/* An Unpacker without unread data frees its buffer if the buffer is larger than this. */
 #define IDLE_CAPACITY (16 * 1024)
 
 enum unpack_mode { MODE_NONE, MODE_UNPACK, MODE_SKIP, MODE_RAW, MODE_ARRAY_HEADER, MODE_MAP_HEADER };
@@ -21,16 +21,16 @@ typedef struct {
     unsigned char *buffer;
     Py_ssize_t head, tail, capacity; /* buffer[head:tail] is not consumed */
     uint64_t base;                   /* offset of buffer[0] in the stream */
-    uint64_t floor;                  /* offset that was reached when data last came in */
-    uint64_t start;                  /* offset of the object that is unpacked or was last */
-    Py_ssize_t header_read;          /* of the value that is cut: what its header counts as read, see tell() */
-    ArenasAhead *ahead;              /* for an object that is large and not complete yet, else NULL */
-    enum unpack_mode mode;           /* the operation that an incomplete object has to be continued with */
+    uint64_t floor;                  /* the offset reached when data was last added */
+    uint64_t start;                  /* offset of the current or last object */
+    Py_ssize_t header_read;          /* the bytes of a cut value's header that count as read, see tell() */
+    ArenasAhead *ahead;              /* for a large incomplete object, else NULL */
+    enum unpack_mode mode;           /* the operation that must continue an incomplete object */
     busy_flag busy;
 } Unpacker;
 
-/* How much of the header of the value that is cut has been read now: as msgpack counts, its leading byte and its length
-   field once that is complete. What is fed later is not read yet. */
+/* How much of a cut value's header counts as read, as in msgpack: its first byte, and its length field once that is
+   complete. Data that is fed later does not count yet. */
 static Py_ssize_t unpacker_count_header(const Unpacker *self)
 {
     if (self->mode != MODE_UNPACK && self->mode != MODE_SKIP && self->mode != MODE_RAW)
@@ -41,7 +41,7 @@ static Py_ssize_t unpacker_count_header(const Unpacker *self)
     return read_header(self->buffer + self->head, (size_t)(self->tail - self->head), &h) ? (Py_ssize_t)h.size : 1;
 }
 
-/* The first byte that is still needed: an unfinished Raw is cut out of the buffer when it is complete. */
+/* The first byte that is still needed: a Raw is copied from the buffer when it is complete. */
 static Py_ssize_t unpacker_keep(const Unpacker *self)
 {
     if (self->ps.skipping && !self->ps.discard)
@@ -60,7 +60,7 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
     self->floor = self->base + (uint64_t)self->head;
     if (size > self->capacity - self->tail) {
         Py_ssize_t keep = unpacker_keep(self), kept = self->tail - keep;
-        /* Moving the unread bytes costs their size: worth it when as many were consumed, else grow. */
+        /* Moving the unread bytes costs their size: do it if at least as many were consumed, else grow. */
         if (keep > 0 && kept <= keep) {
             memmove(self->buffer, self->buffer + keep, (size_t)kept);
             self->base += (uint64_t)keep;
@@ -81,7 +81,7 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
     return 0;
 }
 
-/* After an operation: everything consumed means that the buffer can start over, or go. */
+/* After an operation: if everything was consumed, restart or free the buffer. */
 static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
 {
     if (self->head == self->tail && unpacker_keep(self) == self->head) {
@@ -97,7 +97,7 @@ static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
     }
 }
 
-/* Read more from the file; at its end it is dropped. */
+/* Read more from the file; drop the file at its end. */
 static int unpacker_read_file(Unpacker *self)
 {
     Py_ssize_t room = self->options.max_buffer_size - (self->tail - self->head - self->header_read);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UTF-8 to str, built straight into the new object, and the cache of map keys. */
+/* Decode UTF-8 directly into a new str, and cache map keys. */
 #pragma once
 
 #include "../common/state.c"
@@ -8,8 +8,8 @@
 
 #define IS_TAIL(byte) (((byte) & 0xc0) == 0x80)
 
-/* Decode into an array of one width and check on the way (RFC 3629: shortest forms, no surrogates, up to U+10FFFF);
-   returns the end of what was written, or NULL if it is not UTF-8. Written never exceeds count_characters(). */
+/* Decode into an array of one width and validate (RFC 3629: shortest forms, no surrogates, up to U+10FFFF). Returns the
+   end of the output, or NULL for invalid UTF-8. Never writes more than count_characters() characters. */
 #define UTF8_DECODE(name, type) \
     static type *name(const unsigned char *s, const unsigned char *end, type *to) \
     { \
@@ -63,7 +63,7 @@ static NEVER_INLINE PyObject *text_new_wide(const unsigned char *s, size_t n)
 {
     unsigned char top;
     size_t count = count_characters(s, n, &top);
-    /* The width follows from the largest lead byte: 0xc4 starts U+0100, 0xf0 starts U+10000. */
+    /* The largest lead byte determines the width: 0xc4 starts U+0100, 0xf0 starts U+10000. */
     PyObject *o = PyUnicode_New((Py_ssize_t)count, top >= 0xf0 ? 0x10ffff : top >= 0xc4 ? 0xffff : 0xff);
     if (!o)
         return NULL;
@@ -79,7 +79,7 @@ static NEVER_INLINE PyObject *text_new_wide(const unsigned char *s, size_t n)
         return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, NULL); /* raises the error it should */
     }
     if (UNLIKELY(count == 1 && top < 0xc4)) {
-        /* the interpreter expects to own the only copy of these */
+        /* the interpreter expects to have the only copy of such strings */
         PyObject *shared = PyUnicode_FromOrdinal((int)PyUnicode_READ_CHAR(o, 0));
         Py_DECREF(o);
         return shared;
@@ -105,9 +105,9 @@ static ALWAYS_INLINE PyObject *text_new(const unsigned char *s, size_t n)
 
 /* ---- map keys ---- */
 
-/* Documents repeat their keys: a table of the latest ones, direct-mapped by a hash of their bytes, gives the same str
-   again, with its hash already computed. It is bounded (unlike the interpreter's intern table), and a collision costs
-   one new str, no more. Free-threaded builds do without: sharing it would take a lock per key. */
+/* Documents repeat their keys. A table of recent keys, direct-mapped by a hash of their bytes, returns the same str again,
+   with its hash already computed. The table is bounded, unlike the interpreter's intern table, and a collision costs only
+   one new str. Free-threaded builds do not use it: sharing it would need a lock per key. */
 #ifndef Py_GIL_DISABLED
 #define KEY_CACHE_SIZE 2048
 static PyObject *key_cache[KEY_CACHE_SIZE];
@@ -134,7 +134,7 @@ static ALWAYS_INLINE bool same_bytes(const unsigned char *a, const unsigned char
     return load_up_to_8(a, n) == load_up_to_8(b, n);
 }
 
-/* A str for a map key of at most 31 bytes, what a fixstr holds. */
+/* A str for a map key of at most 31 bytes (a fixstr). */
 static ALWAYS_INLINE PyObject *key_new(const unsigned char *s, size_t n)
 {
     const uint64_t factor = 0x9e3779b97f4a7c15u;

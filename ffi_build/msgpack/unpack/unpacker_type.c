@@ -23,7 +23,7 @@ static PyObject *unpacker_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyO
     return (PyObject *)self;
 }
 
-/* What an Unpacker owns of its options. */
+/* The objects among the options that an Unpacker owns. */
 #define UNPACKER_OBJECTS(visit, options) \
     visit((options)->file_like); \
     visit((options)->object_hook); \
@@ -69,8 +69,8 @@ static ALWAYS_INLINE bool unpacker_enter(Unpacker *self, const char *method)
     return LIKELY(busy_take(&self->busy)) || unpacker_refuse(method);
 }
 
-/* The same, where an earlier exception must not have come from anything but the input: what is behind a hook's is a part
-   of an object, which would look like objects of its own. */
+/* The same, but refuse to continue after an exception that the input did not cause: the next bytes are part of an object
+   and would look like complete objects. */
 static ALWAYS_INLINE bool unpacker_enter_whole(Unpacker *self, const char *method)
 {
     if (!unpacker_enter(self, method))
@@ -78,13 +78,13 @@ static ALWAYS_INLINE bool unpacker_enter_whole(Unpacker *self, const char *metho
     if (LIKELY(!self->ps.broken))
         return true;
     PyErr_Format(PyExc_RuntimeError,
-                 "an exception has ended the object that begins at byte %llu of the stream: make a new Unpacker",
+                 "an exception interrupted the object that begins at byte %llu of the stream: create a new Unpacker",
                  (unsigned long long)self->start);
     busy_drop(&self->busy);
     return false;
 }
 
-/* Take the options over, which are checked on the way; `file_like` is NULL if none was given. */
+/* Check and store the options; `file_like` is NULL if none was given. */
 static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_like)
 {
     if (options->max_buffer_size == 0)
@@ -99,7 +99,7 @@ static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_l
     }
     if (options->read_size == 0)
         options->read_size = options->max_buffer_size < 1024 * 1024 ? options->max_buffer_size : 1024 * 1024;
-    /* no str, bin or ext longer than the buffer ever comes to be complete in it */
+    /* a str, bin or ext that is longer than the buffer can never be complete */
     Py_ssize_t *const lengths[] = {&options->max_str_len, &options->max_bin_len, &options->max_ext_len};
     for (size_t i = 0; i < COUNT_OF(lengths); i++)
         if (*lengths[i] == -1)
@@ -178,7 +178,7 @@ static PyObject *unpacker_feed(PyObject *object, PyObject *data)
     Py_RETURN_NONE;
 }
 
-/* The header of an array or a map alone. */
+/* Read only the header of an array or map. */
 static enum parse_result unpacker_header(Unpacker *self, PyObject **result)
 {
     const int wanted = self->mode == MODE_MAP_HEADER ? FORMAT_MAP : FORMAT_ARRAY;
@@ -210,7 +210,7 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
     const bool hooks = parser_has_hooks(&self->options);
     ps->gc_held = !hooks && gc_hold(self->tail - self->head);
     ps->guard = guard_of(ps->gc_held);
-    /* what has taken so much already is likely to take more */
+    /* an object that is already large is likely to grow */
     arenas_hold_kept(&self->ahead, hooks ? 0 : self->base + (uint64_t)self->tail - self->start);
     enum parse_result outcome = parser_run(ps, self->buffer, self->tail, &self->head, result);
     arenas_release_kept(self->ahead);
@@ -219,14 +219,14 @@ static enum parse_result unpacker_step(Unpacker *self, PyObject **result)
     if (ps->gc_held)
         gc_resume(true);
     ps->gc_held = false;
-    /* A value that came in pieces cannot be stepped back over: how much of it is still here is no business of the
-       caller's. */
+    /* It is not possible to move back before a value that arrived in pieces: the caller must not depend on how much of it
+       is still in the buffer. */
     if (outcome == PARSE_ERROR && self->base + (uint64_t)self->head < self->floor)
         self->head = (Py_ssize_t)(self->floor - self->base);
     return outcome;
 }
 
-/* The object of the Unpacker's type from its message, which is stolen. */
+/* Create the object of the Unpacker's `type` from its message, which is stolen. */
 static NEVER_INLINE PyObject *unpacker_typed(Unpacker *self, PyObject *raw)
 {
     PyObject *end = PyLong_FromUnsignedLongLong(self->base + (uint64_t)self->head);
@@ -238,7 +238,7 @@ static NEVER_INLINE PyObject *unpacker_typed(Unpacker *self, PyObject *raw)
     return result;
 }
 
-/* One object in the given mode. NULL without an exception: the data is at its end and `iterating`. */
+/* Return one object in the given mode. NULL without an exception: the data has ended and `iterating` is set. */
 static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char *method, bool iterating)
 {
     PyObject *result = NULL;
@@ -281,7 +281,7 @@ static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char
     return result;
 }
 
-/* Define a method that takes the next object in a mode. */
+/* Define a method that returns the next object in a mode. */
 #define UNPACKER_METHOD(function, mode, method) \
     static PyObject *function(PyObject *self, PyObject *unused) \
     { \
@@ -317,7 +317,7 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
         PyErr_SetString(PyExc_ValueError, "Cannot switch unpacking methods while an object is incomplete");
     else {
         Py_ssize_t available = self->tail - self->head, taken = wanted < available ? wanted : available;
-        Py_ssize_t beyond = 0; /* bytes that never came into the buffer */
+        Py_ssize_t beyond = 0; /* bytes that were never in the buffer */
         result = PyBytes_FromStringAndSize((char *)self->buffer + self->head, taken);
         if (result && taken < wanted && self->options.file_like) {
             PyObject *rest = PyObject_CallMethod(self->options.file_like, "read", "n", wanted - taken);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The extension values that `dumps` writes, as cpkg/objects/types_read.py reads them. Each function takes what is ordinary
- * and returns false for anything else, wrong values among them, which is left to that module and its errors.
+ * Read the extension values that `dumps` writes, as cpkg/objects/types_read.py does. Each function reads ordinary values and
+ * returns false for all others, including wrong values, which are left to that module.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ static ALWAYS_INLINE bool take_date(const unsigned char *s, int *year, int *mont
     return *day <= days[*month - 1] + (*month == 2 && leap);
 }
 
-/* Hour, minute, second and microsecond of `n` bytes. */
+/* Read hour, minute, second and microsecond from `n` bytes; return false if they are not a time. */
 static ALWAYS_INLINE bool take_clock(const unsigned char *s, size_t n, int *to)
 {
     to[3] = 0;
@@ -145,15 +145,12 @@ static bool read_decimal(const unsigned char *s, size_t n, PyObject **to)
     PyObject *text = PyUnicode_New((Py_ssize_t)n, 127);
     if (text)
         memcpy(PyUnicode_1BYTE_DATA(text), s, n);
-    PyObject *arguments = text ? PyTuple_Pack(1, text) : NULL;
-    PyTypeObject *const type = (PyTypeObject *)S.Decimal;
-    *to = arguments ? type->tp_new(type, arguments, NULL) : NULL;
-    Py_XDECREF(arguments);
+    *to = text ? PyObject_CallOneArg(S.decimal_of, text) : NULL;
     Py_XDECREF(text);
     return true;
 }
 
-/* Read the value of an extension type; `to` gets it, or NULL with an exception. */
+/* Read the value of an extension type into `to`, which is NULL after an exception. */
 static NEVER_INLINE bool read_extension(int code, const unsigned char *s, size_t n, PyObject **to)
 {
     switch (code) {
@@ -195,7 +192,7 @@ static bool read_zone(const unsigned char *s, size_t n, PyObject **to)
     return true;
 }
 
-/* A datetime of `day` bytes for its date, or a time after none: seconds with a fraction, and where they are. */
+/* Read a datetime whose date has `day` bytes, or a time (0 bytes); seconds may have a fraction. */
 static bool read_moment_text(const unsigned char *s, size_t n, const size_t day, PyObject **to)
 {
     unsigned char clock[] = "00:00:00.000000";
@@ -271,7 +268,7 @@ static bool read_duration_text(const unsigned char *s, size_t n, PyObject **to)
     return true;
 }
 
-/* Read the text that stands for a value of an extension type where no text is expected (cpkg/typed/texts.py). */
+/* Read text that represents a value of an extension type, where the type has no text (cpkg/typed/texts.py). */
 static bool read_extension_text(int code, const unsigned char *s, size_t n, PyObject **to)
 {
     switch (code) {

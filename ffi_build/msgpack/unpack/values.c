@@ -18,7 +18,7 @@ static NEVER_INLINE PyObject *value_str(Parser *ps, const unsigned char *s, size
     if (ps->options->raw)
         return PyBytes_FromStringAndSize((const char *)s, (Py_ssize_t)n);
     if (ps->options->unicode_errors && !is_ascii(s, n)) {
-        /* an error handler is Python code, unless it is the interpreter's own */
+        /* an error handler runs Python code, unless it is a builtin one */
         parser_gc_resume(ps);
         parser_hide(ps);
         return PyUnicode_DecodeUTF8((const char *)s, (Py_ssize_t)n, PyUnicode_AsUTF8(ps->options->unicode_errors));
@@ -26,12 +26,13 @@ static NEVER_INLINE PyObject *value_str(Parser *ps, const unsigned char *s, size
     return text_new(s, n);
 }
 
-/* A stream has no one object that holds it. Its small bins are views of a common copy of what is around them, since a
-   view with a copy of its own takes two more objects; larger ones, and one that nothing follows, get their own. */
+/* The data of a stream is not in one object that views could refer to. So the parser copies some data, and returns
+   small bins as views of that shared copy, which saves two objects per bin. Larger bins, and the last one, get separate
+   copies. */
 #define VIEW_ALONE (2 * 1024)
 #define VIEW_COPIED (16 * 1024)
 
-/* Have ps->view show n bytes from s on. `available` are there. */
+/* Make ps->view show n bytes from s. `available` bytes exist there. */
 static NEVER_INLINE bool parser_view_stream(Parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available,
                                             uint64_t offset)
 {
@@ -72,8 +73,8 @@ static NEVER_INLINE bool parser_view_source(Parser *ps)
     return true;
 }
 
-/* A read-only memoryview of the n bytes at s, which is at `offset` and `available` bytes before the end of what is there:
-   of the input if one object holds it, else of a copy. */
+/* A read-only memoryview of the n bytes at s, which is at `offset`, and `available` bytes before the end of the data: of the
+   input itself if one object holds it, else of a copy. */
 static PyObject *value_bin_view(Parser *ps, const unsigned char *s, Py_ssize_t n, Py_ssize_t available, uint64_t offset)
 {
     if ((!ps->view || offset < ps->view_start || offset + (uint64_t)n > ps->view_end) &&
@@ -83,43 +84,78 @@ static PyObject *value_bin_view(Parser *ps, const unsigned char *s, Py_ssize_t n
     return PySequence_GetSlice(ps->view, position, position + n);
 }
 
-static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
+/* The number of seconds and nanoseconds in a timestamp of n bytes; false with ValueError for any that is wrong. */
+static ALWAYS_INLINE bool read_timestamp(const unsigned char *s, size_t n, int64_t *seconds, uint32_t *nanoseconds)
 {
-    int64_t seconds;
-    uint32_t nanoseconds = 0;
+    *nanoseconds = 0;
     if (n == 4)
-        seconds = read32(s);
+        *seconds = read32(s);
     else if (n == 8) {
         const uint64_t value = read64(s);
-        nanoseconds = (uint32_t)(value >> 34);
-        seconds = (int64_t)(value & 0x3ffffffff);
+        *nanoseconds = (uint32_t)(value >> 34);
+        *seconds = (int64_t)(value & 0x3ffffffff);
     }
     else if (n == 12) {
-        nanoseconds = read32(s);
-        seconds = (int64_t)read64(s + 4);
+        *nanoseconds = read32(s);
+        *seconds = (int64_t)read64(s + 4);
     }
     else {
         PyErr_Format(PyExc_ValueError, "invalid timestamp data (length %zu)", n);
-        return NULL;
+        return false;
     }
-    if (nanoseconds > 999999999) {
-        PyErr_SetString(PyExc_ValueError, "nanoseconds must be a non-negative integer not greater than 999999999.");
-        return NULL;
-    }
+    if (LIKELY(*nanoseconds <= 999999999))
+        return true;
+    PyErr_SetString(PyExc_ValueError, "nanoseconds must be a non-negative integer not greater than 999999999.");
+    return false;
+}
 
-    switch (ps->options->timestamp) {
-    case 0: {
-        PyObject *s_object = PyLong_FromLongLong(seconds), *ns_object = PyLong_FromUnsignedLong(nanoseconds);
-        PyObject *o = s_object && ns_object ? object_new(S.Timestamp) : NULL;
-        if (!o) {
-            Py_XDECREF(s_object);
-            Py_XDECREF(ns_object);
-            return NULL;
-        }
-        slot_init(o, S.timestamp_seconds, s_object);
-        slot_init(o, S.timestamp_nanoseconds, ns_object);
-        return o;
+static PyObject *timestamp_object(int64_t seconds, uint32_t nanoseconds)
+{
+    PyObject *s_object = PyLong_FromLongLong(seconds), *ns_object = PyLong_FromUnsignedLong(nanoseconds);
+    PyObject *o = s_object && ns_object ? object_new(S.Timestamp) : NULL;
+    if (!o) {
+        Py_XDECREF(s_object);
+        Py_XDECREF(ns_object);
+        return NULL;
     }
+    slot_init(o, S.timestamp_seconds, s_object);
+    slot_init(o, S.timestamp_nanoseconds, ns_object);
+    return o;
+}
+
+/* A datetime in UTC, once datetime_ready() has returned 0. */
+static PyObject *timestamp_datetime(int64_t seconds, uint32_t nanoseconds)
+{
+    const int microseconds = (int)(nanoseconds / 1000);
+    if (LIKELY(seconds >= FIRST_SECOND && seconds <= LAST_SECOND)) {
+        const uint64_t since = (uint64_t)(seconds - FIRST_SECOND);
+        const unsigned clock = (unsigned)(since % 86400);
+        int year, month, day;
+        date_of_days((int)(since / 86400) + (int)(FIRST_SECOND / 86400), &year, &month, &day);
+        return PyDateTimeAPI->DateTime_FromDateAndTime(year, month, day, (int)(clock / 3600), (int)(clock / 60 % 60),
+                                                       (int)(clock % 60), microseconds, PyDateTime_TimeZone_UTC,
+                                                       PyDateTimeAPI->DateTimeType);
+    }
+    const int64_t days = seconds / 86400 - (seconds % 86400 < 0);
+    if (days < INT32_MIN || days > INT32_MAX) {
+        PyErr_Format(PyExc_OverflowError, "days=%lld; too large to convert to C int", (long long)days);
+        return NULL;
+    }
+    PyObject *delta = PyDelta_FromDSU((int)days, (int)(seconds - days * 86400), microseconds);
+    PyObject *o = delta ? PyNumber_Add(S.epoch, delta) : NULL;
+    Py_XDECREF(delta);
+    return o;
+}
+
+static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
+{
+    int64_t seconds;
+    uint32_t nanoseconds;
+    if (!read_timestamp(s, n, &seconds, &nanoseconds))
+        return NULL;
+    switch (ps->options->timestamp) {
+    case 0:
+        return timestamp_object(seconds, nanoseconds);
     case 1:
         return PyFloat_FromDouble((double)nanoseconds / 1e9 + (double)seconds);
     case 2: {
@@ -132,37 +168,20 @@ static PyObject *timestamp_value(Parser *ps, const unsigned char *s, size_t n)
         Py_XDECREF(rest);
         return sum;
     }
-    default: {
-        int64_t days = seconds / 86400 - (seconds % 86400 < 0);
-        if (days < INT32_MIN || days > INT32_MAX) {
-            PyErr_Format(PyExc_OverflowError, "days=%lld; too large to convert to C int", (long long)days);
-            return NULL;
-        }
+    default:
         if (UNLIKELY(!KEPT(epoch))) {
             parser_gc_resume(ps);
             parser_hide(ps);
             if (datetime_ready() < 0)
                 return NULL;
         }
-        const int clock = (int)(seconds - days * 86400);
-        if (LIKELY(seconds >= FIRST_SECOND && seconds <= LAST_SECOND)) {
-            int year, month, day;
-            date_of_days((int)days, &year, &month, &day);
-            return PyDateTimeAPI->DateTime_FromDateAndTime(year, month, day, clock / 3600, clock / 60 % 60, clock % 60,
-                                                           (int)(nanoseconds / 1000), PyDateTime_TimeZone_UTC,
-                                                           PyDateTimeAPI->DateTimeType);
-        }
-        PyObject *delta = PyDelta_FromDSU((int)days, clock, (int)(nanoseconds / 1000));
-        PyObject *o = delta ? PyNumber_Add(S.epoch, delta) : NULL;
-        Py_XDECREF(delta);
-        return o;
-    }
+        return timestamp_datetime(seconds, nanoseconds);
     }
 }
 
-/* Whether an ext hook promises to make no cycles and to call nobody's code, as the hook of `loads` does: the collector
-   may stay off while it runs, which is what most of the time of a message of dates would go into otherwise. Other
-   threads may see it off meanwhile. */
+/* Whether an ext hook promises to create no reference cycles and to call no foreign code, as the hook of `loads` does. Then
+   the garbage collector stays off while the hook runs; otherwise it would take most of the time of a message of dates.
+   Other threads may find it off meanwhile. */
 static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
 {
     PyObject *promise = PyFunction_Check(hook) ? PyObject_GetAttr(hook, S.str_makes_no_cycles) : NULL;
@@ -172,7 +191,7 @@ static NEVER_INLINE bool hook_is_acyclic(PyObject *hook)
     return acyclic;
 }
 
-/* Call an ext hook, or create an ExtType, as its __new__ does after its checks, which hold here. `data` is stolen. */
+/* Call an ext hook, or create an ExtType without the checks of its __new__, which hold here. `data` is stolen. */
 static ALWAYS_INLINE PyObject *ext_value(PyObject *hook, int code, PyObject *data)
 {
     PyObject *number = data ? PyLong_FromLong(code) : NULL, *result = NULL;
@@ -194,7 +213,7 @@ static ALWAYS_INLINE PyObject *ext_value(PyObject *hook, int code, PyObject *dat
     return result;
 }
 
-/* The data of an array: a view of the message, if that is bytes, so that the array can show it. */
+/* The data of an array: a view of the message if that is bytes, which the array can use without a copy. */
 static PyObject *array_data(Parser *ps, const unsigned char *s, Py_ssize_t n)
 {
     if (!ps->source || !PyBytes_CheckExact(ps->source))
@@ -205,7 +224,7 @@ static PyObject *array_data(Parser *ps, const unsigned char *s, Py_ssize_t n)
     return PySequence_GetSlice(ps->view, position, position + n);
 }
 
-/* The value of an extension; *by_hook says whether an error is the hook's, to be raised unchanged. */
+/* The value of an extension; *by_hook is set if an error came from the hook and must be raised unchanged. */
 static NEVER_INLINE PyObject *value_ext(Parser *ps, int code, const unsigned char *s, size_t n, bool *by_hook)
 {
     ps->bytes += n;
@@ -248,8 +267,8 @@ static ALWAYS_INLINE PyObject *value_int(int64_t value)
     return value >= SMALL_INT_MIN && value <= SMALL_INT_MAX ? small_int((long)value) : PyLong_FromLongLong(value);
 }
 
-/* Whether an object can be a key, found before its value is read. 0 with an exception set if the input is to blame,
-   -1 if somebody's own code failed. */
+/* Check before reading the value whether an object can be a key. 0 with an exception if the input is wrong, -1 with an
+   exception of the caller's code. */
 static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
 {
     if (ps->options->strict_map_key) {
@@ -265,7 +284,7 @@ static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
     if (key_meter_passes(&ps->meters, ps->top, key, present, present + f->left))
         return 1;
     if (!key_is_number(key)) {
-        /* its hash, and comparisons with other keys, may be Python code */
+        /* its hash, and comparisons with other keys, may run Python code */
         parser_gc_resume(ps);
         parser_hide(ps);
     }
@@ -277,7 +296,7 @@ static NEVER_INLINE int key_check(Parser *ps, const Frame *f, PyObject *key)
     return key_meter_add(&ps->meters, ps->top, f->reserved / 2, f->obj, key, hash);
 }
 
-/* For a container that begins in f: how many containers of a map key are open with it, 0 outside of keys. */
+/* For a container that begins in f: the number of open containers of a map key, including it; 0 outside keys. */
 static ALWAYS_INLINE int key_depth(const Frame *f)
 {
     if (LIKELY(!f))

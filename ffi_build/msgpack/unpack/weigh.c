@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory that the objects of a message will take, computed from its headers before any is created: what
- * purepy/msgpack/weigher.py does, where the weights are explained, at the speed of memory.
+ * Compute the memory that the objects of a message will take from its headers, before any object exists.
+ * purepy/msgpack/weigher.py does the same, and explains the weights.
  */
 #pragma once
 
@@ -16,16 +16,16 @@ enum { WEIGH_KEYS = 1024, WEIGH_SLOTS = 4096 /* a power of two */, WEIGH_FRAMES 
 static const int64_t WEIGH_NO_MEMORY = INT64_MIN;
 
 typedef struct {
-    uint64_t *frames; /* of each open container but the innermost: values that it lacks << 1 | whether it is a map */
+    uint64_t *frames; /* for each open container except the innermost: missing values << 1 | whether it is a map */
     size_t depth, capacity;
     uint32_t keys_used;
     struct {
-        int64_t begin; /* of a key in the message, where no key can begin at 0 */
+        int64_t begin; /* position of a key in the message; no key begins at 0 */
         size_t size;
     } keys[WEIGH_SLOTS];
 } WeighState;
 
-/* Whether a key is new to the message, as far as the table goes. */
+/* Return whether a key is not in the table of the message's keys, and add it if there is room. */
 static bool weigh_key_is_new(WeighState *w, const char *data, size_t size, size_t begin, size_t n)
 {
     const char *text = data + begin;
@@ -65,8 +65,8 @@ static bool weigh_push(WeighState *w, uint64_t frame)
     return true;
 }
 
-/* Weigh up to `most` numbers of the format of the one at *position, whose end is the new *position, and return how many there
-   are: a list of them is over soon. With the number that is too much, *position is where it begins. */
+/* Weigh up to `most` numbers with the format of the number at *position; move *position to their end, and return how many
+   they are. If a number exceeds the limit, *position is where it begins. */
 static ALWAYS_INLINE size_t weigh_numbers(const char *data, size_t size, size_t *position, int64_t *room, uint64_t most)
 {
     const unsigned char byte = (unsigned char)data[*position];
@@ -79,7 +79,7 @@ static ALWAYS_INLINE size_t weigh_numbers(const char *data, size_t size, size_t 
         left -= weight;
         count++;
     }
-    *position = left < 0 && count ? at - each : at; /* the room may be gone before */
+    *position = left < 0 && count ? at - each : at; /* the limit may already be exceeded */
     *room = left;
     return count;
 }
@@ -135,7 +135,7 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
                     return WEIGH_NO_MEMORY;
                 in_map = h.kind == FORMAT_MAP;
                 left = in_map ? 2 * (uint64_t)h.length : h.length;
-                /* no more than what there is can follow, whatever the header says */
+                /* no more values can follow than there are bytes, whatever the header declares */
                 int64_t believed = (int64_t)(left < size - position ? left : size - position);
                 room -= in_map ? 152 + 20 * believed : 64 + 8 * believed;
             }
@@ -163,8 +163,8 @@ static NEVER_INLINE int64_t weigh_run(WeighState *w, const char *data, size_t si
     }
 }
 
-/* The offset of the first value with which the message weighs more than `limit`; if none does ~left, where `left` is what
-   remains of the limit; WEIGH_NO_MEMORY without memory. */
+/* Return the offset of the first value with which the message weighs more than `limit`; if no value does, ~left, where
+   `left` is the unused part of the limit; WEIGH_NO_MEMORY without memory. */
 static int64_t cpkg_weigh(const char *data, size_t size, int64_t limit, int64_t max_depth)
 {
     WeighState *w = calloc(1, sizeof *w);

@@ -2,10 +2,10 @@
 """
 The native MessagePack backend on PyPy.
 
-It is the pure codec with C where C is faster: C turns messages into the bytes of `marshal` and back while loops are
-cold, reads and writes lists of numbers (`decoder`, `scratch`), finds where a message ends that comes in pieces
-(`stream`), and owns the memory that objects are packed into (`pack`). Whatever these do not serve (hooks, seldom used
-options, and every error) is the pure codec's, so that the two backends cannot differ.
+The backend is the pure codec, with C where C is faster. C converts messages to the bytes of `marshal` and back while
+loops are cold, reads and writes lists of numbers (`decoder`, `scratch`), finds the end of a message that arrives in
+pieces (`stream`), and owns the memory that objects are packed into (`pack`). The pure codec handles everything else
+(hooks, rare options and every error), so that the two backends cannot differ.
 """
 
 from __future__ import annotations
@@ -54,5 +54,5 @@ __getattr__ = lazy_names(
     },
 )
 
-if not TYPE_CHECKING:  # mypy holds a module to a Protocol by what its `__all__` has
+if not TYPE_CHECKING:  # mypy checks a module against a Protocol by the names in its `__all__`
     __all__ = [*interface.__all__, *interface.FUNCTIONS]

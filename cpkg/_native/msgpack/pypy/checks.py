@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that C checks of a message, on both ways that it reads one for PyPy: for `marshal`, and in pieces."""
+"""Limits that C checks when it reads a message for PyPy: for `marshal`, and in pieces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LARGEST: Final = 2**62
 
 
 def limits_of(options: OptionValues | DecoderBase) -> Limits | None:
-    """Return the limits that are among the values of UNPACKING, or None if C cannot check them."""
+    """Return the limits among the values of UNPACKING, or None if C cannot check them."""
     limits = (
         options.max_depth,
         options.max_str_len,

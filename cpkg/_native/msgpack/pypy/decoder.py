@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The decoder of PyPy: the pure one, except that C reads lists of numbers, a third to a fifth of the JIT's time."""
+"""The decoder for PyPy: the pure one, but C reads lists of numbers, in a third to a fifth of the JIT's time."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from typing import Final
 
 _PIECE: Final = 4096
-"""Numbers that one call of C reads."""
+"""The number of numbers that one call of C reads."""
 
 _unpack = ffi.unpack
 _read_numbers = lib.cpkg_read_numbers
 
 
 class _Numbers:
-    """Memory of C for numbers, and for the position behind them."""
+    """C memory for numbers, and for the position after them."""
 
     __slots__ = ("doubles", "ints", "position")
 
@@ -29,7 +29,7 @@ class _Numbers:
         self.doubles = ffi.cast("double *", self.ints)
 
 
-# At rest. A call takes one and puts it back, so that threads never share one: a list's pop is atomic.
+# Unused ones. A call takes one and puts it back, so that threads never share one: list.pop is atomic.
 _idle: Final[list[_Numbers]] = []
 
 
@@ -49,7 +49,7 @@ def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int,
     position = numbers.position
     position[0] = pos
     count = most = 0
-    while left and count == most:  # else something follows that is no such number
+    while left and count == most:  # a smaller count means that another value follows
         most = min(left, _PIECE)
         count = _read_numbers(data, size, position, most, numbers.ints)
         node.extend(_unpack(values, count))

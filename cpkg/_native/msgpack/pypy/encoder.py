@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoder of PyPy: by `marshal` at first, then the scratch buffer if options allow it, else the pure encoder."""
+"""The encoder for PyPy: `marshal` at first, then the scratch buffer if the options allow it, else the pure encoder."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _rent: Final = WRITING
 
 
 class PyPyEncoder(Encoder):
-    """The pure encoder, with marshal and the scratch buffer for what its fast loop would pack."""
+    """The pure encoder, with marshal and the scratch buffer instead of its fast loop."""
 
     __slots__ = ("last_size", "smaller_size")
 
     def __init__(self, options: OptionValues) -> None:
         super().__init__(options)
-        # of the last message larger than the scratch buffer, and the smaller one of the last two: a builder of just the
-        # right size is neither extended nor copied, and after one large message among small ones it is not large
+        # The size of the last message larger than the scratch buffer, and the smaller size of the last two. A builder
+        # of the right size is neither extended nor copied; one large message among small ones does not enlarge it.
         self.last_size = self.smaller_size = 0
 
     def encode(self, obj: object) -> bytes:

@@ -2,8 +2,8 @@
 """
 `packb`, `pack`, `pack_into` on PyPy.
 
-Most processes are over before `marshal` has to make room for loops: an encoder is loaded when an object, an option or
-the end of marshal's time asks for one.
+Most processes end before compiled loops pay off, and use only `marshal`. An encoder is loaded when an object or an
+option needs it, or when `marshal` has been used long enough.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues)
 
 
 def prepare_packb(**options: object) -> Callable[[object], bytes]:
-    """Return `packb` with options that are taken once, of those that change nothing for the types of MessagePack."""
+    """Return `packb` with fixed options, which must not affect how MessagePack's own types are packed."""
     values = PACKING.defaults._replace(**options)
     encode: Callable[[object], bytes] | None = None
 

@@ -28,7 +28,7 @@ _rent: Final = READING
 
 
 def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[object, int] | None:
-    """Return the object that begins at `start` and its end, read by `marshal`; None if it does not serve."""
+    """Return the object that begins at `start` and its end, read by `marshal`; None if `marshal` cannot read it."""
     if limits is None or type(start) is not int:
         return None
     if type(packed) is bytearray:
@@ -41,7 +41,7 @@ def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[o
 
 
 def _limits_of(options: OptionValues) -> Limits | None:
-    """Return the limits of options under which `marshal` makes the objects; None if it does not."""
+    """Return the limits among the options; None if `marshal` cannot create the objects under these options."""
     timestamp, hook = options.timestamp, options.ext_hook
     if type(timestamp) is not int or not 0 <= timestamp <= 3 or not (hook is None or callable(hook)):
         return None  # an error
@@ -49,7 +49,7 @@ def _limits_of(options: OptionValues) -> Limits | None:
 
 
 def _whole(packed: Buffer, limits: Limits | None) -> tuple[object, int] | None:
-    """Do what `_marshalled` does with all of a buffer."""
+    """Do what `_marshalled` does, for an object that fills the buffer."""
     found = _marshalled(packed, 0, limits)
     return found if found is not None and found[1] == memoryview(packed).nbytes else None
 
@@ -90,7 +90,7 @@ def unpack(stream: Any, *, options: OptionValues) -> Any:
 
 
 def prepare_unpackb(**options: object) -> Callable[[Buffer], object]:
-    """Return `unpackb` with options that are taken once (see `purepy.msgpack.oneshot.prepare_unpackb`)."""
+    """Return `unpackb` with fixed options (see `purepy.msgpack.oneshot.prepare_unpackb`)."""
     values = UNPACKING.defaults._replace(**options)
     limits = _limits_of(values)
 

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Packing and unpacking through the interpreter's own `marshal`: what serves on PyPy before the JIT has compiled loops.
+Pack and unpack through the interpreter's own `marshal`, on PyPy before the JIT has compiled the loops.
 
-`marshal` is compiled ahead, so that it makes and walks objects as fast in a process's first call as in any other. C
-turns a message into the bytes that `marshal.loads` reads, having checked all of it
-(`ffi_build/msgpack/pypy/to_marshal.c`), and what `marshal.dumps` gives into a message (`from_marshal.c`).
+`marshal` is compiled ahead of time, so that it creates and reads objects as fast in the first call of a process as in
+any other. C checks a message completely and converts it to the bytes that `marshal.loads` reads
+(`ffi_build/msgpack/pypy/to_marshal.c`), and converts the result of `marshal.dumps` to a message (`from_marshal.c`).
 `marshal.loads` never sees other bytes.
 
-Once compiled, the loops (`decoder`, `pack`) are as fast or faster, most of all for short
-messages and numbers. Compiling them costs tens of milliseconds, which pay when enough is packed or unpacked. How much
-will be is not known: as with skis that can be rented or bought, who rents until the rent has reached the price pays at
-most twice what was best. `READING` and `WRITING` keep the accounts.
+The compiled loops (`decoder`, `pack`) are as fast or faster, most of all for short messages and numbers. Compiling them
+takes tens of milliseconds, which pays off only if the process packs or unpacks enough; how much it will is not known.
+This is the ski rental problem: renting until the rent has reached the price costs at most twice the optimum. `READING`
+and `WRITING` keep the accounts.
 
-All of this works on CPython too, where the tests use it.
+All of this also works on CPython, where the tests use it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 class Rent:
     """
-    How much longer marshal serves, in nanoseconds of the time that it takes beyond what compiled loops would take.
+    The time in nanoseconds that marshal may still lose against compiled loops.
 
-    `left` at 0 or below ends it for good: there is nothing to pay from then on.
+    When `left` is 0 or less, marshal is not used any more.
     """
 
     __slots__ = ("left",)
@@ -41,21 +41,21 @@ class Rent:
 
 READING: Final = Rent(20_000_000)
 WRITING: Final = Rent(40_000_000)
-"""The prices: what tracing the loops takes, as measured; docs/notebook/msgpack.md has the figures."""
+"""The prices: the measured time to trace the loops (see docs/notebook/msgpack.md)."""
 
 CALL: Final = 1000
 BYTE: Final = 2
-"""The rent of a call and of each byte of its message."""
+"""The rent of a call, and of each byte of its message."""
 
 REFUSED: Final = 500_000
-"""The cost of a call that found something that marshal has not: where that is the rule, marshal is soon out of use."""
+"""The rent of a call with an object that marshal does not support: if most are, marshal is soon abandoned."""
 
 KEPT: Final = 1 << 16
-"""Bytes of C's memory that one call leaves to the next, as in marshal_buffer.c."""
+"""The bytes of C memory that one call leaves for the next, as in marshal_buffer.c."""
 
 
 def owned(handle: CData, free: CData) -> CData:
-    """Return memory of C's that is freed with the last reference to it; MemoryError if there is none."""
+    """Return C memory that is freed with the last reference to it; raise MemoryError if `handle` is NULL."""
     if handle == ffi.NULL:
-        raise MemoryError("no memory to pack or unpack with")
+        raise MemoryError("not enough memory to pack or unpack a message")
     return ffi.gc(handle, free)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from purepy.base.types import Value
 
 MOST: Final = 1 << 22
-"""Objects with more values (see `_is_moderate`) are not packed by marshal, which takes several copies in memory."""
+"""Objects with more values (see `_is_moderate`) are not packed by marshal, which needs several copies in memory."""
 
 _TEXT: Final = 16
-"""Bytes of text that count as one value."""
+"""The bytes of text that count as one value."""
 
 _RUN: Final = 256
 _NUMBERS: Final = ("IntegerListStrategy", "FloatListStrategy")
@@ -46,7 +46,7 @@ _has_stack = lib.cpkg_marshal_stack
 
 
 class _Writer:
-    """C's side of packing."""
+    """The C state of packing."""
 
     __slots__ = ("handle", "output", "path")
 
@@ -56,23 +56,23 @@ class _Writer:
         self.path = lib.cpkg_from_marshal_path(self.handle)
 
 
-# Those at rest, as in `marshal_read`.
+# Unused ones, as in `marshal_read`.
 _writers: Final = [_Writer()]
 
 
 def pack(obj: Value, max_depth: int) -> bytes | None:
     """
-    Return the packed form of an object under the default options, or None if the encoder has to look at it.
+    Return the packed form of an object under the default options, or None if the encoder must pack it.
 
-    That is an object that holds others than the exact types that MessagePack has, or that cannot be packed.
+    The encoder must pack objects with other types than the exact ones of MessagePack, and objects that raise errors.
     """
     data = None
     try:
         if _is_moderate(obj) and _has_stack():
             data = dumps(obj, 2)
-    except Exception as exc:  # its type depends on the content of the object; the encoder raises its own
+    except Exception as exc:  # its type depends on the content of the object; the encoder raises its own error
         raise_if_from_handler(exc)
-        # another type, nested without end, changed by another thread, a buffer that cannot be read
+        # another type, endless nesting, a change by another thread, or a buffer that cannot be read
     if data is None:
         WRITING.left -= REFUSED
         return None
@@ -100,7 +100,7 @@ def pack(obj: Value, max_depth: int) -> bytes | None:
 
 
 def _is_moderate(obj: Value) -> bool:
-    """Return whether an object may be marshal's: whether it seems small, judged by the largest part of each level."""
+    """Return whether an object is small enough for marshal, judging by the largest item on each level."""
     room = MOST
     for _ in range(_LEVELS):
         kind = type(obj)
@@ -112,7 +112,7 @@ def _is_moderate(obj: Value) -> bool:
             size = len(obj)
             items = obj if size <= _SAMPLE else obj[:_SAMPLE]
             if size > _RUN and kind is list and list_kind(obj) in _NUMBERS:
-                return False  # C packs its bare numbers as they are
+                return False  # C packs PyPy's unboxed numbers directly
         else:
             return kind not in _SIZED or len(obj) <= room * _TEXT
         if size:
@@ -130,7 +130,7 @@ def _is_moderate(obj: Value) -> bool:
 
 
 def _has_bytes(obj: object, path: list[int]) -> bool:
-    """Return whether all values on a path that are to be of the type bytes are."""
+    """Return whether all values that the path marks as bytes have exactly the type bytes."""
     node: Value = list(obj.values()) if type(obj) is dict else obj
     nodes = [node]
     try:
@@ -153,7 +153,7 @@ def _has_bytes(obj: object, path: list[int]) -> bool:
 
 
 def _is_understood() -> bool:
-    """Return whether C reads all that this interpreter's marshal writes; a first call takes longest, too."""
+    """Return whether C reads everything that this interpreter's marshal writes. Also warms up the first call."""
     obj: object = {"a": [None, False, True, -1, 2**31, 0.5, "a", "\xe9", b"b", (), {}, []]}
     message = (
         b"\x81\xa1a\x9c\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00"

@@ -16,32 +16,32 @@ if TYPE_CHECKING:
     from cpkg._native.msgpack.pypy.checks import Limits
 
 LARGEST: Final = 4 << 20
-"""Longer messages, in bytes, have the loops compiled on their way, and need less memory so."""
+"""Longer messages, in bytes, go to the decoder: its loops compile meanwhile, and need less memory."""
 
 _buffer = ffi.buffer
 _read = lib.cpkg_to_marshal_run
 
 
 class _Reader:
-    """C's side of unpacking, with what the next messages are checked against."""
+    """The C state of unpacking, and the limits that it checks."""
 
     __slots__ = ("handle", "limits", "output", "window")
 
     def __init__(self) -> None:
         self.handle = owned(lib.cpkg_to_marshal_new(), lib.cpkg_to_marshal_free)
         self.output = lib.cpkg_to_marshal_output(self.handle)
-        # the memory that is kept: loads() does not mind what is behind the object
+        # the memory that is kept between calls: loads() ignores the bytes after the object
         self.window = _buffer(self.output.bytes, self.output.used)
         self.limits: Limits | None = None
 
 
-# Those at rest. A call takes one and puts it back, so that threads never share one: a list's pop is atomic.
+# Unused ones. A call takes one and puts it back, so that threads never share one: list.pop is atomic.
 _readers: Final = [_Reader()]
 
 
 def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
     """
-    Return the object that begins at `start` and the offset of its end, or None if the decoder has to look at it.
+    Return the object that begins at `start` and the offset of its end, or None if the decoder must read it.
 
     Arrays become lists. Extensions are refused.
     """
@@ -69,7 +69,7 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
                 obj = loads(_buffer(output.bytes, output.used))
                 lib.cpkg_marshal_trim(output)
         except (ValueError, RecursionError):
-            end = 0  # the stack was nearly full already
+            end = 0  # the stack was already nearly full
     else:
         READING.left -= REFUSED
     if not _readers:
@@ -78,7 +78,7 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
 
 
 def _is_understood() -> bool:
-    """Return whether this interpreter's marshal reads all that C writes; a first call takes longest, too."""
+    """Return whether this interpreter's marshal reads everything that C writes. Also warms up the first call."""
     message = (
         b"\x81\xa1a\x9d\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xd3\x80\x00\x00\x00\x00\x00\x00\x00"
         b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00\xa1a\xa2\xc3\xa9\xc4\x01b\x80\x90"

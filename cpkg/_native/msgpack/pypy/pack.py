@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Packing into C's memory: the fast loop of the native backend on PyPy.
+Pack into C memory: the fast loop of the native backend on PyPy.
 
-A jitted store into memory that cffi owns takes a nanosecond, where appending bytes to PyPy's builder takes five. So
-headers and numbers are stored directly, and text and bins as slices. The scratch buffer that they are stored in becomes
-the message, or is emptied into a builder when it is full. Lists of plain numbers are packed by C, in one call.
+A jitted store into memory owned by cffi takes one nanosecond; appending bytes to PyPy's builder takes five. So headers
+and numbers are stored directly, and text and bins as slices, into a scratch buffer. The buffer becomes the message, or
+is emptied into a builder when it is full. C packs lists of plain numbers in one call.
 
-There is one scratch buffer. A call that finds it taken, by another thread or by a call that waits for a hook to return,
-packs with the pure codec's loop instead. So the buffer, its position and its flags can be constants for the JIT.
+There is only one scratch buffer. If another thread, or a call that waits for a hook to return, is using it, a call
+packs with the loop of the pure codec. So the JIT can treat the buffer, its position and its flags as constants.
 
-Text is not checked while it is stored. If there is text beyond ASCII in the scratch buffer, C looks for surrogates in
-it before its bytes leave it, and before anything else that a caller can see: a hook, another error.
+Text is not checked while it is stored. If the scratch buffer holds text with characters other than ASCII, C looks for
+surrogates in the buffer before the bytes leave it, and before the caller can notice anything: a hook, another error.
 
-Another thread may change a container while it is packed. So its items are counted, and packing fails if they are not as
-many as its header says. The count is in C's memory, too: PyPy makes an object of an int that paths of a loop have in
+Another thread may change a container while it is packed. So its items are counted, and packing fails if their number
+differs from the header. The count is in C's memory, too: PyPy makes an object of an int that paths of a loop have in
 common.
 
-All of this works on CPython too, where the tests use it, but is not fast there.
+All of this also works on CPython, where the tests use it, but is not fast there.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Value
 
 USABLE: Final = sys.byteorder == "little"
-"""Whether the loop can run here: it turns the bytes of numbers around."""
+"""Whether the loop can run on this machine: it reverses the bytes of numbers."""
 
 _NUMBERS: Final = 8
 """Shorter lists of numbers are packed item by item."""
@@ -68,9 +68,9 @@ def pack(
     obj: object, max_depth: int, tuple_type: type, other: Callable[..., None], form: Form | None, size_hint: int
 ) -> bytes | None:
     """
-    Return the packed form of an object under the default options, or None if the scratch buffer is taken.
+    Return the packed form of an object under the default options, or None if the scratch buffer is in use.
 
-    The arguments are those of `write_plain`, the errors too; `size_hint` guesses the size of the message, in bytes.
+    Arguments and errors are those of `write_plain`; `size_hint` is a guess at the size of the message, in bytes.
     """
     token = None
     try:
@@ -93,7 +93,7 @@ def pack(
                 return None  # another thread was faster
             raise
         if state[TEXT] and not is_from_handler(exc):
-            check_text()  # text that came before the place of this error is the first error
+            check_text()  # an error in earlier text comes first
         raise
     finally:
         if token is not None:
@@ -126,7 +126,7 @@ def _put_run(out: Output, items: Iterator[object], kind: type) -> Iterator[objec
 
 
 def _other(out: Output, obj: object, depth: int, node: Value, other: Callable[..., None]) -> None:
-    """Have an object packed that this loop does not know, and see whether that changed the container it is in."""
+    """Pack an object of another type by `other`; raise an error if that changed the container around it."""
     flush(out)
     length = len(node)
     other(out, obj, depth)
@@ -137,7 +137,7 @@ def _other(out: Output, obj: object, depth: int, node: Value, other: Callable[..
 def _write(
     out: Output, obj: object, max_depth: int, tuple_type: type, other: Callable[..., None], form: Form | None
 ) -> None:
-    """Do what `write_plain` does, with the scratch buffer; its two halves mirror those of that."""
+    """Do what `write_plain` does, with the scratch buffer. The two halves mirror those of `write_plain`."""
     stack: list[Frame] = []
     node: Value = (obj,)
     items: Iterator[Value] = iter(node)
@@ -221,7 +221,7 @@ def _write(
                 in_map, items, node, length = stack.pop()
                 state[LEFT] = length
                 if length < 0:
-                    raise changed("list")  # by a hook that appends to it each time: it would never end
+                    raise changed("list")  # a hook that appends an item each time would never end
         else:
             for value in items:
                 state[LEFT] -= 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `Packer` of PyPy."""
+"""The `Packer` for PyPy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from purepy.msgpack import packer
 
 
 class Packer(packer.Packer):
-    """Pack objects under one set of options (see `purepy.msgpack.Packer`)."""
+    """Pack objects with the same options (see `purepy.msgpack.Packer`)."""
 
     _encoder = PLAIN_ENCODER
 

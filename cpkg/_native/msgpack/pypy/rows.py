@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Unpacking rows on PyPy: many messages that are maps with the same keys, as the records of a file often are.
+Unpack rows on PyPy: consecutive messages that are maps with the same keys, like the records of many files.
 
-C lays out their values column by column (`ffi_build/msgpack/pypy/rows.c`), here or in a thread of its own. A column is
-made by a loop for what it holds, ints, texts and so on, which the JIT compiles to a few instructions for a value, the
-same ones for each column; then a generator that is made for the keys puts the values into dicts, as constants in the
-same order. A decoder that goes from value to value decides for each what it is, and for each key which.
+C arranges the values column by column (`ffi_build/msgpack/pypy/rows.c`), in this thread or another one. One loop per
+type (int, text and so on) turns a column into objects; the JIT compiles it to a few instructions per value, shared by
+all columns. A generator, compiled for these keys as constants in their order, then builds the dicts. An ordinary
+decoder would test the type of each value and look up each key.
 
-Dicts are made when they are asked for: those of a whole batch that wait in a list are copied by the collector.
+A dict is created only when the caller asks for it: the garbage collector would copy a list of a whole batch of dicts.
 
-This serves default options, except that keys are not checked: for anything else, and for every error, it ends in front
-of the row, and the caller turns to the pure codec. All of it works on CPython, too, where the tests use it.
+Only the default options are supported, keys are not checked, and a function of the caller reads the values that C does
+not read, such as extension values. At any other value, and at every error, reading stops before the row, and the caller
+continues with the pure codec. All of this also works on CPython, where the tests use it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         def make(self) -> Callable[..., int]: ...
 
     Make = Callable[[int, list[list[object]]], Iterator[object]]
+    Other = Callable[[bytes], object]
     Batch: TypeAlias = "tuple[Iterator[object], int, int]"
 
 # the kinds of cells, and the sizes of heads, as in msgpack/pypy/rows.c
@@ -51,16 +53,21 @@ _SIZE: Final = 2**32 - 1
 _OTHER: Final = UNPACKING.defaults._replace(strict_map_key=False, max_depth=UNPACKING.defaults.max_depth - 1)
 _MOST_MAKERS: Final = 64
 _WRONG: Final = (CodecError, ValueError, TypeError, OverflowError, RecursionError, MemoryError)
-"""What a wrong value raises, and not what a signal handler does: a TimeoutError, for example."""
+"""The exceptions that a wrong value raises. Others, such as a TimeoutError, come from a signal handler."""
 
 _unpack = ffi.unpack
 
 
+def _read_other(content: bytes) -> object:
+    """Return a value that C does not read: an extension value, or one in several containers."""
+    return unpackb_plain(content, _OTHER)
+
+
 class Rows:
     """
-    Memory of C: some 100 KiB, and the rows laid out there.
+    C memory of about 100 KiB, with the rows that are arranged in it.
 
-    A batch of less than `fewest` rows is not worth while. `owned` is the address of memory that somebody else frees.
+    A batch of fewer than `fewest` rows does not pay off. `owned` is the address of memory that its owner frees.
     """
 
     __slots__ = ("_handle",)
@@ -68,38 +75,38 @@ class Rows:
     def __init__(self, fewest: int = 1, owned: int = 0) -> None:
         handle = ffi.cast("cpkg_rows *", owned or lib.cpkg_rows_new())
         if not handle:
-            raise MemoryError("no memory for rows")
+            raise MemoryError("not enough memory for rows")
         handle.fewest = fewest
         self._handle = handle if owned else ffi.gc(handle, lib.cpkg_rows_free)
 
     @classmethod
     def of_job(cls, job: Job, count: int, fewest: int) -> Rows | None:
         """
-        Have a thread of C lay out all rows of the content of a job, `count` at most, in memory that is the job's.
+        Let a C thread arrange all rows in the content of a job, at most `count`, in memory that the job owns.
 
         `job` is one of `cpkg._native.zstd.frame_queue`. Returns None if there is no memory.
         """
         owned = job.make(*_FUNCTIONS, count)
         return cls(fewest, owned) if owned else None
 
-    def next(self, data: bytes, start: int, most: int, fewest: int) -> Batch | None:
+    def next(self, data: bytes, start: int, most: int, fewest: int, other: Other) -> Batch | None:
         """Do what `read_rows` does, in this memory."""
         self._handle.fewest = fewest
         if not lib.cpkg_rows_next(self._handle, data, len(data), start, most):
             return None
-        batch = _sound_batch(self._handle.batches, data)
+        batch = _sound_batch(self._handle.batches, data, other)
         return batch[:3] if batch is not None else None
 
-    def each(self, data: bytes | CBuffer) -> Iterator[Batch]:
+    def each(self, data: bytes | CBuffer, other: Other = _read_other) -> Iterator[Batch]:
         """
-        Yield the rows that were laid out in advance, a few dozen at a time, as `read_rows` returns them.
+        Yield the rows that were arranged in advance, a few dozen at a time, as `read_rows` returns them.
 
-        `data` holds the messages, bytes or a buffer of cffi's.
+        `data`, bytes or a cffi buffer, holds the messages.
         """
         words = self._handle.batches
         left = self._handle.rows
         while left:
-            batch = _sound_batch(words, data)
+            batch = _sound_batch(words, data, other)
             if batch is None:
                 return
             rows, count, end, size = batch
@@ -111,58 +118,68 @@ class Rows:
 _FUNCTIONS: Final = tuple(
     int(ffi.cast("uintptr_t", ffi.addressof(lib, f"cpkg_rows_{name}"))) for name in ("new", "free", "after")
 )
-"""The addresses of what makes memory for rows, frees it, and lays out all rows of a content in it."""
+"""The addresses of the functions that allocate memory for rows, free it, and arrange all rows of a content in it."""
 
 _idle: list[Rows] = []
 _makers: dict[bytes, Make | None] = {}
 
 
-def read_rows(data: bytes, start: int, most: int, fewest: int = 1) -> Batch | None:
+def read_rows(data: bytes, start: int, most: int, fewest: int = 1, other: Other = _read_other) -> Batch | None:
     """
-    Return an iterator of the maps that begin at `start`, how many they are, and where the last one ends.
+    Return an iterator of the maps that begin at `start`, their number, and the end of the last one.
 
-    They are those whose keys are the same as the first one's, up to `most` or a few dozen. None if the pure codec has
-    to look, or if the next one has other keys and they are less than `fewest`.
+    All of them have the keys of the first one; there are at most `most`, or a few dozen. `other` reads the values that
+    C does not read. Returns None if the pure codec must read the next row, or if fewer than `fewest` rows have the same
+    keys.
     """
     try:
         rows = _idle.pop()
     except IndexError:
         rows = Rows()
     try:
-        return rows.next(data, start, most, fewest)
+        return rows.next(data, start, most, fewest, other)
     finally:
         if not _idle:
             _idle.append(rows)
 
 
 class _Cells:
-    """The cells of a column: pointers to their words, as ints and as floats, and to their kinds, and the texts."""
+    """The cells of a column: pointers to their words (as ints and as floats) and kinds, and the list of texts."""
 
-    __slots__ = ("data", "doubles", "kinds", "texts", "words")
+    __slots__ = ("data", "doubles", "kinds", "other", "texts", "words")
 
-    def __init__(self, data: bytes | CBuffer, words: CData, doubles: CData, kinds: CData, texts: list[object]) -> None:
+    def __init__(
+        self,
+        data: bytes | CBuffer,
+        words: CData,
+        doubles: CData,
+        kinds: CData,
+        texts: list[object],
+        other: Other,
+    ) -> None:
         self.data = data
+        self.other = other
         self.words = words
         self.doubles = doubles
         self.kinds = kinds
         self.texts = texts
 
 
-def _sound_batch(words: CData, data: bytes | CBuffer) -> tuple[Iterator[object], int, int, int] | None:
-    """Return what `_read_batch` does; None for a wrong value, whose error the pure codec raises."""
+def _sound_batch(words: CData, data: bytes | CBuffer, other: Other) -> tuple[Iterator[object], int, int, int] | None:
+    """Return the result of `_read_batch`; None for a wrong value, whose error the pure codec raises."""
     try:
-        return _read_batch(words, data)
+        return _read_batch(words, data, other)
     except _WRONG:
         return None
 
 
-def _read_batch(words: CData, data: bytes | CBuffer) -> tuple[Iterator[object], int, int, int]:
-    """Return a batch's rows, how many they are, where the last one ends in the data, and the batch's size in words."""
+def _read_batch(words: CData, data: bytes | CBuffer, other: Other) -> tuple[Iterator[object], int, int, int]:
+    """Return the rows of a batch, their number, the end of the last one in the data, and the batch's size in words."""
     count, end, columns, size = words[0], words[1], words[2], words[3]
     chars = ffi.cast("char *", words)
     make = _maker(columns, _unpack(chars + 8 * _HEAD, size))
     if make is None:
-        raise ValueError("a key is there twice")
+        raise ValueError("duplicate key in a row")
     doubles, bytes_ = ffi.cast("double *", words), ffi.cast("unsigned char *", words)
     at = _HEAD + (size + 7 >> 3)
     values = []
@@ -174,13 +191,13 @@ def _read_batch(words: CData, data: bytes | CBuffer) -> tuple[Iterator[object], 
         pool = kinds + (cells + 7 >> 3)
         at = pool + (used + 7 >> 3)
         texts = _texts(_unpack(chars + 8 * pool, used), _unpack(words + ends, number)) if number else []
-        column = _Cells(data, words + begin, doubles + begin, bytes_ + 8 * kinds, texts)
+        column = _Cells(data, words + begin, doubles + begin, bytes_ + 8 * kinds, texts, other)
         values.append(_column(column, count, cells, mask, item_mask))
     return make(count, values), count, end, at
 
 
 def _maker(columns: int, packed: bytes) -> Make | None:
-    """Return what makes dicts with these keys, packed one behind the other; None if one of them is there twice."""
+    """Return a generator of dicts with these keys, which are packed in a row; None if a key is duplicated."""
     make = _makers.get(packed, _maker)
     if make is _maker:
         if len(_makers) >= _MOST_MAKERS:
@@ -190,7 +207,7 @@ def _maker(columns: int, packed: bytes) -> Make | None:
 
 
 def _generate(keys: list[str]) -> Make | None:
-    """Return the generator that makes dicts with these keys, None if one of them is there twice."""
+    """Compile a generator of dicts with these keys; return None if a key is duplicated."""
     if len(set(keys)) < len(keys):
         return None
     lines = ["def make(count, columns):"]
@@ -198,13 +215,13 @@ def _generate(keys: list[str]) -> Make | None:
     pairs = ", ".join(f"{key!r}: c{number}[row]" for number, key in enumerate(keys))
     lines += [" for row in range(count):", f"  yield {{{pairs}}}"]
     names: dict[str, Named] = {}
-    exec("\n".join(lines), names)  # of the keys it has what repr gives: str literals
+    exec("\n".join(lines), names)  # the keys are in it as the str literals that repr returns
     make: Make = names["make"]
     return make
 
 
 def _texts(pool: bytes, ends: list[int]) -> list[object]:
-    """Return the texts of a pool; number 0 is None, or else the list would store bare strings and wrap each use."""
+    """Return the texts of a pool. Item 0 is None: else PyPy would store unboxed strings, and box one at each use."""
     text = pool.decode("ascii")
     texts: list[object] = [None]
     begin = 0
@@ -215,7 +232,7 @@ def _texts(pool: bytes, ends: list[int]) -> list[object]:
 
 
 def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -> list[object]:
-    """Return the values of a column of so many rows."""
+    """Return the values of a column of `count` rows."""
     if mask == ARRAY:
         return _slices(column.words, _values(column, item_mask, count, cells), count)
     values = _values(column, mask, 0, count)
@@ -225,7 +242,7 @@ def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -
 
 
 def _values(column: _Cells, mask: int, begin: int, end: int) -> list[object]:
-    """Return the values of cells; arrays, which may be among the cells of the rows, are None."""
+    """Return the values of the cells; an array among the cells of rows is None."""
     words = column.words
     if mask == INT:
         return _unpack(words + begin, end - begin)
@@ -247,7 +264,7 @@ def _pick(values: Sequence[object], words: CData, begin: int, end: int) -> list[
 
 def _mixed(column: _Cells, begin: int, end: int) -> list[object]:
     words, doubles, kinds = column.words, column.doubles, column.kinds
-    data, texts = column.data, column.texts
+    data, texts, other = column.data, column.texts, column.other
     values: list[object] = newlist_hint(end - begin)
     for cell in range(begin, end):
         kind = kinds[cell]
@@ -269,12 +286,12 @@ def _mixed(column: _Cells, begin: int, end: int) -> list[object]:
             elif kind == BIN_AT:
                 values.append(content)
             else:
-                values.append(unpackb_plain(content, _OTHER))
+                values.append(other(content))
     return values
 
 
 def _slices(words: CData, items: list[object], count: int) -> list[object]:
-    """Return lists of so many items as the words of the rows say, one behind the other."""
+    """Split the items into one list per row; the words of the rows hold the lengths."""
     slices = newlist_hint(count)
     begin = 0
     for row in range(count):
@@ -285,7 +302,7 @@ def _slices(words: CData, items: list[object], count: int) -> list[object]:
 
 
 def _put_slices(column: _Cells, values: list[object], items: list[object], count: int) -> None:
-    """Do the same for the rows that have arrays."""
+    """Do the same, but only for the rows that have an array."""
     begin = 0
     for row in range(count):
         if column.kinds[row] == ARRAY:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The scratch buffer of packing on PyPy, in memory that C owns, and the stores into it (`pack` has the loop).
+The scratch buffer of packing on PyPy, in C memory, and the stores into it (the loop is in `pack`).
 
-There is one. Its memory, the position and the flags are constants for the JIT; who takes the item of `free` has it.
+There is only one buffer: its memory, position and flags are constants for the JIT. A call that takes the item of `free`
+owns the buffer.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from purepy.base.types import Builder
 
 SCRATCH_SIZE: Final = 1 << 19
-"""Bytes. The memory becomes real as it is used; what a processor's cache holds beside the objects is no larger."""
+"""Bytes. The system allocates the pages on first use; a larger buffer would not fit in a processor's cache."""
 
 _CHUNK: Final = 1 << 16
-"""Bytes that a builder is given at once: PyPy makes larger objects outside of its nursery."""
+"""The bytes to append to a builder at once: PyPy allocates larger objects outside its nursery."""
 
 LONG: Final = 2048
 """Longer text and bins do not go through the scratch buffer."""
@@ -33,13 +34,13 @@ FULL: Final = SCRATCH_SIZE - 2 * (LONG + 16)
 """A pair of a map begins below this position."""
 
 PIECE: Final = 4096
-"""Numbers that one C call packs, in at most nine bytes each."""
+"""The number of numbers that one C call packs, in at most nine bytes each."""
 
 # the words of the state
-AT: Final = 0  # where the next byte goes
-TEXT: Final = 1  # whether the scratch buffer has text beyond ASCII
-_NUMBER: Final = 2  # a double whose bits are taken
-LEFT: Final = 3  # how many items or pairs of the container at hand are still to come
+AT: Final = 0  # the position of the next byte
+TEXT: Final = 1  # whether the scratch buffer has text with characters other than ASCII
+_NUMBER: Final = 2  # a double, whose bits are read as an int
+LEFT: Final = 3  # the missing items or pairs of the current container
 
 _owner: Final = (ffi.new("unsigned char[]", SCRATCH_SIZE), ffi.new("int64_t[4]"), ffi.new("int64_t[]", PIECE))
 scratch: Final = ffi.cast("unsigned char *", _owner[0])
@@ -56,20 +57,20 @@ _find_surrogate: Final = lib.cpkg_find_surrogate
 
 
 class _Token:
-    """Whoever has it has the scratch buffer."""
+    """The call that holds the token owns the scratch buffer."""
 
     __slots__ = ("__weakref__",)
 
 
-# Taking the one item is taking the scratch buffer: a list's pop is atomic. An interrupt behind the pop loses the token,
-# which the collector finds; until then the pure codec packs.
+# A call takes the only item to own the scratch buffer: list.pop is atomic. An interrupt after the pop loses the token
+# until the garbage collector finds it; meanwhile the pure codec packs.
 free: Final = [_Token()]
 _watched: Final = [ref(free[0])]
 _guard: Final = allocate_lock()
 
 
 def is_taken() -> bool:
-    """Say whether somebody has the scratch buffer; a token that an interrupt has lost is replaced."""
+    """Return whether a call owns the scratch buffer; replace a token that an interrupt lost."""
     if not free and _watched[0]() is None:
         with _guard:
             if not free and _watched[0]() is None:
@@ -80,7 +81,7 @@ def is_taken() -> bool:
 
 
 class Output:
-    """The destination of the scratch buffer's bytes: a builder, made when there is something for it."""
+    """The destination of the scratch buffer's bytes: a builder, created when the first bytes come."""
 
     __slots__ = ("builder", "size_hint")
 
@@ -103,7 +104,7 @@ def check_text() -> None:
 
 
 def flush(out: Output) -> None:
-    """Give the scratch buffer's bytes to the output."""
+    """Move the scratch buffer's bytes to the output."""
     if state[TEXT]:
         check_text()
     size = state[AT]
@@ -182,7 +183,7 @@ def put_packed(out: Output, packed: bytes) -> None:
 
 
 def put_int(value: int) -> bool:
-    """Store an int that is no fixint in the shortest format; return False if it is out of range."""
+    """Store an int that is not a fixint, in the shortest format; return False if it is out of range."""
     at = state[AT]
     if value >= 0:
         if value <= 0xFF:
@@ -261,9 +262,9 @@ def _put_count(out: Output, length: int, short: int, long: int, header: Callable
 
 def put_numbers(out: Output, items: list[object]) -> bool:
     """
-    Pack a list that PyPy stores as bare ints or floats, its header too; return whether it does.
+    Pack a list, with its header, if PyPy stores its items as unboxed ints or floats; return whether it does.
 
-    The two loops mirror each other: one loop for both kinds would compile to one trace that looks at each item's.
+    The two loops mirror each other: a single loop would compile to one trace that tests the type of each item.
     """
     kind = list_kind(items)
     if kind == "IntegerListStrategy":
@@ -294,7 +295,7 @@ def put_numbers(out: Output, items: list[object]) -> bool:
 
 
 def _piece(items: list[object], begin: int, length: int, kind: str) -> list[object]:
-    """Return the next numbers of a list; RuntimeError if another thread has made another list of it."""
+    """Return the next numbers of a list; raise RuntimeError if another thread has changed the list."""
     end = min(begin + PIECE, length)
     piece = items[begin:end]
     if len(piece) != end - begin or list_kind(piece) != kind:

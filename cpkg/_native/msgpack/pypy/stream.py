@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Unpacking streams on PyPy: the beginning of a message that is not whole yet waits until there is much of it.
+Unpack streams on PyPy: the start of an incomplete message waits until enough of it has arrived.
 
-The pure decoder makes the objects of each piece as it comes, which costs it most at the pieces' ends. Here C walks over
-the pieces (`ffi_build/msgpack/pypy/scan.c` says what it finds), and the decoder makes the objects of many of them at
-once. Where C is unsure, the decoder goes on in the same call: so the errors are its own, and the same bytes of the
-stream count as read at each moment.
+The pure decoder creates the objects of each piece as it arrives, and loses most time at the ends of pieces. Here C
+scans the pieces (`ffi_build/msgpack/pypy/scan.c` describes its results), and the decoder creates the objects of many
+pieces at once. If the scanner cannot decide, the decoder continues in the same call. So the decoder raises all errors,
+and at each moment the same bytes of the stream count as read.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from purepy.msgpack.decoder import Decoder as PureDecoder
 
 _PART: Final = 256 * 1024
-"""So many bytes of a message wait for the decoder: more would be memory for nothing."""
+"""The bytes of a message that wait for the decoder: more would cost memory and gain nothing."""
 
 _ANY_SIZE: Final = 2**62
 
-# what the scanner answers, as in msgpack/pypy/scan.c
+# the results of the scanner, as in msgpack/pypy/scan.c
 CUT: Final = 0
 DONE: Final = 1
 
@@ -39,31 +39,31 @@ _scan = lib.cpkg_scan_run
 
 class ScanningDecoder(Decoder):
     """
-    The decoder, except for messages that are probably not whole yet.
+    A decoder that scans messages that are probably incomplete.
 
-    Those are the messages that the data at hand would not hold if they were twice as long as those before. Others are
-    decoded as they come, so that short messages do not have to wait for C.
+    A message is probably incomplete if the data is shorter than twice the size of earlier messages. All others are
+    decoded at once, so that short messages need not wait for C.
     """
 
     __slots__ = ("eager", "expected", "limits", "scanner", "seen", "waiting", "waiting_size")
 
     def __init__(self, options: OptionValues, longest: int, most: int) -> None:
-        self.expected = _ANY_SIZE  # how long the next message may well be, in bytes
+        self.expected = _ANY_SIZE  # the likely largest size of the next message, in bytes
         self.scanner: CData | None = None
         super().__init__(options, longest, most)
-        # its own limits: -1 is resolved in them
+        # the decoder's limits, in which -1 is already resolved
         self.limits = limits_of(self) if self.plain >= 0 and not self.tuple_keys and self.ext_hook is ExtType else None
 
     def reset(self) -> None:
-        """Forget the message that is being read, if any."""
+        """Drop the current message, if any."""
         super().reset()
-        self.eager = False  # whether the message that has begun is decoded as it comes
-        self.seen = 0  # how much of it the scanner has passed, in bytes; of that ...
-        self.waiting: list[bytes] = []  # ... what waits for the decoder: whole values
-        self.waiting_size = 0  # of these, in bytes
+        self.eager = False  # whether the current message is decoded as it arrives
+        self.seen = 0  # the bytes of the message that were scanned
+        self.waiting: list[bytes] = []  # the scanned whole values that wait for the decoder
+        self.waiting_size = 0  # their size in bytes
 
     def run(self, data: bytes, view: memoryview | None = None) -> bool:
-        """Decode or scan from `position` on; return whether the message is complete."""
+        """Decode or scan from `position`; return whether the message is complete."""
         limits = self.limits
         if self.eager or limits is None:
             return super().run(data, view)
@@ -103,11 +103,11 @@ class ScanningDecoder(Decoder):
         return super().run(data)
 
     def learn(self, size: int) -> None:
-        """Note the size of a message in bytes: a long one is remembered for some time."""
+        """Note the size of a message in bytes; a long message is remembered for some time."""
         self.expected = 2 * size if self.expected == _ANY_SIZE else max(2 * size, self.expected >> 1)
 
     def decode_waiting(self) -> bool:
-        """Make the objects of what waits; return whether the message is complete."""
+        """Decode the waiting values; return whether the message is complete."""
         part = b"".join(self.waiting)
         self.waiting = []
         self.waiting_size = 0
@@ -116,7 +116,7 @@ class ScanningDecoder(Decoder):
 
 
 class Unpacker(PureUnpacker):
-    """Unpack objects from a stream of bytes (see `purepy.msgpack.Unpacker`)."""
+    """Unpack objects from a stream of bytes (see `purepy.msgpack.Unpacker`)."""  # replaced below by the full text
 
     _decoder_type: ClassVar[type[PureDecoder]] = ScanningDecoder
 
