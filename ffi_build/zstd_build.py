@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Describe the two modules that reach libzstd: compiled (API mode) and through dlopen (ABI mode).
+Build the two modules that call libzstd: a compiled one (API mode) and one that uses dlopen (ABI mode).
 
-Both share one cdef, zstd/cdef.h. The compiled module has zstd/module.c besides, with the functions that
-zstd/compiled_cdef.h declares, and on CPython those of zstd/cpython_cdef.h: they put builtin functions into a module,
-because crossing cffi costs more than compressing a short message. Importing this file must never fail: setuptools
+Both share one cdef, zstd/cdef.h. The compiled module also has the functions in zstd/module.c, which
+zstd/compiled_cdef.h declares. On CPython, zstd/cpython_cdef.h adds functions that put builtin functions into a module,
+because a cffi call costs more than compressing a short message. Importing this file must never fail, because setuptools
 runs it for every command.
 """
 
@@ -24,7 +24,7 @@ from ffi_build.builder import make, text_of  # noqa: E402
 
 
 def make_builder(library: probe.FoundLibrary, implementation: str, system: str = sys.platform) -> FFI:
-    """Return the builder of the compiled module for "cpython" or "pypy" on a system, named as `sys.platform` does."""
+    """Return the builder of the compiled module for "cpython" or "pypy" on a system, named as in `sys.platform`."""
     cdefs = ["cdef.h", "compiled_cdef.h"]
     if implementation == "cpython":
         cdefs.append("cpython_cdef.h")
@@ -41,6 +41,6 @@ abi_builder.set_source("cpkg._native._zstd_abi", None)
 
 
 if __name__ == "__main__":
-    probe.demand(probe.find("zstd"))  # a module without the library would be built, and fail when it is imported
+    probe.demand(probe.find("zstd"))  # without the library, the build would succeed and the import would fail
     ffibuilder.compile(verbose=True)
     abi_builder.compile()

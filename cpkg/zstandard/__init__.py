@@ -2,8 +2,8 @@
 """
 Zstandard with the interface of python-zstandard 0.25 (`import zstandard`), on CPython and PyPy.
 
-`import cpkg.zstandard as zstandard` gives what `import zstandard` gives, from the fastest backend that loads here (see
-`cpkg.backend_info()`). docs/zstandard.md has the differences, with their reasons.
+`import cpkg.zstandard as zstandard` provides the names of `import zstandard`, from the fastest backend that loads (see
+`cpkg.backend_info()`). docs/zstandard.md lists the differences, with their reasons.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from cpkg.zstandard.parameters import ZstdCompressionParameters
 from cpkg.zstandard.readers import ZstdCompressionReader, ZstdDecompressionReader
 from cpkg.zstandard.writers import ZstdCompressionWriter, ZstdDecompressionWriter
 from purepy.base.errors import ZstdError
+from purepy.base.lazy import public_dir
 
 __version__ = "0.25.0"
-"""The version of python-zstandard whose interface this is."""
+"""The version of python-zstandard whose interface this module has."""
 
 backend = "cext"
-"""The backend of python-zstandard that has the same features; `cpkg.backend_info()` says which of ours is in use."""
+"""The python-zstandard backend with the same features; `cpkg.backend_info()` shows the cpkg backend in use."""
 
 backend_features = {"buffer_types", "multi_compress_to_buffer", "multi_decompress_to_buffer"}
 
@@ -70,6 +71,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    """Leave out the modules, of which completion would show as many as public names."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("_"))})
+__dir__ = public_dir(__name__)

@@ -35,16 +35,17 @@ CompressionParameters = ZstdCompressionParameters
 ZSTD_VERSION: tuple[int, int, int]
 
 def compress(data: Buffer, level: int = 3) -> bytes:
-    """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
+    """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of ZstdCompressor."""
 
 def decompress(data: Buffer, max_output_size: int = 0) -> bytes:
     """
-    Decompress the frame at the start of `data`, a buffer; `max_output_size` is that of
-    `ZstdDecompressor.decompress`.
+    Decompress the frame at the start of `data`, a buffer, and return its content as bytes.
+
+    `max_output_size` is that of `ZstdDecompressor.decompress`.
     """
 
 def estimate_decompression_context_size() -> int:
-    """Return about how many bytes of memory a ZstdDecompressor takes, besides the window."""
+    """Return about how many bytes of memory a ZstdDecompressor needs, without the window."""
 
 @overload
 def open(
@@ -60,10 +61,10 @@ def open(
     """
     Open a file of compressed data; `filename` is a path or a file object.
 
-    `mode` is that of the builtin: "r", "w", "a" or "x" for text, with "b" for bytes, which gives a
-    ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` and `dctx` take the place of a ZstdCompressor and
-    ZstdDecompressor with their defaults; `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
-    A file object is closed with the result only if `closefd` is true.
+    `mode` is that of the builtin `open`. "r", "w", "a" and "x" open the file for text. With "b", for bytes, the
+    result is a ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` is the ZstdCompressor and `dctx` the
+    ZstdDecompressor to use instead of one with default settings. `encoding`, `errors` and `newline` are those of
+    io.TextIOWrapper. Closing the result closes a file object only if `closefd` is true.
     """
 
 @overload
@@ -103,12 +104,20 @@ def train_dictionary(
     threads: int = 0,
 ) -> ZstdCompressionDict:
     """
-    Return a dictionary of at most `dict_size` bytes, trained on a list of bytes.
+    Train a dictionary of at most `dict_size` bytes on `samples`, a list of bytes.
 
-    `k` (length of a segment) and `d` (6 or 8, of a group of bytes) are looked for unless given, in `steps` tries;
-    `f` is the logarithm of the size of the table of frequencies, `split_point` the part of the samples to learn
-    from (the rest is for trying out), `accel` 1 to 10 trades quality for speed, `dict_id` is the dictionary's
-    number (0: derived from its content), `level` what it is meant for, `threads` how many threads look,
-    `notifications` how much libzstd writes to standard error. Raises TypeError and ValueError for wrong arguments,
-    ZstdError if there is too little to learn from.
+    Args:
+        dict_size: the largest size in bytes.
+        samples: the data to learn from.
+        k, d: the length of a segment, and of a group of bytes (6 or 8); 0 searches for the best value.
+        f: the logarithm of the size of the frequency table.
+        split_point: the fraction of the samples to learn from; the others evaluate the result.
+        accel: 1 to 10; higher values are faster and give worse dictionaries.
+        notifications: how much libzstd prints to standard error.
+        dict_id: the dictionary's number; 0 derives it from the content.
+        level: the compression level that the dictionary is meant for.
+        steps: how many values of `k` are tried.
+        threads: how many threads search.
+
+    Raises TypeError and ValueError for wrong arguments, and ZstdError if the samples are too small or too few.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts that the modules of this package share: pieces of buffers, errors, checks of arguments."""
+"""Helpers shared by the modules of this package: pieces of buffers, errors, argument checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Bytes = Union[bytes, memoryview]
 
 PIECE_SIZE = 1 << 20
-"""Buffers go through streams in pieces of so many bytes, so that output is never held for more than one."""
+"""The size, in bytes, of the pieces in which buffers pass through streams, so that little output is held at once."""
 
 
 def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
@@ -42,7 +42,7 @@ def read_chunk(source: Readable, size: int) -> Bytes:
 
 
 def rename(exc: ZstdError, what: str) -> ZstdError:
-    """Return an error of the same type and fields whose text begins with `what`, as python-zstandard words it."""
+    """Return an error of the same type and fields whose text begins with `what`, as in python-zstandard."""
     text = f"{what}: {exc.name or exc}"
     if exc.detail:
         text = f"{text}: {exc.detail}"
@@ -52,7 +52,7 @@ def rename(exc: ZstdError, what: str) -> ZstdError:
 
 
 def threads_wanted(threads: int) -> int:
-    """Return a number of threads; below 0 means as many as this process may use processors."""
+    """Return a number of threads; a value below 0 means one per processor that this process may use."""
     threads = index(threads)
     if not -(2**31) <= threads < 2**31:
         raise OverflowError("signed integer is greater than maximum")
@@ -60,7 +60,7 @@ def threads_wanted(threads: int) -> int:
 
 
 def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> None:
-    """Raise ValueError for arguments of a `copy_stream` that are no files or no sizes."""
+    """Raise ValueError for arguments of a `copy_stream` that are not files or not positive sizes."""
     if not hasattr(ifh, "read"):
         raise ValueError("first argument must have a read() method")
     if not hasattr(ofh, "write"):
@@ -70,13 +70,13 @@ def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> Non
 
 
 def require_positive(value: int, name: str) -> None:
-    """Raise ValueError for a size of a buffer or chunk that is not positive."""
+    """Raise ValueError if the size of a buffer or chunk is not positive."""
     if (type(value) is not int or value < 1 or value >> 63) and as_size(value) < 1:
         raise ValueError(f"{name} must be positive")
 
 
 def as_size(value: int) -> int:
-    """Return an int of at most 64 bits; TypeError and OverflowError for others."""
+    """Return `value` if it is an int of at most 64 bits; otherwise raise TypeError or OverflowError."""
     value = index(value)
     if not -(2**63) <= value < 2**63:
         raise OverflowError("cannot fit 'int' into an index-sized integer")

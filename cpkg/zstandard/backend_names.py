@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of this package over one backend: types made from the presets that it has, and functions over them."""
+"""The names of this package for one backend: types derived from the backend's presets, and functions."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, object]:
-    """Return the names that depend on the backend, for the module that is to have them."""
+    """Return the names that depend on the backend; `module` is the module that will contain them."""
     presets = imported("cpkg._native.zstd.presets" if codec.IS_WRAPPED else "purepy.zstd.pure.presets")
     of_compression, of_decompression = presets.preset_types(codec)
 
     def derive(base: type, preset: type) -> Named:
-        # the preset first: its methods, which C may have, override the base's
+        # the preset comes first, because its methods (perhaps in C) override the base's methods
         return type(base.__name__, (preset, base), {"__module__": module, "__doc__": base.__doc__, "_codec": codec})
 
     compressor_type = derive(compressor.ZstdCompressor, of_compression)
@@ -35,7 +35,7 @@ def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, 
     compress_at, default = codec.compress, decompressor_type()
 
     def compress(data: Buffer, level: int = 3) -> bytes:
-        """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of a ZstdCompressor."""
+        """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of ZstdCompressor."""
         if level > MAX_COMPRESSION_LEVEL:
             raise ValueError(LEVEL_TOO_HIGH)
         frame: bytes = compress_at(data, level if level > LEVEL_MIN else LEVEL_MIN)
@@ -43,14 +43,15 @@ def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, 
 
     def decompress(data: Buffer, max_output_size: int = 0) -> bytes:
         """
-        Decompress the frame at the start of `data`, a buffer; `max_output_size` is that of
-        `ZstdDecompressor.decompress`.
+        Decompress the frame at the start of `data`, a buffer, and return its content as bytes.
+
+        `max_output_size` is that of `ZstdDecompressor.decompress`.
         """
         content: bytes = default.decompress(data, max_output_size)
         return content
 
     def estimate_decompression_context_size() -> int:
-        """Return about how many bytes of memory a ZstdDecompressor takes, besides the window."""
+        """Return about how many bytes of memory a ZstdDecompressor needs, without the window."""
         size: int = decompressor_type().memory_size()
         return size
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many buffers at once: multi_compress_to_buffer() and multi_decompress_to_buffer()."""
+"""Compression and decompression of many buffers: multi_compress_to_buffer() and multi_decompress_to_buffer()."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def compress_all(compress_one: Callable[[Bytes], bytes], data: object, threads: int) -> BufferWithSegmentsCollection:
-    """Do what `ZstdCompressor.multi_compress_to_buffer` is documented to do, in so many threads."""
+    """Implement `ZstdCompressor.multi_compress_to_buffer` with the given number of threads."""
     items = _items(data, "argument must be list of BufferWithSegments")
     if not any(map(len, items)):
         raise ValueError("source elements are empty")
@@ -34,7 +34,7 @@ def compress_all(compress_one: Callable[[Bytes], bytes], data: object, threads: 
 def decompress_all(
     decompress_one: Callable[[Bytes, int], bytes], frames: object, sizes: Buffer | None, threads: int
 ) -> BufferWithSegmentsCollection:
-    """Do what `ZstdDecompressor.multi_decompress_to_buffer` is documented to do, in so many threads."""
+    """Implement `ZstdDecompressor.multi_decompress_to_buffer` with the given number of threads."""
     items = _items(frames, "argument must be list or BufferWithSegments")
     given = bytes(8 * len(items)) if sizes is None else view_of(sizes)
     if len(given) != 8 * len(items):
@@ -85,7 +85,7 @@ def _run(
     explained: Callable[[int, ZstdError], Exception],
     threads: int,
 ) -> BufferWithSegmentsCollection:
-    """Return what `one` returns for all arguments, called in threads; `explained` returns the exception to raise."""
+    """Call `one` for all arguments, in threads, and return the results; `explained` returns the exception to raise."""
     pieces = [b""] * len(arguments)
 
     def run(number: int, check: Callable[[], None]) -> None:
@@ -99,7 +99,7 @@ def _run(
 
 
 def _joined(pieces: list[bytes]) -> tuple[bytes, bytes]:
-    """Return pieces as one, and the table of their offsets and lengths."""
+    """Return the joined pieces, and the table of their offsets and lengths."""
     table = array("Q", bytes(SEGMENT.size * len(pieces)))
     table[1::2] = array("Q", map(len, pieces))
     table[2::2] = array("Q", accumulate(table[1:-1:2]))

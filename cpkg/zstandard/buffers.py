@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-BufferWithSegments and what belongs to it: many pieces of bytes in one block of memory.
+BufferWithSegments and related types: many pieces of bytes in one block of memory.
 
-All but the collection give their memory to whoever asks through the buffer protocol. For that a class in Python needs
-Python 3.12 or PyPy's `bufferable`; before 3.12 CPython gets bytes that are copies.
+All types but the collection have the buffer protocol. A class written in Python needs Python 3.12 or PyPy's
+`bufferable` for that; on CPython before 3.12 the types are subclasses of bytes, which copy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from purepy.base.buffers import view_of
 from purepy.zstd.format.chunks import sliceable_alone
 
 SEGMENT = Struct("=QQ")
-"""Offset and length of a segment, in bytes."""
+"""The offset and length of a segment, in bytes."""
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -62,16 +62,16 @@ else:
 
 class BufferSegment(Exporter):
     """
-    Some bytes of a BufferWithSegments (replaces `zstandard.BufferSegment`).
+    A part of a BufferWithSegments (replaces `zstandard.BufferSegment`).
 
-    Made by `BufferWithSegments[number]`. Has the buffer protocol.
+    Returned by `BufferWithSegments[number]`. Has the buffer protocol.
     """
 
     _offset = 0
 
     @property
     def offset(self) -> int:
-        """Where in its buffer the segment begins, in bytes."""
+        """The position in bytes at which the segment begins in its buffer."""
         return self._offset
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class BufferSegments(Exporter):
     """
     Offsets and lengths of segments, 64-bit unsigned integers of this machine (replaces `zstandard.BufferSegments`).
 
-    Made by `BufferWithSegments.segments`. Has the buffer protocol.
+    Returned by `BufferWithSegments.segments`. Has the buffer protocol.
     """
 
     def __len__(self) -> int:
@@ -95,10 +95,10 @@ class BufferSegments(Exporter):
 
 class BufferWithSegments(Exporter):
     """
-    A buffer and where in it segments lie (replaces `zstandard.BufferWithSegments`).
+    A buffer and the positions of the segments in it (replaces `zstandard.BufferWithSegments`).
 
-    `data` is a buffer, `segments` another with offset and length of each segment, 64-bit unsigned integers of this
-    machine. Raises ValueError for segments that do not lie inside of the data. Has the buffer protocol, and is a
+    `data` is a buffer. `segments` is a buffer with the offset and length of each segment, as 64-bit unsigned integers
+    of this machine. Raises ValueError for segments that are not inside the data. Has the buffer protocol, and is a
     sequence of BufferSegment.
     """
 
@@ -115,7 +115,7 @@ class BufferWithSegments(Exporter):
 
     @classmethod
     def _over(cls, data: Buffer, table: bytes) -> BufferWithSegments:
-        """Return one of segments that are known to lie inside of the data."""
+        """Return a BufferWithSegments whose segments are known to be inside the data."""
         made = super().__new__(cls, data)
         assert isinstance(made, BufferWithSegments)
         made._segments = table
@@ -153,9 +153,9 @@ class BufferWithSegments(Exporter):
 
 class BufferWithSegmentsCollection:
     """
-    The segments of `buffers`, BufferWithSegments, one after the other, as one sequence.
+    The segments of several `buffers` (BufferWithSegments) as one sequence, in order.
 
-    Raises ValueError if there are none, or one is empty, TypeError for anything else. Replaces
+    Raises ValueError if there are no buffers or a buffer is empty, and TypeError for other objects. Replaces
     `zstandard.BufferWithSegmentsCollection`.
     """
 
@@ -173,7 +173,7 @@ class BufferWithSegmentsCollection:
 
     @classmethod
     def _of(cls, buffers: list[BufferWithSegments]) -> BufferWithSegmentsCollection:
-        """Return the collection of buffers that may be empty."""
+        """Return a collection of buffers, which may be empty."""
         made = cls.__new__(cls)
         made._set(buffers)
         return made

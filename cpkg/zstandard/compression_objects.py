@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressionObj and ZstdCompressionChunker: compressing what a caller hands over, without a file."""
+"""ZstdCompressionObj and ZstdCompressionChunker: compression of data that the caller passes in, without a file."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 class ZstdCompressionObj(Exclusive):
     """
-    One frame, compressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdCompressionObj`).
+    Compresses one frame in pieces, with the methods of zlib's objects (replaces `zstandard.ZstdCompressionObj`).
 
-    Made by `ZstdCompressor.compressobj`. Methods may be called from several threads.
+    Returned by `ZstdCompressor.compressobj`. Methods may be called from several threads.
     """
 
     __slots__ = ("_feed", "_finished", "_lock")
@@ -34,7 +34,7 @@ class ZstdCompressionObj(Exclusive):
         self._finished = False
 
     def compress(self, data: Buffer) -> bytes:
-        """Take the bytes of `data`, a buffer, and return what output there is, perhaps b""; ZstdError after the end."""
+        """Compress `data`, a buffer, and return the available output, perhaps b""; raises ZstdError after the end."""
         view = view_of(data)
         with self._turn():
             if self._finished:
@@ -46,8 +46,8 @@ class ZstdCompressionObj(Exclusive):
         """
         Return the output that was held back; end the frame if `flush_mode` is COMPRESSOBJ_FLUSH_FINISH.
 
-        After COMPRESSOBJ_FLUSH_BLOCK a reader can have all data given so far. Raises ValueError for another mode,
-        ZstdError after the end of the frame.
+        After COMPRESSOBJ_FLUSH_BLOCK a reader can decompress all data given so far. Raises ValueError for another mode,
+        and ZstdError after the end of the frame.
         """
         if flush_mode not in (COMPRESSOBJ_FLUSH_FINISH, COMPRESSOBJ_FLUSH_BLOCK):
             raise ValueError("flush mode not recognized")
@@ -65,10 +65,10 @@ class ZstdCompressionObj(Exclusive):
 
 class ZstdCompressionChunker:
     """
-    One frame, compressed into chunks of a size that does not change (replaces `zstandard.ZstdCompressionChunker`).
+    Compresses one frame into chunks of a fixed size (replaces `zstandard.ZstdCompressionChunker`).
 
-    Made by `ZstdCompressor.chunker`. The methods return iterators, which do the work: each is to be used up before
-    the next call, else that raises ZstdError.
+    Returned by `ZstdCompressor.chunker`. The methods return iterators, which do the work. Each iterator must be
+    exhausted before the next call, which otherwise raises ZstdError.
     """
 
     __slots__ = ("_busy", "_chunk_size", "_feed", "_finished", "_held", "_size")
@@ -79,21 +79,21 @@ class ZstdCompressionChunker:
         self._held: list[bytes] = []
         self._size = 0
         self._finished = False
-        self._busy = allocate_lock()  # taken in one step, in which no signal handler or thread begins another operation
+        self._busy = allocate_lock()  # taken in one step, so no signal handler or thread can begin another operation
 
     def compress(self, data: Buffer) -> Iterator[bytes]:
-        """Take the bytes of `data`, a buffer; return an iterator of the chunks that became full."""
+        """Compress `data`, a buffer; return an iterator of the chunks that became full."""
         view = view_of(data)
         self._begin("cannot call compress() after compression finished", "cannot perform operation")
         return self._run(view, CONTINUE)
 
     def flush(self) -> Iterator[bytes]:
-        """Return an iterator of all data given so far, as chunks and a shorter one: a reader can have it then."""
+        """Return an iterator of the output for all data so far, in chunks and a shorter rest; a reader can use it."""
         self._begin("cannot call flush() after compression finished", "cannot call flush()")
         return self._run(b"", FLUSH_BLOCK)
 
     def finish(self) -> Iterator[bytes]:
-        """End the frame; return an iterator of what is left, as chunks and a shorter one."""
+        """End the frame; return an iterator of the remaining output, in chunks and a shorter rest."""
         self._begin("cannot call finish() after compression finished", "cannot call finish()")
         return self._run(b"", FLUSH_FRAME)
 
@@ -116,7 +116,7 @@ class ZstdCompressionChunker:
         self._busy.release()
 
     def _chunks(self, output: bytes, is_end: bool = False) -> Iterator[bytes]:
-        """Yield full chunks of the held bytes and the output, and keep the rest, or yield it too."""
+        """Yield the full chunks of the held bytes and the output; keep the rest, or yield it if `is_end`."""
         self._held.append(output)
         self._size += len(output)
         if self._size >= self._chunk_size:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressor: what compresses, with its parameters and dictionary."""
+"""ZstdCompressor: compresses with a fixed set of parameters and a dictionary."""
 
 from __future__ import annotations
 
@@ -38,17 +38,20 @@ class ZstdCompressor:
     """
     Compresses data, with the same parameters each time (replaces `zstandard.ZstdCompressor`).
 
-    `level` is -131072 to 22, 0 standing for 3; ValueError above. `dict_data` is a ZstdCompressionDict.
-    `compression_params`, a ZstdCompressionParameters, takes the place of `level` and excludes what follows:
-    `write_checksum` (default False), `write_content_size` (True where it is known), `write_dict_id` (True), and
-    `threads`, the number of threads besides the calling one that compress a frame (below 0: as many as there are
-    processors).
+    Args:
+        level: -131072 to 22; 0 means 3. Raises ValueError above 22.
+        dict_data: a ZstdCompressionDict.
+        compression_params: a ZstdCompressionParameters, instead of `level` and of all arguments below.
+        write_checksum: whether frames end with a checksum; default False.
+        write_content_size: whether the header declares the content's size, if it is known; default True.
+        write_dict_id: whether the header names the dictionary; default True.
+        threads: how many additional threads compress a frame; below 0, one per processor.
 
-    May be shared by threads, and have any number of streams at a time: each works with a context of its own.
+    Threads may share a compressor, and it may have any number of streams at a time: each has its own context.
     """
 
     _codec: ClassVar[ZstdBackend]
-    """The backend's module."""
+    """The module of the backend."""
 
     if TYPE_CHECKING:
 
@@ -56,7 +59,7 @@ class ZstdCompressor:
             """
             Compress `data`, a buffer, into one frame and return it as bytes.
 
-            The header has the content's size, unless the parameters say otherwise. Raises ZstdError if that fails.
+            The header declares the content's size unless the parameters exclude it. Raises ZstdError on failure.
             """
 
         def _configure(self, pairs: list[tuple[int, int]], zstd_dict: object, how: int) -> None: ...
@@ -99,24 +102,24 @@ class ZstdCompressor:
         self._configure(pairs, found, how)
 
     def _check_backend(self, pairs: list[tuple[int, int]]) -> None:
-        """Raise ZstdError for what the backend cannot do."""
+        """Raise ZstdError for parameters that the backend does not support."""
         for key, value in pairs:
             if key == _WORKERS and value > self._codec.parameter_bounds(_WORKERS, True)[1]:
                 raise ZstdError(
-                    f"threads={value}: the {self._codec.BACKEND} backend compresses a frame in the calling thread alone"
+                    f"threads={value}: the {self._codec.BACKEND} backend compresses a frame only in the calling thread"
                 )
             if key == FORCE_MAX_WINDOW and not self._codec.IS_WRAPPED:
-                raise ZstdError(f"force_max_window: the {self._codec.BACKEND} backend does not have it")
+                raise ZstdError(f"force_max_window: the {self._codec.BACKEND} backend does not support it")
 
     def memory_size(self) -> int:
-        """Return about how many bytes of memory compressing takes here."""
+        """Return about how many bytes of memory compression needs with these parameters."""
         return self._memory_size()
 
     def frame_progression(self) -> tuple[int, int, int]:
         """
-        Return how many bytes the stream made last has taken, has compressed, and has given.
+        Return how many bytes the most recent stream has taken, has compressed, and has produced.
 
-        `compress` is no stream: it does not count.
+        `compress` does not use a stream and is not counted.
         """
         return self._progress.counts()
 
@@ -126,14 +129,14 @@ class ZstdCompressor:
         return feed
 
     def compressobj(self, size: int = -1) -> ZstdCompressionObj:
-        """Return an object that compresses one frame in pieces; `size` is its content's in bytes, if it is known."""
+        """Return an object that compresses one frame in pieces; `size` is the content's size in bytes, if known."""
         return ZstdCompressionObj(self._new_feed(size))
 
     def chunker(self, size: int = -1, chunk_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE) -> ZstdCompressionChunker:
         """
         Return an object that compresses one frame into chunks of `chunk_size` bytes.
 
-        `size` is the content's in bytes, if it is known. Raises ValueError for a chunk size that is not positive.
+        `size` is the content's size in bytes, if known. Raises ValueError if the chunk size is not positive.
         """
         require_positive(chunk_size, "chunk_size")
         return ZstdCompressionChunker(self._new_feed(size), chunk_size)
@@ -146,10 +149,10 @@ class ZstdCompressor:
         closefd: bool = True,
     ) -> ZstdCompressionReader:
         """
-        Return a file to read the compressed content of a file or buffer from.
+        Return a file from which the compressed content of `source`, a file or a buffer, is read.
 
-        `size` is the content's in bytes, if it is known; that of a buffer is. `read_size` is how much is read from a
-        file at a time. Closing the reader closes the source unless `closefd` is false.
+        `size` is the content's size in bytes, if known; the size of a buffer always is. `read_size` is how many bytes
+        are read from a file at a time. Closing the reader closes the source unless `closefd` is false.
         """
         require_positive(read_size, "read_size")
         return ZstdCompressionReader(self._new_feed(size_of(source, size)), source, read_size, closefd)
@@ -163,11 +166,11 @@ class ZstdCompressor:
         closefd: bool = True,
     ) -> ZstdCompressionWriter:
         """
-        Return a file whose content goes, compressed, to the file `writer`.
+        Return a file that compresses the data written to it, and writes the result to the file `writer`.
 
-        `size` is the content's in bytes, if it is known; `write_size` is how much is written at a time, at most.
-        `write_return_read=False` has write() return how much was written to the other file. Closing it closes the
-        other file unless `closefd` is false.
+        `size` is the content's size in bytes, if known; `write_size` is the most bytes that are written at a time.
+        With `write_return_read=False`, write() returns how many bytes it wrote to `writer`. Closing the returned file
+        closes `writer` unless `closefd` is false.
         """
         if not hasattr(writer, "write"):
             raise ValueError("must pass an object with a write() method")
@@ -184,8 +187,8 @@ class ZstdCompressor:
         """
         Yield the compressed content of `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
-        `size` is the content's in bytes, if it is known; `read_size` is how much is read at a time. Nothing is read
-        before the first piece is asked for. Raises ValueError for an object that is neither a file nor a buffer.
+        `size` is the content's size in bytes, if known; `read_size` is how many bytes are read at a time. Reading
+        begins when the first piece is requested. Raises ValueError for an object that is neither a file nor a buffer.
         """
         require_positive(read_size, "read_size")
         require_positive(write_size, "write_size")
@@ -209,10 +212,10 @@ class ZstdCompressor:
         write_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE,
     ) -> tuple[int, int]:
         """
-        Compress what is left of the file `ifh` into the file `ofh`; return how many bytes were read and written.
+        Compress the rest of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
-        `size` is the content's in bytes, if it is known; `read_size` and `write_size` are how much is read and written
-        at a time. Neither file is closed. If it fails, what was written has no end, so that a reader finds out.
+        `size` is the content's size in bytes, if known; `read_size` and `write_size` are how many bytes are read and
+        written at a time. Neither file is closed. After an error the output has no end, so readers detect it.
         """
         check_copy(ifh, ofh, read_size, write_size)
         feed = self._new_feed(size)
@@ -221,11 +224,11 @@ class ZstdCompressor:
 
     def multi_compress_to_buffer(self, data: object, threads: int = 0) -> BufferWithSegmentsCollection:
         """
-        Compress many buffers into a frame each, in several threads; return a BufferWithSegmentsCollection of them.
+        Compress each of many buffers into a frame, in several threads; return a BufferWithSegmentsCollection of frames.
 
-        `data` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection; `threads` is their number,
-        below 0 for as many as there are processors. Raises TypeError for anything else, ValueError if there is nothing
-        to compress.
+        `data` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection. `threads` is the number of
+        threads; below 0, one per processor. Raises TypeError for other objects and ValueError if there is nothing to
+        compress.
         """
         from cpkg.zstandard.batches import compress_all
 
@@ -233,7 +236,7 @@ class ZstdCompressor:
 
 
 def split(data: bytes, size: int) -> Iterator[bytes]:
-    """Yield `data` in pieces of at most `size` bytes, none if it is empty."""
+    """Yield `data` in pieces of at most `size` bytes; yield nothing if it is empty."""
     if len(data) <= size:
         if data:
             yield data

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of libzstd's interface, under the names that python-zstandard gives them."""
+"""Constants of libzstd's interface, under their names in python-zstandard."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCKSIZELOG_MAX = rules.BLOCK_SIZE_MAX.bit_length() - 1
 
 COMPRESSION_RECOMMENDED_INPUT_SIZE = rules.BLOCK_SIZE_MAX
 COMPRESSION_RECOMMENDED_OUTPUT_SIZE = rules.BLOCK_SIZE_MAX + (rules.BLOCK_SIZE_MAX >> 8) + 3 + 4
-"""A block that grew as far as it may, with its header and the checksum."""
+"""The largest size of a compressed block, with its header and the checksum."""
 DECOMPRESSION_RECOMMENDED_INPUT_SIZE = rules.BLOCK_SIZE_MAX + 3
 DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE = rules.BLOCK_SIZE_MAX
 

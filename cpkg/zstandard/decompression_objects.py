@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdDecompressionObj: decompressing what a caller hands over, without a file."""
+"""ZstdDecompressionObj: decompression of data that the caller passes in, without a file."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 class ZstdDecompressionObj(Exclusive):
     """
-    One frame, decompressed in pieces, with the methods of zlib's (replaces `zstandard.ZstdDecompressionObj`).
+    Decompresses one frame in pieces, with the methods of zlib's objects (replaces `zstandard.ZstdDecompressionObj`).
 
-    Made by `ZstdDecompressor.decompressobj`. With `read_across_frames` it goes on from each frame to the next; `eof`
-    stays false then, and `unused_data` empty. Methods may be called from several threads.
+    Returned by `ZstdDecompressor.decompressobj`. With `read_across_frames` it continues with the next frame; `eof` then
+    stays false and `unused_data` empty. Methods may be called from several threads.
     """
 
     __slots__ = ("_failure", "_lock", "_read_across_frames", "_stream", "_unused")
@@ -36,9 +36,10 @@ class ZstdDecompressionObj(Exclusive):
 
     def decompress(self, data: Buffer) -> bytes:
         """
-        Take the bytes of a buffer and return what they decompress to, perhaps b"".
+        Decompress `data`, a buffer, and return the available content, perhaps b"".
 
-        Raises ZstdError after the end of the frame, and for data that is no frame, from then on.
+        Raises ZstdError after the end of the frame. Data that is not a valid frame raises ZstdError, as does each later
+        call.
         """
         view = view_of(data)
         with self._turn():
@@ -56,12 +57,12 @@ class ZstdDecompressionObj(Exclusive):
         is_inside = not stream._at_start
         try:
             output = stream.decompress(view)
-            while self._read_across_frames and not stream.needs_input:  # an error in a later frame
+            while self._read_across_frames and not stream.needs_input:  # raises an error found in a later frame
                 output += stream.decompress(b"")
         except BaseException as exc:
             if isinstance(exc, ZstdError):
                 self._failure = str(exc)
-            elif output is not None or (is_inside and stream._at_start):  # a signal handler has raised
+            elif output is not None or (is_inside and stream._at_start):  # a signal handler raised the exception
                 self._failure = f"content was lost because of {exception_text(exc, repr)}"
             raise
         if not self._read_across_frames and stream.eof:
@@ -70,17 +71,17 @@ class ZstdDecompressionObj(Exclusive):
         return output
 
     def flush(self, length: int = 0) -> bytes:
-        """Return b"", whatever `length` is: nothing is held back."""
+        """Return b"", for any `length`: nothing is held back."""
         return b""
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes given behind the end of the frame; b"" before that."""
+        """The bytes that followed the end of the frame; b"" before the end."""
         return self._unused or b""
 
     @property
     def unconsumed_tail(self) -> bytes:
-        """b"": all data is taken at once."""
+        """Always b"", because all data is consumed at once."""
         return b""
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdDecompressor: what decompresses, with its limits and dictionary."""
+"""ZstdDecompressor: decompresses with fixed limits and a dictionary."""
 
 from __future__ import annotations
 
@@ -47,20 +47,21 @@ class ZstdDecompressor:
     """
     Decompresses data, with the same limits each time (replaces `zstandard.ZstdDecompressor`).
 
-    `dict_data` is a ZstdCompressionDict; `max_window_size` the largest window, in bytes, that a frame may ask for
-    (0: 128 MiB); `format` FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS. ZstdError for values out of bounds.
+    `dict_data` is a ZstdCompressionDict. `max_window_size` is the largest window, in bytes, that a frame may require
+    (0: 128 MiB). `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS. Raises ZstdError for values out of bounds.
 
-    May be shared by threads, and have any number of streams at a time: each works with a context of its own.
+    Threads may share a decompressor, and it may have any number of streams at a time: each has its own context.
     """
 
     _codec: ClassVar[ZstdBackend]
-    """The backend's module."""
+    """The module of the backend."""
 
     if TYPE_CHECKING:
 
         def _configure(self, zstd_dict: object, how: int, window_max: int | None, has_magic: bool) -> None: ...
         def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> DecompressionStream: ...
         def _memory_size(self) -> int: ...
+        def _whole_frame(self, data: bytes) -> bytes | None: ...
 
     def __init__(
         self, dict_data: ZstdCompressionDict | None = None, max_window_size: int = 0, format: int = FORMAT_ZSTD1
@@ -76,7 +77,7 @@ class ZstdDecompressor:
         self._configure(found, how, max_window_size or None, not self._is_magicless)
 
     def memory_size(self) -> int:
-        """Return about how many bytes of memory decompressing takes here, besides the window."""
+        """Return about how many bytes of memory decompression needs, without the window."""
         return self._memory_size()
 
     def decompress(
@@ -87,27 +88,30 @@ class ZstdDecompressor:
         allow_extra_data: bool = True,
     ) -> bytes:
         """
-        Decompress the frame at the start of a buffer and return its content as bytes.
+        Decompress the frame at the start of `data`, a buffer, and return its content as bytes.
 
-        `max_output_size` is the most that the content may be, in bytes: ZstdLimitError if it is more. 0 stands for no
-        limit, which only a frame may have whose header has the content's size. Skippable frames in front of the frame
-        are passed over; what follows it is not looked at, unless `allow_extra_data` is false: then it is a ZstdError.
-        `read_across_frames` is not implemented, as it is not in python-zstandard: ZstdError. Raises ZstdError for data
-        that is truncated or corrupted.
+        `max_output_size` limits the content, in bytes: a larger content raises ZstdLimitError. 0 means no limit, which
+        is allowed only for frames that declare their content's size. Skippable frames before the frame are skipped.
+        Data after the frame is ignored, or raises ZstdError if `allow_extra_data` is false. As in python-zstandard,
+        `read_across_frames` is not implemented and raises ZstdError. Raises ZstdError for truncated or corrupted data.
         """
         if read_across_frames:
             raise ZstdError("ZstdDecompressor.read_across_frames=True is not yet implemented")
         max_output_size = as_size(max_output_size)
+        if type(data) is bytes and not max_output_size and allow_extra_data:
+            whole = self._whole_frame(data)
+            if whole is not None:
+                return whole
         view = view_of(data)
         try:
             header = header_of(view, self._is_magicless)
-            while not isinstance(header, int) and header.is_skippable:  # pzstd puts one in front of each frame
+            while not isinstance(header, int) and header.is_skippable:  # pzstd writes one before each frame
                 view = memoryview(view)[8 + header.skipped_size :]
                 header = header_of(view, self._is_magicless)
         except ZstdError as exc:
             raise rename(exc, "error determining content size from frame header") from exc
         if isinstance(header, int):
-            raise located(ZstdError("error determining content size from frame header: the header is cut"), 0)
+            raise located(ZstdError("error determining content size from frame header: the header is truncated"), 0)
         if header.content_size is None and max_output_size <= 0:
             raise located(ZstdError("could not determine content size in frame header"), 0)
         stream = self._new_stream()
@@ -122,7 +126,7 @@ class ZstdDecompressor:
             raise ZstdError(f"compressed input contains {extra} bytes of unused data, which is disallowed")
         return content
 
-    # where C has `decompress`, it passes rare cases on
+    # a `decompress` in C passes rare cases on to this method
     _decompress = decompress
 
     def _whole(self, stream: DecompressionStream, data: Bytes, limit: int, header: Header) -> bytes:
@@ -144,9 +148,9 @@ class ZstdDecompressor:
         self, write_size: int = DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE, read_across_frames: bool = False
     ) -> ZstdDecompressionObj:
         """
-        Return an object that decompresses one frame in pieces, or, with `read_across_frames`, one after the other.
+        Return an object that decompresses one frame in pieces; with `read_across_frames`, frame after frame.
 
-        `write_size` is without effect. Raises ValueError for one that is not positive.
+        `write_size` has no effect, but raises ValueError if it is not positive.
         """
         if write_size != DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE:
             require_positive(write_size, "write_size")
@@ -160,9 +164,9 @@ class ZstdDecompressor:
         closefd: bool = True,
     ) -> ZstdDecompressionReader:
         """
-        Return a file to read the decompressed content of a file or buffer from.
+        Return a file from which the decompressed content of `source`, a file or a buffer, is read.
 
-        `read_size` is how much is read from a file at a time. A read stops at the end of each frame unless
+        `read_size` is how many bytes are read from a file at a time. A read stops at the end of each frame unless
         `read_across_frames` is true. Closing the reader closes the source unless `closefd` is false.
         """
         require_positive(read_size, "read_size")
@@ -177,10 +181,10 @@ class ZstdDecompressor:
         closefd: bool = True,
     ) -> ZstdDecompressionWriter:
         """
-        Return a file whose content goes, decompressed, to the file `writer`.
+        Return a file that decompresses the data written to it, and writes the result to the file `writer`.
 
-        `write_size` is how much is written at a time, at most. `write_return_read=False` has write() return how much
-        was written to the other file. Closing it closes the other file unless `closefd` is false.
+        `write_size` is the most bytes that are written at a time. With `write_return_read=False`, write() returns how
+        many bytes it wrote to `writer`. Closing the returned file closes `writer` unless `closefd` is false.
         """
         if not hasattr(writer, "write"):
             raise ValueError("must pass an object with a write() method")
@@ -195,11 +199,11 @@ class ZstdDecompressor:
         skip_bytes: int = 0,
     ) -> Iterator[bytes]:
         """
-        Yield the content of the frame that `reader`, a file or buffer, has, in pieces of at most `write_size` bytes.
+        Yield the content of the frame in `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
-        `read_size` is how much is read at a time; `skip_bytes` are left out at the start. Nothing is read before the
-        first piece is asked for, and nothing is looked at behind the frame. Raises ValueError for an object that is
-        neither a file nor a buffer, ZstdError for data that is truncated, corrupted or no frame.
+        `read_size` is how many bytes are read at a time; the first `skip_bytes` bytes are skipped. Reading begins when
+        the first piece is requested, and data after the frame is ignored. Raises ValueError for an object that is
+        neither a file nor a buffer, and ZstdError for data that is truncated, corrupted or not a frame.
         """
         require_positive(write_size, "write_size")
         skip_bytes = index(skip_bytes)
@@ -240,9 +244,8 @@ class ZstdDecompressor:
         """
         Decompress all frames of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
-        `read_size` and `write_size` are how much is read and written at a time. Neither file is closed. Raises
-        ZstdError for data that is truncated, corrupted or no frame; what was written before is not to be taken for the
-        whole.
+        `read_size` and `write_size` are how many bytes are read and written at a time. Neither file is closed. Raises
+        ZstdError for data that is truncated, corrupted or not a frame; the output written until then is incomplete.
         """
         check_copy(ifh, ofh, read_size, write_size)
         stream = self._new_stream(True)
@@ -259,10 +262,10 @@ class ZstdDecompressor:
 
     def decompress_content_dict_chain(self, frames: list[bytes]) -> bytes:
         """
-        Return the content of the last frame of a list, of which each has the content before it for its dictionary.
+        Return the content of the last of several frames, each of which uses the content before it as its dictionary.
 
-        Every frame has to have its content's size. Raises TypeError for an object that is not a list, ValueError for
-        an empty list and for items that are no such frames, ZstdError for those that do not decompress.
+        Every frame must declare its content's size. Raises TypeError if `frames` is not a list, ValueError for an empty
+        list and for items that are not such frames, and ZstdError for frames that fail to decompress.
         """
         if not isinstance(frames, list):
             raise TypeError("argument must be a list")
@@ -300,10 +303,10 @@ class ZstdDecompressor:
         """
         Decompress many frames in several threads; return a BufferWithSegmentsCollection of their contents.
 
-        `frames` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection; `decompressed_sizes` a
-        buffer of 64-bit unsigned integers, the contents' sizes in bytes, for frames that do not declare theirs;
-        `threads` is the number of threads, below 0 for as many as there are processors. Raises TypeError and ValueError
-        for wrong arguments, ZstdError, which names the item, for one that does not decompress.
+        `frames` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection. `decompressed_sizes` is a
+        buffer of 64-bit unsigned integers: the contents' sizes in bytes, for frames that do not declare them. `threads`
+        is the number of threads; below 0, one per processor. Raises TypeError and ValueError for wrong arguments, and
+        ZstdError, which names the item, for a frame that fails to decompress.
         """
         from cpkg.zstandard.batches import decompress_all
 
@@ -311,7 +314,7 @@ class ZstdDecompressor:
 
 
 _PREFIX_MIN = 8
-"""The shortest content that a frame can refer to as its dictionary."""
+"""The size of the shortest content that can serve as a dictionary."""
 
 
 def _out_of_bound(what: str) -> ZstdError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressionDict: a dictionary with the way to read it, and its prepared forms."""
+"""ZstdCompressionDict: a dictionary, its load mode, and its prepared forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _SIZE_MIN = 8
-"""libzstd takes no notice of shorter dictionaries."""
+"""libzstd ignores shorter dictionaries."""
 
 _MATCH_KEYS = {int(CompressionParameter[name]): name for name in MATCH_FIELDS}
 _LEVEL = int(CompressionParameter.compression_level)
@@ -26,11 +26,11 @@ _LEVEL = int(CompressionParameter.compression_level)
 
 class ZstdCompressionDict:
     """
-    A dictionary for compressing and decompressing (replaces `zstandard.ZstdCompressionDict`).
+    A dictionary for compression and decompression (replaces `zstandard.ZstdCompressionDict`).
 
-    `data` is a buffer, of which a copy is kept. `dict_type` is DICT_TYPE_AUTO (a dictionary if it begins as one, else
-    raw content), DICT_TYPE_RAWCONTENT or DICT_TYPE_FULLDICT; ValueError for another. `k` and `d` are the parameters
-    that it was trained with. May be shared by threads.
+    `data` is a buffer, which is copied. `dict_type` is DICT_TYPE_AUTO (a dictionary if the data has a dictionary's
+    header, otherwise raw content), DICT_TYPE_RAWCONTENT or DICT_TYPE_FULLDICT; other values raise ValueError. `k` and
+    `d` are the training parameters. Threads may share a dictionary.
     """
 
     k: int
@@ -51,19 +51,19 @@ class ZstdCompressionDict:
         return len(self._data)
 
     def dict_id(self) -> int:
-        """Return the number by which frames name the dictionary, 0 for raw content."""
+        """Return the number by which frames refer to the dictionary; 0 for raw content."""
         return int.from_bytes(self._data[4:8], "little") if self._is_full else 0
 
     def as_bytes(self) -> bytes:
-        """Return the dictionary itself."""
+        """Return the bytes of the dictionary."""
         return self._data
 
     def precompute_compress(self, level: int = 0, compression_params: ZstdCompressionParameters | None = None) -> None:
         """
-        Have compressors that are made from here on use tables made once, for `level` or for `compression_params`.
+        Let compressors created from now on share tables that are prepared once, for `level` or `compression_params`.
 
-        They take precedence over the compressor's own. Raises ValueError unless one of the two is given, ZstdError if
-        this is no dictionary though DICT_TYPE_FULLDICT says so.
+        These settings take precedence over the compressor's own. Raises ValueError unless exactly one of the two is
+        given, and ZstdError if the type is DICT_TYPE_FULLDICT but the data has no dictionary header.
         """
         if level and compression_params:
             raise ValueError("must only specify one of level or compression_params")
@@ -74,10 +74,12 @@ class ZstdCompressionDict:
 
     def _check(self, what: str) -> None:
         if self._type == DICT_TYPE_FULLDICT and not self._is_full:
-            raise coded_error(DICTIONARY_WRONG, f"{what}: {NAMES[DICTIONARY_WRONG]}: it does not begin as a dictionary")
+            raise coded_error(
+                DICTIONARY_WRONG, f"{what}: {NAMES[DICTIONARY_WRONG]}: it does not start with a dictionary header"
+            )
 
     def _for_compression(self, pairs: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], ZstdDict | None, int]:
-        """Return a compressor's parameters, changed to those that were prepared, the dictionary and how to load it."""
+        """Return a compressor's parameters, adapted to the prepared ones, the dictionary, and how to load it."""
         self._check("could not load compression dictionary")
         found = self._zstd_dict
         if found is None:
@@ -106,7 +108,7 @@ class ZstdCompressionDict:
 
 
 def dictionary_argument(dict_data: object) -> ZstdCompressionDict | None:
-    """Return an argument `dict_data`; raises TypeError for an object that is not a dictionary."""
+    """Check and return an argument `dict_data`; raises TypeError for an object that is not a dictionary."""
     if dict_data is not None and not isinstance(dict_data, ZstdCompressionDict):
         raise TypeError("dict_data must be zstd.ZstdCompressionDict")
     return dict_data

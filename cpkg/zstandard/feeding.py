@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream of a backend as the objects of this package use it: one that failed stays so, and it counts."""
+"""A backend's compression stream for the objects of this package: it counts bytes and stays failed after an error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """How many bytes the frames of a Feed have consumed, consumed up to the last flush, and produced."""
+    """How many bytes a Feed has taken, had taken at its last flush, and has produced."""
 
     __slots__ = ("flushed", "ingested", "produced")
 
@@ -25,18 +25,18 @@ class Progress:
         self.ingested = self.flushed = self.produced = 0
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many bytes were taken, how many of them compressed, and how many came of it."""
+        """Return how many bytes were taken, how many of them were compressed, and how many were produced."""
         waiting = (self.ingested - self.flushed) % BLOCKSIZE_MAX
         return self.ingested, self.ingested - waiting, self.produced
 
 
 class Feed:
     """
-    A frame being compressed, or several, one after the other, of a ZstdCompressor.
+    One frame that a ZstdCompressor compresses, or several in sequence.
 
-    After an exception that has lost data of the frame, whatever is asked for fails, and the text gives the reason.
-    `size` is the size of the first frame's content in bytes, -1 if it is not known. The compressor holds the
-    `progress` alone, since the stream holds the compressor.
+    After an exception that has lost data of the frame, every call fails, and the error's text gives the reason. `size`
+    is the size of the first frame's content in bytes, -1 if unknown. The compressor refers only to `progress`, because
+    the stream refers to the compressor.
     """
 
     __slots__ = ("_failure", "_stream", "progress")
@@ -49,11 +49,11 @@ class Feed:
         self.progress = Progress()
 
     def push(self, data: Bytes, mode: int = CONTINUE) -> bytes:
-        """Compress the bytes of a buffer and return what output there is; `mode` is that of a backend's compressor."""
+        """Compress the bytes of a buffer and return the available output; `mode` is that of a backend's compressor."""
         if self._failure is not None:
             raise ZstdError(self._failure)
         if not data and mode == CONTINUE:
-            return b""  # a frame without content is to be known as one when it begins
+            return b""  # the stream must know at the start of a frame that it has no content
         stream = self._stream
         is_inside = stream.last_mode != FLUSH_FRAME
         try:
@@ -62,8 +62,8 @@ class Feed:
             if isinstance(exc, ZstdError):
                 self._failure = str(exc)
             elif not isinstance(exc, RuntimeError) or (is_inside and stream.last_mode == FLUSH_FRAME):
-                # a signal handler has raised, and the stream is reset; a RuntimeError may also refuse a call
-                self._failure = f"the frame was given up because of {exception_text(exc, repr)}"
+                # a signal handler raised and the stream was reset; a RuntimeError may also just refuse the call
+                self._failure = f"the frame was abandoned because of {exception_text(exc, repr)}"
             raise
         progress = self.progress
         progress.ingested += len(data)
@@ -73,7 +73,7 @@ class Feed:
         return output
 
     def outputs(self, next_chunk: Callable[[], Bytes]) -> Iterator[bytes]:
-        """Yield the frame in pieces, perhaps b"" in between; `next_chunk` returns its content, and b"" at the end."""
+        """Yield the frame in pieces, some perhaps b""; `next_chunk` returns pieces of its content, b"" at the end."""
         try:
             while chunk := next_chunk():
                 yield self.push(chunk)
@@ -82,7 +82,7 @@ class Feed:
             self.release()
 
     def fail(self, why: str) -> None:
-        """Let nothing more be compressed, as output was lost."""
+        """Refuse further compression, because output was lost."""
         self._failure = why
 
     @property
@@ -91,9 +91,9 @@ class Feed:
         return self._failure is not None
 
     def memory_size(self) -> int | None:
-        """Return the size of the context in bytes, None if it was given back."""
+        """Return the size of the context in bytes; None if the context was released."""
         return self._stream._memory_size()
 
     def release(self) -> None:
-        """Give the context back; nothing can be compressed any more."""
+        """Release the context; nothing more can be compressed."""
         release(self._stream)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""open(): a file of compressed data, for bytes or for text."""
+"""open(): opens a file of compressed data, for bytes or text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def make_open(
     compressor_type: Callable[[], ZstdCompressor], decompressor_type: Callable[[], ZstdDecompressor]
 ) -> Callable[..., object]:
-    """Return `open` over a backend's types."""
+    """Return the function `open` for a backend's types."""
 
     def open(
         filename: Any,
@@ -33,10 +33,10 @@ def make_open(
         """
         Open a file of compressed data; `filename` is a path or a file object.
 
-        `mode` is that of the builtin: "r", "w", "a" or "x" for text, with "b" for bytes, which gives a
-        ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` and `dctx` take the place of a ZstdCompressor and
-        ZstdDecompressor with their defaults; `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
-        A file object is closed with the result only if `closefd` is true.
+        `mode` is that of the builtin `open`. "r", "w", "a" and "x" open the file for text. With "b", for bytes, the
+        result is a ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` is the ZstdCompressor and `dctx` the
+        ZstdDecompressor to use instead of one with default settings. `encoding`, `errors` and `newline` are those of
+        io.TextIOWrapper. Closing the result closes a file object only if `closefd` is true.
         """
         plain = mode.replace("t", "")
         reads = plain in ("r", "rb")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the four file objects of this package: they read or write, and do neither backwards."""
+"""Base classes of the four file objects of this package, which only read or only write, and only forward."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 _AHEAD_SIZE = 8 << 10
-"""How much a small read asks for, in bytes; a later error keeps so much output from being read, and not more."""
+"""How many bytes a small read decompresses ahead; a later error makes at most this much output unreadable."""
 
 
 class StreamFile(Exclusive):
     """
-    Base of the readers and writers. Methods may be called from several threads: one waits for the other.
+    Base of the readers and writers. Methods may be called from several threads: they wait for each other.
 
-    No io.IOBase, as it is none in python-zstandard: one that is given up is neither closed nor flushed.
+    As in python-zstandard, this is not an io.IOBase: an object that is dropped is neither closed nor flushed.
     """
 
     _entered = False
@@ -56,7 +56,7 @@ class StreamFile(Exclusive):
         return False
 
     def readline(self, size: int = -1) -> bytes:
-        """Raise io.UnsupportedOperation; io.TextIOWrapper and io.BufferedReader around it read lines."""
+        """Raise io.UnsupportedOperation; wrap the file in io.TextIOWrapper or io.BufferedReader to read lines."""
         raise io.UnsupportedOperation
 
     def readlines(self, hint: int = -1) -> list[bytes]:
@@ -76,9 +76,9 @@ class StreamFile(Exclusive):
 
 class Ahead(io.BytesIO):
     """
-    Output that was read ahead: pieces of `step` bytes, and a `rest` that is shorter.
+    Output that was read ahead: pieces of `step` bytes, and a shorter `rest`.
 
-    A read of `step` bytes needs no lock, as it takes a whole piece or nothing. Other reads take all pieces at once.
+    A read of `step` bytes needs no lock, because it gets a whole piece or nothing. Other reads take all pieces at once.
     """
 
     start = 0
@@ -98,13 +98,13 @@ class StreamReader(StreamFile):
     """
     Base of the readers.
 
-    A small read takes a larger piece of output and leaves the rest for the next reads, each of which is one call then.
+    A small read takes a larger piece of output and keeps the rest for the next reads, each of which is then one call.
     """
 
     _ahead: Ahead
     _failure: ZstdError | None = None
     _next: Callable[[int], bytes]
-    """Return at least one byte of output and about so many at most (-1: no limit), b"" at the end."""
+    """Return at least one byte of output and about `limit` bytes at most (-1: no limit); b"" at the end."""
 
     def __enter__(self) -> Self:
         if self._entered:
@@ -143,7 +143,7 @@ class StreamReader(StreamFile):
         return ahead.start + ahead.tell()
 
     def close(self) -> None:
-        """Close the reader, and its source unless `closefd` is false; again: nothing."""
+        """Close the reader, and its source unless `closefd` is false; do nothing if it is already closed."""
         with self._turn():
             if self._closed:
                 return
@@ -156,17 +156,17 @@ class StreamReader(StreamFile):
             self._close_file()
 
     def _drop(self) -> None:
-        """Give back what the reader holds."""
+        """Release the reader's resources."""
 
     def _goes_on(self) -> bool:
-        """Return whether a read may go on behind what `_next` returned last."""
+        """Return whether a read may continue after the last result of `_next`."""
         return True
 
     def read(self, size: int = -1) -> bytes:
         """
-        Return `size` bytes, fewer at the end, or with -1 all that is left.
+        Return `size` bytes, fewer at the end; -1 returns the rest.
 
-        Raises ZstdError if there is an error in what comes next; what lies in front of it can be read before.
+        Raises ZstdError for an error in the next part of the data; the content before the error can be read first.
         """
         ahead = self._ahead
         if size == ahead.step:
@@ -176,11 +176,11 @@ class StreamReader(StreamFile):
         return self._read(size)
 
     def readall(self) -> bytes:
-        """Return all that is left."""
+        """Return the rest of the content."""
         return self._read(-1)
 
     def read1(self, size: int = -1) -> bytes:
-        """Return at most `size` bytes (-1: some), reading from the source only until there are any."""
+        """Return at most `size` bytes (-1: any number), reading from the source only until some are available."""
         ahead = self._ahead
         if size == ahead.step:
             data = ahead.read(size)
@@ -197,11 +197,11 @@ class StreamReader(StreamFile):
             return result
 
     def _take(self, size: int, once: bool = False) -> bytes:
-        """Return `size` bytes (-1: all), or with `once` some of them; after an exception they are still to be read."""
+        """Return `size` bytes (-1: all), or with `once` some of them; after an exception they can be read again."""
         ahead = self._ahead
         place, held, pieces = ahead.tell(), b"", []
         try:
-            held = ahead.read()  # from here on other threads, and calls from inside of this one, find nothing
+            held = ahead.read()  # from here on other threads, and calls from inside this one, find nothing
             place = ahead.tell() - len(held)
             held += ahead.rest
             found = len(held)
@@ -216,7 +216,7 @@ class StreamReader(StreamFile):
                     except ZstdError as exc:
                         self._failure = exc
                     except BaseException as exc:
-                        if not is_refusal(exc):  # data that was read from the source may be lost
+                        if not is_refusal(exc):  # data read from the source may be lost
                             self._failure = ZstdError(f"content was lost because of {exception_text(exc, repr)}")
                         raise
                 if self._failure is not None and (size < 0 or not found):
@@ -242,11 +242,11 @@ class StreamReader(StreamFile):
         return content
 
     def readinto(self, b: Buffer) -> int:
-        """Fill `b`, a writable buffer, as far as there is output; return how many bytes it holds then."""
+        """Fill `b`, a writable buffer, as far as output is available; return how many bytes were stored."""
         return self._read_into(b, self.read)
 
     def readinto1(self, b: Buffer) -> int:
-        """Do for `b`, a writable buffer, what `read1` does."""
+        """Fill `b`, a writable buffer, with the output of one `read1`; return how many bytes were stored."""
         return self._read_into(b, self.read1)
 
     def _read_into(self, buffer: Buffer, read: Callable[[int], bytes]) -> int:
@@ -291,7 +291,7 @@ class Writer(StreamFile):
         return True
 
     def fileno(self) -> int:
-        """Return the file descriptor of the file that is written to; OSError if it has none."""
+        """Return the descriptor of the file that is written to; raises OSError if it has none."""
         fileno = getattr(self._file, "fileno", None)
         if fileno is None:
             raise OSError("fileno not available on underlying writer")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers of frames (RFC 8878, section 3.1.1.1), in the form of python-zstandard."""
+"""Frame headers (RFC 8878, section 3.1.1.1), in the form of python-zstandard."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 class FrameParameters:
     """
-    What a frame's header says (replaces `zstandard.FrameParameters`).
+    The fields of a frame's header (replaces `zstandard.FrameParameters`).
 
-    `content_size` and `window_size` are in bytes, the first CONTENTSIZE_UNKNOWN if the header does not have it;
-    `dict_id` is 0 if none is named.
+    `content_size` and `window_size` are in bytes. `content_size` is CONTENTSIZE_UNKNOWN if the header does not declare
+    it. `dict_id` is 0 if the header names no dictionary.
     """
 
     __slots__ = ("content_size", "dict_id", "has_checksum", "window_size")
@@ -45,17 +45,17 @@ class FrameParameters:
 
 
 def header_of(data: Buffer, magicless: bool = False) -> Header | int:
-    """Return the header at the start of a buffer, or how many bytes it takes at least; ZstdError for no frame."""
+    """Return the header at the start of a buffer, or the least size it needs; raises ZstdError if it is not a frame."""
     head = bytes(view_of(data)[:HEADER_SIZE_MAX])
     return read_header(head, 0, len(head), 0, magicless)
 
 
 def get_frame_parameters(data: Buffer, format: int = FORMAT_ZSTD1) -> FrameParameters:
     """
-    Return what the header at the start of `data`, a buffer, says; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
+    Return the header at the start of `data`, a buffer; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
 
-    18 bytes are enough for every header. Raises ZstdError for fewer than the header takes, and for what begins no
-    frame. Replaces `zstandard.get_frame_parameters`.
+    18 bytes are enough for every header. Raises ZstdError if the data is shorter than the header, or does not start
+    with a frame. Replaces `zstandard.get_frame_parameters`.
     """
     if format not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
         raise ValueError(f"format must be FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS, not {format!r}")
@@ -70,22 +70,23 @@ def get_frame_parameters(data: Buffer, format: int = FORMAT_ZSTD1) -> FrameParam
 
 def frame_content_size(data: Buffer) -> int:
     """
-    Return the size of the content that the header at the start of `data` declares, in bytes, or -1 if it does not.
+    Return the content size in bytes that the header at the start of `data` declares, or -1 if it declares none.
 
-    Raises ZstdError for what begins no frame, and for a header that is cut. Replaces `zstandard.frame_content_size`.
+    Raises ZstdError if the header is truncated, or the data does not start with a frame. Replaces
+    `zstandard.frame_content_size`.
     """
     try:
         header = header_of(data)
     except ZstdError as exc:
         raise rename(exc, "error when determining content size") from exc
     if isinstance(header, int):
-        raise coded_error(SRC_SIZE_WRONG, "error when determining content size: the frame's header is cut", 0)
+        raise coded_error(SRC_SIZE_WRONG, "error when determining content size: the frame's header is truncated", 0)
     return -1 if header.content_size is None else header.content_size
 
 
 def frame_header_size(data: Buffer) -> int:
     """
-    Return the size in bytes of the header at the start of `data`, as its fifth byte says, whatever the first four are.
+    Return the size in bytes of the header at the start of `data`, given by its fifth byte; the first four are ignored.
 
     Raises ZstdError for fewer than 5 bytes. Replaces `zstandard.frame_header_size`.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The parameters of a level in libzstd 1.5.7, and how it fits them to the sizes of input and dictionary.
+The parameters of libzstd 1.5.7's levels, and their adjustment to the sizes of input and dictionary.
 
-They are for `ZstdCompressionParameters.from_level`, and nothing compresses with them: a level goes to the backend as it
-is, and the pure encoder has levels of its own. A level has window_log, chain_log, hash_log, search_log, min_match,
-target_length and strategy of ZSTD_defaultCParameters in clevels.h.
+They serve only `ZstdCompressionParameters.from_level`; nothing here compresses with them. A compressor's level goes to
+the backend unchanged, and the pure encoder has its own levels. A level has the fields window_log, chain_log, hash_log,
+search_log, min_match, target_length and strategy of ZSTD_defaultCParameters in clevels.h.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from cpkg.zstandard.constants import (
 from purepy.zstd.format.rules import LEVEL_MIN
 
 MATCH_FIELDS = ("window_log", "chain_log", "hash_log", "search_log", "min_match", "target_length", "strategy")
-"""In the order of libzstd's ZSTD_compressionParameters."""
+"""The fields in the order of libzstd's ZSTD_compressionParameters."""
 
 LEVEL_DEFAULT = 3
 
 _UNKNOWN = -1
 
-_LEVELS = (  # for any size, up to 256 KiB, 128 KiB and 16 KiB; first the base of negative levels
+_LEVELS = (  # columns: any size, up to 256 KiB, 128 KiB and 16 KiB; the first row is the base of negative levels
     ((19, 12, 13, 1, 6, 1, 1), (18, 12, 13, 1, 5, 1, 1), (17, 12, 12, 1, 5, 1, 1), (14, 12, 13, 1, 5, 1, 1)),
     ((19, 13, 14, 1, 7, 0, 1), (18, 13, 14, 1, 6, 0, 1), (17, 12, 13, 1, 6, 0, 1), (14, 14, 15, 1, 5, 0, 1)),
     ((20, 15, 16, 1, 6, 0, 1), (18, 14, 14, 1, 5, 0, 2), (17, 13, 15, 1, 5, 0, 1), (14, 14, 15, 1, 4, 0, 1)),
@@ -53,7 +53,7 @@ _LEVELS = (  # for any size, up to 256 KiB, 128 KiB and 16 KiB; first the base o
 
 
 def match_parameters(level: int, source_size: int, dict_size: int) -> tuple[int, ...]:
-    """Return the seven parameters of a level; sizes in bytes are 0 if not known (replaces ZSTD_getCParams)."""
+    """Return the seven parameters of a level; a size in bytes is 0 if unknown (replaces ZSTD_getCParams)."""
     size = source_size or _UNKNOWN
     total = size + dict_size
     if size == _UNKNOWN:
@@ -71,7 +71,7 @@ def match_parameters(level: int, source_size: int, dict_size: int) -> tuple[int,
 def _fitted(
     window_log: int, chain_log: int, hash_log: int, strategy: int, size: int, dict_size: int
 ) -> tuple[int, int, int]:
-    """Shrink window and tables to what an input and a dictionary fill (replaces ZSTD_adjustCParams)."""
+    """Shrink the window and tables to the sizes of the input and dictionary (replaces ZSTD_adjustCParams)."""
     largest = 1 << (WINDOWLOG_MAX - 1)
     if size <= largest and dict_size <= largest:
         window_log = min(window_log, max(HASHLOG_MIN, (size + dict_size - 1).bit_length()))

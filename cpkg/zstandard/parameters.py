@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressionParameters: the parameters of libzstd as one object, and those of a level."""
+"""ZstdCompressionParameters: libzstd's parameters as one object, and the parameters of a level."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from purepy.zstd.format.error_codes import NAMES, PARAMETER_OUT_OF_BOUND, coded_
 from purepy.zstd.format.parameters import COMPRESSION_BOUNDS, COMPRESSION_FORMAT, CompressionParameter
 
 FORCE_MAX_WINDOW = 1000
-"""A parameter of libzstd's that only it has (ZSTD_c_forceMaxWindow)."""
+"""A parameter that only libzstd itself has (ZSTD_c_forceMaxWindow)."""
 
 JOB_SIZE_MIN = 512 << 10
 
 _CONTEXT_SIZE = 512 << 10
-"""Of libzstd's context without tables: statistics, literals and sequences of a block."""
+"""Size in bytes of libzstd's context without tables: statistics, literals and sequences of a block."""
 _HASH3_LOG_MAX = 17
 _LDM_HASH_LOG = 20
 
@@ -30,7 +30,7 @@ _UNDER_OTHER_NAMES = {
     "enable_ldm": CompressionParameter.enable_long_distance_matching,
     "threads": CompressionParameter.nb_workers,
 }
-"""Keys of the parameters that CompressionParameter has under other names, or not at all."""
+"""The keys of parameters that have another name in CompressionParameter, or are missing there."""
 
 _FLAGS = ("write_content_size", "write_checksum", "write_dict_id", "force_max_window")
 _CLAMPED = ("compression_level", "job_size", "overlap_log", "threads")
@@ -43,17 +43,18 @@ class ZstdCompressionParameters:
 
     Args:
         format: FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
-        compression_level: the level; one out of its bounds is taken for the nearest, as for `threads`, `job_size` and
-            `overlap_log`.
-        window_log, hash_log, chain_log, search_log, min_match, target_length, strategy: how matches are searched for,
-            0 (-1 for `strategy`) as the level has it.
-        write_content_size, write_checksum, write_dict_id: 1 for what the frame holds of these, 0 for what not.
-        threads: how many libzstd compresses with; below 0 as many as there are processors.
-        job_size, overlap_log: bytes of a thread's part, and its overlap with the one before; 0 and -1 for libzstd's.
+        compression_level: the level. The nearest allowed value replaces a value out of bounds, also for `threads`,
+            `job_size` and `overlap_log`.
+        window_log, hash_log, chain_log, search_log, min_match, target_length, strategy: how matches are searched for;
+            0 (-1 for `strategy`) means the level's value.
+        write_content_size, write_checksum, write_dict_id: 1 to write this field into the frame, 0 to omit it.
+        threads: the number of threads with which libzstd compresses; below 0, one per processor.
+        job_size, overlap_log: the bytes of a thread's part, and the overlap with the part before; 0 and -1 mean
+            libzstd's defaults.
         force_max_window: 1 to keep references within the window.
-        enable_ldm, ldm_hash_log, ldm_min_match, ldm_bucket_size_log, ldm_hash_rate_log: matches that lie far apart.
+        enable_ldm, ldm_hash_log, ldm_min_match, ldm_bucket_size_log, ldm_hash_rate_log: the search for distant matches.
 
-    ZstdError for any other value out of bounds.
+    Raises ZstdError for any other value out of bounds.
     """
 
     format: int
@@ -116,16 +117,16 @@ class ZstdCompressionParameters:
     @staticmethod
     def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: int) -> ZstdCompressionParameters:
         """
-        Return the parameters of a level, as libzstd 1.5 has them.
+        Return the parameters of a level, as in libzstd 1.5.
 
-        `source_size` and `dict_size` are sizes in bytes, 0 if not known, that window and tables are fitted to.
-        Other arguments (`kwargs`) are those of the type, and take precedence.
+        The window and tables are adjusted to `source_size` and `dict_size`, in bytes; 0 means unknown. Other arguments
+        (`kwargs`) are those of the type, and take precedence.
         """
         found = match_parameters(index(level), index(source_size), index(dict_size))
         return ZstdCompressionParameters(**{**dict(zip(MATCH_FIELDS, found)), **kwargs})
 
     def estimated_compression_context_size(self) -> int:
-        """Return about how many bytes libzstd needs to compress with these parameters in one thread, in one call."""
+        """Return about how many bytes libzstd needs to compress with these parameters in one thread and one call."""
         given = (getattr(self, name) for name in MATCH_FIELDS)
         of_level = match_parameters(self.compression_level, 0, 0)
         row = dict(zip(MATCH_FIELDS, (value or usual for value, usual in zip(given, of_level))))
@@ -141,7 +142,7 @@ class ZstdCompressionParameters:
         return _CONTEXT_SIZE + sum(4 << log for log in tables)
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return keys and values for a context of libzstd: those that are not its defaults."""
+        """Return the keys and values for a context of libzstd, without those that equal its defaults."""
         values = vars(self)
         defaults = {"write_content_size": 1, "write_dict_id": 1}
         return [
@@ -181,9 +182,9 @@ def _checked(name: str, value: int) -> int:
 def level_pairs(
     level: int, write_checksum: object, write_content_size: object, write_dict_id: object, threads: int
 ) -> list[tuple[int, int]]:
-    """Return keys and values for the plain arguments of a ZstdCompressor."""
+    """Return the keys and values for the plain arguments of a ZstdCompressor."""
     pairs = []
-    if threads:  # first: setting it changes others
+    if threads:  # first, because setting it changes other parameters
         pairs.append((_KEYS["threads"], _checked("threads", threads_wanted(index(threads)))))
     if level:
         pairs.append((_KEYS["compression_level"], _checked("compression_level", index(level))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressionReader and ZstdDecompressionReader: files that read from a file or a buffer."""
+"""ZstdCompressionReader and ZstdDecompressionReader: files that read from another file or a buffer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_SOURCE = "must pass an object with a read() method or that conforms to the bu
 
 
 def size_of(source: Any, size: int) -> int:
-    """Return the size of a buffer in bytes, or that given for a file; TypeError for an object that is neither."""
+    """Return a buffer's size in bytes, or `size` for a file; raises TypeError for an object that is neither."""
     size = index(size)
     if hasattr(source, "read"):
         return size
@@ -38,7 +38,7 @@ def chunks_of(source: Any, read_size: int, skip: int = 0) -> Callable[[], Bytes]
     """
     Return a function that returns the next `read_size` bytes of a file, or a piece of a buffer, and b"" at the end.
 
-    `skip` bytes are left out at the start. Raises TypeError for an object that is neither a file nor a buffer.
+    The first `skip` bytes are skipped. Raises TypeError for an object that is neither a file nor a buffer.
     """
     if hasattr(source, "read"):
         if skip:
@@ -53,9 +53,9 @@ def chunks_of(source: Any, read_size: int, skip: int = 0) -> Callable[[], Bytes]
 
 class ZstdCompressionReader(StreamReader):
     """
-    A file whose content is a source, compressed (replaces `zstandard.ZstdCompressionReader`).
+    A file that returns the compressed content of a source (replaces `zstandard.ZstdCompressionReader`).
 
-    Made by `ZstdCompressor.stream_reader`.
+    Returned by `ZstdCompressor.stream_reader`.
     """
 
     _finished = False
@@ -84,10 +84,10 @@ class ZstdCompressionReader(StreamReader):
 
 class ZstdDecompressionReader(StreamReader):
     """
-    A file whose content is what a source decompresses to (replaces `zstandard.ZstdDecompressionReader`).
+    A file that returns the decompressed content of a source (replaces `zstandard.ZstdDecompressionReader`).
 
-    Made by `ZstdDecompressor.stream_reader`. Reads frame after frame; one read stops at the end of a frame unless
-    `read_across_frames` is true. A source that ends inside a frame is a ZstdError.
+    Returned by `ZstdDecompressor.stream_reader`. Reads frame after frame; a read stops at the end of a frame unless
+    `read_across_frames` is true. A source that ends inside a frame raises ZstdError.
     """
 
     _taken = 0
@@ -127,9 +127,10 @@ class ZstdDecompressionReader(StreamReader):
 
     def seek(self, pos: int, whence: int = os.SEEK_SET) -> int:
         """
-        Go on to the position `pos` by reading up to it, and return the position, which is less if there is not so much.
+        Read forward to the position `pos` and return the new position, which is smaller if the content ends before.
 
-        `whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position that lies behind, and for os.SEEK_END.
+        `whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position before the current one, and for
+        os.SEEK_END.
         """
         with self._turn():
             self._check_open()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""train_dictionary(): a dictionary made from samples."""
+"""train_dictionary(): trains a dictionary on samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
-    """Return `train_dictionary` over a backend's module."""
+    """Return the function `train_dictionary` for a backend's module."""
 
     def train_dictionary(
         dict_size: int,
@@ -32,14 +32,22 @@ def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
         threads: int = 0,
     ) -> ZstdCompressionDict:
         """
-        Return a dictionary of at most `dict_size` bytes, trained on a list of bytes.
+        Train a dictionary of at most `dict_size` bytes on `samples`, a list of bytes.
 
-        `k` (length of a segment) and `d` (6 or 8, of a group of bytes) are looked for unless given, in `steps` tries;
-        `f` is the logarithm of the size of the table of frequencies, `split_point` the part of the samples to learn
-        from (the rest is for trying out), `accel` 1 to 10 trades quality for speed, `dict_id` is the dictionary's
-        number (0: derived from its content), `level` what it is meant for, `threads` how many threads look,
-        `notifications` how much libzstd writes to standard error. Raises TypeError and ValueError for wrong arguments,
-        ZstdError if there is too little to learn from.
+        Args:
+            dict_size: the largest size in bytes.
+            samples: the data to learn from.
+            k, d: the length of a segment, and of a group of bytes (6 or 8); 0 searches for the best value.
+            f: the logarithm of the size of the frequency table.
+            split_point: the fraction of the samples to learn from; the others evaluate the result.
+            accel: 1 to 10; higher values are faster and give worse dictionaries.
+            notifications: how much libzstd prints to standard error.
+            dict_id: the dictionary's number; 0 derives it from the content.
+            level: the compression level that the dictionary is meant for.
+            steps: how many values of `k` are tried.
+            threads: how many threads search.
+
+        Raises TypeError and ValueError for wrong arguments, and ZstdError if the samples are too small or too few.
         """
         if not isinstance(samples, list):
             raise TypeError("samples must be a list")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressionWriter and ZstdDecompressionWriter: files that write to a file."""
+"""ZstdCompressionWriter and ZstdDecompressionWriter: files that write to another file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def write_pieces(file: Writable, data: bytes, write_size: int) -> int:
-    """Write `data` to a file in pieces of at most `write_size` bytes; return how many bytes that were."""
+    """Write `data` to a file in pieces of at most `write_size` bytes; return the number of bytes."""
     if data:
         for piece in pieces_of(data, write_size):
             write_all(file, piece)
@@ -40,11 +40,11 @@ def outputs(stream: DecompressionStream, data: Bytes, size: int) -> Iterator[byt
 
 class ZstdCompressionWriter(Writer):
     """
-    A file that writes what it is given to another, compressed (replaces `zstandard.ZstdCompressionWriter`).
+    A file that compresses the data written to it into another file (replaces `zstandard.ZstdCompressionWriter`).
 
-    Made by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error the frame has lost data, so that
-    every call but close() raises it again, and close() does not end the frame: what was written is not whole, and a
-    reader finds that out.
+    Returned by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error the frame has lost data: every
+    call but close() raises the error again, and close() does not end the frame, so that readers detect that the output
+    is incomplete.
     """
 
     def __init__(self, feed: Feed, writer: Writable, write_size: int, write_return_read: bool, closefd: bool) -> None:
@@ -59,14 +59,14 @@ class ZstdCompressionWriter(Writer):
         return False
 
     def memory_size(self) -> int | None:
-        """Return the size in bytes of the context that compresses."""
+        """Return the size of the compression context in bytes."""
         return self._feed.memory_size()
 
     def write(self, data: Buffer) -> int:
         """
-        Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.
+        Compress `data`, a buffer; return its size, or with `write_return_read=False` how many bytes were written.
 
-        Raises ZstdError if compressing fails, and what the other file's write() raises.
+        Raises ZstdError if compression fails, and the errors of the other file's write().
         """
         with self._turn():
             self._check_open()
@@ -86,8 +86,8 @@ class ZstdCompressionWriter(Writer):
         """
         Write the output that was held back, flush the other file, and return how many bytes were written.
 
-        `flush_mode` is FLUSH_BLOCK (0), after which a reader can have all data given so far, or FLUSH_FRAME (1), which
-        ends the frame: what is written next begins another. Raises ValueError for another mode.
+        `flush_mode` is FLUSH_BLOCK (0), after which a reader can decompress all data given so far, or FLUSH_FRAME (1),
+        which ends the frame; later data begins another frame. Raises ValueError for another mode.
         """
         with self._turn():
             result = self._flush(flush_mode)
@@ -103,7 +103,7 @@ class ZstdCompressionWriter(Writer):
         return written
 
     def close(self) -> None:
-        """End the frame and close the writer, and the other file unless `closefd` is false; again: nothing."""
+        """End the frame; close the writer, and the other file unless `closefd` is false. Further calls do nothing."""
         with self._turn():
             if self._closed:
                 return
@@ -127,7 +127,7 @@ class ZstdCompressionWriter(Writer):
         try:
             written = write_pieces(self._file, output, self._write_size)
         except BaseException as exc:
-            self._feed.fail(f"compressed data was lost, as it could not be written: {exception_text(exc, repr)}")
+            self._feed.fail(f"compressed data was lost because it could not be written: {exception_text(exc, repr)}")
             raise
         self._written += written
         return written
@@ -135,10 +135,10 @@ class ZstdCompressionWriter(Writer):
 
 class ZstdDecompressionWriter(Writer):
     """
-    A file that writes what it is given to another, decompressed (replaces `zstandard.ZstdDecompressionWriter`).
+    A file that decompresses the data written to it into another file (replaces `zstandard.ZstdDecompressionWriter`).
 
-    Made by `ZstdDecompressor.stream_writer`. Takes frame after frame. Closing it inside a frame is a ZstdError, unless
-    it is closed because of another.
+    Returned by `ZstdDecompressor.stream_writer`. Accepts several frames. Closing it inside a frame raises ZstdError,
+    unless an earlier error is the reason.
     """
 
     def __init__(
@@ -152,19 +152,20 @@ class ZstdDecompressionWriter(Writer):
     def __exit__(self, exc_type: object, exc_value: object, exc_tb: object) -> Literal[False]:
         self._entered = False
         if exc_type is not None and self._failure is None:
-            self._failure = f"given up because of {exc_value!r}"
+            self._failure = f"abandoned because of {exc_value!r}"
         self.close()
         return False
 
     def memory_size(self) -> int | None:
-        """Return the size in bytes of the context that decompresses."""
+        """Return the size of the decompression context in bytes."""
         return self._stream._memory_size()
 
     def write(self, data: Buffer) -> int:
         """
-        Take the bytes of `data`, a buffer; return how many, or, with `write_return_read=False`, how many were written.
+        Decompress `data`, a buffer; return its size, or with `write_return_read=False` how many bytes were written.
 
-        Raises ZstdError for data that is no frame, from then on, and what the other file's write() raises.
+        Raises ZstdError for data that is not a frame, also in each later call, and the errors of the other file's
+        write().
         """
         with self._turn():
             self._check_open()
@@ -199,7 +200,7 @@ class ZstdDecompressionWriter(Writer):
 
     def close(self) -> None:
         """
-        Close the writer, and the other file unless `closefd` is false; again: nothing.
+        Close the writer, and the other file unless `closefd` is false; do nothing if it is already closed.
 
         Raises ZstdError if the data ended inside a frame.
         """

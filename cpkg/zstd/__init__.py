@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Zstandard: a drop-in for `compression.zstd` of Python 3.14, on every Python from 3.9, and its extensions.
+Zstandard: a drop-in for Python 3.14's `compression.zstd`, on every Python from 3.9, with extensions.
 
-`from cpkg import zstd` gives what `from compression import zstd` gives, from the fastest backend that loads here
-(see `cpkg.backend_info()`). docs/zstd.md has the extensions, and the few differences with their reasons.
+`from cpkg import zstd` provides the names of `from compression import zstd`, from the fastest backend that loads (see
+`cpkg.backend_info()`). docs/zstd.md describes the extensions, and the few differences with their reasons.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from __future__ import annotations
 import sys
 
 from cpkg._backend import choose
-from purepy.base.lazy import imported
+from purepy.base.lazy import imported, public_dir
 
-TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below
+TYPE_CHECKING: bool = False  # the annotation makes Jedi follow the imports below
 if TYPE_CHECKING:
-    # where editors find the documentation of what the stub declares
+    # editors find the documentation of the stub's declarations here
     from purepy.base.types import Named
     from purepy.zstd import aopen, open
     from purepy.zstd.aio.file import AsyncZstdFile as _AsyncZstdFile  # noqa: F401
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PARAMETERS = "purepy.zstd.format.parameters"
 _module = choose("zstd").module
 _SOURCES = {"register_shutil": "cpkg.zstd._shutil"}
-"""The modules of names that are no backend's."""
+"""The module of each name that does not come from the backend."""
 
 
 def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
@@ -78,7 +78,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Named:
-    """Return a name of the backend at its first use: its own object, since a wrapper would cost more than a message."""
+    """Return a name of the backend at its first use, unwrapped: a wrapper would cost more than a short message."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in ("CompressionParameter", "DecompressionParameter"):
@@ -87,5 +87,4 @@ def __getattr__(name: str) -> Named:
     return globals().setdefault(name, getattr(source, name))
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__dir__ = public_dir(__name__)

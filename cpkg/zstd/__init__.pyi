@@ -193,7 +193,7 @@ class SeekableZstdFile(ZstdFile):
         zstd_dict: _DictArgument = None,
         read_size: int = 131075,
         write_size: int = 131591,
-        max_frame_content_size: int = 1073741824,
+        max_frame_content_size: int = 4194304,
         checksums: bool = True,
         scan: bool = False,
         index: bool | str | bytes | PathLike[str] | PathLike[bytes] | None = None,

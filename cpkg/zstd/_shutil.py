@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`register_shutil()`: archives of `shutil` in .tar.zst, and in .zip with Zstandard."""
+"""`register_shutil()`: support for .tar.zst, and for .zip with Zstandard, in `shutil`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def register_shutil(
     """
     Let `shutil.make_archive` write "zstdtar", and `shutil.unpack_archive` read .tar.zst, .tzst and .zip with Zstandard.
 
-    `tar` and `zip` choose which. `level`, `options` and `threads` are those of `cpkg.zstd.compress` for archives that
-    are made, which appear whole or not at all; `threads` serves reading .tar.zst, too. What was registered for these
-    formats is replaced, so it may be called again.
-    Replaces `backports.zstd.register_shutil`, and what `shutil` of Python 3.14 has itself.
+    `tar` and `zip` select the formats. `level`, `options` and `threads` have the meaning that `cpkg.zstd.compress`
+    gives them, and apply to new archives; `threads` also applies to reading .tar.zst. A new archive appears complete or
+    not at all. Earlier registrations of these formats are replaced, so the function may be called again.
+    Replaces `backports.zstd.register_shutil` and the support for Zstandard in Python 3.14's `shutil`.
     """
     if tar:
         with contextlib.suppress(KeyError):
@@ -69,7 +69,7 @@ def _make_tarball(
     logger: Logger | None = None,
     **ignored: object,
 ) -> str:
-    """Write base_name.tar.zst, as shutil.make_archive calls it (replaces `shutil._make_tarball`)."""
+    """Write base_name.tar.zst when shutil.make_archive asks for it (replaces `shutil._make_tarball`)."""
     name = os.fspath(base_name) + ".tar.zst"
     folder = os.path.dirname(name)
     if logger is not None:
@@ -98,7 +98,7 @@ def _make_tarball(
 
 
 class _OutsideArchive(tarfile.TarFile):
-    """An archive that leaves out the file that it is written to, whatever that is called, and the one it replaces."""
+    """An archive that leaves out the file that it is written to, under any name, and the file that it replaces."""
 
     own: list[os.stat_result]
 
@@ -111,7 +111,7 @@ class _OutsideArchive(tarfile.TarFile):
 
 
 def _number_of(name: str, module: str, function: str, kind: str) -> int | None:
-    """Return the number of a user or group, None where there is no such (as `shutil` has it) or no database of them."""
+    """Return the number of a user or group; None if there is no such name (as in `shutil`) or no database of names."""
     try:
         return int(getattr(__import__(module), function)(name)[2])
     except (ImportError, KeyError):

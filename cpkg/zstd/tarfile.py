@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-`tarfile` with Zstandard: the interpreter's own module, whose modes end in `:zst` and `|zst`, too.
+`tarfile` with Zstandard: the interpreter's own module, with the additional modes `...:zst` and `...|zst`.
 
-Replaces `tarfile` of Python 3.14 and `backports.zstd.tarfile`. Streams (`r|zst`, `r|*`) are read over all of their
-frames, and one that ends inside a frame is a ReadError; the standard module takes the end of the first frame for the
-end of the stream. Everything else is the interpreter's: formats, filters of extraction, other compressions.
+Replaces `tarfile` of Python 3.14 and `backports.zstd.tarfile`. All frames of a stream (`r|zst`, `r|*`) are read, and a
+stream that ends inside a frame raises ReadError; the standard module stops at the end of the first frame. Everything
+else is the interpreter's: formats, extraction filters, other compressions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _MAGIC_SIZE = 4
 
 
 class TarFile(_TarFile):
-    """A tar archive; see `tarfile.TarFile`, and `open` for the modes with Zstandard."""
+    """A tar archive; see `tarfile.TarFile`, and `open` for the Zstandard modes."""
 
     OPEN_METH: ClassVar[dict[str, str]] = {**_TarFile.OPEN_METH, "zst": "zstopen"}
 
@@ -47,14 +47,14 @@ class TarFile(_TarFile):
         cls, name: Any = None, mode: str = "r", fileobj: Any = None, bufsize: int = RECORDSIZE, **kwargs: Any
     ) -> Self:
         """
-        Open a tar archive; `mode` is one of `tarfile.open` or "r:zst", "w:zst", "x:zst", "r|zst", "w|zst".
+        Open a tar archive; `mode` is a mode of `tarfile.open` or "r:zst", "w:zst", "x:zst", "r|zst", "w|zst".
 
-        `name`, `fileobj` and other keywords (`kwargs`) are those of `tarfile.open`. With these modes, `level`
-        (writing), `options`, `zstd_dict` and `threads` are those of `cpkg.zstd.open`. "r", "r:*" and "r|*" find out
-        that an archive is compressed with Zstandard. "r|..." reads any object with read(), and forward only; `bufsize`
-        does not concern Zstandard.
+        `name`, `fileobj` and other keywords (`kwargs`) are those of `tarfile.open`. With the Zstandard modes, `level`
+        (for writing), `options`, `zstd_dict` and `threads` are those of `cpkg.zstd.open`. "r", "r:*" and "r|*" detect
+        compression with Zstandard. "r|..." reads any object with read(), forward only; `bufsize` has no effect on
+        Zstandard.
 
-        Raises ReadError for what is no such archive, what `tarfile.open` raises, and what `cpkg.zstd.open` does.
+        Raises ReadError if the file is not such an archive, and the errors of `tarfile.open` and `cpkg.zstd.open`.
         """
         filemode, bar, comptype = mode.partition("|")
         if not bar or comptype not in ("zst", "*") or not (name or fileobj):
@@ -81,7 +81,7 @@ class TarFile(_TarFile):
         **kwargs: Any,
     ) -> Self:
         """
-        Open a compressed archive with `mode` "r", "w" or "x" (replaces `TarFile.zstopen` of Python 3.14).
+        Open an archive compressed with Zstandard; `mode` is "r", "w" or "x" (replaces Python 3.14's `TarFile.zstopen`).
 
         `name`, `fileobj`, `level`, `options`, `zstd_dict`, `threads` and `kwargs` are those of `open`.
         """
@@ -112,7 +112,7 @@ class TarFile(_TarFile):
         threads: int | None = None,
         **kwargs: Any,
     ) -> Self:
-        # which refuses a level
+        # ZstdFile refuses a level for reading
         file = ZstdFile(source, "r", level=level, options=options, zstd_dict=zstd_dict, threads=threads)
         stream: Any = _Stream(file, owned)
         try:
@@ -125,7 +125,7 @@ class TarFile(_TarFile):
 
     @classmethod
     def _open_any_stream(cls, name: Any, mode: str, fileobj: Any, bufsize: int, **kwargs: Any) -> Self:
-        """Open a stream by the format that its first bytes show."""
+        """Open a stream in the format that its first bytes indicate."""
         if mode not in ("r|*", "|*"):
             raise ValueError("mode must be 'r' or 'w'")
         source = fileobj or builtins.open(name, "rb")  # noqa: SIM115
@@ -136,7 +136,7 @@ class TarFile(_TarFile):
                 return cls._open_stream(name, whole, () if fileobj else (source,), **kwargs)
             opened: Self = super().open(name, mode, whole, bufsize, **kwargs)  # type: ignore[call-overload]
             stream: Any = opened.fileobj
-            stream._extfileobj = fileobj is not None  # or the stream closes it with itself
+            stream._extfileobj = fileobj is not None  # otherwise the stream closes the caller's file
             return opened
         except BaseException:
             if fileobj is None:
@@ -145,7 +145,7 @@ class TarFile(_TarFile):
 
 
 class _Repeated:
-    """A file that gives its first bytes, which were read before, once more."""
+    """A file that returns its first bytes, which were read already, once more."""
 
     def __init__(self, first: bytes, file: BinaryIO) -> None:
         self._first = first
@@ -160,7 +160,7 @@ class _Repeated:
 
 
 class _Stream:
-    """The side of a stream that TarFile reads: the content of all frames, forward only."""
+    """The file object that TarFile reads: the content of all frames, forward only."""
 
     def __init__(self, file: ZstdFile, owned: tuple[BinaryIO, ...]) -> None:
         self._file = file
@@ -212,7 +212,7 @@ __getattr__, __dir__ = names_behind(__name__, _standard)
 
 
 class _ByName(TarFile):
-    """A TarFile that compresses by the suffix of a name, as the command line of Python 3.14 does."""
+    """A TarFile that chooses the compression by the file's suffix, like the command line of Python 3.14."""
 
     @classmethod
     def open(cls, name: Any = None, mode: str = "r", *arguments: Any, **options: Any) -> Self:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-`zipfile` with method 93, Zstandard: the interpreter's own module, whose ZipFile compresses and reads it, too.
+`zipfile` with method 93, Zstandard: the interpreter's own module, whose ZipFile also writes and reads this method.
 
-Replaces `zipfile` of Python 3.14 and `backports.zstd.zipfile`. Members of several frames are read whole, and no
-member gives more than the archive declares. Everything else is the interpreter's.
+Replaces `zipfile` of Python 3.14 and `backports.zstd.zipfile`. Members of several frames are read completely, and no
+member produces more bytes than the archive declares. Everything else is the interpreter's.
 """
 
 from __future__ import annotations
@@ -35,19 +35,20 @@ _READ_SIZE = 1 << 16
 _PIECE_SIZE = 1 << 20
 
 if getattr(_standard, "zstd", _standard) is None:
-    _standard.zstd = zstd  # type: ignore[attr-defined]  # a Python that knows the method, built without libzstd
+    _standard.zstd = zstd  # type: ignore[attr-defined]  # a Python with the method, built without libzstd
 
 
 class ZipFile(_ZipFile):  # type: ignore[misc]
     """
     A ZIP archive.
 
-    `file`, `mode`, `allowZip64` and `kwargs` are those of `zipfile.ZipFile`, and `compression`, which may be
+    `file`, `mode`, `allowZip64`, `compression` and `kwargs` are those of `zipfile.ZipFile`; `compression` may also be
     ZIP_ZSTANDARD.
 
-    `compresslevel` is then a level of Zstandard, and `options` are those of `cpkg.zstd.compress` besides. With
-    `max_output_size`, opening (reading, extracting, testing) a member that declares more bytes is a LimitError; it
-    never gives more than it declares. Damage in a member, and content of another size, is a BadZipFile.
+    With ZIP_ZSTANDARD, `compresslevel` is a Zstandard level, and `options` are those of `cpkg.zstd.compress`. With
+    `max_output_size`, in bytes, opening (and so reading, extracting or testing) a member that declares more bytes
+    raises LimitError; a member never produces more bytes than it declares. A damaged member, or one with another size
+    than it declares, raises BadZipFile.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
         self._max_output_size = max_output_size
         is_ours = compression == ZIP_ZSTANDARD
         if is_ours:
-            self._make_compressor(compresslevel)  # wrong ones are found before the file is opened
+            self._make_compressor(compresslevel)  # wrong arguments raise before the file is opened
         super().__init__(file, mode, ZIP_STORED if is_ours else compression, allowZip64, compresslevel, **kwargs)
         if is_ours:
             self.compression = ZIP_ZSTANDARD
@@ -74,7 +75,7 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
     def _RealGetContents(self) -> None:  # noqa: N802
         try:
             super()._RealGetContents()
-        except (ValueError, OverflowError, OSError) as exc:  # older Pythons seek in front of the file's begin
+        except (ValueError, OverflowError, OSError) as exc:  # older Pythons seek to before the file's start
             if isinstance(exc, OSError) and exc.errno != errno.EINVAL:
                 raise
             raise BadZipFile("Bad offset for central directory") from exc
@@ -89,7 +90,7 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
     def open(self, name: Any, mode: str = "r", pwd: object = None, **kwargs: object) -> Any:
         """Open a member for reading or writing; `name`, `mode`, `pwd` and `kwargs` are those of `zipfile.ZipFile.open`.
 
-        A member of method 93 is an io.BufferedReader."""
+        A member compressed with method 93 is returned as an io.BufferedReader."""
         if mode != "r":
             return super().open(name, mode, pwd, **kwargs)
         member = name if isinstance(name, ZipInfo) else self.getinfo(name)
@@ -98,26 +99,26 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
                 f"the member {member.filename!r} has {member.file_size} bytes, "
                 f"more than max_output_size={self._max_output_size}"
             )
-        if not 0 <= member.header_offset <= self.start_dir:  # how a seek there fails depends on the file and system
-            raise BadZipFile(f"File {member.filename!r} begins outside of the archive, at {member.header_offset}")
+        if not 0 <= member.header_offset <= self.start_dir:  # otherwise the error would depend on the file and system
+            raise BadZipFile(f"File {member.filename!r} begins outside the archive, at {member.header_offset}")
         if member.compress_type != ZIP_ZSTANDARD:
             return super().open(name, mode, pwd, **kwargs)
         return io.BufferedReader(_Member(member, lambda: self._open_compressed(member, pwd)), _READ_SIZE)
 
     def _open_compressed(self, member: ZipInfo, pwd: object) -> object:
-        """Open the stored bytes of a member, decrypted."""
+        """Open the stored, decrypted bytes of a member."""
         stored = copy.copy(member)
         stored.compress_type = ZIP_STORED
         stored.file_size = member.compress_size
         file = super().open(stored, "r", pwd)
-        file._expected_crc = None  # that is of the content
+        file._expected_crc = None  # the CRC applies to the content, not to the stored bytes
         return file
 
     def _writecheck(self, zinfo: ZipInfo) -> None:
         if zinfo.compress_type != ZIP_ZSTANDARD:
             super()._writecheck(zinfo)
             return
-        zinfo.compress_type = ZIP_STORED  # this one it knows in every version
+        zinfo.compress_type = ZIP_STORED  # a method that every version knows
         try:
             super()._writecheck(zinfo)
         finally:
@@ -135,7 +136,7 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
 
 
 class _Member(io.RawIOBase):
-    """The content of a member, decompressed in pieces as they are asked for and held to its size and checksum."""
+    """The content of a member, decompressed piece by piece on demand; its size and checksum are verified."""
 
     mode = "rb"
 
@@ -170,7 +171,7 @@ class _Member(io.RawIOBase):
         return b"".join(iter(lambda: self._next(_PIECE_SIZE), b""))
 
     def _next(self, size: int) -> bytes:
-        """Return up to `size` bytes of content, none at its end, which raises BadZipFile if it is not as declared."""
+        """Return up to `size` bytes of content, b"" at its end; raises BadZipFile if the content is not as declared."""
         if self._is_finished or not size:
             return b""
         data = self._decompress(size)
@@ -187,7 +188,7 @@ class _Member(io.RawIOBase):
         return data
 
     def _decompress(self, size: int) -> bytes:
-        """Return up to `size` bytes of content, none at the end of the last frame."""
+        """Return up to `size` bytes of content, b"" at the end of the last frame."""
         try:
             while True:
                 piece = b""
@@ -202,7 +203,7 @@ class _Member(io.RawIOBase):
                 if content:
                     return content
         except EOFError as exc:
-            raise BadZipFile(f"File {self.name!r} ends behind the archive") from exc
+            raise BadZipFile(f"File {self.name!r} extends beyond the end of the archive") from exc
         except zstd.ZstdError as exc:
             raise BadZipFile(f"Bad Zstandard data in file {self.name!r}: {exc}") from exc
 
@@ -232,19 +233,19 @@ class _Member(io.RawIOBase):
         super().close()
 
 
-_path: Any = getattr(_standard, "_path", _standard)  # where the types are that Path gives its archive
+_path: Any = getattr(_standard, "_path", _standard)  # the module with the types that Path gives its archive
 
 
 class _CompleteDirs(_path.CompleteDirs, ZipFile):  # type: ignore[misc]
-    """An archive whose directories are all listed."""
+    """An archive that lists all its directories."""
 
 
 class _FastLookup(_path.FastLookup, _CompleteDirs):  # type: ignore[misc]
-    """The same, which looks its names up once."""
+    """A _CompleteDirs that collects its names only once."""
 
 
 class Path(_standard.Path):
-    """A path `at` inside of an archive, `root` (a ZipFile or its name); see `zipfile.Path`."""
+    """A path `at` inside an archive, `root` (a ZipFile or its name); see `zipfile.Path`."""
 
     def __init__(self, root: Any, at: str = "") -> None:
         if not isinstance(root, _standard.ZipFile):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The arguments of a builtin: one table of options per function, set straight into a struct, with no argument tuple.
+ * The arguments of a builtin. Each function has one table of options, which are stored directly in a struct, without an
+ * argument tuple.
  */
 #pragma once
 
@@ -20,10 +21,10 @@ typedef struct {
     const char *name;
     enum option_kind kind;
     size_t offset;
-    PyObject *interned; /* the name as the interpreter passes it; set by import */
+    PyObject *interned; /* the name as the interpreter passes it; set at import */
 } Option;
 
-/* What a function accepts: its options, and before them up to three parameters that may be given by position. */
+/* The parameters of a function: its options, and before them up to three parameters that may be positional. */
 typedef struct {
     const char *name;
     Option *options;
@@ -31,10 +32,10 @@ typedef struct {
     int n_required;
     int n_positional;
     const char *positional_name[3];
-    PyObject *positional[3]; /* their names interned; set by import */
+    PyObject *positional[3]; /* the interned names; set at import */
 } Signature;
 
-/* Intern the names, so that looking one up compares pointers. */
+/* Intern the names, so that a lookup compares pointers. */
 static int signature_init(Signature *s)
 {
     for (size_t i = 0; i < s->n_options; i++)
@@ -104,11 +105,11 @@ static int option_set(const Option *opt, void *options, PyObject *value)
     return 0;
 }
 
-/* Assign one keyword argument, to a positional parameter or to an option. */
+/* Set a keyword argument: a positional parameter or an option. */
 static NEVER_INLINE int keyword_set(const Signature *s, PyObject *name, PyObject *value, PyObject **positional,
                                     void *options)
 {
-    /* names in calls are interned; those that come out of a mapping may not be: compare them by value then */
+    /* names in calls are interned; names from a mapping may not be, so compare by value in a second pass */
     for (int by_value = 0; by_value < 2; by_value++) {
         for (size_t i = 0; i < s->n_options; i++)
             if (by_value ? PyUnicode_Compare(name, s->options[i].interned) == 0 : name == s->options[i].interned)
@@ -161,9 +162,9 @@ static ALWAYS_INLINE int arguments_read(const Signature *s, PyObject *const *arg
     return 0;
 }
 
-/* The arguments of a tp_init: its dict can be found and emptied by what runs while they are read (__bool__, __index__,
-   a file's `read`), so that they are owned until the options are. One more than any function has parameters is enough
-   to find one that it does not have. */
+/* The arguments of a tp_init. Code that runs while they are read (__bool__, __index__, a file's `read`) can find the
+   dict and empty it, so the arguments are owned until all options are set. OWNED_MAX is larger than the number of
+   parameters of any function, which is enough to find an unknown one. */
 #define OWNED_MAX 32
 
 typedef struct {
@@ -180,7 +181,7 @@ static inline void arguments_drop(OwnedArguments *owned)
     }
 }
 
-/* As arguments_read(), from a tuple and a dict. arguments_drop() must follow, whatever the outcome. */
+/* Do the same as arguments_read(), from a tuple and a dict. Always call arguments_drop() afterwards. */
 static inline int arguments_read_init(const Signature *s, PyObject *args, PyObject *keywords, PyObject **positional,
                                       void *options, OwnedArguments *owned)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every part has, through whatever it includes: the types and functions of these headers, and what compilers other
- * than gcc and clang have to do without.
+ * Definitions for all C code, included everywhere: standard types and functions, and replacements for features that
+ * only gcc and clang have.
  */
 #pragma once
 

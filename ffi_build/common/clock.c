@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A clock, and when a call has lasted long enough: its caller looks for signals and calls again. */
+/* A clock, and the time after which a long call pauses: its caller handles signals and calls again. */
 #pragma once
 
 #include <time.h>
@@ -8,7 +8,7 @@
 
 enum { PAUSE_AFTER = 20 /* milliseconds */ };
 
-/* Return how many milliseconds a clock shows that is never set. */
+/* Return the milliseconds of a monotonic clock. */
 static int64_t clock_ms(void)
 {
     struct timespec now;
@@ -16,7 +16,7 @@ static int64_t clock_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Say whether a call that began at that time is to return. */
+/* Return whether a call that began at that time must return. */
 static bool pause_is_due(int64_t begin)
 {
     return clock_ms() - begin > PAUSE_AFTER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between CPython 3.9 and 3.15, with and without the GIL, behind one set of names. */
+/* The differences between CPython 3.9 and 3.15, with and without the GIL, under one set of names. */
 #pragma once
 
 #include <Python.h>
@@ -7,7 +7,7 @@
 
 #include "base.h"
 
-#undef FASTCALL /* Windows has one of its own */
+#undef FASTCALL /* Windows defines one */
 #define FASTCALL (METH_FASTCALL | METH_KEYWORDS)
 #define AS_METHOD(function) ((PyCFunction)(void (*)(void))(function))
 
@@ -17,7 +17,7 @@ static ALWAYS_INLINE PyObject *new_ref(PyObject *o)
     return o;
 }
 
-/* What a type or a base has by a name, not called as a descriptor; a new reference, or NULL without an exception. */
+/* Look up an attribute of a type without calling descriptors; return a new reference, or NULL without an exception. */
 static ALWAYS_INLINE PyObject *type_lookup(PyTypeObject *type, PyObject *name)
 {
 #ifdef Py_GIL_DISABLED
@@ -29,7 +29,7 @@ static ALWAYS_INLINE PyObject *type_lookup(PyTypeObject *type, PyObject *name)
 #endif
 }
 
-/* Let memory of PyMem's grow to `capacity` bytes; return 0, or -1 with a MemoryError, and it is as it was. */
+/* Grow memory from PyMem to `capacity` bytes; return 0, or -1 with a MemoryError and the memory unchanged. */
 static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize_t capacity)
 {
     unsigned char *grown = PyMem_Realloc(*memory, (size_t)capacity);
@@ -42,8 +42,8 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
     return 0;
 }
 
-/* Free-threaded builds: a container is locked while it is walked, and its items are owned meanwhile. With the GIL
-   nothing else runs until Python code is called, so that borrowing does. */
+/* Free-threaded builds lock a container while it is walked, and own its items meanwhile. With the GIL, nothing else
+   runs until Python code is called, so borrowed references are safe. */
 #ifdef Py_GIL_DISABLED
 #define WITH_LOCKED(o) Py_BEGIN_CRITICAL_SECTION(o);
 #define END_LOCKED() Py_END_CRITICAL_SECTION()
@@ -54,9 +54,17 @@ static inline int memory_grow(unsigned char **memory, Py_ssize_t *held, Py_ssize
 #define OWN_ITEMS 0
 #endif
 
-/* Let threads call an object without counting their references to it: they would all write one word. For what lives as
-   long as the interpreter and is tracked by its collector; free-threaded builds since 3.14 alone can do so. Functions that
-   PyModule_AddFunctions() adds are so without this. */
+/* The object at a place that is set once, or NULL before that. Without the GIL another thread may set it meanwhile; a thread
+   that reads the object also sees everything that was written before it. */
+#ifdef Py_GIL_DISABLED
+#define KEPT_AT(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
+#else
+#define KEPT_AT(place) (place)
+#endif
+
+/* Let threads call an object without counting their references to it, because all of them would write to the same word.
+   Use it only for objects that live as long as the interpreter and are tracked by its collector. Only free-threaded
+   builds since 3.14 support it. Functions from PyModule_AddFunctions() have this property already. */
 static inline void leave_uncounted(PyObject *o)
 {
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030E0000
@@ -66,7 +74,7 @@ static inline void leave_uncounted(PyObject *o)
 #endif
 }
 
-/* A flag that says "in use"; taken by one caller at a time. */
+/* A flag for "in use", which one caller at a time can take. */
 typedef int busy_flag;
 
 static inline bool busy_take(busy_flag *flag)

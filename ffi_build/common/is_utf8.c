@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether bytes are UTF-8. */
+/* A check whether bytes are UTF-8. */
 #pragma once
 
 #include "base.h"
 
-/* Well-formed as Python's strict codec has it: no surrogates, no longer forms than needed (RFC 3629, section 4). */
+/* Return whether bytes are valid for Python's strict codec: no surrogates, no overlong forms (RFC 3629, section 4). */
 static inline bool is_utf8(const unsigned char *p, size_t n)
 {
     const unsigned char *end = p + n;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types, declared once each, and what their objects have in common. */
+/* Types, each declared once, and functions that all their objects share. */
 #pragma once
 
 #include "compat.c"
 
-/* Declare a type: its slots follow the flags. `object`_spec is what PyType_FromSpec() takes. */
+/* Declare a type; its slots follow the flags. `object`_spec is the argument for PyType_FromSpec(). */
 #define DECLARE_TYPE(object, type_name, structure, more_flags, ...) \
     static PyType_Slot object##_slots[] = {__VA_ARGS__, {0, NULL}}; \
     static PyType_Spec object##_spec = {.name = (type_name), \
@@ -19,7 +19,7 @@
         Py_tp_clear, object##_clear \
     }
 
-/* Define `object`_dealloc() for such a type: do `object`_clear(), then `more`, then free the memory. */
+/* Define `object`_dealloc() for such a type: call `object`_clear(), run `more`, then free the memory. */
 #define COLLECTED_DEALLOC(object, more) \
     static void object##_dealloc(PyObject *self) \
     { \
@@ -29,7 +29,7 @@
         object_free(self); \
     }
 
-/* Visit the type, which owns its objects since 3.9. */
+/* Visit the type, which its objects own since 3.9. */
 #define VISIT_TYPE(self) Py_VISIT(Py_TYPE(self))
 
 /* Return a new object in zeroed memory, or NULL with an exception set. */
@@ -38,14 +38,14 @@ static inline void *object_new(void *type)
     return ((PyTypeObject *)type)->tp_alloc(type, 0);
 }
 
-/* A type to be created, for good, as the process has one module of its kind; `place` may be NULL. */
+/* A type to create once, since a process has one module of its kind; `place` may be NULL. */
 typedef struct {
     const char *name;
     PyType_Spec *spec;
     PyTypeObject **place;
 } TypeToAdd;
 
-/* Create types, and put them into a module and into their places; return 0, or -1 with an exception set. */
+/* Create types and store them in a module and in their places; return 0, or -1 with an exception set. */
 static inline int add_types(PyObject *module, const TypeToAdd *types, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -69,7 +69,7 @@ static void object_free(PyObject *self)
     Py_DECREF(type);
 }
 
-/* __reduce__() or __reduce_ex__() of an object that cannot be copied or pickled. */
+/* Implement __reduce__() or __reduce_ex__() for objects that cannot be copied or pickled. */
 static PyObject *object_refuse_pickling(PyObject *self, PyObject *Py_UNUSED(protocol))
 {
     PyObject *name = PyObject_GetAttrString((PyObject *)Py_TYPE(self), "__name__");

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One queue of threads that know nothing of Python, for everything in C that works ahead or side by side.
+ * The only queue with threads that know nothing about Python, for all C code that works ahead or in parallel.
  *
- * The rules, which hold for all of its users:
- * - Starting: queue_start() starts as many threads as there can be. Fewer than asked for, or none, is no error: whoever
- *   waits works himself. No signal is delivered to a thread of the queue.
- * - Owning: a task owns the memory and the descriptor that it works on until it is TASK_DONE. Submitting it twice is
+ * These rules apply to all of its users:
+ * - Starting: queue_start() starts as many threads as the system allows. Fewer than requested, or none, is no error:
+ *   a waiting caller does the work itself. Threads of the queue receive no signals.
+ * - Owning: a task owns its memory and its descriptor until it is TASK_DONE. Submitting a task twice has the effect of
  *   submitting it once.
- * - Waiting: queue_wait() returns after TURN_MS at the latest, so that the caller can look for signals. A wait that is
- *   not repeated leaves the task to end by itself.
- * - Stopping: a flag. A task looks at it before each piece of its work (queue_is_stopping), and one that no thread has
- *   begun is never begun.
- * - Forking: a child has no threads of its parent's, and perhaps a lock that is taken. Each function that takes the
- *   lock looks whether the process is the one that made the queue, and does nothing if it is not.
- * - Failing: work() has no result. A task keeps its own, and whoever waited for it does again what has failed.
+ * - Waiting: queue_wait() returns after TURN_MS at the latest, so that the caller can handle signals. If the caller
+ *   does not wait again, the task ends on its own.
+ * - Stopping: a flag. A task checks it before each piece of work (queue_is_stopping). A task that no thread has begun
+ *   is never begun.
+ * - Forking: a child has none of its parent's threads, and the lock may be taken. Each function that takes the lock
+ *   checks whether this process created the queue, and does nothing otherwise.
+ * - Failing: work() has no result. A task stores its own result, and the code that waits for it repeats failed work.
  */
 #pragma once
 
@@ -25,12 +25,12 @@
 
 enum {
     QUEUE_THREADS = 64,
-    TURN_MS = 50, /* so long at most nobody looks for signals */
+    TURN_MS = 50, /* the longest time without handling signals */
 };
 
 typedef enum { TASK_IDLE, TASK_WAITING, TASK_RUNNING, TASK_DONE } TaskStage;
 
-/* One piece of work; the first member of a structure that has the rest. */
+/* A piece of work; the first member of a structure with the rest of its data. */
 typedef struct Task {
     void (*work)(struct Task *task);
     struct Task *next;
@@ -40,14 +40,14 @@ typedef struct Task {
 typedef struct {
     pthread_mutex_t lock;
     pthread_cond_t is_work, is_done;
-    Task *first, **end; /* those that wait, first come, first served */
+    Task *first, **end; /* the waiting tasks, first come, first served */
     pthread_t threads[QUEUE_THREADS];
     int count;
     int is_stopping; /* read and written atomically */
     pid_t process;
 } Queue;
 
-/* Make a condition whose timed waits go by that clock, where the system can do that. */
+/* Create a condition whose timed waits use the monotonic clock, where the system supports that. */
 static bool condition_make(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -61,7 +61,7 @@ static bool condition_make(pthread_cond_t *condition)
     return is_made;
 }
 
-/* Wait for a condition, TURN_MS at most. */
+/* Wait for a condition, at most TURN_MS. */
 static void condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
 {
     struct timespec until;
@@ -76,7 +76,7 @@ static void condition_wait(pthread_cond_t *condition, pthread_mutex_t *lock)
     pthread_cond_timedwait(condition, lock, &until);
 }
 
-/* Make a queue without threads in zeroed memory; false if the system has no locks left. */
+/* Create a queue without threads in zeroed memory; return false if the system has no locks left. */
 static bool queue_make(Queue *queue)
 {
     queue->end = &queue->first;
@@ -92,19 +92,19 @@ static bool queue_make(Queue *queue)
     return false;
 }
 
-/* Say whether the queue is of this process, and not of one that it was forked from. */
+/* Return whether this process created the queue, and is not a forked child. */
 static bool queue_is_here(const Queue *queue)
 {
     return queue->process == getpid();
 }
 
-/* Say whether work is to end: asked by tasks before each piece of it, without the lock. */
+/* Return whether work must end; tasks call this before each piece of work, without the lock. */
 static bool queue_is_stopping(const Queue *queue)
 {
     return __atomic_load_n(&queue->is_stopping, __ATOMIC_RELAXED) != 0;
 }
 
-/* Take the task out that has waited for longest, and do it; the lock is held before and after. */
+/* Remove the task that has waited longest and run it; the lock is held before and after. */
 static void queue_do_first(Queue *queue)
 {
     Task *task = queue->first;
@@ -132,12 +132,12 @@ static void *queue_thread(void *argument)
     return NULL;
 }
 
-/* Have as many threads as are wanted, or as there can be; return how many there are. To be called by one thread. */
+/* Start threads up to the number wanted, if possible; return how many there are. Only one thread may call this. */
 static int queue_start(Queue *queue, int wanted)
 {
     if (!queue_is_here(queue) || queue_is_stopping(queue))
         return 0;
-#ifndef _WIN32 /* where signals come to a thread of their own */
+#ifndef _WIN32 /* on Windows, a separate thread receives signals */
     sigset_t all, before;
     sigfillset(&all);
     if (queue->count >= wanted || pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
@@ -152,7 +152,7 @@ static int queue_start(Queue *queue, int wanted)
     return queue->count;
 }
 
-/* Hand over an idle task; one that is waiting, running or done stays as it is. */
+/* Submit an idle task; a task that is waiting, running or done stays unchanged. */
 static void queue_submit(Queue *queue, Task *task)
 {
     pthread_mutex_lock(&queue->lock);
@@ -166,7 +166,7 @@ static void queue_submit(Queue *queue, Task *task)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* Take a task out that no thread has begun; the lock is held. */
+/* Remove a task that no thread has begun; the lock is held. */
 static void queue_remove(Queue *queue, Task *task)
 {
     Task **place = &queue->first;
@@ -178,7 +178,7 @@ static void queue_remove(Queue *queue, Task *task)
     task->stage = TASK_IDLE;
 }
 
-/* Make a task idle; false if a thread is working on it. */
+/* Make a task idle; return false if a thread is working on it. */
 static bool queue_take_back(Queue *queue, Task *task)
 {
     pthread_mutex_lock(&queue->lock);
@@ -192,8 +192,8 @@ static bool queue_take_back(Queue *queue, Task *task)
 }
 
 /*
- * Wait until a task is done, TURN_MS about; return its stage. The caller does what waits for a thread meanwhile: no
- * core is idle, and none has two threads.
+ * Wait until a task is done, about TURN_MS at most; return its stage. The caller runs waiting tasks meanwhile, so that
+ * no core is idle and none has two threads.
  */
 static TaskStage queue_wait(Queue *queue, const Task *task)
 {
@@ -209,13 +209,13 @@ static TaskStage queue_wait(Queue *queue, const Task *task)
     return stage;
 }
 
-/* Tell tasks to end, without waiting for them. */
+/* Request tasks to end, without waiting for them. */
 static void queue_stop(Queue *queue)
 {
     __atomic_store_n(&queue->is_stopping, 1, __ATOMIC_RELAXED);
 }
 
-/* Stop, and wait until the threads have ended: each after the piece of work that it is at. Again: nothing. */
+/* Stop, and wait until each thread has ended after its current piece of work. Further calls do nothing. */
 static void queue_close(Queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
@@ -231,7 +231,7 @@ static void queue_close(Queue *queue)
         pthread_join(queue->threads[i], NULL);
 }
 
-/* Free a queue of queue_make() after queue_close(). */
+/* Free a queue from queue_make(), after queue_close(). */
 static void queue_unmake(Queue *queue)
 {
     pthread_cond_destroy(&queue->is_done);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of setting up a native module: cffi, which calls that, cannot pass an exception on, so its text is kept. */
+/* Errors while a native module is set up. cffi calls that code and cannot pass on exceptions, so their text is kept. */
 #pragma once
 
 #include "compat.c"
@@ -7,7 +7,7 @@
 
 static char set_up_error[256];
 
-/* Keep the text of the exception that is set, and clear it. */
+/* Keep the text of the current exception, and clear the exception. */
 static void set_up_error_keep(void)
 {
     PyObject *type, *value, *traceback;
@@ -33,12 +33,12 @@ static int set_up(int (*function)(PyObject *), void *argument)
     return result;
 }
 
-/* Refuse to set up a module again, whose objects are the process's. Returns -1. */
+/* Refuse to set up a module again, because its objects belong to the process. Returns -1. */
 static int set_up_refuse(const char *codec)
 {
     PyErr_Format(PyExc_ImportError,
-                 "the native %s codec serves one interpreter of a process, and another one (or an "
-                 "earlier import) has it",
+                 "the native %s codec works in one interpreter of a process, and another interpreter (or "
+                 "an earlier import) is using it",
                  codec);
     return -1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Windows has under other names than POSIX, as far as the native modules need it. */
+/* Functions that Windows has under other names than POSIX, as far as the native modules need them. */
 #pragma once
 
 #include "base.h"
@@ -12,7 +12,7 @@
 #include <io.h>
 #include <windows.h>
 
-/* Read at a place in a file, wherever its position is; then the position is behind the bytes read. */
+/* Read at an offset in a file; on Windows, this moves the file's position to the end of the bytes read. */
 static ssize_t system_read_at(int descriptor, void *data, size_t size, int64_t offset)
 {
     OVERLAPPED where = {.Offset = (DWORD)offset, .OffsetHigh = (DWORD)((uint64_t)offset >> 32)};
@@ -23,7 +23,7 @@ static ssize_t system_read_at(int descriptor, void *data, size_t size, int64_t o
     return GetLastError() == ERROR_HANDLE_EOF ? 0 : -1;
 }
 
-/* Return a duplicate of a descriptor that no child inherits, or -1. */
+/* Return a duplicate of a descriptor that child processes do not inherit, or -1. */
 static int system_duplicate(int descriptor)
 {
     int made = _dup(descriptor);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing to a caller's file: purepy/base/writing.py has the rule how much a write() took, and does the rare cases. */
+/* Writing to a caller's file. purepy/base/writing.py defines how write() reports what it took, and handles rare
+   cases. */
 #pragma once
 
 #include "compat.c"
 
 /*
- * Have a file write an object of `size` bytes (-1: whatever it takes of it is right); return 0, or -1 with an exception
- * set. `name_write` is "write".
+ * Call a file's write() with an object of `size` bytes (-1: accept any result); return 0, or -1 with an exception set.
+ * `name_write` is "write".
  */
 static int file_write(PyObject *file, PyObject *name_write, PyObject *data, Py_ssize_t size)
 {

@@ -2,8 +2,8 @@
 /*
  * The arguments of the one-shot builtins.
  *
- * Whatever is out of the ordinary takes the slow path: the Python function gets the call as it came, and raises each
- * error. So nothing here raises, unlike the parser of MessagePack's options, whose errors would be made to be dropped.
+ * Unusual arguments take the slow path: a Python function gets the call unchanged, and raises all errors. So nothing
+ * here raises, unlike the parser of MessagePack's options, whose exceptions would be created only to be dropped.
  */
 #pragma once
 
@@ -12,8 +12,19 @@
 #include "../common/compat.c"
 
 /*
- * Sort the arguments of a builtin into `values`, borrowed, NULL where there is none. Return -1, with no error set, if
- * they do not fit, or if the first one is missing.
+ * Return whether a keyword is `text`. The first letter excludes most other names without a call. This matters because a
+ * function's names are compared one by one, and a call with a small message takes no longer than a few such calls.
+ */
+static ALWAYS_INLINE int is_named(PyObject *keyword, const char *text)
+{
+    return PyUnicode_IS_COMPACT_ASCII(keyword) && *(const char *)PyUnicode_DATA(keyword) == *text &&
+           (size_t)PyUnicode_GET_LENGTH(keyword) == strlen(text) &&
+           memcmp(PyUnicode_DATA(keyword), text, strlen(text)) == 0;
+}
+
+/*
+ * Store the arguments of a builtin in `values`, borrowed, or NULL for missing ones. Return -1, without an exception, if
+ * they do not fit the parameters or the first one is missing.
  */
 static ALWAYS_INLINE int take_ordinary(const char *const *names, Py_ssize_t names_count, Py_ssize_t positional_max,
                                        PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames, PyObject **values)
@@ -26,7 +37,7 @@ static ALWAYS_INLINE int take_ordinary(const char *const *names, Py_ssize_t name
     for (Py_ssize_t k = 0; k < keywords; k++) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, k);
         Py_ssize_t i = 0;
-        while (i < names_count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0)
+        while (i < names_count && !is_named(name, names[i]))
             i++;
         if (i == names_count || values[i] != NULL)
             return -1;
@@ -35,7 +46,7 @@ static ALWAYS_INLINE int take_ordinary(const char *const *names, Py_ssize_t name
     return values[0] != NULL ? 0 : -1;
 }
 
-/* Take the slow path: hand the call, as it came, to a Python function of the module that the builtins belong to. */
+/* Take the slow path: pass the call unchanged to a Python function of the builtin's module. */
 static PyObject *call_slow(PyObject *module, const char *name, PyObject *const *args, Py_ssize_t nargs,
                            PyObject *kwnames)
 {
@@ -52,7 +63,7 @@ static int is_given(PyObject *argument)
     return argument != NULL && argument != Py_None;
 }
 
-/* Read a size that may be None; return -1, with no error set, for anything but an int from 0 to PY_SSIZE_T_MAX. */
+/* Read a size that may be None; return -1, without an exception, for anything but an int from 0 to PY_SSIZE_T_MAX. */
 static int take_size_or_none(PyObject *argument, size_t *size)
 {
     if (!is_given(argument))
@@ -72,15 +83,15 @@ typedef struct {
 
 enum { PARAMETERS_MAX = 32 };
 
-/* Say whether an object is an int, or an enum's member, whose value is what __index__() would give. */
+/* Return whether an object is an int, or a member of an int enum, without its own __index__(). */
 static int is_plain_int(PyObject *object)
 {
     return PyLong_Check(object) && Py_TYPE(object)->tp_as_number->nb_index == PyLong_Type.tp_as_number->nb_index;
 }
 
 /*
- * Read an `options` dict; keys are ints or members of the module's enum `key_type`. Return the number of parameters,
- * or -1, with no error set, for anything that takes the slow path.
+ * Read an `options` dict whose keys are ints or members of the module's enum `key_type`. Return the number of
+ * parameters, or -1, without an exception, if the dict takes the slow path.
  */
 static int take_options(PyObject *module, const char *key_type, PyObject *options, Parameter *parameters)
 {
@@ -88,15 +99,20 @@ static int take_options(PyObject *module, const char *key_type, PyObject *option
         return 0;
     if (!PyDict_CheckExact(options))
         return -1;
-    PyObject *type = PyObject_GetAttrString(module, key_type);
-    if (type == NULL) {
+    PyObject *type = NULL, *key = NULL, *value;
+    int count = 0, has_members = 0;
+    Py_ssize_t position = 0;
+    WITH_LOCKED(options)
+    while (!has_members && PyDict_Next(options, &position, &key, &value))
+        has_members = !PyLong_CheckExact(key);
+    END_LOCKED()
+    /* the look-up may run code that changes the dict, so it comes before the walk that takes the parameters */
+    if (has_members && (type = PyObject_GetAttrString(module, key_type)) == NULL) {
         PyErr_Clear();
         return -1;
     }
-    int count = 0;
     WITH_LOCKED(options)
-    PyObject *key, *value;
-    Py_ssize_t position = 0;
+    position = 0;
     while (count >= 0 && PyDict_Next(options, &position, &key, &value)) {
         int key_overflow = 0, value_overflow = 0;
         if (count == PARAMETERS_MAX || !(PyLong_CheckExact(key) || (PyObject *)Py_TYPE(key) == type) ||
@@ -115,13 +131,13 @@ static int take_options(PyObject *module, const char *key_type, PyObject *option
         count++;
     }
     END_LOCKED()
-    Py_DECREF(type);
+    Py_XDECREF(type);
     return count;
 }
 
 /*
- * Say whether a compression parameter is a documented one, within its bounds, that may be set in a kept context; the
- * rest takes the slow path. (libzstd does not look at the bounds of them all.)
+ * Return whether a compression parameter is documented, within its bounds, and allowed in a kept context; others take
+ * the slow path. (libzstd does not check the bounds of all parameters.)
  */
 static int is_ordinary(Parameter parameter)
 {

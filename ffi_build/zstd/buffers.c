@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that a call reads from and that it writes to. */
+/* The memory that a call reads from and the memory that it writes to. */
 #pragma once
 
 #include <zstd.h>
@@ -9,8 +9,8 @@
 #include "memory.c"
 
 /*
- * An output of unknown length. It begins in the scratch buffer, so that a short one is copied once into bytes of
- * its size; a long one goes on in bytes that grow by half each time (realloc() moves pages, it does not copy them).
+ * An output of unknown length. It starts in the scratch buffer, so that a short output is copied once into bytes of its
+ * size. A long output continues in bytes that grow by half each time (realloc() moves pages and does not copy them).
  */
 typedef struct {
     ZSTD_outBuffer buffer;
@@ -31,7 +31,7 @@ static int output_allocate(Output *out, size_t size)
     return 0;
 }
 
-/* Begin with memory for `expected` bytes, or, if that is 0, in the scratch buffer. */
+/* Start with memory for `expected` bytes, or in the scratch buffer if that is 0. */
 static int output_begin(Output *out, size_t expected, size_t limit)
 {
     memset(out, 0, sizeof *out);
@@ -62,7 +62,7 @@ static void output_abandon(Output *out)
     Py_CLEAR(out->bytes);
 }
 
-/* Make it larger. Call only while the size is below the limit; on failure the output is gone. */
+/* Enlarge an output whose size is below the limit; on failure the output is freed. */
 static int output_grow(Output *out)
 {
     size_t size = out->buffer.size;
@@ -103,7 +103,7 @@ static PyObject *output_finish(Output *out)
     return out->bytes;
 }
 
-/* An input: bytes as they are (the caller holds them), any other contiguous buffer through an export. */
+/* An input: bytes are used directly (the caller holds them), other contiguous buffers through an export. */
 typedef struct {
     const char *start;
     size_t size;
@@ -132,8 +132,8 @@ static void input_close(Input *in)
 }
 
 /*
- * Take the bytearray that a buffer's one argument is, for the initializer of its type; return 0, or -1 with an
- * exception set. `format` is "O!:" and the type's name.
+ * Take the bytearray that is the only argument of a buffer type's initializer; return 0, or -1 with an exception set.
+ * `format` is "O!:" and the type's name.
  */
 static int take_memory(Py_buffer *held, PyObject *args, const char *format)
 {
@@ -142,7 +142,7 @@ static int take_memory(Py_buffer *held, PyObject *args, const char *format)
     if (!PyArg_ParseTuple(args, format, &PyByteArray_Type, &memory))
         return -1;
     if (held->obj != NULL) {
-        PyErr_Format(PyExc_RuntimeError, "%s has its memory", format + sizeof "O!:" - 1);
+        PyErr_Format(PyExc_RuntimeError, "%s is already initialized", format + sizeof "O!:" - 1);
         return -1;
     }
     if (PyObject_GetBuffer(memory, &view, PyBUF_WRITABLE) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbols used of libzstd: stable ones of 1.4.8 and newer only, except the last function. ABI mode reads the same
- * text and cannot ask a compiler, so constants have their values here and enum arguments are ints. API mode checks all
- * of it.
+ * The symbols of libzstd that are used. Except for the last function, they are stable since 1.4.8. ABI mode also reads
+ * this text and has no compiler to ask, so constants have values here and enum arguments are ints. API mode checks
+ * everything.
  */
 
 typedef struct ZSTD_CCtx_s ZSTD_CCtx;
@@ -87,7 +87,7 @@ size_t ZDICT_finalizeDictionary(void *dstDictBuffer, size_t maxDictSize, const v
                                 unsigned nbSamples, ZDICT_params_t parameters);
 unsigned ZDICT_isError(size_t errorCode);
 
-/* Not promised to stay, though it has since 1.4.0: looked for when it is called (cpkg/_native/zstd/fast_cover.py). */
+/* Not stable, though unchanged since 1.4.0: looked up when it is called (cpkg/_native/zstd/fast_cover.py). */
 typedef struct {
     unsigned k;
     unsigned d;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What zstd/module.c adds to libzstd on every interpreter, for API mode only. */
+/* The functions that zstd/module.c adds to libzstd on every interpreter; for API mode only. */
 
 void cpkg_advise_huge_pages(void *start, size_t size);
 void cpkg_copy(void *target, const void *source, size_t size);
 
-/* Frames that threads of C compress or decompress (zstd/frame_queue.c). */
+/* Frames that C threads compress or decompress (zstd/frame_queue.c). */
 typedef struct cpkg_frames_s cpkg_frames;
 typedef struct cpkg_job_s cpkg_job;
 cpkg_frames *cpkg_frames_new(int compresses, const int *pairs, size_t parameters, const char *dictionary,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Presets that compress: parameters, and a context that has them (see presets.c). */
+/* Presets for compression: parameters, and a context with these parameters (see presets.c). */
 #pragma once
 
 #include <zstd.h>
@@ -15,14 +15,14 @@ typedef struct {
     PyObject_HEAD
     void *context; /* a ZSTD_CCtx * */
     int is_ready;
-    int is_plain; /* neither a dictionary nor threads: contexts are made here, and shared with other calls */
+    int is_plain; /* neither a dictionary nor threads: contexts are created here, and shared with other calls */
     int count;
     Parameter parameters[PARAMETERS_MAX];
 } CompressionPreset;
 
 static PyTypeObject *compression_preset_type;
 
-/* Return a context that is set up, or NULL with an exception set. */
+/* Return a context with the preset's parameters, or NULL with an exception set. */
 static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
 {
     ZSTD_CCtx *cctx = place_take(&preset->context);
@@ -37,7 +37,7 @@ static ZSTD_CCtx *preset_take_cctx(CompressionPreset *preset, Kept *kept)
     }
     else if (ZSTD_isError(result)) {
         ZSTD_freeCCtx(cctx);
-        cctx = new_context((PyObject *)preset); /* which says what is wrong */
+        cctx = new_context((PyObject *)preset); /* raises the error */
     }
     return cctx;
 }
@@ -48,7 +48,7 @@ static void preset_give_cctx(CompressionPreset *preset, ZSTD_CCtx *cctx)
     settle_cctx(&preset->context, preset->is_plain, cctx);
 }
 
-/* _set_up(pairs, is_plain): take the parameters of plain contexts; called once, before anything else. */
+/* _set_up(pairs, is_plain): store the parameters of plain contexts; called once, before anything else. */
 static PyObject *compression_set_up(PyObject *self, PyObject *args)
 {
     CompressionPreset *preset = (CompressionPreset *)self;
@@ -58,7 +58,7 @@ static PyObject *compression_set_up(PyObject *self, PyObject *args)
         return NULL;
     Py_ssize_t count = PyList_GET_SIZE(pairs);
     if (preset->is_ready || count > PARAMETERS_MAX) {
-        PyErr_SetString(PyExc_RuntimeError, "a preset is set up once");
+        PyErr_SetString(PyExc_RuntimeError, "the preset is already initialized");
         return NULL;
     }
     for (Py_ssize_t i = 0; i < count; i++) {
@@ -72,7 +72,8 @@ static PyObject *compression_set_up(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _retire(): leave each further call to Python, as the settings change. Contexts that have the old ones are not used. */
+/* _retire(): pass all further calls to Python, because the settings change; contexts with the old settings are
+   unused. */
 static PyObject *compression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     ((CompressionPreset *)self)->is_ready = 0;
@@ -82,17 +83,18 @@ static PyObject *compression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
 static void compression_preset_dealloc(PyObject *self)
 {
     CompressionPreset *preset = (CompressionPreset *)self;
-    settle_cctx(NULL, preset->is_plain, preset->context); /* presets often serve one frame: for the next of them */
+    settle_cctx(NULL, preset->is_plain, preset->context); /* presets often serve one frame: keep it for the next one */
     object_free(self);
 }
 
-/* Up to this bound a result is written to the scratch buffer and copied into bytes of its size; a longer one would take
-   longer to copy, if it is as long as its bound, than bytes of that size to make and to shorten. */
+/* Up to this bound, a result is written to the scratch buffer and copied into bytes of its size. For larger bounds,
+   copying a result of full size would take longer than allocating bytes of that size and shortening them. */
 enum { COPIED_MAX = 32 << 10 };
 
 /*
- * Compress into new bytes, or None if the frame is not smaller than `smaller_than`; NULL without an exception takes the
- * slow path. Without a preset, a context of this thread gets the parameters, and the tables of a dictionary or NULL.
+ * Compress into new bytes, or return None if the frame is not smaller than `smaller_than`; NULL without an exception
+ * takes the slow path. Without a preset, a context of this thread gets the parameters, and `tables` of a dictionary
+ * unless that is NULL.
  */
 static PyObject *compress_at_once(CompressionPreset *preset, const Input *in, const Parameter *parameters, int count,
                                   const ZSTD_CDict *tables, size_t smaller_than)
@@ -122,7 +124,7 @@ static PyObject *compress_at_once(CompressionPreset *preset, const Input *in, co
     if (preset != NULL && !ZSTD_isError(written))
         preset_give_cctx(preset, cctx);
     else
-        give_cctx(out.kept, cctx, written); /* which frees it after an error */
+        give_cctx(out.kept, cctx, written); /* frees the context after an error */
     if (ZSTD_isError(written)) {
         output_abandon(&out);
         return NULL;

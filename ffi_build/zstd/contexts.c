@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The one pool of libzstd's contexts in C: the places where contexts wait for their next call. Nothing here is
- * Python's.
+ * The only pool of libzstd contexts in C: the places where contexts wait for their next call. Nothing here is a Python
+ * object.
  *
- * Making a context costs several times what compressing a short message does. A place holds one context, and three
- * kinds of owners have places: a thread (with a scratch buffer), a preset, and a queue of frames (one for each of its
- * threads). The rules, which hold for all of them:
- * - Re-entrance: a context is out of its place while it is in use. A finalizer or a signal handler that runs meanwhile
- *   on the same thread finds the place empty, and works with a new one.
- * - Threads: place_take() and place_put() exchange a context in one step, with or without the GIL. A thread's own
- *   places need no such step: nobody else reaches them.
- * - Errors: a context whose call failed is freed. libzstd's reset does not reach all that an error may leave.
- * - Parameters: in the place of a preset or a queue they stay as their owner has set them. Before a thread's context
- *   serves another call, what parameters it has are reset, and it never has a dictionary: that is a pointer into memory
- *   which may be gone.
- * - Size: a thread keeps none that has grown large.
+ * Creating a context takes several times as long as compressing a short message. A place holds one context. Three kinds
+ * of owners have places: threads (which also have a scratch buffer), presets, and queues of frames (one place for each
+ * of their threads). These rules apply to all of them:
+ * - Re-entrance: a context leaves its place while it is in use. A finalizer or a signal handler that runs meanwhile in
+ *   the same thread finds the place empty, and works with a new context.
+ * - Threads: place_take() and place_put() exchange a context atomically, with or without the GIL. A thread's own places
+ *   need no atomic operations, because no other thread uses them.
+ * - Errors: a context whose call failed is freed, because libzstd's reset does not undo all effects of an error.
+ * - Parameters: in the place of a preset or a queue, the parameters stay as the owner has set them. Before a thread's
+ *   context is used again, its parameters are reset. It never has a dictionary, which would be a pointer into memory
+ *   that may have been freed.
+ * - Size: a thread keeps no context that has grown large.
  * - Forks: a context with worker threads is never in a place, because freeing it in a child would wait for threads that
- *   are not there (cpkg/_native/zstd/contexts.py has those). Any other is plain memory, the child's own copy.
- * - Ends: a thread's contexts are freed as the thread ends, when there may be no interpreter, and those of presets and
- *   queues with their owner. A thread's belong to no interpreter: second ones use the same.
+ *   do not exist there (see cpkg/_native/zstd/contexts.py). Any other context is plain memory, copied for the child.
+ * - Shutdown: a thread's contexts are freed when the thread ends, perhaps after the interpreter; those of presets and
+ *   queues are freed with their owner. A thread's contexts belong to no interpreter: subinterpreters share them.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ enum {
     KEPT_DCTX_MAX = 1 << 20,
 };
 
-/* Return the context in a place, which is empty then; NULL if it was. */
+/* Remove and return the context in a place; NULL if the place is empty. */
 static void *place_take(void **place)
 {
     return __atomic_exchange_n(place, NULL, __ATOMIC_ACQ_REL);
@@ -48,7 +48,7 @@ static void *place_put(void **place, void *context)
     return __atomic_compare_exchange_n(place, &empty, context, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ? NULL : context;
 }
 
-#ifndef PYPY_VERSION /* whose threads keep contexts in cpkg/_native/zstd/contexts.py */
+#ifndef PYPY_VERSION /* on PyPy, cpkg/_native/zstd/contexts.py keeps the contexts of threads */
 
 typedef struct {
     ZSTD_CCtx *cctx;
@@ -74,7 +74,7 @@ static void kept_set_up(void)
     kept_ready = pthread_key_create(&kept_key, kept_free) == 0;
 }
 
-/* Make the slots of all threads, once in a process, before anything else here is called; return 0, or -1 on failure. */
+/* Create the key for all threads, once in a process and before any other call; return 0, or -1 on failure. */
 static int contexts_set_up(void)
 {
     pthread_once(&kept_once, kept_set_up);
@@ -132,17 +132,18 @@ static void give_scratch(Kept *kept, char *scratch)
 }
 
 /*
- * Define for one direction:
+ * Define these functions for one direction:
  *
- * give_cctx(), give_dctx(): keep a thread's context, or free it; `result` is libzstd's of the call that it was taken
- * for.
+ * give_cctx(), give_dctx(): keep a thread's context, or free it; `result` is libzstd's result of the call for which the
+ * context was taken.
  *
- * settle_cctx(), settle_dctx(): keep a context whose calls all succeeded: in a place, unless that is NULL or not empty;
- * else, if it is plain (no dictionary, no threads), in this thread's; else free it.
+ * settle_cctx(), settle_dctx(): keep a context whose calls have all succeeded. It goes into a place, unless `place` is
+ * NULL or not empty; otherwise, if it is plain (no dictionary, no threads), this thread keeps it; otherwise it is
+ * freed.
  *
  * cpkg_take_cctx(), cpkg_take_dctx(), cpkg_give_cctx(), cpkg_give_dctx(): take and give contexts for Python code, which
- * reaches them through cffi. They run without the GIL and touch nothing of the interpreter's. What Python code may have
- * set is reset at once: dictionaries are pointers into memory that it is about to free.
+ * calls them through cffi. They run without the GIL and do not access the interpreter. All settings of the Python code
+ * are reset at once, because dictionaries are pointers into memory that it is about to free.
  */
 #define KEPT_CONTEXTS(Ctx, ctx, kept_max) \
     static void give_##ctx(Kept *kept, ZSTD_##Ctx *context, size_t result) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Presets that decompress: limits and a dictionary, and a context that has it (see presets.c). */
+/* Presets for decompression: limits and a dictionary, and a context with the dictionary (see presets.c). */
 #pragma once
 
 #include <zstd.h>
@@ -16,20 +16,20 @@ typedef struct {
     PyObject_HEAD
     void *context; /* a ZSTD_DCtx * */
     int is_ready;
-    int has_dictionary; /* else the contexts that threads keep serve */
-    int serves_one;     /* stream: what context it leaves is the thread's */
+    int has_dictionary; /* without one, the contexts of threads are used */
+    int serves_one;     /* stream: the thread keeps its context afterwards */
     uint64_t window_max;
 } DecompressionPreset;
 
 static PyTypeObject *decompression_preset_type;
 
-/* Say whether a context without parameters serves. */
+/* Return whether a context without parameters can be used. */
 static int is_default(const DecompressionPreset *preset)
 {
     return preset->is_ready && !preset->has_dictionary && preset->window_max == WINDOW_SIZE_MAX_DEFAULT;
 }
 
-/* _set_up(window_max, has_dictionary): called once, before anything else; without it every call goes to Python. */
+/* _set_up(window_max, has_dictionary): called once, before anything else; without it, all calls go to Python. */
 static PyObject *decompression_set_up(PyObject *self, PyObject *args)
 {
     DecompressionPreset *preset = (DecompressionPreset *)self;
@@ -38,7 +38,7 @@ static PyObject *decompression_set_up(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "Kp:_set_up", &window_max, &has_dictionary))
         return NULL;
     if (preset->is_ready) {
-        PyErr_SetString(PyExc_RuntimeError, "a preset is set up once");
+        PyErr_SetString(PyExc_RuntimeError, "the preset is already initialized");
         return NULL;
     }
     preset->window_max = window_max;
@@ -47,7 +47,8 @@ static PyObject *decompression_set_up(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* _retire(): leave each further call to Python, as the settings change. Contexts that have the old ones are not used. */
+/* _retire(): pass all further calls to Python, because the settings change; contexts with the old settings are
+   unused. */
 static PyObject *decompression_retire(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     ((DecompressionPreset *)self)->is_ready = 0;
@@ -57,11 +58,11 @@ static PyObject *decompression_retire(PyObject *self, PyObject *Py_UNUSED(unused
 static void decompression_preset_dealloc(PyObject *self)
 {
     DecompressionPreset *preset = (DecompressionPreset *)self;
-    settle_dctx(NULL, is_default(preset), preset->context); /* for the next of those that serve one frame */
+    settle_dctx(NULL, is_default(preset), preset->context); /* keep it for the next preset that serves one frame */
     object_free(self);
 }
 
-/* Measure the frame at the start of an input; return -1 for what takes the slow path. */
+/* Measure the frame at the start of an input; return -1 for input that takes the slow path. */
 static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const Input *in, Frame *frame)
 {
     const unsigned char *src = (const unsigned char *)in->start;
@@ -71,16 +72,16 @@ static ALWAYS_INLINE int preset_measure(const DecompressionPreset *preset, const
 }
 
 /*
- * Decompress a frame that was measured, or several without a preset, whose content is `capacity` bytes at most; return
- * the content as bytes, or NULL, without an exception for input that takes the slow path. Without a preset, `tables` are
- * those of a dictionary, or NULL.
+ * Decompress a measured frame, or several frames without a preset, with at most `capacity` bytes of content. Return the
+ * content as bytes, or NULL, without an exception for input that takes the slow path. Without a preset, `tables` are
+ * the tables of a dictionary, or NULL.
  */
 static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *src, const Frame *frame,
                                       const ZSTD_DDict *tables, size_t capacity)
 {
     const int has_dictionary = preset != NULL && preset->has_dictionary;
     Output out;
-    /* a declared size is allocated as it is; below an upper bound that small the scratch buffer serves */
+    /* a declared size is allocated directly; for a small upper bound the scratch buffer is used */
     if (output_begin(&out, capacity <= SCRATCH_SIZE && !frame->is_declared ? 0 : capacity, capacity) < 0)
         return NULL;
     ZSTD_DCtx *dctx = has_dictionary ? place_take(&preset->context) : take_dctx(out.kept);
@@ -90,17 +91,17 @@ static ALWAYS_INLINE PyObject *unpack(DecompressionPreset *preset, const char *s
         output_abandon(&out);
         return NULL;
     }
-    size_t written = tables != NULL ? ZSTD_DCtx_refDDict(dctx, tables) : 0;
+    size_t written;
     ALLOW_THREADS_UNLESS(frame->size <= SHORT_MAX && capacity <= SHORT_MAX)
-    if (!ZSTD_isError(written))
+    if (has_dictionary)
         written = ZSTD_decompressDCtx(dctx, out.buffer.dst, out.buffer.size, src, frame->size);
-    if (tables != NULL && !ZSTD_isError(written))
-        ZSTD_DCtx_refDDict(dctx, NULL);
+    else /* which leaves no reference to the tables in the context */
+        written = ZSTD_decompress_usingDDict(dctx, out.buffer.dst, out.buffer.size, src, frame->size, tables);
     END_ALLOW_THREADS_UNLESS()
     if (has_dictionary && !ZSTD_isError(written))
         settle_dctx(&preset->context, 0, dctx);
     else
-        give_dctx(out.kept, dctx, written); /* which frees it after an error */
+        give_dctx(out.kept, dctx, written); /* frees the context after an error */
     if (ZSTD_isError(written) || (frame->is_declared && written != frame->content)) {
         output_abandon(&out);
         return NULL;
@@ -140,8 +141,8 @@ slow:
 }
 
 /*
- * Decompress the frame at the start of some data, if it is there whole and its content has room (-1: any). Return the
- * content as bytes, or NULL, without an exception for what takes the slow path.
+ * Decompress the frame at the start of the data, if it is complete and its content fits into `room` (-1: any size).
+ * Return the content as bytes, or NULL, without an exception if the slow path is needed.
  */
 static PyObject *whole_frame(DecompressionPreset *preset, const char *data, size_t size, Py_ssize_t room, Frame *frame)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The digested forms of dictionaries, for the one-shot functions: Python creates and keeps them with the ZstdDict
- * (Digests in purepy/zstd/format/zdict.py), C looks them up. A call whose form is not there takes the slow path, which
- * creates the form. As Python may drop a form at any time, a call holds it while it is in use.
+ * The digested forms of dictionaries, for the one-shot functions. Python creates them and keeps them with the ZstdDict
+ * (Digests in purepy/zstd/format/zdict.py); C looks them up. If a form is missing, the call takes the slow path, which
+ * creates the form. A call holds its form while using it, because Python may drop a form at any time.
  */
 #pragma once
 
@@ -12,13 +12,13 @@
 #include "arguments.c"
 #include "short_calls.c"
 
-/* How to load a dictionary, as in ZstdDict.as_digested_dict and its neighbours. */
+/* How to load a dictionary: the numbers of ZstdDict.as_digested_dict, as_undigested_dict and as_prefix. */
 enum { DIGESTED, UNDIGESTED, PREFIX };
 
-/* Up to these sizes the tables of a level give the frame that loading the dictionary gives (settings.py). */
+/* Up to this size, the tables of a level give the same frame as loading the dictionary (settings.py). */
 enum { SHARED_DATA_MAX = (128 << 10) - 1 };
 
-/* Names, interned: of the attribute, and of the forms of this backend in it. */
+/* Interned names: of the attribute, and of this backend's forms in it. */
 static PyObject *digests_name, *cdicts_name, *ddict_name;
 
 static int digests_set_up(void)
@@ -59,7 +59,7 @@ static ALWAYS_INLINE PyObject *digests_of(PyObject *dictionary, PyObject *name)
     return kept;
 }
 
-/* Take tables, their address and what keeps them: a tuple that Python has made. Return 0, or -1 without an exception. */
+/* Take a form, a tuple from Python of tables, their address and their pin. Return 0, or -1 without an exception. */
 static ALWAYS_INLINE int digest_take(Digest *digest, PyObject *form)
 {
     if (!PyTuple_CheckExact(form) || PyTuple_GET_SIZE(form) != 3 || !PyLong_CheckExact(PyTuple_GET_ITEM(form, 1)))
@@ -74,7 +74,7 @@ static ALWAYS_INLINE int digest_take(Digest *digest, PyObject *form)
     return 0;
 }
 
-/* Take an argument `zstd_dict` apart; return how to load it, or -1, without an exception, for the slow path. */
+/* Split an argument `zstd_dict`; return how to load it, or -1, without an exception, for the slow path. */
 static int take_dictionary(PyObject *argument, int how, PyObject **dictionary)
 {
     *dictionary = argument;
@@ -91,7 +91,7 @@ static int take_dictionary(PyObject *argument, int how, PyObject **dictionary)
 }
 
 /*
- * Find the tables that compress `size` bytes as `zstd_dict` and the parameters ask for. Return 0, or -1, without an
+ * Find the tables for compressing `size` bytes with `zstd_dict` and the parameters. Return 0, or -1, without an
  * exception, for the slow path.
  */
 static int digest_for_compression(Digest *digest, PyObject *argument, const Parameter *parameters, int count,
@@ -118,7 +118,7 @@ static int digest_for_compression(Digest *digest, PyObject *argument, const Para
     return result;
 }
 
-/* Find the tables that decompress with `zstd_dict`; return 0, or -1, without an exception, for the slow path. */
+/* Find the tables for decompressing with `zstd_dict`; return 0, or -1, without an exception, for the slow path. */
 static int digest_for_decompression(Digest *digest, PyObject *argument)
 {
     PyObject *dictionary;

@@ -7,13 +7,13 @@
 enum { BLOCK_MAX = 128 << 10 };
 
 #define FRAME_MAGIC 0xFD2FB528u
-#define SKIPPABLE_MAGIC 0x184D2A50u /* and the fifteen that follow it */
+#define SKIPPABLE_MAGIC 0x184D2A50u /* the first of sixteen consecutive numbers */
 #define SKIPPABLE_MAGIC_MASK 0xFFFFFFF0u
 
 #define WINDOW_LOG_MAX_DEFAULT 27
 /* The window that ZSTD_decompressStream() accepts by default. */
 #define WINDOW_SIZE_MAX_DEFAULT (((uint64_t)1 << WINDOW_LOG_MAX_DEFAULT) + 1)
-/* The sizes that are allocated at once whatever the input's size is. */
+/* The sizes that are allocated at once, whatever the size of the input. */
 #define DECLARED_SIZE_TRUST ((uint64_t)1 << 30)
 #define UNKNOWN_SIZE_TRUST ((uint64_t)64 << 20)
 
@@ -25,17 +25,17 @@ static uint64_t little_endian(const unsigned char *bytes, size_t size)
     return value;
 }
 
-/* The header of a frame that is no skippable one (RFC 8878, 3.1.1.1). */
+/* The header of a frame that is not skippable (RFC 8878, 3.1.1.1). */
 typedef struct {
     size_t size; /* magic number included */
     uint64_t window;
     uint64_t content;
-    int is_declared; /* else `content` is 0 */
+    int is_declared; /* if false, `content` is 0 */
     int has_dictionary_id;
     int has_checksum;
 } Header;
 
-/* Read a header; return -1 for one that is incomplete, malformed, or that of a skippable frame. */
+/* Read a header; return -1 if it is incomplete or malformed, or belongs to a skippable frame. */
 static ALWAYS_INLINE int read_header(const unsigned char *src, const unsigned char *end, int has_magic, Header *header)
 {
     static const unsigned char size_bytes[4] = {0, 2, 4, 8}, id_bytes[4] = {0, 1, 2, 4};
@@ -74,15 +74,15 @@ static ALWAYS_INLINE int read_header(const unsigned char *src, const unsigned ch
 /* A frame, as its header and the headers of its blocks describe it. */
 typedef struct {
     size_t size;      /* in the input, checksum included */
-    uint64_t content; /* declared, or, if it is not, the most that the blocks can make */
+    uint64_t content; /* the declared size, or the most that the blocks can hold if none is declared */
     int is_declared;
 } Frame;
 
 /*
- * Walk over the headers of a frame and its blocks (RFC 8878, 3.1.1) without decoding anything.
+ * Read the headers of a frame and its blocks (RFC 8878, 3.1.1) without decoding anything.
  *
- * A declared size is believed only as far as the blocks behind it can reach. Return -1 for input that takes the slow
- * path: truncated, malformed, with a dictionary where there is none, or with a window above the limit.
+ * A declared size is accepted only if the blocks can hold it. Return -1 for input that takes the slow path: truncated
+ * or malformed input, a dictionary id without a dictionary, or a window above the limit.
  */
 static int measure_frame(const unsigned char *src, const unsigned char *end, uint64_t window_max, int has_dictionary,
                          Frame *frame)
@@ -116,7 +116,7 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, uin
         uint64_t length = block >> 3;
         is_last = block & 1;
         if (type == 3 ||
-            length > block_max) { /* libzstd takes longer ones if it decompresses at once, and not in parts */
+            length > block_max) { /* libzstd accepts larger blocks if it decompresses at once, but not in parts */
             return -1;
         }
         reach += type == 2 ? block_max : length;
@@ -140,14 +140,14 @@ static int measure_frame(const unsigned char *src, const unsigned char *end, uin
     return 0;
 }
 
-/* Return whether to allocate a declared size, or a bound, at once: if it is small, or the input large enough for it. */
+/* Return whether to allocate a declared size, or a bound, at once: if it is small or the input is large enough. */
 static int is_trusted(uint64_t content, int is_declared, size_t input)
 {
     return is_declared ? content <= DECLARED_SIZE_TRUST || content / 64 <= input
                        : content <= UNKNOWN_SIZE_TRUST || content / 32 <= input;
 }
 
-/* Measure all frames of `all->size` bytes as if they were one; return 0 if they can be decompressed at once. */
+/* Measure all frames in `all->size` bytes as if they were one; return 0 if they can be decompressed at once. */
 static int measure_all_frames(const unsigned char *src, uint64_t window_max, int has_dictionary, Frame *all)
 {
     const unsigned char *end = src + all->size;

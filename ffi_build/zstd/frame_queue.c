@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue of frames: threads that know nothing of Python compress frames, or decompress them, while Python goes on. A
- * thread of Python's whose frame is done waits for the interpreter's lock, which whoever packs or unpacks meanwhile
- * gives up every 5 ms.
+ * A queue of frames: threads that know nothing about Python compress or decompress frames while Python code runs. (A
+ * Python thread that has finished a frame would wait for the GIL, which other threads release only every 5 ms.)
  *
- * A job is one frame, or several to decompress at one go. It owns its memory, a duplicate of the descriptor that it
- * reads from, and the objects from its content; it lives as long as the queue. Python gives it the input, submits it,
- * waits for it and lets it go. Each of these calls may be repeated, or never be followed by the next one: a job knows
- * whether a thread works on it, and refuses what would disturb that. What fails here is left to Python, which does the
- * frame once more and says what is wrong.
+ * A job is one frame, or several frames to decompress together. It owns its memory, a duplicate of the descriptor that
+ * it reads from, and the objects built from its content; it lives as long as the queue. Python fills the input, submits
+ * the job, waits for it and releases it. Each of these calls may be repeated, or not be followed by the next one: a job
+ * knows whether a thread works on it, and rejects calls that would disturb the thread. Failed work is left to Python,
+ * which repeats it and raises the error.
  */
 #pragma once
 
@@ -23,8 +22,8 @@
 #include "contexts.c"
 
 enum {
-    JOB_KEPT = 4 << 20,     /* memory of a job beyond this is given back when it has been used */
-    READ_ACROSS = 16 << 10, /* bytes between two frames of a job that are read with them: less than a call takes */
+    JOB_KEPT = 4 << 20,     /* a job's memory beyond this size is freed after use */
+    READ_ACROSS = 16 << 10, /* a gap of this many bytes between frames is read along: cheaper than another call */
     FRAME_CONTEXTS = QUEUE_THREADS + 2,
 };
 
@@ -33,7 +32,7 @@ typedef struct {
     size_t room;
 } JobMemory;
 
-/* One of several frames of a job: its places in the file and in the input, its size and that of its content. */
+/* One of several frames of a job: its offset in the file, its position in the input, its size and content size. */
 typedef struct {
     int64_t offset;
     size_t at, size, content;
@@ -46,17 +45,17 @@ typedef struct cpkg_job_s {
     cpkg_frames *frames;
     JobMemory input, output;
     size_t input_size;
-    int descriptor;   /* of the file that the input is read from; -1 if it is there */
-    JobMemory places; /* FramePlaces of the frames that are read from it */
+    int descriptor;   /* of the file that the input is read from; -1 if the input is in memory */
+    JobMemory places; /* FramePlaces of the frames that are read from the file */
     size_t frames_count;
-    size_t size; /* of the output; of frames to decompress it is known before */
-    /* What is made of the content of a frame that was decompressed: `then` is called with it, and with `count`. */
+    size_t size; /* of the output; for decompression it is known in advance */
+    /* An object built from the content of a decompressed frame: `then` is called with it and with `count`. */
     void (*then)(void *made, const char *content, size_t size, int64_t count);
     void (*free_made)(void *made);
     void *made;
     int64_t count;
     bool is_good;
-    bool is_let_go; /* serves another frame once no thread works on it */
+    bool is_let_go; /* can be used for another frame once no thread works on it */
     struct cpkg_job_s *next;
 } cpkg_job;
 
@@ -79,7 +78,7 @@ static void frames_free_context(const cpkg_frames *frames, void *context)
         ZSTD_freeDCtx(context);
 }
 
-/* Set a new context up; false if libzstd refuses. */
+/* Set up a new context; return false if libzstd refuses. */
 static bool frames_set_up(const cpkg_frames *frames, void *context)
 {
     size_t result = 0;
@@ -93,7 +92,7 @@ static bool frames_set_up(const cpkg_frames *frames, void *context)
     return !ZSTD_isError(result);
 }
 
-/* Return a context that is set up, or NULL if that fails. */
+/* Return a context with the queue's settings, or NULL on failure. */
 static void *frames_take_context(cpkg_frames *frames)
 {
     void *context = NULL;
@@ -109,7 +108,7 @@ static void *frames_take_context(cpkg_frames *frames)
     return context;
 }
 
-/* Keep a context, or free one that libzstd has failed with. */
+/* Keep a context, or free a context with which libzstd has failed. */
 static void frames_give_context(cpkg_frames *frames, void *context, bool is_sound)
 {
     for (int i = 0; i < FRAME_CONTEXTS && is_sound && context != NULL; i++)
@@ -117,7 +116,7 @@ static void frames_give_context(cpkg_frames *frames, void *context, bool is_soun
     frames_free_context(frames, context);
 }
 
-/* Allocate memory for `size` bytes, one at least; its old content is lost. */
+/* Allocate memory for `size` bytes, at least one; its old content is lost. */
 static bool job_reserve(JobMemory *memory, size_t size)
 {
     size += size == 0;
@@ -136,7 +135,7 @@ static void job_close_file(cpkg_job *job)
     job->descriptor = -1;
 }
 
-/* Read a stretch of the job's file to a place in its input; false if there is less of it. */
+/* Read a part of the job's file into its input; return false if the file is too short. */
 static bool job_read(const cpkg_job *job, size_t at, size_t size, int64_t offset)
 {
     for (size_t done = 0; done < size;) {
@@ -149,14 +148,14 @@ static bool job_read(const cpkg_job *job, size_t at, size_t size, int64_t offset
     return true;
 }
 
-/* Read the input, if it is not there; false if there is less of it. */
+/* Read the input from the file, if necessary; return false if the file is too short. */
 static bool job_fill(cpkg_job *job)
 {
     const FramePlace *places = (const FramePlace *)(void *)job->places.data;
     if (job->descriptor < 0)
         return true;
     for (size_t first = 0, behind; first < job->frames_count; first = behind) {
-        /* frames near each other are as far from each other in the input as in the file */
+        /* frames close together have the same distance in the input as in the file */
         for (behind = first + 1; behind < job->frames_count; behind++)
             if ((int64_t)(places[behind].at - places[first].at) != places[behind].offset - places[first].offset)
                 break;
@@ -168,7 +167,7 @@ static bool job_fill(cpkg_job *job)
     return true;
 }
 
-/* Compress a job; return libzstd's result. */
+/* Compress the frame of a job; return libzstd's result. */
 static size_t frame_compress(cpkg_job *job, void *context)
 {
     size_t room = ZSTD_compressBound(job->input_size);
@@ -179,7 +178,7 @@ static size_t frame_compress(cpkg_job *job, void *context)
     return job->size;
 }
 
-/* Decompress a job, and call its `then` with the content; return libzstd's result. */
+/* Decompress the frames of a job, and call its `then` with the content; return libzstd's result. */
 static size_t frame_decompress(cpkg_job *job, void *context)
 {
     const FramePlace one = {0, 0, job->input_size, job->size}, *places = &one;
@@ -220,8 +219,8 @@ static void job_work(Task *task)
 }
 
 /*
- * Return a queue without threads, for compressing or decompressing with `parameters` pairs of a key and a value and a
- * dictionary, of which it has a copy; NULL if there is no memory.
+ * Return a queue without threads, which compresses or decompresses with `parameters` pairs of a key and a value, and
+ * with a copy of the dictionary; NULL if there is no memory.
  */
 static cpkg_frames *cpkg_frames_new(int compresses, const int *pairs, size_t parameters, const char *dictionary,
                                     size_t dictionary_size)
@@ -250,17 +249,17 @@ static cpkg_frames *cpkg_frames_new(int compresses, const int *pairs, size_t par
     return frames;
 }
 
-/* Have as many threads as are wanted, or as there can be; return how many there are. */
+/* Start threads up to the number wanted, if possible; return how many there are. */
 static int cpkg_frames_start(cpkg_frames *frames, int wanted)
 {
     return queue_start(&frames->queue, wanted);
 }
 
-/* End the threads when the jobs are done that they are at, and free the memory of all jobs. Again: nothing. */
+/* End the threads after their current jobs, and free the memory of all jobs. Further calls do nothing. */
 static void cpkg_frames_close(cpkg_frames *frames)
 {
     if (!queue_is_here(&frames->queue))
-        return; /* whole memory is perhaps not what a forked child has: what the threads held stays */
+        return; /* in a forked child memory may be inconsistent, so what the threads held is not freed */
     queue_close(&frames->queue);
     for (cpkg_job *job = frames->jobs; job != NULL; job = job->next) {
         job_close_file(job);
@@ -293,7 +292,7 @@ static void cpkg_frames_free(cpkg_frames *frames)
     free(frames);
 }
 
-/* Return an idle job, one that was let go if there is one; NULL if there is no memory. */
+/* Return an idle job, reusing one that was released if possible; NULL if there is no memory. */
 static cpkg_job *cpkg_frames_job(cpkg_frames *frames)
 {
     bool is_here = queue_is_here(&frames->queue);
@@ -313,7 +312,7 @@ static cpkg_job *cpkg_frames_job(cpkg_frames *frames)
     return job;
 }
 
-/* Let go of a job: its memory serves another frame once no thread works on it. */
+/* Release a job: its memory is reused for another frame once no thread works on it. */
 static void cpkg_job_let_go(cpkg_job *job)
 {
     job->is_let_go = true;
@@ -321,7 +320,7 @@ static void cpkg_job_let_go(cpkg_job *job)
         job_close_file(job);
 }
 
-/* Say whether nothing is done with a job, so that its input may change: in a forked child nothing ever is. */
+/* Return whether no thread works on a job, so that its input may change; always true in a forked child. */
 static bool job_is_idle(const cpkg_job *job)
 {
     Queue *queue = &job->frames->queue;
@@ -333,21 +332,21 @@ static bool job_is_idle(const cpkg_job *job)
     return is_idle;
 }
 
-/* Return the size of the output of a job that is done. */
+/* Return the size of the output of a finished job. */
 static size_t cpkg_job_size(const cpkg_job *job)
 {
     return job->size;
 }
 
-/* Return the input, NULL if the queue is closed. */
+/* Return the input; NULL if the queue is closed. */
 static const char *cpkg_job_input(const cpkg_job *job)
 {
     return job->input.data;
 }
 
 /*
- * Put data[start..start + size) behind the first `at` bytes of the input of an idle job, over older bytes;
- * return 1, 0 if there is no memory, or -1 if the job is not idle.
+ * Copy data[start..start + size) into the input of an idle job, after its first `at` bytes; return 1, 0 if there is no
+ * memory, or -1 if the job is not idle.
  */
 static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start, size_t size)
 {
@@ -373,7 +372,7 @@ static int cpkg_job_put(cpkg_job *job, size_t at, const char *data, size_t start
     return 1;
 }
 
-/* Set the size of the content of the frame in an idle job; return what cpkg_job_put() does. */
+/* Set the content size of the frame in an idle job; return the same as cpkg_job_put(). */
 static int cpkg_job_expect(cpkg_job *job, size_t size)
 {
     if (!job_is_idle(job))
@@ -384,9 +383,9 @@ static int cpkg_job_expect(cpkg_job *job, size_t size)
 }
 
 /*
- * Have an idle job read `count` frames from a duplicate of a descriptor, and decompress them one after the other.
- * `numbers` are three for each frame, in the order of the file: its offset, its size and the size of its content.
- * Return 1, 0 if there is no memory or no descriptor left, or -1 if the job is not idle.
+ * Let an idle job read `count` frames from a duplicate of a descriptor, and decompress them in order. `numbers` has
+ * three numbers per frame, in the order of the file: its offset, its size and its content size. Return 1, 0 if there is
+ * no memory or no descriptor left, or -1 if the job is not idle.
  */
 static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *numbers, size_t count)
 {
@@ -421,8 +420,8 @@ static int cpkg_job_read_frames(cpkg_job *job, int descriptor, const int64_t *nu
 }
 
 /*
- * Have `then` called with the content of an idle job's frame, with `count` and with what `new_made` returns. The job
- * owns that and frees it by `free_made`. Returns it, or NULL if there is none.
+ * Let `then` be called with the result of `new_made`, the content of an idle job's frame, and `count`. The job owns the
+ * object and frees it with `free_made`. Return the object, or NULL on failure.
  */
 static void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_made)(void *),
                            void (*then)(void *, const char *, size_t, int64_t), int64_t count)
@@ -440,7 +439,7 @@ static void *cpkg_job_make(cpkg_job *job, void *(*new_made)(void), void (*free_m
     return job->made;
 }
 
-/* Hand a job to the threads, with an input of so many bytes; one that they have, or have done, stays as it is. */
+/* Give a job with `size` bytes of input to the threads; a job that was submitted already stays unchanged. */
 static void cpkg_frames_submit(cpkg_frames *frames, cpkg_job *job, size_t size)
 {
     if (!queue_is_here(&frames->queue) || queue_is_stopping(&frames->queue) || !job_is_idle(job))
@@ -449,7 +448,7 @@ static void cpkg_frames_submit(cpkg_frames *frames, cpkg_job *job, size_t size)
     queue_submit(&frames->queue, &job->task);
 }
 
-/* Do an idle job in the caller's thread; return its output, or NULL. */
+/* Run an idle job in the calling thread; return its output, or NULL. */
 static const char *cpkg_frames_do(cpkg_frames *frames, cpkg_job *job, size_t size)
 {
     if (!queue_is_here(&frames->queue) || queue_is_stopping(&frames->queue) || !job_is_idle(job))
@@ -460,8 +459,8 @@ static const char *cpkg_frames_do(cpkg_frames *frames, cpkg_job *job, size_t siz
 }
 
 /*
- * Wait for a job, TURN_MS about, and do meanwhile what waits for a thread. Return 1 if it is done and good, 0 if it has
- * failed or was never submitted, or -1 if it is to be waited for once more.
+ * Wait for a job, about TURN_MS at most, and run waiting jobs meanwhile. Return 1 if it has succeeded, 0 if it has
+ * failed or was never submitted, or -1 if the caller must wait again.
  */
 static int cpkg_frames_wait(cpkg_frames *frames, const cpkg_job *job)
 {
@@ -471,7 +470,7 @@ static int cpkg_frames_wait(cpkg_frames *frames, const cpkg_job *job)
     return stage == TASK_WAITING || stage == TASK_RUNNING ? -1 : stage == TASK_DONE && job->is_good;
 }
 
-/* Return the output of a job that is done and good. */
+/* Return the output of a job that has succeeded. */
 static const char *cpkg_job_output(const cpkg_job *job)
 {
     return job->output.data;

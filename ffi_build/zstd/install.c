@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Import: put the builtins into the module cpkg._native.zstd.compiled, and keep the error if that fails. */
+/* Import: add the builtins to the module cpkg._native.zstd.compiled, and keep the error if that fails. */
 #pragma once
 
 #include "../common/compat.c"
@@ -11,7 +11,7 @@
 #include "streams/compressor.c"
 #include "streams/decompressor.c"
 #include "write_buffer.c"
-/* Nothing would hold io.TextIOWrapper's own lock while next() takes a line. */
+/* Without the GIL, nothing would hold io.TextIOWrapper's own lock while next() takes a line. */
 #ifndef Py_GIL_DISABLED
 #include "lines.c"
 #endif
@@ -30,7 +30,7 @@ static PyMethodDef builtins[] = {
     {NULL, NULL, 0, NULL},
 };
 
-/* The types that Python finds in the module. */
+/* The types that Python code uses from the module. */
 static const TypeToAdd builtin_types[] = {
     {"_WriteBuffer", &write_buffer_spec, NULL},
     {"_CompressionPreset", &compression_preset_spec, &compression_preset_type},
@@ -43,18 +43,18 @@ static const TypeToAdd builtin_types[] = {
 };
 
 /*
- * Add the builtins to a module, which has to have `_slow_compress` and `_slow_decompress`; return 0, or -1 with an
+ * Add the builtins to a module, which must have `_slow_compress` and `_slow_decompress`; return 0, or -1 with an
  * exception set.
  */
 static int add_builtins(PyObject *module)
 {
-    static bool served; /* imports come one at a time */
+    static bool served; /* imports run one at a time */
     if (served) {
-        /* the types of another interpreter are not those of the first one's objects */
+        /* another interpreter's types would not match the objects of the first one */
         return set_up_refuse("Zstandard");
     }
     if (contexts_set_up() < 0) {
-        PyErr_SetString(PyExc_OSError, "no thread-specific storage is left for the contexts that threads keep");
+        PyErr_SetString(PyExc_OSError, "no thread-specific storage is left for the contexts of threads");
         return -1;
     }
     served = true;
@@ -79,7 +79,7 @@ static const char *cpkg_builtins_error(void)
     return set_up_error;
 }
 
-/* Do add_builtins() for cffi, which calls this without the GIL; if that fails cpkg_builtins_error() says why. */
+/* Call add_builtins() for cffi, which calls this without the GIL; cpkg_builtins_error() returns the error's text. */
 static int cpkg_add_builtins(void *module)
 {
     return set_up(add_builtins, module);

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A LineBuffer: decompressed bytes, which lines.c divides into lines, or which Python takes as they are. */
+/* A LineBuffer: decompressed bytes, which lines.c splits into lines or Python takes directly. */
 #pragma once
 
 #include "../common/objects.c"
 #include "buffers.c"
 
-enum { LINE_STRETCH = 2048 /* bytes that are looked through at a time; a multiple of 64 */ };
+enum { LINE_STRETCH = 2048 /* bytes searched at a time; a multiple of 64 */ };
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    Py_buffer memory; /* exported by a bytearray, which therefore cannot be resized */
     Py_ssize_t position;
     Py_ssize_t end;
-    char is_utf8;     /* what the text is in; else ASCII */
-    char has_returns; /* whether "\r" ends a line as well */
-    char translates;  /* whether "\r\n" becomes "\n" */
-    char has_given;   /* whether bytes may have been taken that were not given as a line */
-    char has_made;    /* whether a line was given last, and not at the end yet: what to io.TextIOWrapper is text held */
-    char has_lines;   /* whether lines that end with "\n" were given */
-    char has_pairs;   /* whether lines that end with "\r\n" were */
-    char is_iterating; /* whether the last of them were given by next() */
+    char is_utf8;      /* whether the text is UTF-8; otherwise it is ASCII */
+    char has_returns;  /* whether "\r" also ends a line */
+    char translates;   /* whether "\r\n" becomes "\n" */
+    char has_given;    /* whether bytes may have been taken that were not returned as a line */
+    char has_made;     /* whether a line was returned last and the end not reached: as if io.TextIOWrapper held text */
+    char has_lines;    /* whether lines ending with "\n" were returned */
+    char has_pairs;    /* whether lines ending with "\r\n" were returned */
+    char is_iterating; /* whether next() returned the most recent line */
     /*
-     * Ends of lines that were found together, in a stretch of the memory that is plain: ASCII without carriage returns.
+     * Line ends that were found together, in a stretch of plain memory: ASCII without carriage returns.
      */
-    Py_ssize_t stretch;  /* where it begins */
-    Py_ssize_t indexed;  /* where the line begins whose end is the next of them; none but there makes use of them */
-    Py_ssize_t searched; /* nothing in front of this place is looked through again */
+    Py_ssize_t stretch;  /* where the stretch begins */
+    Py_ssize_t indexed;  /* where the line of the next end begins; the ends are used only at this position */
+    Py_ssize_t searched; /* the position before which nothing is searched again */
     int ends_used, ends_found;
-    uint16_t ends[LINE_STRETCH + 4]; /* from the stretch's beginning on */
+    uint16_t ends[LINE_STRETCH + 4]; /* relative to the start of the stretch */
 } LineBuffer;
 
-/* Forget the ends that were found: the bytes held have moved, or are gone. */
+/* Forget the line ends that were found, because the held bytes have moved or are gone. */
 static void line_buffer_forget(LineBuffer *buffer)
 {
     buffer->ends_used = buffer->ends_found = 0;
     buffer->searched = 0;
 }
 
-/* LineBuffer(memory): take the bytearray that is decompressed into. */
+/* LineBuffer(memory): take the bytearray that receives decompressed bytes. */
 static int line_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
     return take_memory(&((LineBuffer *)self)->memory, args, "O!:LineBuffer");
@@ -49,7 +49,7 @@ static void line_buffer_dealloc(PyObject *self)
     object_free(self);
 }
 
-/* Give `size` of the bytes held. */
+/* Return `size` of the held bytes. */
 static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
 {
     const char *start = (const char *)buffer->memory.buf + buffer->position;
@@ -62,7 +62,7 @@ static PyObject *line_buffer_give(LineBuffer *buffer, Py_ssize_t size)
     return bytes;
 }
 
-/* Return how many of the bytes held a caller asks for at most, or -1 with an exception set. */
+/* Return how many of the held bytes a caller requests at most, or -1 with an exception set. */
 static Py_ssize_t line_buffer_limit(LineBuffer *buffer, PyObject *number)
 {
     Py_ssize_t limit = PyNumber_AsSsize_t(number, NULL);
@@ -117,7 +117,7 @@ static PyObject *line_buffer_add(PyObject *self, PyObject *number)
     if (size == -1 && PyErr_Occurred())
         return NULL;
     if (size < 0 || size > buffer->memory.len - buffer->end) {
-        PyErr_SetString(PyExc_ValueError, "size lies outside of the memory");
+        PyErr_SetString(PyExc_ValueError, "size is outside the buffer");
         return NULL;
     }
     buffer->end += size;
@@ -148,37 +148,39 @@ static PyObject *line_buffer_release(PyObject *self, PyObject *unused)
 {
     LineBuffer *buffer = (LineBuffer *)self;
     PyObject *none = line_buffer_drop(self, unused);
-    PyBuffer_Release(&buffer->memory); /* leaves a size of what it was */
+    PyBuffer_Release(&buffer->memory); /* leaves the old length */
     buffer->memory.len = 0;
     return none;
 }
 
 static PyMethodDef line_buffer_methods[] = {
-    {"_take", line_buffer_take, METH_O, "_take(size, /)\n--\n\nReturn up to that many of the bytes held, and move on."},
+    {"_take", line_buffer_take, METH_O, "_take(size, /)\n--\n\nRemove and return up to `size` of the held bytes."},
     {"_take_line", line_buffer_take_line, METH_O,
-     "_take_line(size, /)\n--\n\nDo the same as far as the end of the line, if that is among them."},
-    {"_look", line_buffer_look, METH_NOARGS, "_look()\n--\n\nReturn the bytes held."},
+     "_take_line(size, /)\n--\n\nRemove and return up to `size` of the held bytes, at most to the end of the line."},
+    {"_look", line_buffer_look, METH_NOARGS, "_look()\n--\n\nReturn the held bytes without removing them."},
     {"_make_room", line_buffer_make_room, METH_NOARGS,
-     "_make_room()\n--\n\nMove the bytes held to the memory's start and return how many they are."},
-    {"_add", line_buffer_add, METH_O, "_add(size, /)\n--\n\nHold that many more, which lie behind the others."},
+     "_make_room()\n--\n\nMove the held bytes to the start of the memory and return their number."},
+    {"_add", line_buffer_add, METH_O, "_add(size, /)\n--\n\nHold `size` more bytes, which follow the held bytes."},
     {"_move", line_buffer_move, METH_O,
-     "_move(distance, /)\n--\n\nMove to other bytes in the memory, and return whether they lie there."},
-    {"_drop", line_buffer_drop, METH_NOARGS, "_drop()\n--\n\nHold nothing."},
-    {"_release", line_buffer_release, METH_NOARGS, "_release()\n--\n\nHold nothing, and let go of the memory."},
+     "_move(distance, /)\n--\n\nMove to another position in the held bytes; return whether they contain it."},
+    {"_drop", line_buffer_drop, METH_NOARGS, "_drop()\n--\n\nHold no bytes."},
+    {"_release", line_buffer_release, METH_NOARGS, "_release()\n--\n\nHold no bytes, and release the memory."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef line_buffer_members[] = {
-    {"position", T_PYSSIZET, offsetof(LineBuffer, position), READONLY, "Where the bytes held begin in the memory."},
-    {"end", T_PYSSIZET, offsetof(LineBuffer, end), READONLY, "Where they end."},
-    {"is_utf8", T_BOOL, offsetof(LineBuffer, is_utf8), 0, "Whether text is in UTF-8; else it is in ASCII."},
-    {"has_returns", T_BOOL, offsetof(LineBuffer, has_returns), 0, "Whether a carriage return ends a line as well."},
-    {"translates", T_BOOL, offsetof(LineBuffer, translates), 0, "Whether both together become a newline."},
+    {"position", T_PYSSIZET, offsetof(LineBuffer, position), READONLY, "Where the held bytes begin in the memory."},
+    {"end", T_PYSSIZET, offsetof(LineBuffer, end), READONLY, "Where the held bytes end."},
+    {"is_utf8", T_BOOL, offsetof(LineBuffer, is_utf8), 0, "Whether the text is UTF-8; otherwise it is ASCII."},
+    {"has_returns", T_BOOL, offsetof(LineBuffer, has_returns), 0, "Whether a carriage return also ends a line."},
+    {"translates", T_BOOL, offsetof(LineBuffer, translates), 0,
+     "Whether a carriage return and newline become a newline."},
     {"has_given", T_BOOL, offsetof(LineBuffer, has_given), 0, "Whether bytes were taken that are not in a line."},
-    {"has_made", T_BOOL, offsetof(LineBuffer, has_made), 0, "Whether a line was given last, and not at the end yet."},
-    {"has_lines", T_BOOL, offsetof(LineBuffer, has_lines), 0, "Whether lines without a carriage return were given."},
-    {"has_pairs", T_BOOL, offsetof(LineBuffer, has_pairs), 0, "Whether lines with one at their end were."},
-    {"is_iterating", T_BOOL, offsetof(LineBuffer, is_iterating), 0, "Whether the last of them was given by next()."},
+    {"has_made", T_BOOL, offsetof(LineBuffer, has_made), 0, "Whether a line was returned last, before the end."},
+    {"has_lines", T_BOOL, offsetof(LineBuffer, has_lines), 0, "Whether lines without a carriage return were returned."},
+    {"has_pairs", T_BOOL, offsetof(LineBuffer, has_pairs), 0,
+     "Whether lines ending in a carriage return were returned."},
+    {"is_iterating", T_BOOL, offsetof(LineBuffer, is_iterating), 0, "Whether next() returned the most recent line."},
     {NULL, 0, 0, 0, NULL},
 };
 

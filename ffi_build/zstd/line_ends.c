@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where lines end, 64 bytes at a time where the processor has vector instructions. */
+/* The search for line ends, 64 bytes at a time where the processor has vector instructions. */
 #pragma once
 
 #if defined(__SSE2__) && defined(__GNUC__)
@@ -8,11 +8,11 @@
 #define HAVE_LINE_SIMD
 #endif
 
-/* The findings of line_end() about a line. */
+/* Properties of a line that line_end() reports. */
 enum { LINE_IS_ASCII = 1, LINE_HAS_RETURN = 2 };
 
 #ifdef HAVE_LINE_SIMD
-/* 64 bytes of text, or a mask of 0 or 0xff for each of them. */
+/* 64 bytes of text, or a mask with 0 or 0xff for each byte. */
 typedef struct {
     __m128i a, b, c, d;
 } Line64;
@@ -34,7 +34,7 @@ static inline Line64 line_or(Line64 x, Line64 y)
     return (Line64){_mm_or_si128(x.a, y.a), _mm_or_si128(x.b, y.b), _mm_or_si128(x.c, y.c), _mm_or_si128(x.d, y.d)};
 }
 
-/* A bit for each byte: its sign. */
+/* Return the highest bit of each byte. */
 static inline uint64_t line_signs(Line64 x)
 {
     return (uint64_t)(unsigned)_mm_movemask_epi8(x.a) | (uint64_t)(unsigned)_mm_movemask_epi8(x.b) << 16 |
@@ -42,7 +42,7 @@ static inline uint64_t line_signs(Line64 x)
 }
 #endif
 
-/* Find a line's end (NULL: there is none) and describe the bytes in front of it, or all. */
+/* Find the end of a line (NULL: none) and describe the bytes before it, or all bytes. */
 static inline const char *line_end(const char *start, const char *end, int *what)
 {
 #ifdef HAVE_LINE_SIMD
@@ -50,13 +50,13 @@ static inline const char *line_end(const char *start, const char *end, int *what
     const __m128i returned = _mm_set1_epi8('\r');
     uint64_t high = 0;
     uint64_t has_return = 0;
-    /* 64 bytes at once: that most lines end in them can be predicted, unlike in which 16 */
+    /* 64 bytes at once: a processor can predict that most lines end within them, but not within which 16 */
     for (; end - start >= 64; start += 64) {
         Line64 text = line_load(start);
         uint64_t found = line_signs(line_equal(text, newline));
-        uint64_t before = (found - 1) & ~found; /* the bits below the first one set; all of them if there is none */
+        uint64_t before = (found - 1) & ~found; /* the bits below the lowest set bit; all bits if there is none */
         Line64 returns = line_equal(text, returned);
-        /* both at once first, since neither is what most lines have */
+        /* test both together first, because most lines have neither */
         if ((line_signs(line_or(text, returns)) & before) != 0) {
             high |= line_signs(text) & before;
             has_return |= line_signs(returns) & before;
@@ -84,10 +84,10 @@ static inline const char *line_end(const char *start, const char *end, int *what
 }
 
 #ifdef HAVE_LINE_SIMD
-/* Note where the bits set in `found` are. Without branches for up to four: how many there are cannot be predicted. */
+/* Store the positions of the set bits. The first four need no branches, because their number cannot be predicted. */
 static inline uint16_t *line_note_ends(uint16_t *to, uint64_t found, size_t at)
 {
-    const uint64_t last = (uint64_t)1 << 63; /* for a count of zeros that is defined */
+    const uint64_t last = (uint64_t)1 << 63; /* so that the count of zeros is defined */
     for (int i = 0; i < 4; i++) {
         *to = (uint16_t)(at + (size_t)__builtin_ctzll(found | last));
         to += found != 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of text straight from the decompressed bytes; put into the module by install.c.
+ * Lines of text directly from the decompressed bytes; install.c adds them to the module.
  *
- * An io.TextIOWrapper decodes a chunk, then finds and copies the lines in that, and looks whether its file is closed
- * for each of them: most of the time that reading lines takes. Here next() and readline() find a line's end in the
- * memory that was decompressed into (LineBuffer), and copy the line into its str: nothing is decoded ahead, so there
- * is no second position. What is out of the ordinary (other newlines, bytes that do not decode, a line longer than
- * the memory, a last one without an end) is left to io.TextIOWrapper's own methods, which read on from the same
- * position. Once anything else has taken bytes they may lie in io.TextIOWrapper, so lines come from there too from then
- * on; a seek() ends that. The rest, and the lock for it, is in Python (cpkg/_native/zstd/text_reader.py).
+ * An io.TextIOWrapper decodes a chunk, then finds and copies the lines in it, and checks for each line whether its file
+ * is closed. That is most of the time of reading lines. Here next() and readline() find a line's end in the
+ * decompressed memory (LineBuffer), and copy the line into its str. Nothing is decoded ahead, so there is no second
+ * position. Unusual cases (other newlines, bytes that fail to decode, a line longer than the memory, a last line
+ * without an end) are left to io.TextIOWrapper's own methods, which continue at the same position. Once they have run,
+ * io.TextIOWrapper may hold bytes that it read ahead, so it returns all further lines until a seek(). Everything else,
+ * including the lock, is in Python (cpkg/_native/zstd/text_reader.py).
  */
 #pragma once
 
@@ -16,15 +16,15 @@
 #include "line_buffer.c"
 #include "line_ends.c"
 
-/* Do what line_made() does for a line that is not ASCII; NULL without an exception if it is not UTF-8. */
+/* Do the same as line_made() for a line that is not ASCII; return NULL without an exception if it is not UTF-8. */
 static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_pair)
 {
-    PyObject *memory = buffer->memory.obj; /* making an exception may run a finalizer, and that close the file */
+    PyObject *memory = buffer->memory.obj; /* creating an exception may run a finalizer, which may close the file */
     Py_ssize_t end_position = buffer->position + size;
     char *end = (char *)buffer->memory.buf + end_position;
     Py_INCREF(memory);
     if (is_pair)
-        end[-2] = '\n'; /* for as long as it is read */
+        end[-2] = '\n'; /* only while it is decoded */
     PyObject *line = PyUnicode_DecodeUTF8(start, size - is_pair, NULL);
     if (is_pair && buffer->memory.len >= end_position && (char *)buffer->memory.buf + end_position == end)
         end[-2] = '\r';
@@ -34,7 +34,7 @@ static PyObject *line_decoded(LineBuffer *buffer, const char *start, Py_ssize_t 
     return line;
 }
 
-/* Copy a line. Without branches for most of them: which size comes next cannot be predicted. */
+/* Copy a line. Most lines need no branches, because the next line's size cannot be predicted. */
 static inline void line_copy(char *to, const char *from, Py_ssize_t size)
 {
 #ifdef HAVE_LINE_SIMD
@@ -56,16 +56,16 @@ static inline void line_copy(char *to, const char *from, Py_ssize_t size)
     memcpy(to, from, (size_t)size);
 }
 
-/* Return the str of a line of `size` bytes, which ends with "\r\n" if it has a pair that becomes one "\n". */
+/* Return the str of a line of `size` bytes; with `is_pair`, it ends with "\r\n", which becomes "\n". */
 static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t size, int is_ascii, int is_pair)
 {
     if (!is_ascii)
         return buffer->is_utf8 ? line_decoded(buffer, start, size, is_pair) : NULL;
     if (size - is_pair == 1)
-        return PyUnicode_FromStringAndSize("\n", 1); /* which there is one of */
+        return PyUnicode_FromStringAndSize("\n", 1); /* a shared object */
     PyObject *line = PyUnicode_New(size - is_pair, 127);
     if (line != NULL) {
-        char *text = (char *)((PyASCIIObject *)line + 1); /* as PyUnicode_DATA() finds after looking what kind it is */
+        char *text = (char *)((PyASCIIObject *)line + 1); /* the result of PyUnicode_DATA(), without its checks */
         line_copy(text, start, size - is_pair);
         text[size - is_pair - 1] = '\n';
     }
@@ -73,7 +73,7 @@ static PyObject *line_made(LineBuffer *buffer, const char *start, Py_ssize_t siz
 }
 
 #ifdef HAVE_LINE_SIMD
-/* Find the ends of lines in the next stretch, if it is plain. */
+/* Find the line ends in the next stretch, if it is plain. */
 static void line_buffer_search(LineBuffer *buffer)
 {
     const __m128i newline = _mm_set1_epi8('\n');
@@ -97,7 +97,7 @@ static void line_buffer_search(LineBuffer *buffer)
     buffer->ends_found = _mm_movemask_epi8(other) == 0 ? (int)(to - buffer->ends) : 0;
 }
 
-/* Whether the end of the line at the position is known, after looking for it if that was not done. */
+/* Return whether the end of the line at the position is known, after searching for it if necessary. */
 static inline int line_buffer_knows(LineBuffer *buffer)
 {
     if (buffer->ends_used < buffer->ends_found && buffer->indexed == buffer->position)
@@ -109,7 +109,7 @@ static inline int line_buffer_knows(LineBuffer *buffer)
 }
 #endif
 
-/* Return the next line; NULL without an exception if there is none, or io.TextIOWrapper is to make it. */
+/* Return the next line; NULL without an exception if there is none, or if io.TextIOWrapper must return it. */
 static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
 {
     *is_end = 0;
@@ -168,16 +168,16 @@ static PyObject *line_buffer_next(LineBuffer *buffer, int *is_end)
     return NULL;
 }
 
-/* The findings of make_text_reader() in the classes that it was given. */
+/* The facts that make_text_reader() found in its classes. */
 static struct {
     PyObject *buffer_type;
-    Py_ssize_t buffer_offset; /* of the slot `_lines` */
+    Py_ssize_t buffer_offset; /* the offset of the slot `_lines` */
     iternextfunc next;
     PyObject *readline;
     PyObject *closed;
 } text_base;
 
-/* Return the buffer that a text file takes its lines from, or NULL if io.TextIOWrapper makes them. */
+/* Return the buffer from which a text file takes its lines, or NULL if io.TextIOWrapper returns them. */
 static LineBuffer *text_lines(PyObject *self)
 {
     PyObject *lines = *(PyObject **)((char *)self + text_base.buffer_offset);
@@ -225,8 +225,8 @@ static PyObject *text_readline(PyObject *self, PyObject *const *args, Py_ssize_t
 }
 
 /*
- * io.TextIOWrapper looks this up in each call, if it finds itself subclassed: one more look-up than without, which its
- * own would pass on to the file.
+ * io.TextIOWrapper looks up this attribute in each call if it is subclassed. That is one more lookup, which its own
+ * `closed` would pass on to the file.
  */
 static PyObject *text_closed(PyObject *self, void *Py_UNUSED(unused))
 {
@@ -257,10 +257,10 @@ static PyType_Slot text_slots[] = {
 };
 
 /*
- * make_text_reader(text_class, buffer_class) -> a subclass of text_class, which is an io.TextIOWrapper with a slot
- * `_lines`, that takes lines from a buffer_class in that slot, which is a _LineBuffer.
+ * make_text_reader(text_class, buffer_class) -> a subclass of text_class that takes lines from the buffer_class in its
+ * slot `_lines`. text_class is an io.TextIOWrapper with that slot; buffer_class is a _LineBuffer.
  *
- * Python makes and frees the slot: a type in C cannot know at compile time where io.TextIOWrapper's structure ends.
+ * Python creates and frees the slot: a type in C cannot know at compile time where io.TextIOWrapper's structure ends.
  */
 static PyObject *make_text_reader(PyObject *Py_UNUSED(module), PyObject *args)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The C side of the native Zstandard backend.
+ * The C code of the native Zstandard backend.
  *
- * On every interpreter: frame_queue.c and memory.c. On CPython besides: builtin functions and types, which
- * install.c puts into a module at import. They do what cpkg/_native/zstd/functions.py does through cffi, in one call
- * with one allocation; everything out of the ordinary (options, dictionaries, bad input, wrong arguments) they hand to
- * the Python function that they were given, so that each error has one place.
+ * On every interpreter: frame_queue.c and memory.c. On CPython also builtin functions and types, which install.c adds
+ * to a module at import. They do the same as cpkg/_native/zstd/functions.py through cffi, in one call with one
+ * allocation. Unusual cases (options, dictionaries, bad input, wrong arguments) are passed to Python functions, so that
+ * each error is raised in one place.
  */
 
 #include <Python.h>
@@ -21,8 +21,8 @@
 
 #ifdef __ELF__
 /*
- * A library without it is as good for all the rest. In a DLL a weak name is address 0 wherever its definition waits in
- * a static library, for libzstd's own calls, too.
+ * A library without this function works for everything else. (Not for a DLL: there, a weak name is address 0 if its
+ * definition is in a static library, even for libzstd's own calls.)
  */
 #pragma weak ZDICT_optimizeTrainFromBuffer_fastCover
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compress() and decompress(): all of the data in one call; and what the main job of cpkg takes of them. */
+/* compress() and decompress() with all data in one call, and the functions for `dumps` and `loads`. */
 #pragma once
 
 #include <zstd.h>
@@ -40,7 +40,7 @@ static PyObject *builtin_compress(PyObject *module, PyObject *const *args, Py_ss
     if (input_open(&in, values[0]) < 0) {
         if (count == 0 && !is_given(values[3]))
             return NULL;
-        PyErr_Clear(); /* of two bad arguments the other is reported */
+        PyErr_Clear(); /* if two arguments are wrong, the other one is reported */
         goto slow;
     }
     Digest digest = {NULL, NULL};
@@ -72,7 +72,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     static const char *const names[] = {"data", "zstd_dict", "options", "max_output_size", "size_hint"};
     PyObject *values[5];
     size_t limit = PY_SSIZE_T_MAX;
-    size_t hint = 0; /* not needed where this function can go by the frames' headers */
+    size_t hint = 0; /* not needed here, because the frames' headers give the size */
     Parameter parameters[PARAMETERS_MAX];
     uint64_t window_max = WINDOW_SIZE_MAX_DEFAULT;
     if (take_ordinary(names, 5, 3, args, nargs, kwnames, values) < 0 || take_size_or_none(values[3], &limit) < 0 ||
@@ -83,7 +83,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     if (count < 0)
         goto slow;
     for (int i = 0; i < count; i++) {
-        /* libzstd looks at no limit when it decompresses at once, so measure_frame() does */
+        /* libzstd checks no limit when it decompresses at once, so measure_frame() does */
         int window_log = parameters[i].value != 0 ? parameters[i].value : WINDOW_LOG_MAX_DEFAULT;
         ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
         if (parameters[i].key != ZSTD_d_windowLogMax || window_log < bounds.lowerBound ||
@@ -97,7 +97,7 @@ static PyObject *builtin_decompress(PyObject *module, PyObject *const *args, Py_
     if (input_open(&in, values[0]) < 0) {
         if (!is_given(values[1]))
             return NULL;
-        PyErr_Clear(); /* of two bad arguments the other is reported */
+        PyErr_Clear(); /* if two arguments are wrong, the other one is reported */
         goto slow;
     }
     Digest digest = {NULL, NULL};
@@ -112,7 +112,7 @@ slow:
     return call_slow(module, "_slow_decompress", args, nargs, kwnames);
 }
 
-/* For the main job (common/zstd_calls.h). */
+/* The functions for `dumps` and `loads` (common/zstd_calls.h). */
 static PyObject *job_compress(const char *data, size_t size, int level, bool checksum, size_t smaller_than)
 {
     const Parameter parameters[] = {{ZSTD_c_compressionLevel, level}, {ZSTD_c_checksumFlag, checksum}};

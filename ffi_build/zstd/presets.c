@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Presets: settings for any number of frames, and a place for a context that has them (contexts.c). The Python half is
- * in cpkg/_native/zstd/presets.py, whose classes derive from these types. Its docstring describes the calls between the
- * two halves.
+ * Presets: settings for any number of frames, and a place for a context with these settings (contexts.c). The Python
+ * half is in cpkg/_native/zstd/presets.py, whose classes derive from these types. Its docstring describes the calls
+ * between the two halves.
  */
 #pragma once
 
 #include "../common/compat.c"
 
-/* Have the Python half create a context, which is C's; return it, or NULL with an exception set. */
+/* Let the Python half create a context, which C then owns; return it, or NULL with an exception set. */
 static void *new_context(PyObject *preset)
 {
     PyObject *address = PyObject_CallMethod(preset, "_new_context", NULL);
@@ -18,8 +18,8 @@ static void *new_context(PyObject *preset)
 }
 
 /*
- * Borrow a context from the Python half, which keeps those that C must not: the object that owns it, its address, and
- * the process that it works in alone (0: in any). Returns NULL with an exception set if that fails.
+ * Borrow a context from the Python half, which keeps the contexts that C must not keep. Set `lent` to the object that
+ * owns it and `process` to the only process that may use it (0: any). Return NULL with an exception set on failure.
  */
 static void *preset_borrow(PyObject *preset, PyObject **lent, long *process)
 {
@@ -35,7 +35,7 @@ static void *preset_borrow(PyObject *preset, PyObject **lent, long *process)
     return context;
 }
 
-/* Return a borrowed context, and drop its owner; errors are written to standard error, as nobody waits for them. */
+/* Return a borrowed context and drop its owner; errors are printed to standard error, because nothing catches them. */
 static void preset_return(PyObject *preset, PyObject **lent, int has_failed)
 {
     PyObject *type, *value, *traceback;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * WriteBuffer: the write() between a line and the compressor; put into the module by install.c.
+ * WriteBuffer: the write() between a line and the compressor; install.c adds it to the module.
  *
- * Lines are far shorter than what compressing them in one call is worth, so they are gathered. An io.BufferedWriter
- * does that too, but takes a lock and parses arguments for each of them, which costs more than copying a line. Here
- * write() is one copy; whatever else there is to do, and the lock for it, is in the subclass in Python
- * (cpkg/_native/zstd/buffered_writer.py): it stops write() from taking anything while it works on the memory.
+ * Lines are far too short to compress each in one call, so they are collected. An io.BufferedWriter does that as well,
+ * but for each line it takes a lock and parses arguments, which takes longer than copying the line. Here write() is one
+ * copy. The rest, and the lock for it, is in the Python subclass (cpkg/_native/zstd/buffered_writer.py), which prevents
+ * write() from accepting data while it works on the memory.
  */
 #pragma once
 
@@ -14,12 +14,12 @@
 
 typedef struct {
     PyObject_HEAD
-    Py_buffer memory; /* exported by a bytearray, which cannot be resized meanwhile */
+    Py_buffer memory; /* exported by a bytearray, which therefore cannot be resized */
     Py_ssize_t held;
     int is_taking;
 } WriteBuffer;
 
-/* WriteBuffer(memory): take the bytearray that the data is gathered in. */
+/* WriteBuffer(memory): take the bytearray in which data is collected. */
 static int write_buffer_init(PyObject *self, PyObject *args, PyObject *Py_UNUSED(kwargs))
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
@@ -39,14 +39,14 @@ static PyObject *write_buffer_write(PyObject *self, PyObject *data)
 {
     WriteBuffer *buffer = (WriteBuffer *)self;
     Input in;
-    /* an exporter written in Python may call this object, so the free space is read after that */
+    /* an exporter written in Python may call this object, so the free space is read afterwards */
     if (input_open(&in, data) < 0)
         return NULL;
     int is_taken = 0;
     WITH_LOCKED(self)
     if (buffer->is_taking && in.size <= (size_t)(buffer->memory.len - buffer->held)) {
         if (in.size > 0) {
-            memmove((char *)buffer->memory.buf + buffer->held, in.start, in.size); /* it may be of this memory */
+            memmove((char *)buffer->memory.buf + buffer->held, in.start, in.size); /* the input may be in this memory */
             buffer->held += (Py_ssize_t)in.size;
         }
         is_taken = 1;
@@ -74,7 +74,7 @@ static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
     if (held == -1 && PyErr_Occurred())
         return NULL;
     if (held < 0 || held > buffer->memory.len) {
-        PyErr_SetString(PyExc_ValueError, "held lies outside of the memory");
+        PyErr_SetString(PyExc_ValueError, "held is outside the buffer");
         return NULL;
     }
     WITH_LOCKED(self)
@@ -85,12 +85,11 @@ static PyObject *write_buffer_resume(PyObject *self, PyObject *number)
 }
 
 static PyMethodDef write_buffer_methods[] = {
-    {"write", write_buffer_write, METH_O,
-     "write(data, /)\n--\n\nTake the bytes of a buffer and return how many they are."},
+    {"write", write_buffer_write, METH_O, "write(data, /)\n--\n\nTake the bytes of a buffer and return their number."},
     {"_hold", write_buffer_hold, METH_NOARGS,
-     "_hold()\n--\n\nLet write() take nothing from here on, and return the size held."},
+     "_hold()\n--\n\nLet write() accept no data from here on, and return the number of bytes held."},
     {"_resume", write_buffer_resume, METH_O,
-     "_resume(held, /)\n--\n\nLet write() go on behind that many bytes of the memory."},
+     "_resume(held, /)\n--\n\nLet write() continue after the first `held` bytes of the memory."},
     {NULL, NULL, 0, NULL},
 };
 

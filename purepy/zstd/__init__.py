@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Zstandard (RFC 8878) in pure Python, written for a tracing JIT: a backend with the surface of `compression.zstd`.
+Zstandard (RFC 8878) in pure Python, written for a tracing JIT: a backend with the interface of `compression.zstd`.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 BACKEND = "pure"
 IS_WRAPPED = False
-"""Whether there is a libzstd that cffi calls: `codec.library` of the module."""
+"""Whether the backend calls a libzstd through cffi: `codec.library` of the module."""
 RELEASES_GIL = False
-"""Whether threads of Python compress side by side."""
+"""Whether Python threads compress in parallel."""
 HAS_ARCHIVES = False
-"""Whether archives have a side in C there, on Linux."""
+"""Whether the backend has C code for archives, on Linux."""
 LIBRARY_VERSION = None
 compressing_queue = decompressing_queue = _job_calls = None
-"""What C has of a backend (`cpkg/_backend_protocols.py`)."""
+"""The parts of a backend in C, of which this one has none (`cpkg/_backend_protocols.py`)."""
 
 zstd_version_info = (1, 5, 7)
-"""The libzstd whose interface, limits and error codes this backend follows; there is no library behind it."""
+"""The version of libzstd whose interface, limits and error codes this backend follows; it does not use the library."""
 zstd_version = ".".join(map(str, zstd_version_info))
 
 _BACKEND = sys.modules[__name__]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of `compression.zstd`: what they take and check on every backend, and how the pure codec does them."""
+"""The functions of `compression.zstd`: arguments and checks for every backend, and the pure codec's implementation."""
 
 from __future__ import annotations
 
@@ -36,8 +36,9 @@ class Functions(BackendMethods):
     """
     The functions of one backend.
 
-    Those with an underscore do the work, behind the checks that are the same for all. Here that is done by the stream
-    types of the module, which are those of the pure codec or derived from them; other backends override it.
+    Methods whose name starts with an underscore do the work, after checks that are the same for every backend. Here
+    they use the stream types of the backend's module: the pure codec's types or types derived from them. Other backends
+    override these methods.
     """
 
     def __init_subclass__(cls) -> None:
@@ -58,18 +59,18 @@ class Functions(BackendMethods):
         """
         Compress a buffer and return the frame (replaces `compression.zstd.compress`).
 
-        The frame's header has the content's size.
+        The frame's header declares the content's size.
 
         Args:
             data (Buffer): the content.
-            level (int | None): -131072 to 22; None and 0 stand for 3.
-            options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+            level (int | None): -131072 to 22; None and 0 mean 3.
+            options (Mapping[int, int] | None): values of CompressionParameter, instead of `level`.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            threads (int | None): how many threads compress at a time, 0 for one per core; it then makes frames
+            threads (int | None): how many threads compress at a time, 0 for one per core; they create several frames
                 of `frame_size`. None for one frame.
-            frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, by the level.
+            frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, depending on the level.
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary and if libzstd fails.
+        Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary or if libzstd fails.
         """
         if threads is not None or frame_size is not None:
             from purepy.zstd.threads.arguments import plan_compression
@@ -84,7 +85,7 @@ class Functions(BackendMethods):
         return frame
 
     def _join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Return pieces as one, put together by several threads where that is of use."""
+        """Join pieces, with several threads where that is faster."""
         return b"".join(pieces)
 
     def compress_into(
@@ -100,13 +101,14 @@ class Functions(BackendMethods):
 
         Args:
             data (Buffer): the content.
-            buffer (Buffer): where the frame goes; behind it nothing changes. From 128 KiB of content on,
-                len(data) + len(data) // 255 + 64 bytes are always enough.
-            level (int | None): -131072 to 22; None and 0 stand for 3.
-            options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+            buffer (Buffer): receives the frame; its bytes after the frame do not change. For 128 KiB of content or
+                more, len(data) + len(data) // 255 + 64 bytes are always enough.
+            level (int | None): -131072 to 22; None and 0 mean 3.
+            options (Mapping[int, int] | None): values of CompressionParameter, instead of `level`.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError, with nothing written, if the frame does not fit.
+        Raises TypeError and ValueError for wrong arguments. Raises ZstdError, and writes nothing, if the frame does not
+        fit.
         """
         with memory_of(buffer) as view, view.cast("B") as target:
             if target.readonly:
@@ -131,21 +133,20 @@ class Functions(BackendMethods):
         padding: bool = False,
     ) -> bytes:
         """
-        Return the content of all frames of a buffer, one after the other (replaces `compression.zstd.decompress`).
+        Decompress all frames of a buffer and return their content (replaces `compression.zstd.decompress`).
 
         Args:
-            data (Buffer): frames, one after the other; skippable ones give nothing.
+            data (Buffer): one or more frames; skippable frames have no content.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
             options (Mapping[int, int] | None): values of DecompressionParameter.
-            max_output_size (int | None): the most bytes of content, whatever the frames declare; ZstdLimitError
-                beyond.
-            size_hint (int | None): how many bytes to expect where the frames do not say; it changes the speed
-                alone.
+            max_output_size (int | None): the most bytes of content, whatever the frames declare; more content raises
+                ZstdLimitError.
+            size_hint (int | None): the expected size in bytes if the frames do not declare it; affects only the speed.
             threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
             padding (bool): whether zero bytes may follow the frames; they add nothing to the content.
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError for data that is cut, corrupted, followed by
-        anything but a frame, or needs another dictionary or a larger window than allowed.
+        Raises TypeError and ValueError for wrong arguments. Raises ZstdError for data that is truncated or corrupted,
+        that contains anything but frames, or that needs another dictionary or a larger window than allowed.
         """
         limit = size_argument(max_output_size, "max_output_size")
         hint = size_argument(size_hint, "size_hint") or 0
@@ -161,7 +162,7 @@ class Functions(BackendMethods):
             plan = plan_decompression(self._backend, threads, zstd_dict, options)
             divided = None if plan is None else divide(data, settings.window_max, limit)
             content = None if plan is None or divided is None else self._decompress_parts(plan, divided, settings)
-            if content is None:  # as without `threads`, which the backend may have a faster way for
+            if content is None:  # as without `threads`: the backend may override `decompress` with a faster function
                 content = self._backend.decompress(
                     data, zstd_dict, options, max_output_size=max_output_size, size_hint=size_hint
                 )
@@ -178,7 +179,7 @@ class Functions(BackendMethods):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _decompress_parts(self, plan: DecompressionPlan, divided: Divided, settings: Any) -> bytes | None:
-        """Decompress by several threads; return None where that is for the caller's alone, as all errors are."""
+        """Decompress with several threads; return None if the caller must do it alone, which also reports errors."""
         from purepy.zstd.threads.decompress_buffer import decompress_parts
 
         return decompress_parts(plan, divided)
@@ -190,13 +191,13 @@ class Functions(BackendMethods):
         Decompress all frames of a buffer to the start of a writable buffer; return the content's size in bytes.
 
         Args:
-            data (Buffer): frames, one after the other; skippable ones give nothing.
-            buffer (Buffer): where the content goes; behind it nothing changes.
+            data (Buffer): one or more frames; skippable frames have no content.
+            buffer (Buffer): receives the content; its bytes after the content do not change.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
             options (Mapping[int, int] | None): values of DecompressionParameter.
 
-        Raises ZstdError as `decompress` does, and ZstdLimitError if the content does not fit; what the buffer holds
-        then is undefined.
+        Raises the errors of `decompress`, and ZstdLimitError if the content does not fit. The buffer's content after an
+        error is undefined.
         """
         settings = self._settings(zstd_dict, options)
         return _decompressor.fill(buffer, data, settings, self._backend.ZstdDecompressor._frame_decoder)
@@ -205,25 +206,24 @@ class Functions(BackendMethods):
 
     def get_frame_info(self, frame_buffer: Buffer) -> FrameInfo:
         """
-        Return what the header of the frame at the start of `frame_buffer` says (replaces
-        `compression.zstd.get_frame_info`).
+        Return the header fields of the frame at the start of `frame_buffer`: content size and dictionary id.
 
-        A skippable frame has a size and a dictionary id of 0. Raises ZstdError for what begins no frame, and for a
-        header that is cut.
+        A skippable frame has the size 0 and the dictionary id 0. Raises ZstdError if the buffer does not start with a
+        frame, or the header is truncated. Replaces `compression.zstd.get_frame_info`.
         """
         return _frame.frame_info(as_bytes(frame_buffer))
 
     def get_frame_size(self, frame_buffer: Buffer) -> int:
         """
-        Return the size in bytes of the frame at the start of `frame_buffer`, header and checksum included.
+        Return the size in bytes of the frame at the start of `frame_buffer`, including its header and checksum.
 
-        Nothing is decoded; what follows the frame does not matter. Raises ZstdError if the frame is not complete.
+        Nothing is decoded, and data after the frame is ignored. Raises ZstdError if the frame is incomplete.
         Replaces `compression.zstd.get_frame_size`.
         """
         return _frame.frame_size(as_bytes(frame_buffer))
 
     def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
-        """Return the bounds of a parameter in this backend; ValueError if it does not know it."""
+        """Return the bounds of a parameter in this backend; raises ValueError for an unknown parameter."""
         return _options.parameter_bounds(key, is_compress)
 
     # dictionaries
@@ -233,11 +233,11 @@ class Functions(BackendMethods):
         Train a dictionary on samples (replaces `compression.zstd.train_dict`).
 
         Args:
-            samples (Iterable[Buffer]): what the content will look like, 7 at least.
-            dict_size (int): the most bytes of the dictionary, 256 at least.
+            samples (Iterable[Buffer]): typical content, at least 7 samples.
+            dict_size (int): the largest size of the dictionary in bytes, at least 256.
 
-        Raises TypeError and ValueError for wrong arguments and samples without data, ZstdError for too little to learn
-        from, and on the backend pure, which does not train.
+        Raises TypeError and ValueError for wrong arguments and for samples without data. Raises ZstdError if the
+        samples are too few or too small, and on the pure backend, which cannot train.
         """
         if not isinstance(dict_size, int):
             raise TypeError(f"dict_size must be an int object, not {type(dict_size).__qualname__!r}.")
@@ -252,16 +252,16 @@ class Functions(BackendMethods):
 
     def finalize_dict(self, zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict:
         """
-        Return a dictionary of the given content, with tables for samples (replaces `compression.zstd.finalize_dict`).
+        Return a dictionary of the given content with tables for samples (replaces `compression.zstd.finalize_dict`).
 
         Args:
-            zstd_dict (ZstdDict): the content, which is cut at its start if it does not fit.
-            samples (Iterable[Buffer]): what the content will look like.
-            dict_size (int): the most bytes of the dictionary, 256 at least.
-            level (int): the level that it is meant for.
+            zstd_dict (ZstdDict): the content, whose start is removed if it does not fit.
+            samples (Iterable[Buffer]): typical data.
+            dict_size (int): the largest size of the dictionary in bytes, at least 256.
+            level (int): the compression level that the dictionary is meant for.
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError if no dictionary can be built from them, and on
-        the backend pure, which does not train.
+        Raises TypeError and ValueError for wrong arguments. Raises ZstdError if no dictionary can be built from them,
+        and on the pure backend, which cannot train.
         """
         if not isinstance(zstd_dict, ZstdDict):
             raise TypeError("zstd_dict argument should be a ZstdDict object.")
@@ -280,7 +280,7 @@ class Functions(BackendMethods):
 
 
 def _name_methods(kind: type[Functions]) -> None:
-    """Let methods look as the functions of a module that they are to callers: named so in TypeErrors, documented."""
+    """Give methods the names of module functions, for TypeErrors, and the docstrings of Functions."""
     for name, method in vars(kind).items():
         if not name.startswith("_"):
             method.__qualname__ = name

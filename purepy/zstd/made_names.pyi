@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The names of a backend that `names.group_of` makes at their first use, and its facts, as type checkers see them.
+# A backend's facts, and the names that `names.group_of` creates at their first use, as type checkers see them.
 
 from purepy.base.errors import SeekableFormatError as SeekableFormatError
 from purepy.base.errors import ZstdError as ZstdError

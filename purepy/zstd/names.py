@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The names of a backend of Zstandard: those that all share, and those made of its functions and of its stream types.
+The names of a Zstandard backend: names that all backends share, and names built from its functions and stream types.
 
-A backend has the types ZstdCompressor and ZstdDecompressor, facts about itself, and its kind of `Functions`. All else
-is made here, in groups, each at the first use of one of its names.
+A backend defines the types ZstdCompressor and ZstdDecompressor, facts about itself, and its subclass of `Functions`.
+All other names are created here, in groups, at the first use of one of them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SHARED = {
     "ZstdError": "purepy.base.errors",
     "ZstdLimitError": "purepy.base.errors",
 }
-"""The public names that all backends share, and the module of each."""
+"""The public names that all backends share, and the module of each name."""
 _FUNCTIONS = (
     *("compress", "compress_into", "decompress", "decompress_into"),
     *("finalize_dict", "get_frame_info", "get_frame_size", "parameter_bounds", "train_dict"),
@@ -46,7 +46,7 @@ _METHODS = {
     ("apply_patch", "patch"): ("purepy.zstd.patches", "Patches"),
     ("acompress", "adecompress", "aopen"): ("purepy.zstd.aio.functions", "AsyncFunctions"),
 }
-"""Functions that are methods of one object, and the module and name of its class."""
+"""Functions that are methods of one object, with the module and name of its class."""
 
 
 def group_of(
@@ -56,10 +56,10 @@ def group_of(
     file_hooks: Callable[[], dict[str, object]] = dict,
 ) -> Mapping[str, object]:
     """
-    Return the names that are made together with a name of a backend, which is a module; AttributeError for others.
+    Return the group of names that contains `name`, for a backend (a module); raises AttributeError for other names.
 
-    `make_functions(backend)` makes its Functions, which stand at `codec` besides; `file_hooks()` returns the functions
-    and types that its files use in place of those of purepy.
+    `make_functions(backend)` creates the backend's Functions, which are also available as `codec`. `file_hooks()`
+    returns the functions and types that the backend's files use instead of purepy's.
     """
     if name in _FUNCTIONS or name == "codec":
         codec = make_functions(backend)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patches: what a new version of some data has that an old one has not, as a frame with the old one as prefix."""
+"""Patches: frames that contain the differences of new data from old data, with the old data as their prefix."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer
     from purepy.zstd.format.zdict import DictArgument
 
-_PREFIX_MIN = 8  # bytes that libzstd takes for a prefix
-_TABLES_MAX = 1 << 17  # bytes of a prefix that the tables of all levels hold
+_PREFIX_MIN = 8  # bytes; libzstd ignores a shorter prefix
+_TABLES_MAX = 1 << 17  # bytes of a prefix that the tables of every level can hold
 _WINDOW_LOG_DEFAULT = 27
 
 
@@ -28,14 +28,14 @@ def _prefix(old: bytes) -> DictArgument:
 
 
 class Patches(BackendMethods):
-    """The functions of one backend."""
+    """The patch functions of one backend."""
 
     def patch(self, old: Buffer, new: Buffer, level: int | None = None) -> bytes:
         """
-        Return a patch that makes `new` of `old`, two buffers, for `apply_patch`.
+        Return a patch from which `apply_patch` creates `new`, given `old`; both are buffers.
 
-        It is a frame whose window holds both, as `zstd --patch-from` writes one, with a checksum of `new`. `level` is
-        the level of `compress`. Of more than 2 GiB the window holds the end only.
+        The patch is a frame whose window covers both, as `zstd --patch-from` writes it, with a checksum of `new`.
+        `level` is that of `compress`. If the buffers exceed 2 GiB, the window covers only their end.
         """
         old = as_bytes(old)
         with memoryview(new) as view:
@@ -53,10 +53,10 @@ class Patches(BackendMethods):
 
     def apply_patch(self, old: Buffer, patch: Buffer, *, max_output_size: int | None = None) -> bytes:
         """
-        Return the `new` that `patch` was made for, given the same `old`; both are buffers.
+        Return the `new` data for which `patch` was created, given the same `old` data; all are buffers.
 
-        Raises ZstdLimitError if it is more than `max_output_size` bytes, and ZstdError for a patch that is damaged or
-        was made for other data than `old`.
+        Raises ZstdLimitError if the result has more than `max_output_size` bytes, and ZstdError if the patch is damaged
+        or was created for another `old`.
         """
         old = as_bytes(old)
         declared = self._backend.get_frame_info(patch).decompressed_size or 0

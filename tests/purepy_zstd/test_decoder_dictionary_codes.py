@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries whose tree has codes of 12 bits: the format allows 11, libzstd takes them, and there are some."""
+"""Dictionaries whose tree has codes of 12 bits: the format allows 11, but libzstd accepts 12, and some exist."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from purepy.zstd.format.zdict import ZstdDict
 
 TABLE = forward_bits((0, 4), (17, 5), (31, 5))
 REPEATS = b"".join(number.to_bytes(4, "little") for number in (1, 4, 8))
-# Of all 256 symbols: encoders before libzstd 1.5.6 take no tree of fewer.
+# A tree of all 256 symbols: encoders before libzstd 1.5.6 do not use a tree with fewer.
 CODE = HuffmanTable(code_lengths([1 + (1 << 20 >> symbol) for symbol in range(256)], 12))
 TREE = CODE.description or b""
 DICTIONARY = ZstdDict(DICTIONARY_MAGIC + (77).to_bytes(4, "little") + TREE + TABLE * 3 + REPEATS + bytes(range(40)) * 3)
 
 
 def literals(size: int, seed: int) -> bytes:
-    """Return symbols of the tree, half of them with short codes."""
+    """Return symbols in the tree, half of them with short codes."""
     rng = random.Random(seed)
     return bytes(rng.randrange(256) if rng.random() < 0.5 else int(rng.expovariate(0.7)) for _ in range(size))
 
@@ -34,7 +34,7 @@ def stream(content: bytes) -> bytes:
 
 
 def treeless(content: bytes, four: bool) -> bytes:
-    """Return a frame of one block of literals that the dictionary's tree codes."""
+    """Return a frame with one block of literals that are coded by the dictionary's tree."""
     if not four:
         section = coded_literals(len(content), stream(content), kind=3)
     else:
@@ -60,7 +60,7 @@ def test_literals_that_the_dictionary_codes(codec: ModuleType, size: int, four: 
 
 @pytest.mark.parametrize("level", [1, 3, 5])
 def test_what_it_compresses(codec: ModuleType, level: int) -> None:
-    """Both encoders code with that tree what it suits, and each decoder takes what the other has made."""
+    """Both encoders use the tree where it is efficient, and each decoder reads the other's output."""
     library = libzstd()
     reader = library.ZstdDict(DICTIONARY.dict_content)
     for size in (40, 300, 900, 20_000):
@@ -75,7 +75,7 @@ def test_a_frame_has_no_such_tree(codec: ModuleType) -> None:
         codec.decompress(frame)
 
 
-def test_a_dictionary_that_is_corrupt_says_so_to_who_compresses(codec: ModuleType) -> None:
+def test_corrupt_dictionary_is_an_error_in_both_directions(codec: ModuleType) -> None:
     corrupt = ZstdDict(DICTIONARY_MAGIC + (77).to_bytes(4, "little") + weights(13) + bytes(40))
     for call in (codec.compress, codec.decompress):
         with pytest.raises(

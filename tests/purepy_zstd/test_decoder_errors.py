@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error of the decoder, each hit by a frame made for it: its type, code, text and offset."""
+"""Every error of the decoder, each triggered by a crafted frame: its type, code, text and offset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_SEQUENCES = b"\0"
 
 
 class Case(NamedTuple):
-    """A wrong frame of errors.json, which has also the expression that made it with zstd_frames."""
+    """An invalid frame from errors.json, which also has the expression that built it with zstd_frames."""
 
     name: str
     frame: bytes
@@ -52,7 +52,7 @@ def feed_bytes(decompressor: Any, data: bytes) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_error(codec: ModuleType, case: Case) -> None:
-    """Each has the code that libzstd gives it, says what is wrong, and points to it."""
+    """Each error has libzstd's code, describes the fault, and has its offset."""
     error = decoding_fails(codec, case.frame)
     assert case.text in str(error)
     assert (error.code, error.offset) == (case.code, case.offset)
@@ -63,7 +63,7 @@ def test_error(codec: ModuleType, case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_error_in_pieces(codec: ModuleType, case: Case) -> None:
-    """A stream raises the same for the same bytes one by one, and can be used again."""
+    """A stream raises the same error for the same input byte by byte, and can be used again."""
     decompressor = codec.ZstdDecompressor(multi_frame=True)
     with pytest.raises(ZstdError) as caught:
         feed_bytes(decompressor, case.frame)
@@ -72,13 +72,13 @@ def test_error_in_pieces(codec: ModuleType, case: Case) -> None:
     assert decompressor.eof
 
 
-# docs/zstd.md has the whole list; the others are refused from libzstd 1.5.6 on.
+# docs/zstd.md has the whole list; libzstd rejects the others from 1.5.6 on.
 LIBZSTD_LETS_PASS = {"empty block", "window's offset", "length"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
-def test_libzstd_refuses_it_too(case: Case) -> None:
-    """The frames are wrong by libzstd as well, but for those that it is known to let pass."""
+def test_libzstd_rejects_it_too(case: Case) -> None:
+    """libzstd also rejects the frames, except those that it is known to accept."""
     library = libzstd()
     if case.name in LIBZSTD_LETS_PASS:
         assert isinstance(library.decompress(case.frame), bytes)
@@ -115,25 +115,25 @@ def raised_at(traceback: TracebackType | None) -> tuple[str, int]:
 
 
 def test_no_error_is_left_out() -> None:
-    """Every statement that raises about the input is reached by one of the cases, in one form or the other."""
+    """The cases reach every statement that raises an error about the input, in one form of the loops or the other."""
     known = raising_lines()
     assert len(known) > 40
     left = dict(known)
     for codec in (purepy.zstd, other_form()):
         for case in CASES:
             where = raised_at(decoding_fails(codec, case.frame).__traceback__)
-            # A call over several lines is reported at one of them: take the statement that begins before it.
+            # A call over several lines is reported at one of them: use the statement that begins before it.
             begins = max((line for name, line in known if name == where[0] and line <= where[1]), default=0)
             left.pop((where[0], begins), None)
             if not begins:
                 pytest.fail(f"{case.name} is raised at {where}")
-    # What only get_frame_size and get_frame_info raise is in test_decoder_frame.py.
+    # Errors that only get_frame_size and get_frame_info raise are in test_decoder_frame.py.
     left = {key: text for key, text in left.items() if key[0] != "frame.py"}
     assert left == {}
 
 
-def test_cut_frames(codec: ModuleType) -> None:
-    """A frame that ends too soon is told from a corrupt one, wherever it is cut."""
+def test_truncated_frames(codec: ModuleType) -> None:
+    """A truncated frame is distinguished from a corrupted one, wherever it ends."""
     frame = header(descriptor=0x04) + block(LITERALS + rle_sequences(1, (5, 3, 0), (0, 3))) + bytes(4)
     for size in range(len(frame)):
         with pytest.raises(ZstdError, match="Compressed data ended before the end-of-stream marker") as caught:
@@ -146,7 +146,7 @@ def test_cut_frames(codec: ModuleType) -> None:
 
 
 def test_magic_is_refused_at_once(codec: ModuleType) -> None:
-    """A stream that is no Zstandard is refused as soon as its bytes show it."""
+    """Data that is not Zstandard is rejected as soon as its bytes show it."""
     for prefix in (b"\0", MAGIC[:1] + b"\0", MAGIC[:3] + b"\0", b"\x50\x2a\0", b"\x60\x2a\x4d\x18"):
         with pytest.raises(ZstdError, match="Unknown frame descriptor"):
             codec.ZstdDecompressor().decompress(prefix)

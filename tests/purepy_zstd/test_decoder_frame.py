@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a frame without decoding it, and dictionaries that are not well formed."""
+"""Information about frames without decoding them, and dictionaries that are not well-formed."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ FRAMES = {
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_as_libzstd_says(name: str) -> None:
-    """Sizes and numbers are those that libzstd reads."""
+    """Sizes and numbers are the same as libzstd's."""
     library = libzstd()
     frame = FRAMES[name]
     ours, theirs = get_frame_info(frame), library.get_frame_info(frame)
     assert ours.decompressed_size == theirs.decompressed_size
-    # From 1.5.6 on libzstd gives the number of a skippable frame's magic as that of a dictionary.
+    # From 1.5.6 on libzstd returns the number in a skippable frame's magic number as a dictionary id.
     assert ours.dictionary_id == (0 if name == "skippable" else theirs.dictionary_id)
     assert get_frame_size(frame + b"more") == library.get_frame_size(frame + b"more") == len(frame)
 
@@ -59,23 +59,23 @@ def test_values() -> None:
 
 
 @pytest.mark.parametrize("name", FRAMES)
-def test_cut(name: str) -> None:
-    """A frame that is not complete has no size, and a header that is not complete no information."""
+def test_truncated(name: str) -> None:
+    """An incomplete frame has no size, and an incomplete header gives no information."""
     frame = FRAMES[name]
     for size in range(len(frame)):
-        with pytest.raises(ZstdError, match="Error when finding the compressed size of a Zstandard frame") as caught:
+        with pytest.raises(ZstdError, match="Unable to find a Zstandard frame's size") as caught:
             get_frame_size(frame[:size])
         assert caught.value.offset is not None
         assert caught.value.offset <= size
     for size in range(6 if name != "skippable" else 8):
-        with pytest.raises(ZstdError, match="Error when getting information from the header"):
+        with pytest.raises(ZstdError, match="Unable to find a Zstandard frame's header"):
             get_frame_info(frame[:size])
 
 
 def test_bad_frames() -> None:
-    """Each complaint says what is wrong; a window log that no decoder takes is a limit."""
+    """Each error describes the fault; a window log that no decoder supports is a limit."""
     for data, code, text in (
-        (b"garbage", 10, "no frame begins with the bytes 67 61 72 62"),
+        (b"garbage", 10, "expected a frame's magic number, found the bytes 67 61 72 62"),
         (header(descriptor=8), 14, "reserved bit of the frame header descriptor"),
         (header(32), 16, "window log 32"),
     ):
@@ -98,7 +98,7 @@ DICTIONARY = DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS + b"conten
 
 
 def test_dictionary(codec: ModuleType) -> None:
-    """A dictionary made by hand is taken, for frames that name it and for those that name none."""
+    """A dictionary built by hand works for frames that name it and for frames that name none."""
     zstd_dict = codec.ZstdDict(DICTIONARY)
     assert codec.decompress(TEN, zstd_dict) == b"0123456789"
     frame = header(descriptor=1, more=b"\x4d") + block(b"a", RAW)
@@ -113,24 +113,32 @@ def test_dictionary(codec: ModuleType) -> None:
         (DICTIONARY_MAGIC + ID, "Huffman tree description is missing", 8),
         (DICTIONARY_MAGIC + ID + weights(13) + TABLE * 3 + REPEATS, "Huffman weight 13 of symbol 0", 8),
         (DICTIONARY_MAGIC + ID + weights(1) + b"\x04\0" + bytes(40), "FSE accuracy log 9 exceeds the maximum of 8", 10),
-        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 2 + b"\1", "FSE table description is cut", 15),
-        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS[:11], "repeat offsets are cut", 16),
-        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS + bytes(7), "repeat offset 8 for a content of 7", 24),
-        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + bytes(12) + bytes(9), "repeat offset 0 for a content of", 16),
+        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 2 + b"\1", "FSE table description is truncated", 15),
+        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS[:11], "repeat offsets are truncated", 16),
+        (
+            DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS + bytes(7),
+            "repeat offset 8 is out of range for a content of 7",
+            24,
+        ),
+        (
+            DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + bytes(12) + bytes(9),
+            "repeat offset 0 is out of range for a content of",
+            16,
+        ),
     ],
 )
 def test_corrupt_dictionary(codec: ModuleType, content: bytes, text: str, offset: int) -> None:
-    """A dictionary's fault is told when it is loaded, with libzstd's code."""
+    """A faulty dictionary raises when it is loaded, with libzstd's code."""
     zstd_dict = codec.ZstdDict(content)
     with pytest.raises(ZstdError, match="Dictionary is corrupted: " + text) as caught:
         codec.decompress(TEN, zstd_dict)
     assert (caught.value.code, caught.value.offset) == (30, offset)
-    # As a prefix it is any content.
+    # As a prefix, it is content like any other.
     assert codec.decompress(TEN, zstd_dict.as_prefix) == b"0123456789"
 
 
 def test_dictionary_out_of_reach(codec: ModuleType) -> None:
-    """The dictionary is history until the output is longer than the window, section 5; so says libzstd's encoder."""
+    """The dictionary is history until the output is longer than the window (section 5), as in libzstd's encoder."""
     zstd_dict = codec.ZstdDict(b"raw content of 26 characters"[:26], is_raw=True)
     start = header(10) + block(b"x", RLE, 1000, last=False)
     # 24 more bytes fill the window; the match then reaches 1024 + 26 bytes back, to the dictionary's first byte.
@@ -138,5 +146,5 @@ def test_dictionary_out_of_reach(codec: ModuleType) -> None:
     frame = start + block(raw_literals(bytes(24)) + section)
     assert codec.decompress(frame, zstd_dict) == b"x" * 1000 + bytes(24) + b"raw"
     beyond = start + block(raw_literals(bytes(25)) + rle_sequences(1, (20, 10, 0), (29, 10), (1, 2)))
-    with pytest.raises(ZstdError, match="beyond the 1024 bytes of history"):
+    with pytest.raises(ZstdError, match="exceeds the 1024 bytes of available history"):
         codec.decompress(beyond, zstd_dict)

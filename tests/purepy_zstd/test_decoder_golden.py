@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames made by libzstd 1.5.7 and by hand: between them they use all of the format."""
+"""Frames from libzstd 1.5.7 and frames built by hand, which together use the whole format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import purepy.zstd
 
 FOLDER = Path(__file__).parent
 GOLDEN = json.loads((FOLDER / "golden.json").read_text(encoding="utf-8"))
-# each has also the expression that made it with zstd_frames; errors.json has the other names in it
+# each frame also has the expression that built it with zstd_frames; errors.json describes the other names in it
 HANDMADE = {
     row["name"]: (bytes.fromhex(row["frame"]), None if row["content"] is None else bytes.fromhex(row["content"]))
     for row in json.loads((FOLDER / "handmade.json").read_text(encoding="utf-8"))
@@ -29,15 +29,15 @@ HANDMADE["largest blocks"] = (header() + block(b"a", RLE, 1 << 17, last=False) +
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=range(len(GOLDEN)))
 def test_golden(codec: ModuleType, golden: dict[str, Any]) -> None:
-    """Frames that libzstd made decode to what it had compressed."""
+    """Frames from libzstd decode to the content that it had compressed."""
     content = codec.decompress(base64.b64decode(golden["frame"]))
     assert len(content) == golden["size"]
     assert hashlib.sha256(content).hexdigest() == golden["sha256"]
 
 
 @pytest.mark.parametrize("name", HANDMADE)
-def test_handmade(codec: ModuleType, name: str) -> None:
-    """Frames that no encoder writes, but the format allows, decode to what the specification says."""
+def test_handmade_frames(codec: ModuleType, name: str) -> None:
+    """Frames that no encoder writes but the format allows decode to the content that the specification requires."""
     frame, content = HANDMADE[name]
     decoded = codec.decompress(frame)
     if content is not None:
@@ -49,7 +49,7 @@ def test_handmade(codec: ModuleType, name: str) -> None:
 
 @pytest.mark.parametrize("name", HANDMADE)
 def test_libzstd_agrees(name: str) -> None:
-    """libzstd decodes the handmade frames to the same."""
+    """libzstd decodes the handmade frames to the same content."""
     library = libzstd()
     frame, _ = HANDMADE[name]
     if library.zstd_version_info < (1, 5, 6) and name == "no sequences in 2 bytes":
@@ -58,7 +58,7 @@ def test_libzstd_agrees(name: str) -> None:
 
 
 def test_all_features_are_used() -> None:
-    """Features that the frames use are watched, not claimed."""
+    """The features that the frames use are observed while decoding, not just claimed."""
     used = set()
     for golden in GOLDEN:
         used |= features(purepy.zstd, base64.b64decode(golden["frame"]))

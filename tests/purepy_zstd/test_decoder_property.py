@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of libzstd, with any parameters, are decompressed by the pure codec; in one piece and in many."""
+"""The pure codec decompresses libzstd's frames with any parameters, in one piece and in many."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_any_parameters(form: str, content: bytes, names: dict[str, int], seed: 
 @SETTINGS
 @given(data=st.data(), seed=st.integers(0, 2**32), level=st.integers(-5, 19))
 def test_dictionaries(form: str, data: st.DataObject, seed: int, level: int) -> None:
-    """Raw dictionaries and prefixes: frames refer into them as far as the window allows."""
+    """Raw dictionaries and prefixes: frames refer to them as far as the window allows."""
     library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     text = data.draw(contents(20_000))
     text += bytes(max(0, 8 - len(text)))
@@ -144,7 +144,7 @@ def trained_dictionary(library: ModuleType) -> bytes:
 @SETTINGS
 @given(first=contents(3000), second=contents(3000), seed=st.integers(0, 2**32), level=st.integers(-5, 19))
 def test_several_frames(form: str, first: bytes, second: bytes, seed: int, level: int) -> None:
-    """Concatenated and skippable frames; a stream of one frame stops where it ends."""
+    """Concatenated and skippable frames; a stream for one frame stops at its end."""
     library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     note = rng.choice((b"", b"note"))
     skippable = bytes((0x50 | seed & 15,)) + b"\x2a\x4d\x18" + len(note).to_bytes(4, "little") + note

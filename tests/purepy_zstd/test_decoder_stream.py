@@ -17,7 +17,7 @@ SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\0\0\0abcde"
 
 
 def long_frame(window_log: int, size: int) -> tuple[bytes, int]:
-    """Return a frame of about `size` bytes, all of it copied from one window back, and its true size."""
+    """Return a frame of about `size` bytes, whose content repeats at a distance of one window, and its exact size."""
     window = 1 << window_log
     most = min(window, 1 << 17)
     rng = random.Random(window_log)
@@ -29,7 +29,7 @@ def long_frame(window_log: int, size: int) -> tuple[bytes, int]:
         total += 1023
     while total < size:
         count = most // 1024
-        # Offset: the whole window back.
+        # The offset is the whole window.
         value = window + 3
         code = value.bit_length() - 1
         extra = [(value - (1 << code), code)]
@@ -42,7 +42,7 @@ def long_frame(window_log: int, size: int) -> tuple[bytes, int]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
 def test_pieces(codec: ModuleType, size: int) -> None:
-    """Input in pieces of any size: the output, `eof` and `needs_input` follow it."""
+    """With input in pieces of any size, the output, `eof` and `needs_input` follow the input."""
     expected = b"abccc"
     checksum = (xxh64(expected) & 0xFFFFFFFF).to_bytes(4, "little")
     frame = header(descriptor=4) + block(b"ab", RAW, last=False) + block(b"c", RLE, 3) + checksum
@@ -59,7 +59,7 @@ def test_pieces(codec: ModuleType, size: int) -> None:
 
 
 def test_large_output_is_held_back_block_by_block(codec: ModuleType) -> None:
-    """A small frame of much content is decoded as far as it is asked for, not to its end."""
+    """A small frame with much content is decoded only as far as requested."""
     frame = header(17) + block(b"x", RLE, 1 << 17, last=False) * 400 + block(b"", RAW)
     decompressor = codec.ZstdDecompressor()
     total = len(decompressor.decompress(frame, 1000))
@@ -71,7 +71,7 @@ def test_large_output_is_held_back_block_by_block(codec: ModuleType) -> None:
 
 
 def test_multi_frame(codec: ModuleType) -> None:
-    """With `multi_frame` frames follow each other; `eof` tells that the input ends with one."""
+    """With `multi_frame`, frames follow each other; `eof` is true when the input ends with a frame."""
     decompressor = codec.ZstdDecompressor(multi_frame=True)
     data = TEN + SKIPPABLE + TEN
     ends = {len(TEN), len(TEN + SKIPPABLE), len(data)}
@@ -85,7 +85,7 @@ def test_multi_frame(codec: ModuleType) -> None:
     assert decompressor.decompress(b"") == b""
     assert decompressor.decompress(data) == output
     assert decompressor.eof
-    # Within a limit it goes from frame to frame too.
+    # Within a limit, it also continues with the next frame.
     output = decompressor.decompress(TEN * 3, 25)
     assert len(output) == 25
     assert not decompressor.needs_input
@@ -94,7 +94,7 @@ def test_multi_frame(codec: ModuleType) -> None:
 
 
 def test_magicless(codec: ModuleType) -> None:
-    """Frames without magic number, by libzstd's experimental parameter; skippable frames do not exist among them."""
+    """Frames without magic number, by libzstd's experimental parameter; such frames are never skippable."""
     frame = TEN[4:]
     assert codec.decompress(frame + frame, options={1000: 1}) == b"0123456789" * 2
     with pytest.raises(ZstdError):
@@ -107,7 +107,7 @@ def test_magicless(codec: ModuleType) -> None:
 
 @pytest.mark.parametrize("window_log", [10, 11, 14, 17, 18])
 def test_window_moves(codec: ModuleType, window_log: int) -> None:
-    """Matches reach a whole window back after any number of moves, and the window stays within its memory."""
+    """Matches can refer back by a whole window after any number of moves, and the window's memory stays bounded."""
     frame, total = long_frame(window_log, 6 << window_log)
     decompressor = codec.ZstdDecompressor()
     output = b""

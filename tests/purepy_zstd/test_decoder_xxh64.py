@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""XXH64 in both forms, against values of the xxHash library."""
+"""XXH64 in both forms, compared with values from the xxHash library."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from purepy.zstd.format import xxh64
 
-# The lengths reach every branch: no stripe, stripes, and each kind of rest.
+# The lengths cover every branch: no stripe, stripes, and each kind of rest.
 DATA = bytes(index * 167 + 13 & 255 for index in range(200))
 KNOWN = [
     (0, 0xEF46DB3751D8E999),
@@ -38,7 +38,7 @@ def test_known_values(size: int, expected: int) -> None:
 
 @pytest.mark.parametrize("step", [1, 7, 31, 32, 33, 100])
 def test_in_pieces(step: int) -> None:
-    """Pieces of any size and type give the hash of the whole, and a digest on the way changes nothing."""
+    """Pieces of any size and type give the hash of the whole, and intermediate digests change nothing."""
     state = xxh64.XXH64()
     for at in range(0, len(DATA), step):
         state.update(memoryview(DATA)[at : at + step])

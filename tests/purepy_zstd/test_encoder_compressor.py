@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of the pure ZstdCompressor, its bytes, and failures inside it."""
+"""The pure ZstdCompressor's errors and output, and failures inside it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_frame_in_one_call_needs_no_pledge() -> None:
         assert decompress(compressor.compress(b"x" * 20, FLUSH_FRAME)) == b"x" * 20
 
 
-def test_going_against_the_pledge_has_the_code_of_libzstd() -> None:
+def test_breaking_the_pledge_has_the_error_code_of_libzstd() -> None:
     compressor = ZstdCompressor()
     compressor.set_pledged_input_size(6)
     with pytest.raises(ZstdError) as caught:

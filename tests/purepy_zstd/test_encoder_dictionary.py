@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries that help whoever uses them, on the pure encoder and decoder."""
+"""Dictionaries make output smaller, with the pure encoder and decoder."""
 
 from __future__ import annotations
 

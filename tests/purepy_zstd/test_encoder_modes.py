@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each form that the format has for a block, its literals and its sequences is written where it is the smallest."""
+"""Every form of a block, its literals and its sequences is used where it is the smallest."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def blocks_of(data: bytes, level: int = 3, zstd_dict: ZstdDict | None = None) ->
 
 
 def blocks_of_pieces(*pieces: bytes, level: int) -> list[Block]:
-    """Return the blocks of a frame that a compressor flushed after each piece."""
+    """Return the blocks of a frame from a compressor that was flushed after each piece."""
     compressor = ZstdCompressor(level)
     frame = b"".join(compressor.compress(piece, ZstdCompressor.FLUSH_BLOCK) for piece in pieces) + compressor.flush()
     assert decompress(frame) == b"".join(pieces)
@@ -41,7 +41,7 @@ def noise(size: int) -> bytes:
 
 
 def text(size: int, letters: bytes = b"etaoinshrdlucmfwypvbgkjqxz") -> bytes:
-    """Letters of very different frequencies in no order: literals that Huffman coding shortens, few matches."""
+    """Letters of very different frequencies in random order: Huffman coding shortens them, and few matches exist."""
     weights = [1 / (rank + 1) for rank in range(len(letters))]
     return bytes(_random.choices(letters, weights, k=size))
 
@@ -51,7 +51,7 @@ def test_raw_block() -> None:
 
 
 def test_rle_block_except_for_the_first() -> None:
-    # zstd 1.4.3 and older refuse a frame that begins with an RLE block.
+    # zstd 1.4.3 and older reject a frame that begins with an RLE block.
     kinds = [block.kind for block in blocks_of(b"r" * (3 * BLOCK))]
     assert kinds == ["compressed", "rle", "rle"]
 
@@ -97,7 +97,7 @@ def test_treeless_literals(size: int, streams: int) -> None:
 
 
 def test_predefined_tables() -> None:
-    # Few sequences, all different: no description would pay.
+    # Few sequences, all different: a description of a table would not pay off.
     first, second, third = noise(9), noise(50), noise(23)
     (block,) = blocks_of(first + noise(900) + second + third + first + noise(2) + third + noise(30) + second)
     assert block.sequences == 3
@@ -111,7 +111,7 @@ def test_described_tables() -> None:
 
 
 def test_rle_tables() -> None:
-    # 4 bytes of noise and 24 of history in turn: all lengths are the same.
+    # Alternating 4 bytes of noise and 24 bytes of history: all lengths are the same.
     history = bytes(byte & 127 for byte in noise(4096))
     data = b"".join(bytes(byte | 128 for byte in noise(4)) + history[at : at + 24] for at in range(0, 4000, 40))
     (block,) = blocks_of(data, zstd_dict=ZstdDict(history, is_raw=True))
@@ -137,8 +137,8 @@ def test_tables_of_a_dictionary_are_repeated() -> None:
 
 @pytest.mark.parametrize(("count", "low", "high"), [(50, 1, 127), (8000, 128, 0x7EFF), (32_768, 0x7F00, 32_768)])
 def test_number_of_sequences_in_each_form(count: int, low: int, high: int) -> None:
-    # Units of the shortest match, in an order in which hardly two follow each other twice. A large table, which a
-    # frame of unknown size has, keeps them all.
+    # Units of the shortest match length, in an order in which hardly any two follow each other twice. Frames of unknown
+    # size have a large table, which keeps all of them.
     units = [noise(4) for _ in range(1500)]
     data = b"".join(_random.choices(units, k=count))
     zstd_dict = ZstdDict(b"".join(units), is_raw=True)

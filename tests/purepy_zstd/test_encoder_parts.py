@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoder's parts by themselves: FSE and Huffman tables, match finders."""
+"""The encoder's parts on their own: FSE and Huffman tables, match finders."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_huffman_lengths_fill_the_code_space_within_the_limit(symbols: int) -> N
         assert [bool(length) for length in lengths] == [bool(count) for count in counts]
 
 
-def test_huffman_lengths_are_the_best_there_are() -> None:
-    # Fibonacci counts make the deepest tree: the limit has to be worked around.
+def test_huffman_lengths_are_optimal() -> None:
+    # Fibonacci counts produce the deepest tree, so the limit applies.
     counts = [1, 1]
     while len(counts) < 20:
         counts.append(counts[-1] + counts[-2])
@@ -106,7 +106,7 @@ def test_equal_bytes_before_end_at_the_first_difference_at_the_limit_and_at_the_
 
 
 def replay(window: bytes, start: int, sequences: EncoderSequences) -> bytes:
-    """Execute sequences after window[:start]."""
+    """Execute sequences that follow window[:start]."""
     out = bytearray(window[:start])
     at = 0
     for literals, length, offset in zip(sequences.literal_lengths, sequences.match_lengths, sequences.offsets):

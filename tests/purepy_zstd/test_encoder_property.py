@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of the pure encoder are read by every backend: any level, option, dictionary, and order of calls."""
+"""Every backend reads the pure encoder's frames: with any level, options, dictionary, and order of calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress
 
 PARAMETER = CompressionParameter
 MODES = (ZstdCompressor.CONTINUE, ZstdCompressor.FLUSH_BLOCK, ZstdCompressor.FLUSH_FRAME)
-# The fixture gives a module, which no example changes.
+# The fixture returns a module, which the examples do not change.
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
@@ -61,7 +61,7 @@ def test_any_order_of_calls(
         at += size
         written += compressor.compress(piece, mode)
         if mode == ZstdCompressor.FLUSH_BLOCK:
-            # What was flushed can be read without what follows.
+            # Flushed data can be read without the data that follows.
             decompressor = zstd.ZstdDecompressor()
             readable = decompressor.decompress(written)
             while decompressor.eof:
@@ -92,7 +92,7 @@ def test_dictionaries(
         zstd_dict = ZstdDict(DICTIONARY_HEADER + content)
     argument = zstd_dict.as_prefix if kind == "prefix" else zstd_dict
     compressor = ZstdCompressor(options=options, zstd_dict=argument)
-    # Data that resemble the dictionary, before and after those that may not.
+    # Data that resembles the dictionary, before and after data that may not.
     data = content[len(content) // 2 :] + data + content
     if at_once:
         frame = compressor.compress(data, ZstdCompressor.FLUSH_FRAME)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How small the output is: against libzstd's, and from level to level."""
+"""The size of the output, compared with libzstd's and from level to level."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames of the pure encoder are read back whole, at every level, however it was given and flushed."""
+"""Frames from the pure encoder decompress to their content, at every level and with any writes and flushes."""
 
 from __future__ import annotations
 

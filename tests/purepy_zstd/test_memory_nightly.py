@@ -42,8 +42,8 @@ def test_decoder_stops_at_the_limit_of_a_call(codec: ModuleType) -> None:
     assert peak_of(decode) <= 6 << 17
 
 
-def test_a_claim_costs_nothing(codec: ModuleType) -> None:
-    """Believe a header's window and content size only when there is content."""
+def test_declared_sizes_allocate_nothing(codec: ModuleType) -> None:
+    """Memory for a declared window and content size is allocated only when there is content."""
     start = header(27, descriptor=0xC0, more=b"\xff" * 7 + b"\0") + block(b"ab", COMPRESSED, 2)[:4]
 
     def decode() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seek table alone: what is written is read, and what is damaged or lies is told."""
+"""The seek table alone: written tables can be read, and damaged or wrong tables raise errors."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_find_passes_over_empty_frames() -> None:
     table = table_of([(9, 0, 0), *FRAMES], True)
     assert [table.find(position) for position in (0, 99, 100, 131171)] == [1, 1, 4, 4]
     for position in (-1, 131172):
-        with pytest.raises(IndexError, match="is not in a content"):
+        with pytest.raises(IndexError, match="is outside the content"):
             table.find(position)
-    with pytest.raises(IndexError, match="no frame 5"):
+    with pytest.raises(IndexError, match="frame 5 does not exist"):
         table.frame(5)
 
 
@@ -72,7 +72,7 @@ def test_many_entries_are_read_from_a_file_that_gives_little_at_a_time() -> None
     ("frame", "error"),
     [((-1, 0, 0), ValueError), ((2**32, 0, 0), ValueError), ((0, 2**32, 0), ValueError), ((9, 9, None), ValueError)],
 )
-def test_what_an_entry_cannot_hold_is_refused(frame: tuple[int, int, int | None], error: type[Exception]) -> None:
+def test_values_too_large_for_an_entry_are_refused(frame: tuple[int, int, int | None], error: type[Exception]) -> None:
     table = SeekTable(checksums=True)
     with pytest.raises(error):
         table.append(*frame)
@@ -90,10 +90,10 @@ def damaged(change: dict[int, bytes], cut: int = 0, grow: bytes = b"") -> io.Byt
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        (io.BytesIO(), "no seek table, or is cut: the file has 0 bytes"),
-        (io.BytesIO(bytes(500)), "no seek table, or is cut: its last 4 bytes"),
-        (damaged({}, cut=1), "no seek table, or is cut"),
-        (damaged({}, grow=b"\0"), "no seek table, or is cut"),
+        (io.BytesIO(), "no seek table, or is truncated: the file has 0 bytes"),
+        (io.BytesIO(bytes(500)), "no seek table, or is truncated: its last 4 bytes"),
+        (damaged({}, cut=1), "no seek table, or is truncated"),
+        (damaged({}, grow=b"\0"), "no seek table, or is truncated"),
         (damaged({-5: b"\x84"}), "reserved bits"),
         (damaged({-9: b"\xff\xff\xff\xff"}), f"more than {FRAMES_MAX}"),
         (damaged({-9: b"\xff\xff\x00\x00"}), "would not fit into the file"),
@@ -101,18 +101,18 @@ def damaged(change: dict[int, bytes], cut: int = 0, grow: bytes = b"") -> io.Byt
         (damaged({-5: b"\x00"}), "does not begin where it should"),
         (damaged({1041: b"\x5d"}), "does not begin where it should"),
         (damaged({1045: b"\x00"}), "does not begin where it should"),
-        (damaged({1049: b"\x15"}), "its entries are 1042 bytes of frames, where the file has 1041"),
-        (damaged({1049: b"\xff\xff\xff\xff"}), "bytes of frames, where the file has 1041"),
+        (damaged({1049: b"\x15"}), "its entries cover 1042 bytes of frames, the file has 1041"),
+        (damaged({1049: b"\xff\xff\xff\xff"}), "bytes of frames, the file has 1041"),
         (damaged({1053: b"\xff\xff\xff\xff"}), "entry 0 has 4294967295 bytes of content in a frame of 20 bytes"),
         (damaged({1049: b"\x00", 1061: b"\x20"}), "entry 0 has 100 bytes of content in a frame of 0 bytes"),
     ],
 )
-def test_damage_is_told(file: io.BytesIO, text: str) -> None:
+def test_damage_is_reported(file: io.BytesIO, text: str) -> None:
     with pytest.raises(SeekableFormatError, match=text) as caught:
         read_seek_table(file)
     assert isinstance(caught.value, ZstdError)
     assert caught.value.offset is not None
 
 
-def test_the_bits_that_may_be_anything_are_taken() -> None:
+def test_unused_bits_are_ignored() -> None:
     assert len(read_seek_table(damaged({-5: b"\x83"}))) == 4

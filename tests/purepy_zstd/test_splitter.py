@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FrameSplitter: a stream of frames, cut into whole frames or into pieces of large ones."""
+"""FrameSplitter: a stream is split into whole frames, and into pieces of large frames."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_frames_come_whole_and_large_ones_in_pieces(most: int) -> None:
             assert item.size == len(CONTENTS[len(found)])
         views, pieces = [], []
         for piece in item.data if isinstance(item, Pieces) else [item.data]:
-            views.append(memoryview(cut._buffer))  # as PyPy 8 has it, which lets go of views late
+            views.append(memoryview(cut._buffer))  # as on PyPy 8, which releases views late
             pieces.append(piece)
         found.append(b"".join(pieces))
     assert found == FRAMES
     assert cut.consumed == len(STREAM)
 
 
-def test_a_cut_frame_that_comes_in_pieces_is_named_by_its_beginning() -> None:
+def test_error_of_a_truncated_frame_in_pieces_has_the_offset_of_the_frame() -> None:
     start = STREAM.index(FRAMES[4])
     cut = FrameSplitter(io.BytesIO(STREAM[: start + len(FRAMES[4]) - 100]).read)
     large = next(item for item in cut if isinstance(item, Pieces))
@@ -66,17 +66,17 @@ def test_zeros_end_a_stream(most: int) -> None:
     assert caught.value.offset == len(FRAMES[0])
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_errors_are_described() -> None:
     def split(data: bytes) -> list[WholeFrame | Pieces]:
         return list(FrameSplitter(io.BytesIO(data).read))
 
     for size in range(len(SKIPPABLE) + 1, len(SKIPPABLE) + len(FRAMES[0])):
-        with pytest.raises(ZstdError, match=r"cut: it ends within a .* \(in the frame at byte 5,008\)") as caught:
+        with pytest.raises(ZstdError, match=r"truncated: it ends within a .* \(in the frame at byte 5,008\)") as caught:
             split(STREAM[:size])
         assert caught.value.offset == len(SKIPPABLE)
-    with pytest.raises(ZstdError, match=r"cut: it ends within a skippable frame \(in the frame at byte 0\)"):
+    with pytest.raises(ZstdError, match=r"truncated: it ends within a skippable frame \(in the frame at byte 0\)"):
         split(SKIPPABLE[:-1])
-    with pytest.raises(ZstdError, match="no frame begins"):
+    with pytest.raises(ZstdError, match="expected a frame's magic number"):
         split(FRAMES[0] + b"garbage!!")
     with pytest.raises(ZstdLimitError, match="window_log_max"):
         split(b"\x28\xb5\x2f\xfd\x00\x90\x01\0\0")

@@ -15,7 +15,7 @@ CONTENT = b"".join(b"line %d of some content\n" % number for number in range(200
 
 
 class Faltering(io.BytesIO):
-    """A file whose every second read() raises OSError, and reads nothing."""
+    """A file in which every second read() raises OSError and reads nothing."""
 
     falters = False
 
@@ -27,7 +27,7 @@ class Faltering(io.BytesIO):
 
 
 class Interrupted:
-    """A stream of a backend in one of whose calls a signal handler raises, which resets the stream."""
+    """A backend's stream in which a signal handler raises during one call, which resets the stream."""
 
     def __init__(self, stream: Any, call: int = 2) -> None:
         self._stream = stream
@@ -54,7 +54,7 @@ class Interrupted:
 
 
 def read_on(reader: Any, size: int) -> bytes:
-    """Return all content, by reads of which some raise OSError."""
+    """Return all content, with reads of which some raise OSError."""
     pieces = []
     while True:
         try:
@@ -68,7 +68,7 @@ def read_on(reader: Any, size: int) -> bytes:
 
 @pytest.mark.parametrize("size", [7, 100, 9000, 10**6])
 def test_a_source_that_raises(zstandard: SimpleNamespace, size: int) -> None:
-    """What was read before is kept; nothing is taken for the end."""
+    """Content read before the error is kept, and the error is not mistaken for the end."""
     frame = zstandard.compress(CONTENT)
     reader = zstandard.ZstdDecompressor().stream_reader(Faltering(frame), read_size=50)
     assert read_on(reader, size) == CONTENT
@@ -78,7 +78,7 @@ def test_a_source_that_raises(zstandard: SimpleNamespace, size: int) -> None:
 
 
 def test_readall_keeps_what_it_has(zstandard: SimpleNamespace) -> None:
-    """A readall() that fails leaves what it has read for other reads."""
+    """A readall() that fails leaves its content for other reads."""
     frame = zstandard.compress(CONTENT)
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(frame + b"this is no frame"))
     for _ in range(2):
@@ -90,14 +90,14 @@ def test_readall_keeps_what_it_has(zstandard: SimpleNamespace) -> None:
 
 
 def halves(zstandard: SimpleNamespace) -> tuple[bytes, bytes]:
-    """Return a frame that has the content twice, cut between the two."""
+    """Return a frame with the content repeated twice, divided between the two."""
     packer = zstandard.ZstdCompressor().compressobj()
     first = packer.compress(CONTENT) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK)
     return first, packer.compress(CONTENT) + packer.flush()
 
 
 def test_an_interrupted_reader(zstandard: SimpleNamespace) -> None:
-    """A reader whose stream was reset raises an error from then on, and gives what it had read ahead."""
+    """A reader whose stream was reset raises an error from then on, after returning what it had read ahead."""
     first, second = halves(zstandard)
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(first + second), read_size=len(first))
     reader._stream = Interrupted(reader._stream)
@@ -110,7 +110,7 @@ def test_an_interrupted_reader(zstandard: SimpleNamespace) -> None:
 
 
 def test_an_interrupted_decompressobj(zstandard: SimpleNamespace) -> None:
-    """A decompressobj whose stream was reset inside a frame takes nothing more."""
+    """A decompressobj whose stream was reset inside a frame accepts no more data."""
     first, second = halves(zstandard)
     unpacker = zstandard.ZstdDecompressor().decompressobj()
     unpacker._stream = Interrupted(unpacker._stream)
@@ -122,13 +122,13 @@ def test_an_interrupted_decompressobj(zstandard: SimpleNamespace) -> None:
 
 
 def test_an_interrupted_compressor(zstandard: SimpleNamespace) -> None:
-    """A compressobj and a writer whose stream was reset inside a frame end no frame."""
+    """A compressobj and a writer whose stream was reset inside a frame do not end the frame."""
     packer = zstandard.ZstdCompressor().compressobj()
     packer._feed._stream = Interrupted(packer._feed._stream)
     packer.compress(CONTENT)
     with pytest.raises(KeyboardInterrupt):
         packer.compress(CONTENT)
-    with pytest.raises(zstandard.ZstdError, match="given up because of KeyboardInterrupt"):
+    with pytest.raises(zstandard.ZstdError, match="abandoned because of KeyboardInterrupt"):
         packer.flush()
     target = io.BytesIO()
     writer = zstandard.ZstdCompressor().stream_writer(target, closefd=False)
@@ -136,7 +136,7 @@ def test_an_interrupted_compressor(zstandard: SimpleNamespace) -> None:
     writer.write(CONTENT)
     with pytest.raises(KeyboardInterrupt):
         writer.write(CONTENT)
-    with pytest.raises(zstandard.ZstdError, match="given up because of KeyboardInterrupt"):
+    with pytest.raises(zstandard.ZstdError, match="abandoned because of KeyboardInterrupt"):
         writer.write(CONTENT)
     written = target.tell()
     writer.close()
@@ -155,7 +155,7 @@ def test_a_chunker_that_was_interrupted(zstandard: SimpleNamespace) -> None:
 
 
 def test_a_compressing_reader_that_was_interrupted(zstandard: SimpleNamespace) -> None:
-    """A reader whose first chunk was lost gives no frame without it."""
+    """A reader that has lost its first chunk does not return a frame without it."""
     reader = zstandard.ZstdCompressor().stream_reader(io.BytesIO(CONTENT), read_size=1000)
     reader._feed._stream = Interrupted(reader._feed._stream, call=1)
     with pytest.raises(KeyboardInterrupt):
@@ -166,7 +166,7 @@ def test_a_compressing_reader_that_was_interrupted(zstandard: SimpleNamespace) -
 
 @pytest.mark.parametrize("compresses", [False, True])
 def test_an_exception_after_the_read_of_a_source(zstandard: SimpleNamespace, compresses: bool) -> None:
-    """Data that a source has given and that was lost is not left out of the content: reading on is an error."""
+    """Data lost after a source has returned it is not skipped silently: further reads raise an error."""
 
     class Source(io.BytesIO):
         def read(self, size: Any = -1) -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The surface of python-zstandard 0.25: names, arguments, defaults, values."""
+"""The interface of python-zstandard 0.25: names, arguments, defaults, values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from documents import check_examples
 
 import cpkg.zstandard
 
-# the functions and methods of the original's stub, with their parameters in its order
+# the functions and methods in the original's stub, with their parameters in its order
 SIGNATURES = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 FILE_METHODS = [
     *("close", "closed", "flush", "isatty", "read", "readable", "readall", "readinto", "readline", "readlines"),
@@ -25,7 +25,7 @@ WRITER_METHODS = [*FILE_METHODS, "fileno", "memory_size", "seek", "truncate"]
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_signatures(zstandard: SimpleNamespace, name: str) -> None:
-    """Each takes the arguments of the original, by position and by name."""
+    """Each function accepts the original's arguments, by position and by name."""
     thing: Any = zstandard
     for part in name.split("."):
         thing = getattr(thing, part)
@@ -34,7 +34,7 @@ def test_signatures(zstandard: SimpleNamespace, name: str) -> None:
 
 
 def test_file_types(zstandard: SimpleNamespace) -> None:
-    """Readers and writers have the methods of the original's."""
+    """Readers and writers have the methods of the original types."""
     for reader in (zstandard.ZstdCompressionReader, zstandard.ZstdDecompressionReader):
         assert [name for name in [*FILE_METHODS, "read1", "readinto1"] if not hasattr(reader, name)] == []
     for writer in (zstandard.ZstdCompressionWriter, zstandard.ZstdDecompressionWriter):
@@ -42,8 +42,8 @@ def test_file_types(zstandard: SimpleNamespace) -> None:
     assert hasattr(zstandard.ZstdDecompressionReader, "seek")
 
 
-def test_all_names_are_there() -> None:
-    """`__all__` has what the module has, and the module says whose interface it is."""
+def test_all_names_exist() -> None:
+    """`__all__` lists the module's names, and `__version__` is the version whose interface it has."""
     assert [name for name in cpkg.zstandard.__all__ if not hasattr(cpkg.zstandard, name)] == []
     assert cpkg.zstandard.__version__ == "0.25.0"
     assert cpkg.zstandard.backend_features == {
@@ -57,7 +57,7 @@ def test_all_names_are_there() -> None:
 
 
 def test_subclasses(zstandard: SimpleNamespace) -> None:
-    """Both types can be derived from, with methods that call the inherited ones."""
+    """Both types can be subclassed, with methods that call the inherited ones."""
 
     class Counting(zstandard.ZstdCompressor):  # type: ignore[misc, name-defined]
         calls = 0
@@ -75,7 +75,7 @@ def test_subclasses(zstandard: SimpleNamespace) -> None:
 def test_examples(zstandard: SimpleNamespace) -> None:
     """Run the examples of docs/zstandard.md."""
     at_least, but = 15, ""
-    if zstandard.codec.BACKEND == "pure":  # which does not train
+    if zstandard.codec.BACKEND == "pure":  # the pure backend does not train
         at_least, but = 10, "Dictionaries"
     without = "import cpkg.zstandard as zstandard"
     check_examples("zstandard.md", at_least, {"zstandard": zstandard}, without=without, but=but)

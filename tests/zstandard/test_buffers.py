@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BufferWithSegments, its collection, and the calls that take and give them."""
+"""BufferWithSegments, its collection, and the calls that accept and return them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def segments_of(lengths: list[int]) -> bytes:
 
 
 def test_buffer_protocol(zstandard: SimpleNamespace) -> None:
-    """Buffers, segments and tables of segments give their memory, read only, and it stays as long as they do."""
+    """Buffers, segments and segment tables export their memory read-only, and it lives as long as they do."""
     buffer = zstandard.BufferWithSegments(b"foofooxfooxy", segments_of([3, 4, 5]))
     assert bytes(memoryview(buffer)) == b"foofooxfooxy"
     assert memoryview(buffer).readonly
@@ -37,7 +37,7 @@ def test_buffer_protocol(zstandard: SimpleNamespace) -> None:
 
 @pytest.mark.parametrize("threads", [0, 1, 3, 50, -1])
 def test_batches(zstandard: SimpleNamespace, threads: int) -> None:
-    """Many buffers compress and decompress in one call, in their order, in any number of threads."""
+    """Many buffers are compressed and decompressed in one call, in order, with any number of threads."""
     compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
     frames = compressor.multi_compress_to_buffer(ITEMS, threads=threads)
     assert [frame.tobytes() for frame in frames] == [compressor.compress(item) for item in ITEMS]
@@ -51,7 +51,7 @@ def test_batches(zstandard: SimpleNamespace, threads: int) -> None:
 
 
 def test_sizes_of_contents(zstandard: SimpleNamespace) -> None:
-    """Sizes are taken for frames that do not tell, and have to be right."""
+    """Sizes are accepted for frames that do not declare them, and must be correct."""
     compressor = zstandard.ZstdCompressor(write_content_size=False)
     frames = [compressor.compress(item) for item in ITEMS[1:4]]
     decompressor = zstandard.ZstdDecompressor()
@@ -70,7 +70,7 @@ def test_sizes_of_contents(zstandard: SimpleNamespace) -> None:
 
 
 @pytest.mark.parametrize("threads", [-1, 0, 1, 4, 50])
-def test_one_that_fails(zstandard: SimpleNamespace, threads: int) -> None:
+def test_one_item_that_fails(zstandard: SimpleNamespace, threads: int) -> None:
     """The error names the item."""
     with pytest.raises(TypeError, match="item 2 not a bytes like object"):
         zstandard.ZstdCompressor().multi_compress_to_buffer([b"a", b"b", 3], threads=threads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of cpkg.zstandard whose outcome depends on their arguments alone: values, errors, and what errors say."""
+"""Calls of cpkg.zstandard whose result depends only on their arguments: values, errors, and the texts of errors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ FIELDS = ["window_log", "chain_log", "hash_log", "search_log", "min_match", "tar
 
 
 def left(file: Any) -> tuple[bool, Any]:
-    """Return whether a block gets the file itself, and what the file does with an exception of the block."""
+    """Return whether a `with` block gets the file itself, and how the file handles an exception of the block."""
     return file.__enter__() is file, file.__exit__(ValueError, ValueError("x"), None)
 
 
 @pytest.fixture
 def names(zstandard: SimpleNamespace, tmp_path: Path) -> dict[str, Any]:
-    """Return the names that rows use; one of the paths has a file."""
+    """Return the names that rows use; one of the paths is an existing file."""
     (tmp_path / "there").write_bytes(CONTENT)
     return {
         **vars(zstandard),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries of cpkg.zstandard: their kinds, preparing them, training them, chains of contents."""
+"""Dictionaries of cpkg.zstandard: kinds, preparation, training, and chains of contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RECORD = b"colour=3 size=5 animal=dog n=77777\n"
 
 
 def trained_by(zstandard: SimpleNamespace) -> Any:
-    """Return a dictionary that the backend trains; the pure one is given DICTIONARY."""
+    """Return a dictionary trained by the backend; for the pure backend, return DICTIONARY."""
     if zstandard.codec.BACKEND == "pure":
         return zstandard.ZstdCompressionDict(DICTIONARY)
     return zstandard.train_dictionary(2000, SAMPLES)
@@ -27,7 +27,7 @@ def trained_by(zstandard: SimpleNamespace) -> Any:
 @pytest.mark.parametrize("prepared", ["not", "level", "parameters"])
 @pytest.mark.parametrize("kind", ["trained", "raw", "trained as raw"])
 def test_round_trips(zstandard: SimpleNamespace, kind: str, prepared: str) -> None:
-    """Frames made with any kind of dictionary are smaller, and come back on every backend with the same."""
+    """Frames with any kind of dictionary are smaller, and every backend decompresses them with the same one."""
     trained = trained_by(zstandard)
     data = b"".join(SAMPLES[:20]) if kind == "raw" else trained.as_bytes()
     dict_type = zstandard.DICT_TYPE_RAWCONTENT if kind == "trained as raw" else zstandard.DICT_TYPE_AUTO
@@ -54,7 +54,7 @@ def test_round_trips(zstandard: SimpleNamespace, kind: str, prepared: str) -> No
 
 
 def test_ids(zstandard: SimpleNamespace) -> None:
-    """A frame names its dictionary unless told not to."""
+    """A frame names its dictionary unless this is disabled."""
     check_trains(zstandard.codec)
     dictionary = zstandard.train_dictionary(1024, SAMPLES, dict_id=4711)
     assert dictionary.dict_id() == 4711
@@ -68,12 +68,12 @@ def test_ids(zstandard: SimpleNamespace) -> None:
 
 def test_pure_does_not_train() -> None:
     """The error names the other backends."""
-    with pytest.raises(ZstdError, match=r"cannot train dict: .*backend pure has no"):
+    with pytest.raises(ZstdError, match=r"cannot train dict: .*pure backend does not support"):
         names_over(available("zstd")["pure"])["train_dictionary"](1024, SAMPLES)
 
 
 def test_pickling(zstandard: SimpleNamespace) -> None:
-    """A dictionary can go to another process."""
+    """A dictionary can be sent to another process."""
     check_trains(zstandard.codec)
     dictionary = zstandard.train_dictionary(1024, SAMPLES, k=200, d=8)
     again = pickle.loads(pickle.dumps(dictionary))
@@ -92,3 +92,15 @@ def test_chain(zstandard: SimpleNamespace) -> None:
         assert decompressor.decompress_content_dict_chain(frames[:length]) == content
     with pytest.raises(zstandard.ZstdError, match="chunk 1 did not decompress full frame"):
         decompressor.decompress_content_dict_chain([frames[0], frames[1][:-1]])
+
+
+def test_the_stdlib_backend_digests_once(zstandard: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    codec = zstandard.ZstdCompressor._codec
+    if codec.BACKEND != "stdlib":
+        pytest.skip("other backends keep tables, which tests/zstd/test_digests.py counts")
+    created: list[object] = []
+    new = codec.ZstdCompressor._new
+    monkeypatch.setattr(codec.ZstdCompressor, "_new", lambda self: created.append(self) or new(self))
+    compressor = zstandard.ZstdCompressor(dict_data=zstandard.ZstdCompressionDict(b"content of a dictionary" * 10))
+    frames = {compressor.compress(b"the content of a frame" * 10) for _ in range(3)}
+    assert len(frames) == len(created) == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects of cpkg.zstandard go when nobody holds them, and what they hold goes with them."""
+"""Objects of cpkg.zstandard are freed with their last reference, and so is everything that they hold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTENT = b"some content " * 1000
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="counts references")
 def test_no_cycles(zstandard: SimpleNamespace) -> None:
-    """Nothing waits for the collector: contexts hold megabytes of which it knows nothing."""
+    """Nothing waits for the collector, which does not know about the megabytes in contexts."""
     dictionary = zstandard.ZstdCompressionDict(CONTENT[:1000])
     frame = zstandard.compress(CONTENT)
     gc.collect()
@@ -48,7 +48,7 @@ def test_no_cycles(zstandard: SimpleNamespace) -> None:
 
 
 def test_streams_keep_what_they_need(zstandard: SimpleNamespace) -> None:
-    """A stream outlives the object that made it, and the dictionary."""
+    """A stream outlives the object that created it, and the dictionary."""
     packer = zstandard.ZstdCompressor(dict_data=zstandard.ZstdCompressionDict(CONTENT[:1000])).compressobj()
     reader_of = zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(CONTENT[:1000])).stream_reader
     gc.collect()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stream objects of cpkg.zstandard that are used by several threads, from inside of themselves, or in cycles."""
+"""Stream objects of cpkg.zstandard that are used by several threads, re-entrantly, or in cycles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Reentrant(io.BytesIO):
 
 
 def test_a_second_thread_waits(zstandard: SimpleNamespace) -> None:
-    """While one call is at work the next one waits; the frame holds both, one after the other."""
+    """While one call runs, the next one waits; the frame contains the data of both, in order."""
     inside, go_on = threading.Event(), threading.Event()
     target = Reentrant()
 
@@ -48,7 +48,7 @@ def test_a_second_thread_waits(zstandard: SimpleNamespace) -> None:
     def second() -> None:
         assert inside.wait(60)
         go_on.set()
-        writer.write(b"second")  # before the first call ends, or after: the outcome is the same
+        writer.write(b"second")  # before the first call ends, or after it: the result is the same
 
     assert run_threads(first, second) == []
     writer.close()
@@ -56,7 +56,7 @@ def test_a_second_thread_waits(zstandard: SimpleNamespace) -> None:
 
 
 def test_reentrant_calls_are_refused(zstandard: SimpleNamespace) -> None:
-    """A call from inside of a call into the same object is a RuntimeError; the object goes on."""
+    """A call from inside another call of the same object raises RuntimeError; the object continues."""
     target = Reentrant()
     writer = zstandard.ZstdCompressor().stream_writer(target, closefd=False)
     raised = []
@@ -75,7 +75,7 @@ def test_reentrant_calls_are_refused(zstandard: SimpleNamespace) -> None:
 
 
 def test_reentrant_reads_are_refused(zstandard: SimpleNamespace) -> None:
-    """The same for a reader whose source reads from it."""
+    """The same applies to a reader whose source reads from it."""
 
     class Source(io.BytesIO):
         def read(self, size: Any = -1) -> bytes:
@@ -95,7 +95,7 @@ def test_threads_share_streams(zstandard: SimpleNamespace) -> None:
 
     def pack(letter: bytes) -> None:
         for _ in range(size):
-            with lock:  # the order of the output is the caller's
+            with lock:  # the caller determines the order of the output
                 pieces.append(packer.compress(letter * 50))
 
     assert run_threads(*[lambda letter=letter: pack(letter) for letter in (b"a", b"b", b"c")]) == []
@@ -112,7 +112,7 @@ def test_threads_share_streams(zstandard: SimpleNamespace) -> None:
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="needs to know when the collector runs")
 def test_cycles_are_collected(zstandard: SimpleNamespace) -> None:
-    """A stream whose file holds it goes with the file, context and all; no end is written for it."""
+    """A stream that its file refers to is freed with the file, including the context; no frame end is written."""
 
     class Holder(io.BytesIO):
         stream: Any = None
@@ -137,7 +137,7 @@ def test_cycles_are_collected(zstandard: SimpleNamespace) -> None:
 
 
 def test_iterators_of_a_chunker_are_used_up_first(zstandard: SimpleNamespace) -> None:
-    """The next call of a chunker is refused until the iterator of the one before is at its end."""
+    """A chunker refuses the next call until the previous iterator is exhausted."""
     chunker = zstandard.ZstdCompressor().chunker(chunk_size=16)
     first = chunker.compress(bytes(range(256)) * 2000)
     for call in (lambda: chunker.compress(b"x"), chunker.flush, chunker.finish):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of cpkg.zstandard: what goes in comes out, in any pieces, from any backend's frames; open()."""
+"""Streams of cpkg.zstandard: content round-trips in any pieces, with frames from any backend; open()."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTENT = b"".join(b"%d bottles of beer on the wall\n" % number for number in ra
 
 
 def test_every_way_to_compress(zstandard: SimpleNamespace) -> None:
-    """Each way makes a frame that every backend reads; those that know the size make the same one."""
+    """Each way produces a frame that every backend reads; the ways that know the size produce the same frame."""
     compressor = zstandard.ZstdCompressor(level=5, write_checksum=True)
     size = len(CONTENT)
     packer = compressor.compressobj(size)
@@ -45,7 +45,7 @@ def test_every_way_to_compress(zstandard: SimpleNamespace) -> None:
         compressor.stream_reader(io.BytesIO(CONTENT), size).read(),
         compressor.stream_reader(bytearray(CONTENT)).readall(),
     ]
-    if zstandard.codec.BACKEND != "pure":  # whose blocks depend on how much it is given at a time
+    if zstandard.codec.BACKEND != "pure":  # its blocks depend on how much data it gets at a time
         assert len(set(frames)) == 1
     for frame in frames:
         found = zstandard.get_frame_parameters(frame)
@@ -55,7 +55,7 @@ def test_every_way_to_compress(zstandard: SimpleNamespace) -> None:
 
 
 def test_every_way_to_decompress(zstandard: SimpleNamespace) -> None:
-    """Each way gives the content of a frame, and those that go on, of all frames."""
+    """Each way returns the content of a frame, and the ways for several frames return all content."""
     decompressor = zstandard.ZstdDecompressor()
     frame = zstandard.compress(CONTENT)
     more = frame + b"\x50\x2a\x4d\x18\x03\0\0\0abc" + zstandard.compress(b"") + zstandard.compress(b"the end")
@@ -84,7 +84,7 @@ def test_every_way_to_decompress(zstandard: SimpleNamespace) -> None:
 
 
 def test_reads_stop_between_frames(zstandard: SimpleNamespace) -> None:
-    """One read gives no more than what is left of a frame, unless asked to go on, and that for thousands of frames."""
+    """A read returns at most the rest of a frame unless asked for more, and that for thousands of frames."""
     count = 200 if zstandard.codec.BACKEND == "pure" else 5000
     frames = b"".join(zstandard.compress(b"%d" % number) for number in range(count))
     reader = zstandard.ZstdDecompressor().stream_reader(frames)
@@ -99,7 +99,7 @@ def test_reads_stop_between_frames(zstandard: SimpleNamespace) -> None:
 
 @given(st.data())
 def test_pieces_property(data: st.DataObject) -> None:
-    """Any sequence of writes, flushes and reads gives the content back, on every backend."""
+    """Any sequence of writes, flushes and reads returns the content, on every backend."""
     codecs = available("zstd")
     names = {name: SimpleNamespace(**names_over(codec)) for name, codec in codecs.items()}
     writing, reading = (names[data.draw(st.sampled_from(sorted(names)))] for _ in range(2))
@@ -125,7 +125,7 @@ def test_pieces_property(data: st.DataObject) -> None:
 
 
 def test_progress(zstandard: SimpleNamespace) -> None:
-    """frame_progression() counts what the stream made last has taken and given."""
+    """frame_progression() counts what the most recent stream has taken and returned."""
     compressor = zstandard.ZstdCompressor()
     assert compressor.frame_progression() == (0, 0, 0)
     packer = compressor.compressobj()
@@ -139,7 +139,7 @@ def test_progress(zstandard: SimpleNamespace) -> None:
 
 
 def test_memory_sizes(zstandard: SimpleNamespace) -> None:
-    """memory_size() grows with what is at work."""
+    """memory_size() depends on the parameters in use."""
     compressor, decompressor = zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor()
     assert compressor.memory_size() > 100
     assert decompressor.memory_size() > 90_000
@@ -165,7 +165,7 @@ def test_magicless(zstandard: SimpleNamespace) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_threads_after_a_fork(zstandard: SimpleNamespace) -> None:
-    """A compressor with threads works on in a forked child, where those threads are not."""
+    """A compressor with threads continues to work in a forked child, which does not have those threads."""
     if zstandard.codec.parameter_bounds(400, True)[1] == 0:
         with pytest.raises(zstandard.ZstdError, match="threads=2"):
             zstandard.ZstdCompressor(threads=2)
@@ -200,7 +200,7 @@ def test_open(zstandard: SimpleNamespace, tmp_path: Path) -> None:
 
 
 def test_small_reads_of_all_kinds(zstandard: SimpleNamespace) -> None:
-    """Reads of changing sizes and kinds follow each other exactly, over what was read ahead and over its ends."""
+    """Reads of changing sizes and kinds return consecutive content, across what was read ahead and its ends."""
     frame = zstandard.compress(CONTENT)
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(frame), read_size=1000)
     position = 0

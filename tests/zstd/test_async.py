@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""aopen, acompress and adecompress: what the functions without "a" do, beside a loop that goes on."""
+"""aopen, acompress and adecompress do the same as the functions without "a", while the event loop keeps running."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def test_errors_of_opening_and_reading(zstd: ModuleType, path: Path) -> None:
 
 class Meeting:
     """
-    An iterator function of a backend that goes on only while the event loop does: before each step the thread that
-    works asks the loop for an answer. A loop that waits for that thread gives none.
+    An iterator function of a backend that continues only while the event loop runs: before each step, the working
+    thread waits for an answer from the loop. A loop that waits for that thread cannot answer.
     """
 
     def __init__(self, function: Any) -> None:
@@ -163,7 +163,7 @@ class Meeting:
 
 @pytest.mark.parametrize("threads", [None, 2])
 def test_the_loop_goes_on(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, threads: int | None) -> None:
-    content = noise(3 << 20)  # which takes as many steps compressed
+    content = noise(3 << 20)  # noise takes as many steps when it is compressed
     meetings = [Meeting(getattr(zstd, name)) for name in ("compress_iter", "decompress_iter")]
     for name, meeting in zip(("compress_iter", "decompress_iter"), meetings):
         monkeypatch.setattr(zstd, name, meeting)
@@ -181,7 +181,7 @@ def test_the_loop_goes_on(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, thr
 
 
 class Gate(io.BytesIO):
-    """A file whose reads wait until they are let through."""
+    """A file whose reads wait until they are released."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
@@ -194,13 +194,13 @@ class Gate(io.BytesIO):
 
 
 async def cancelled_at(gate: Any, work: Awaitable[Any]) -> None:
-    """Start a task, cancel it while it is in the file's read, and let that go on."""
+    """Start a task, cancel it while it is in the file's read, and then release the read."""
     await cancelled_in(gate, work)
     gate.open.set()
 
 
 async def cancelled_in(gate: Any, work: Awaitable[Any]) -> None:
-    """Start a task and cancel it while it is held up."""
+    """Start a task and cancel it while it is blocked."""
     task = asyncio.ensure_future(work)
     await asyncio.get_running_loop().run_in_executor(None, gate.reached.wait, 60)
     task.cancel()
@@ -232,10 +232,10 @@ def test_a_read_that_is_cancelled_loses_nothing(zstd: ModuleType, kind: str) -> 
 
 @pytest.mark.parametrize("name", ["read", "read 5000", "read1", "readline", "readlines", "readlines 300", "lines"])
 @pytest.mark.parametrize(("is_done", "text"), some([(False, False), (True, False), (True, True), (False, True)], 2))
-def test_whatever_a_cancelled_call_had_read_comes_next(
+def test_data_read_by_a_cancelled_call_comes_next(
     zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, is_done: bool, text: bool
 ) -> None:
-    """A task is cancelled at each of its calls in a thread, as it begins and as its result comes."""
+    """A task is cancelled at each of its calls in a thread, at the start of the call and when its result arrives."""
     from purepy.zstd.aio import file as aio_file
 
     if text and name == "read1":
@@ -280,7 +280,7 @@ def test_whatever_a_cancelled_call_had_read_comes_next(
             seen.append(await file.readline())
             assert seen[-1].count(newline) <= 1
             seen.append(await file.read())
-        if name != "lines" or not was_cancelled:  # a loop that is left has lost no more than its own lines
+        if name != "lines" or not was_cancelled:  # a loop that is left has lost only its own lines
             assert (newline[:0]).join(seen) == (content.decode() if text else content), number
         return was_cancelled
 
@@ -308,7 +308,7 @@ def test_functions_that_are_cancelled_end(zstd: ModuleType) -> None:
 
 
 class Slow:
-    """A path whose file is opened once that is let through."""
+    """A path whose file is opened only after it is released."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -324,7 +324,7 @@ class Slow:
 def test_opening_that_is_cancelled_closes_the_file(
     zstd: ModuleType, path: Path, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread closes the file that it opened; nobody waits for the thread, and no collector is needed."""
+    """The thread closes the file that it opened; nothing waits for the thread, and no collector is needed."""
     path.write_bytes(zstd.compress(DATA))
     slow, is_closed, opened = Slow(path), threading.Event(), zstd.open
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that go bad in the middle: what stands in front of the error comes first, then the error, until a seek()."""
+"""Files damaged in the middle: reads return the content before the error, then raise the error, until a seek()."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINES = [f"line {number}\n" for number in range(1000)]
 CONTENT = "".join(LINES).encode()
 
 
-# one compressed block that is none
+# a compressed block that is not valid
 CORRUPT = FRAME_ABC[:6] + bytes([5 << 3 | 2 << 1 | 1, 0, 0]) + b"\xff" * 5
 TAILS: dict[str, Callable[[ModuleType], bytes]] = {
     "no frame": lambda zstd: bytes(10),
@@ -41,7 +41,7 @@ def good(zstd: ModuleType) -> bytes:
 
 @pytest.fixture
 def broken(zstd: ModuleType, tail: bytes) -> bytes:
-    """A thousand frames, and then what is wrong."""
+    """A thousand frames, followed by invalid data."""
     return good(zstd) + tail
 
 
@@ -151,7 +151,7 @@ def test_object_for_several_frames(zstd: ModuleType, broken: bytes, limit: int) 
 
 
 @pytest.mark.parametrize("mode", ["rb", "rt"])
-def test_nothing_in_front(zstd: ModuleType, mode: str) -> None:
+def test_an_error_at_the_start_ends_with_a_seek(zstd: ModuleType, mode: str) -> None:
     source = io.BytesIO(bytes(len(FRAME_ABC)))
     with zstd.open(source, mode) as file:
         for _ in range(3):
@@ -165,7 +165,7 @@ def test_nothing_in_front(zstd: ModuleType, mode: str) -> None:
 
 @pytest.mark.parametrize("threads", [None, 2])
 def test_a_file_that_ended_inside_a_frame_is_read_again_after_a_seek(zstd: ModuleType, threads: int | None) -> None:
-    """The beginning of a line that was cut is not left out once the file has grown."""
+    """The start of an incomplete line is not lost when the file has grown."""
     frames = zstd.compress(b"a line\nhalf of") + zstd.compress(b" a line\n")
     source = io.BytesIO(frames[:-1])
     with zstd.ZstdFile(source, threads=threads) as file:
@@ -181,7 +181,7 @@ def test_a_file_that_ended_inside_a_frame_is_read_again_after_a_seek(zstd: Modul
 
 
 def test_interrupt_while_decompressing(zstd: ModuleType) -> None:
-    """A decompressor that was interrupted has forgotten where it was; what follows must not be taken for the rest."""
+    """An interrupted decompressor has lost its position; later content must not be mistaken for the next part."""
     interrupts = []
 
     class Interrupted(zstd.ZstdDecompressor):  # type: ignore[misc, name-defined]
@@ -224,7 +224,7 @@ def filled(file: Any, memory: bytearray) -> bytes:
 
 
 class FailingOnce(io.BytesIO):
-    """A file that gives little at a time, and in the middle an exception, and all from its beginning on after that."""
+    """A file that returns little at a time, raises once in the middle, and then returns everything from its start."""
 
     failure: Exception | None = None
 
@@ -243,7 +243,7 @@ FINAL = r"an earlier read or seek raised {}\(.*\), and content .* may be lost: c
 @pytest.mark.parametrize("kind", ["", "threads", "seekable"])
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 def test_an_error_of_the_file_is_final_until_a_seek(zstd: ModuleType, read: Callable[[Any], bytes], kind: str) -> None:
-    """What was read before the failure may be lost, so every read until a seek() is refused."""
+    """Content read before the failure may be lost, so every read is refused until a seek()."""
     frames = b"".join(zstd.compress(part) for part in PARTS)
     source = FailingOnce(frames + zstd.index_frames(frames).to_bytes() * (kind == "seekable"))
     more = {"threads": 2} if kind == "threads" else {}
@@ -297,7 +297,7 @@ def test_a_failed_seek_is_final_until_the_next(zstd: ModuleType) -> None:
 
 
 def test_exception_after_a_read_of_the_file_leaves_out_nothing(zstd: ModuleType) -> None:
-    """A handler may raise wherever Python code runs, also between the read and the code that uses its result."""
+    """A handler may raise wherever Python code runs, even between the read and the code that uses its result."""
     unit = 1 << 20
     skippable = b"\x50\x2a\x4d\x18" + unit.to_bytes(4, "little") + bytes(unit)
     data = b"".join(zstd.compress(part) + skippable for part in PARTS[:4])
@@ -307,7 +307,7 @@ def test_exception_after_a_read_of_the_file_leaves_out_nothing(zstd: ModuleType)
         pass
 
     class Alarm:
-        """Raises at the line of a number after something was read."""
+        """Raises at the n-th line after a read."""
 
         def __init__(self, number: int) -> None:
             self.left = number

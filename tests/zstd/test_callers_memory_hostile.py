@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A caller's buffer is his beyond the count returned: libzstd itself writes words, and tries things out, behind it."""
+"""A caller's buffer must not change after the returned size, although libzstd itself writes whole words there."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 @ways
 @pytest.mark.parametrize("kind", KINDS)
-def test_behind_the_content(zstd: ModuleType, kind: str, way: Way) -> None:
+def test_nothing_is_written_after_the_content(zstd: ModuleType, kind: str, way: Way) -> None:
     for data in payloads():
         frame = compressed(zstd, data, kind)
         for room in (0, 1, 64, 200_000):
@@ -80,8 +80,8 @@ def test_behind_the_content(zstd: ModuleType, kind: str, way: Way) -> None:
 
 
 @ways
-def test_behind_several_frames(zstd: ModuleType, way: Way) -> None:
-    """The frames before leave room that the last one may not use; empty ones give nothing."""
+def test_nothing_is_written_after_several_frames(zstd: ModuleType, way: Way) -> None:
+    """Earlier frames leave room that the last one must not use; empty frames write nothing."""
     parts = [TEXT[:6355], b"", RANDOM[:1000], TEXT[:300], b"x", b"", bytes(5000)]
     frames = b"".join(compressed(zstd, part, KINDS[index % 3]) + SKIPPABLE for index, part in enumerate(parts))
     buffer = filled(200_000)
@@ -90,8 +90,8 @@ def test_behind_several_frames(zstd: ModuleType, way: Way) -> None:
     check(buffer, b"abc" * 3, way(zstd, FRAME_ABC + FRAME_ABC_UNSIZED + FRAME_ABC, buffer))
 
 
-def test_behind_the_frames_in_front_of_an_error(zstd: ModuleType) -> None:
-    """A frame that fails leaves nothing there of what it gave before."""
+def test_nothing_is_written_after_the_frames_before_an_error(zstd: ModuleType) -> None:
+    """A frame that fails leaves nothing there of its earlier output."""
     broken = bytearray(compressed(zstd, TEXT[:6355], "checked"))
     broken[-1] ^= 1
     for first in (b"abc", TEXT[:3000]):
@@ -114,7 +114,7 @@ def test_frames_without_magic_number(zstd: ModuleType) -> None:
 
 
 def test_source_that_comes_in_pieces(zstd: ModuleType) -> None:
-    """A header that is cut, and content that is."""
+    """Headers and contents that arrive in pieces."""
 
     class Pieces(io.BytesIO):
         step = 1
@@ -136,7 +136,7 @@ def test_source_that_comes_in_pieces(zstd: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("level", [-5, 1, 3, 9, 19])
-def test_behind_the_frame(zstd: ModuleType, level: int) -> None:
+def test_nothing_is_written_after_the_frame(zstd: ModuleType, level: int) -> None:
     if zstd.BACKEND == "pure" and level != 1:
         pytest.skip("writes nothing but what has been compressed, at any level")
     for data in payloads():
@@ -147,7 +147,7 @@ def test_behind_the_frame(zstd: ModuleType, level: int) -> None:
 
 
 def test_too_small_a_room_stays_as_it_is(zstd: ModuleType) -> None:
-    """A frame fits if it is not larger than the buffer, whatever the codec would like to have besides."""
+    """A frame fits if it is not larger than the buffer, even if the codec would prefer more room."""
     for data in payloads():
         size = len(zstd.compress(data))
         for room in {0, 1, size // 2, size - 1}:
@@ -160,7 +160,7 @@ def test_too_small_a_room_stays_as_it_is(zstd: ModuleType) -> None:
 
 
 def test_part_of_a_larger_buffer(zstd: ModuleType) -> None:
-    """Memory in front is not touched either, nor what is no byte of the view."""
+    """Memory before the view does not change either, nor does memory between the bytes of the view."""
     frame = zstd.compress(TEXT[:6355])
     buffer = filled(400_000)
     with memoryview(buffer) as view:

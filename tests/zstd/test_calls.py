@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls whose outcome depends on their arguments alone, on every backend: values, errors, and what errors say."""
+"""Calls whose result depends only on their arguments, on every backend: values, errors, and the texts of errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def names(zstd: ModuleType) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that has one file."""
+    """Return a folder that contains one file."""
     folder = tmp_path_factory.mktemp("calls")
     (folder / "there").write_bytes(zstd_data.FRAME_ABC)
     return folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""close() that fails: it may be tried again, nothing is lost, and until it succeeds the frame has no end."""
+"""A close() that fails can be repeated and loses nothing, and until it succeeds the frame has no end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TAIL = b"the tail"
 
 
 class Target(io.RawIOBase):
-    """A file whose calls of write() or flush() fail by a plan: an exception to raise for each, or None."""
+    """A file whose write() or flush() calls follow a plan: for each call an exception to raise, or None."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -90,7 +90,7 @@ def test_failed_close_may_be_tried_again(
             except BlockingIOError as exc:
                 rest = rest[exc.characters_written :]
             except OSError:
-                continue  # such a write has taken nothing
+                continue  # a failed write has taken nothing
     failed = 0
     while True:
         try:
@@ -139,8 +139,8 @@ def test_failing_flush_of_the_file_is_tried_again(zstd: ModuleType) -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("is_closed", [True, False])
-def test_file_that_is_given_up_has_no_end(zstd: ModuleType, is_closed: bool) -> None:
-    """Whether a failed close() was not tried again, or there was none, and whichever of the last tries work."""
+def test_an_abandoned_file_has_no_end(zstd: ModuleType, is_closed: bool) -> None:
+    """Neither a failed close() that is not repeated nor a missing close() ends the frame."""
     targets = []
     for failures in range(1, 8):
         target = Target()
@@ -163,7 +163,7 @@ def test_file_that_is_given_up_has_no_end(zstd: ModuleType, is_closed: bool) -> 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
 @pytest.mark.parametrize("mode", ["w", "wt"])
-def test_descriptor_is_closed_with_a_file_that_is_given_up(zstd: ModuleType, mode: str) -> None:
+def test_descriptor_is_closed_with_an_abandoned_file(zstd: ModuleType, mode: str) -> None:
     def fail() -> int:
         file = zstd.open("/dev/full", mode)
         number: int = file.fileno()
@@ -176,7 +176,7 @@ def test_descriptor_is_closed_with_a_file_that_is_given_up(zstd: ModuleType, mod
         return number
 
     number = fail()
-    for _ in range(9):  # the finalizers of PyPy run one after the other
+    for _ in range(9):  # PyPy runs finalizers one after another
         gc.collect()
         if not is_open(number):
             return
@@ -193,7 +193,7 @@ def is_open(number: int) -> bool:
 
 
 def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
-    """All that it had not given is lost, so that neither the file nor what is closed again may look whole."""
+    """Its remaining output is lost, so neither the file nor a file closed again may look complete."""
     target = Target()
     file = zstd.ZstdFile(target, "w")
     file.write(RANDOM)
@@ -212,7 +212,7 @@ def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
     file._buffer.raw.compressor = Failing()
     with pytest.raises(MemoryError):
         file.close()
-    with pytest.raises(zstd.ZstdError, match="failed before"):
+    with pytest.raises(zstd.ZstdError, match="earlier write failed"):
         file.flush(file.FLUSH_FRAME)
     for _ in range(2):
         file.close()
@@ -221,7 +221,7 @@ def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
 
 
 class Alarm(Exception):
-    """What a signal handler may raise."""
+    """An exception for a signal handler to raise."""
 
 
 @pytest.mark.parametrize("takes", [False, True])
@@ -230,7 +230,7 @@ class Alarm(Exception):
 def test_a_file_whose_write_was_interrupted_is_closed_as_it_is(
     zstd: ModuleType, kind: type[BaseException], position: int, takes: bool
 ) -> None:
-    """How much a file of Python's has taken then, nobody knows: nothing is written behind that."""
+    """Nobody knows how much a file written in Python has taken then, so nothing is written after it."""
     target = Target()
     target.write_plan = [None] * position + [kind()]
     target.takes_when_failing = takes
@@ -249,7 +249,7 @@ def test_a_file_whose_write_was_interrupted_is_closed_as_it_is(
 
 
 def test_text(zstd: ModuleType) -> None:
-    """io.TextIOWrapper forgets what a write() that failed got; whether a failed one of its own took, it alone knows."""
+    """io.TextIOWrapper forgets the data of a failed write(), and only it knows whether it took its own text."""
     for failures in (1, 2, 3, 5, 8):
         target = Target()
         file = zstd.open(target, "wt", encoding="utf-8")
@@ -276,7 +276,7 @@ def test_text(zstd: ModuleType) -> None:
 
 
 class Waiting:
-    """A compressor whose next call begins, and goes on when it is let."""
+    """A compressor whose next call starts, and continues when it is released."""
 
     def __init__(self, compressor: Any) -> None:
         self._compressor = compressor
@@ -292,7 +292,7 @@ class Waiting:
 
 
 def test_closed_while_another_thread_compresses(zstd: ModuleType, tmp_path: pathlib.Path) -> None:
-    """What is written after the part that is being compressed is not lost."""
+    """Data written after the part that is being compressed is not lost."""
     path = tmp_path / "file.zst"
     file = zstd.ZstdFile(path, "w")
     raw = file._buffer.raw
@@ -306,13 +306,13 @@ def test_closed_while_another_thread_compresses(zstd: ModuleType, tmp_path: path
                 assert closing.wait(60)
                 waiting.go.set()
     finally:
-        waiting.go.set()  # so that the file can be closed where no thread starts
+        waiting.go.set()  # so that the file can be closed if no thread starts
     assert not errors + more
     assert zstd.decompress(path.read_bytes()) == b"a" * 10 + bytes(200_000)
 
 
 def test_threads_flush_and_close(zstd: ModuleType, tmp_path: pathlib.Path) -> None:
-    """Whoever writes or flushes meanwhile gets a ValueError at most, and what was taken is there in one piece each."""
+    """A concurrent write or flush raises at most ValueError, and all data that was taken is written exactly once."""
     for turn in range(20):
         path = tmp_path / str(turn)
         file = zstd.ZstdFile(path, "w")
@@ -341,7 +341,7 @@ def test_threads_flush_and_close(zstd: ModuleType, tmp_path: pathlib.Path) -> No
         assert not failures
         expected = b"".join(b"%d;" % number * (1000 if number % 30 == 7 else 1) for number in taken)
         content = zstd.decompress(path.read_bytes())
-        if isinstance(file._buffer, io.BufferedWriter):  # whose close() a write() may slip into, in any file of Python
+        if isinstance(file._buffer, io.BufferedWriter):  # a write() may slip into its close(), in any file of Python
             assert expected.startswith(content)
         else:
             assert content == expected
@@ -349,8 +349,8 @@ def test_threads_flush_and_close(zstd: ModuleType, tmp_path: pathlib.Path) -> No
 
 @pytest.mark.parametrize("mode", ["w", "wt"])
 @pytest.mark.parametrize("call", ["flush", "close", "write"])
-def test_a_refused_write_takes_nothing(zstd: ModuleType, mode: str, call: str) -> None:
-    """A file whose write() writes to the ZstdFile on top of it, in the middle of a call of that."""
+def test_a_refused_write_consumes_nothing(zstd: ModuleType, mode: str, call: str) -> None:
+    """A file whose write() writes to the ZstdFile above it, during one of that file's calls."""
     refused = []
     taken = []
 
@@ -382,7 +382,7 @@ def test_a_refused_write_takes_nothing(zstd: ModuleType, mode: str, call: str) -
     content = zstd.decompress(target.content)
     assert refused or taken
     assert content.startswith(b"begin ")
-    if mode == "w":  # io.TextIOWrapper has no rule
+    if mode == "w":  # io.TextIOWrapper has no rule for this
         for part in refused:
             assert part.encode() not in content
         for part in taken:
@@ -391,7 +391,7 @@ def test_a_refused_write_takes_nothing(zstd: ModuleType, mode: str, call: str) -
 
 @pytest.mark.parametrize("call", ["flush", "write"])
 def test_a_text_file_is_not_closed_within_its_own_write(zstd: ModuleType, call: str) -> None:
-    """A file below that closes the text file on top of it: the text would be lost."""
+    """A file below that closes the text file above it, which would lose the text."""
     refused = []
 
     class Sink(Target):
@@ -414,7 +414,7 @@ def test_a_text_file_is_not_closed_within_its_own_write(zstd: ModuleType, call: 
     assert zstd.decompress(target.content).decode() == "begin" + (RANDOM.hex() if call == "write" else "")
 
 
-def test_a_seekable_file_takes_nothing_within_close(zstd: ModuleType) -> None:
+def test_a_seekable_file_refuses_writes_within_close(zstd: ModuleType) -> None:
     refused = []
 
     class Sink(Target):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""close() while other threads use the file: each call works or is a ValueError, and what was written is whole."""
+"""close() while other threads use the file: each call works or raises ValueError, and the written data is complete."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-No call leaves a trace in the next: contexts are kept between calls, parameters, dictionaries and errors are not.
+No call affects the next: contexts are kept between calls, but parameters, dictionaries and errors are not.
 
-Random calls, good and bad, are made in a process; between them a fixed set of calls has to give the bytes that it
-gives in a process that has made no others.
+A process makes random calls, good and bad. In between, a fixed set of calls must return the same bytes as in a process
+that has made no other calls.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, FRAME_LIAR, RANDOM, SKIPPABL
 CALLS = {"native": 1500, "dlopen": 1500, "stdlib": 1500, "pure": 300}
 if sys.implementation.name == "pypy":
     CALLS = {"native": 300, "dlopen": 300, "stdlib": 300, "pure": 100}
-"""How many random calls the test of a backend makes; nightly makes eighty times as many."""
+"""How many random calls the test of a backend makes; the nightly test makes eighty times as many."""
 
 BETWEEN = {"native": 5, "dlopen": 5, "stdlib": 5, "pure": 50}
-"""How many of them there are between two looks at the fixed set."""
+"""The number of random calls between two runs of the fixed set."""
 
 SMALL = TEXT[:3000]
 DICTS = (TEXT[2000:3500], RANDOM[:500])
@@ -55,7 +55,7 @@ class Failing(Exception):
 
 
 class World:
-    """The choice of random calls; each call may raise what a caller has to expect."""
+    """A source of random calls; each call may raise only errors that a caller must expect."""
 
     def __init__(self, zstd: ModuleType, seed: int) -> None:
         self.zstd = zstd
@@ -181,7 +181,7 @@ class World:
             file.read(self.dice.choice([1, 100, -1]))
 
     def step(self) -> bool:
-        """Make a call; say whether it worked."""
+        """Make a call; return whether it succeeded."""
         writing = self.compress, self.compress_into, self.compress_iter, self.compressor, self.write_file
         reading = self.decompress, self.decompress_into, self.decompress_iter, self.decompressor, self.read_file
         if len(self.left) > 5:
@@ -194,7 +194,7 @@ class World:
 
 
 def fixed(zstd: Any, text: bytes, frame: bytes) -> Any:
-    """Make the fixed calls; yield what they give. The text of this function is run in a fresh process too."""
+    """Make the fixed calls; yield their results. A fresh process also runs the source of this function."""
     raw = zstd.ZstdDict(text[:600], is_raw=True)
     compressor, with_dict = zstd.ZstdCompressor(), zstd.ZstdCompressor(1, zstd_dict=raw)
     streamed = compressor.compress(text[:900], 1) + compressor.compress(text[:50]) + compressor.flush()
@@ -262,8 +262,8 @@ def test_many_random_calls_leave_no_trace(zstd: ModuleType, seed: int) -> None:
 STABLE_INPUT = 1006  # ZSTD_c_stableInBuffer
 
 
-def test_what_bindings_cannot_honour_is_refused(zstd: ModuleType) -> None:
-    """It was taken, failed, and left a context behind that failed in the next call."""
+def test_options_that_bindings_cannot_honour_are_refused(zstd: ModuleType) -> None:
+    """It was once accepted, failed, and left behind a context that failed in the next call."""
     raw = zstd.ZstdDict(TEXT[:600], is_raw=True)
     expected = zstd.compress(b"hello world", zstd_dict=raw)
     for key in (STABLE_INPUT, *STRANGE[1:2], *STRANGE[5:]):
@@ -294,7 +294,7 @@ def test_what_bindings_cannot_honour_is_refused(zstd: ModuleType) -> None:
 
 
 def test_format_is_honoured(zstd: ModuleType) -> None:
-    """Frames without magic number, the only parameter that is in no enum."""
+    """Frames without magic number; the parameter for them is in no enum."""
     for data in (b"", b"abc", SMALL, TEXT):
         frame = zstd.compress(data, options={10: 1})
         assert zstd.decompress(b"\x28\xb5\x2f\xfd" + frame) == data
@@ -313,7 +313,7 @@ def test_format_is_honoured(zstd: ModuleType) -> None:
 
 
 def test_values_out_of_bounds(zstd: ModuleType) -> None:
-    """Of each parameter, though libzstd takes any number for a flag, and brings others within their bounds."""
+    """All parameters are checked, although libzstd accepts any number for a flag and clamps other values."""
     for key in [*zstd.CompressionParameter, *map(int, zstd.CompressionParameter)]:
         low, high = zstd.parameter_bounds(int(key), True)
         for bad in {low - 1, high + 1, -(2**31), 2**31 - 1} - {0, low, high}:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""However the input is cut: frames, skippable ones among them, with a dictionary of every kind, give one content."""
+"""However the input is divided, frames, skippable frames and frames with any dictionary give the same content."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def dictionary(zstd: ModuleType, kind: str) -> Any:
 
 @functools.cache
 def frame(zstd: ModuleType, kind: str, start: int, size: int, sized: bool) -> bytes:
-    """Compress a part of the text, which a raw dictionary and a prefix have whole."""
+    """Compress a part of the text; a raw dictionary and a prefix contain the whole text."""
     content = TEXT[start : start + size]
     if sized:
         return bytes(zstd.compress(content, zstd_dict=dictionary(zstd, kind)))
@@ -41,7 +41,7 @@ def frame(zstd: ModuleType, kind: str, start: int, size: int, sized: bool) -> by
 
 
 class Cut(io.RawIOBase):
-    """A file that gives one of its pieces per read."""
+    """A file that returns one of its pieces per read."""
 
     def __init__(self, pieces: list[bytes]) -> None:
         self._pieces = list(pieces)
@@ -75,8 +75,8 @@ def from_file(zstd: ModuleType, pieces: list[bytes], found: Any, room: bytearray
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_place_to_cut(zstd: ModuleType, kind: str) -> None:
-    """Cut between and inside two frames and the skippable ones around them, in one place at a time."""
+def test_every_place_to_divide_the_data(zstd: ModuleType, kind: str) -> None:
+    """Divide two frames and the skippable frames around them at every single position."""
     frames = [SKIPPABLE, frame(zstd, kind, 0, 700, True), EMPTY_SKIPPABLE, frame(zstd, kind, 300, 700, False)]
     content = TEXT[:700] + TEXT[300:1000]
     data = b"".join(frames)
@@ -97,7 +97,7 @@ def test_every_place_to_cut(zstd: ModuleType, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_object_serves_after_an_error(zstd: ModuleType, kind: str) -> None:
-    """An error forgets the data, not the dictionary, whatever frames came before it."""
+    """An error discards the data but not the dictionary, whatever frames came before."""
     found = dictionary(zstd, kind)
     good = frame(zstd, kind, 300, 700, True)
     corrupt = good[:-9] + b"\xff" * 9
@@ -111,7 +111,7 @@ def test_an_object_serves_after_an_error(zstd: ModuleType, kind: str) -> None:
         (True, good + corrupt),
     ):
         decompressor = zstd.ZstdDecompressor(found, multi_frame=multi_frame)
-        if bad.startswith(good):  # what is in front of the error is returned first
+        if bad.startswith(good):  # the content before the error is returned first
             assert decompressor.decompress(bad) == TEXT[300:1000]
             bad = b""
         with pytest.raises(zstd.ZstdError):

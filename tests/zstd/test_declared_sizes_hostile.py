@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that declare sizes which no content has, or which libzstd's interface gives another meaning."""
+"""Frames that declare impossible sizes, or sizes with a special meaning in libzstd's interface."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ IMPOSSIBLE = [2**64 - 2, 2**64 - 3, 2**63, 2**63 - 1, 2**32, len(CONTENT) + 1, l
 
 
 def frame(size: int, window: bytes = b"\x58") -> bytes:
-    """Return a frame that declares a size in 8 bytes; without a window descriptor its content is the window."""
+    """Return a frame that declares a size in 8 bytes; without a window descriptor, the content size is the window."""
     return MAGIC + bytes([0xC0 if window else 0xE0]) + window + size.to_bytes(8, "little") + BLOCK
 
 
 def ways(zstd: ModuleType, data: bytes) -> dict[str, Any]:
-    """Return every way to decompress the data."""
+    """Return the results of every way to decompress the data."""
     return {way.__name__: partial(way, zstd, data) for way in (one_shot, limited, into, stream, iterator)}
 
 
@@ -42,7 +42,7 @@ def test_the_largest_number_says_that_the_size_is_not_known(zstd: ModuleType) ->
 @pytest.mark.parametrize("behind", [b"", CONTENT], ids=["a frame", "frames"])
 @pytest.mark.parametrize("step", [1, 7, 18, 100, 1000])
 def test_less_than_is_declared_before_an_empty_block(zstd: ModuleType, step: int, behind: bytes) -> None:
-    """libzstd's stream calls take such a frame; nobody here does, however it comes."""
+    """libzstd's stream calls accept such a frame; no function of cpkg does."""
     header = MAGIC + b"\x80\x58" + (len(CONTENT) * 2).to_bytes(4, "little")
     data = header + (len(CONTENT) << 3).to_bytes(3, "little") + CONTENT + b"\x01\0\0"
     data += zstd.compress(behind) if behind else b""
@@ -73,7 +73,7 @@ def test_less_than_is_declared_before_an_empty_block(zstd: ModuleType, step: int
 
 
 def test_it_is_no_window(zstd: ModuleType) -> None:
-    """The window of a single segment is as large as its content says."""
+    """The window of a single segment is as large as its declared content."""
     data = frame(UNKNOWN, b"")
     assert zstd.get_frame_info(data).decompressed_size is None
     assert zstd.get_frame_size(data) == len(data)

@@ -22,7 +22,7 @@ _trained: dict[str, Any] = {}
 
 @pytest.fixture
 def trained(zstd: ModuleType) -> Any:
-    """A dictionary trained by the backend under test, once, if it trains."""
+    """A dictionary trained once by the backend under test, if it can train."""
     if zstd.BACKEND not in _trained:
         _trained[zstd.BACKEND] = trained_by(zstd, SAMPLES, 3000)
     return _trained[zstd.BACKEND]
@@ -71,7 +71,7 @@ def test_ways_to_load(zstd: ModuleType, trained: Any, how: str) -> None:
 
 
 def test_digested_dictionary_is_deterministic(zstd: ModuleType) -> None:
-    """The level of a digested dictionary was once uninitialised memory (gh-150583)."""
+    """The level of a digested dictionary was once read from uninitialized memory (gh-150583)."""
     if zstd.BACKEND == "stdlib" and (3, 14) <= sys.version_info < (3, 14, 10):
         pytest.skip("CPython 3.14.4 has that fault, 3.14.10 has not")
     raw = zstd.ZstdDict(TEXT[:3000], is_raw=True)
@@ -106,7 +106,7 @@ def test_identity(zstd: ModuleType, trained: Any) -> None:
 
 
 def test_too_little_to_train_on(zstd: ModuleType) -> None:
-    """libzstd crashes, in more than one way, if less than 8 bytes are in the first three quarters of the samples."""
+    """libzstd crashes in several ways if the first three quarters of the samples have less than 8 bytes."""
     check_trains(zstd)
     code = """
 def outcome(samples, size):
@@ -154,7 +154,7 @@ def test_finalize(zstd: ModuleType, trained: Any) -> None:
 
 
 def test_pure_refuses_what_takes_libzstd() -> None:
-    """The error names the other backends, and the arguments are checked first."""
+    """The error names the other backends; the arguments are checked first."""
     content = pure.ZstdDict(DICTIONARY)
     long = {pure.CompressionParameter.enable_long_distance_matching: 1}
     for call in (
@@ -164,7 +164,7 @@ def test_pure_refuses_what_takes_libzstd() -> None:
         lambda: pure.ZstdCompressor(options=long),
         lambda: pure.open(io.BytesIO(), "wb", options=long),
     ):
-        with pytest.raises(pure.ZstdError, match=r"backend pure has no .*`cpkg backends`"):
+        with pytest.raises(pure.ZstdError, match=r"pure backend does not support .*`cpkg backends`"):
             call()
     with pytest.raises(ValueError, match="no data"):
         pure.train_dict([], 1000)

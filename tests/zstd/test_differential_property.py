@@ -31,7 +31,7 @@ def pieces(data: bytes, sizes: list[int]) -> list[bytes]:
     return found
 
 
-# our exceptions' names for those of the references
+# cpkg's exception names for those of the reference modules
 NAMES = {"ZstdLimitError": "ZstdError"}
 
 
@@ -44,7 +44,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def stream_outcome(module: Any, data: list[bytes], limits: list[int]) -> list[Any]:
-    """Feed a decompressor piece by piece and note everything that it says."""
+    """Feed a decompressor piece by piece and record all its results and attributes."""
     decompressor = module.ZstdDecompressor()
     said: list[Any] = []
     for turn, piece in enumerate(data):
@@ -59,9 +59,9 @@ def stream_outcome(module: Any, data: list[bytes], limits: list[int]) -> list[An
 
 def in_all(said: list[Any]) -> Any:
     """
-    Reduce that to what does not depend on when a codec returns what: content, errors, the state at the end.
+    Reduce a record to what does not depend on when a codec returns content: content, errors, and the final state.
 
-    How much of the tail is unused depends on it: a codec that returns a byte one call later took one piece more.
+    The size of the unused tail does depend on it: a codec that returns a byte one call later has taken another piece.
     """
     eof, needs_input, _ = said[-1]
     content = b"".join(item for item in said if type(item) is bytes)
@@ -111,12 +111,12 @@ def test_decompressor_says_the_same(
     fed = pieces(frame, sizes) + [b""] * 3
     ours, theirs = stream_outcome(zstd, fed, limits), stream_outcome(reference, fed, limits)
     assert in_all(ours) == in_all(theirs)
-    if zstd.IS_WRAPPED:  # the same library answers call by call, if no block is kept back
+    if zstd.IS_WRAPPED:  # the same library gives the same results call by call, if it holds back no block
         assert ours == theirs
 
 
 @relaxed
-# libzstd in pieces does not compare what an empty frame declares with what is there (docs/zstd.md)
+# libzstd does not compare an empty frame's declared size with its content when streaming (docs/zstd.md)
 @given(data=texts.filter(bool), where=st.floats(0, 1), flip=st.integers(0, 255), cut=st.floats(0, 1))
 def test_damage_has_the_same_outcome(zstd: ModuleType, data: bytes, where: float, flip: int, cut: float) -> None:
     frame = bytearray(reference.compress(data, options={201: 1}))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ZstdDict keeps what backends make of it: once for each level, a few of a kind, and for as long as it lives."""
+"""A ZstdDict keeps the forms that backends create of it: one per level, a few of each kind, for its whole life."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from purepy.zstd.format import zdict
 from purepy.zstd.format.zdict import KEPT_DIGESTS, Digests
 
 LARGEST = (128 << 10) - 1
-"""Bytes of content, up to which the tables of a level serve."""
+"""The largest content, in bytes, for which the tables of a level can be used."""
 CONTENT = (TEXT * 2)[: LARGEST + 2]
 DATA = SAMPLES[290]
 
 
 @pytest.fixture
 def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[Any]]:
-    """Count how often a form of a dictionary is created, by its key and part."""
+    """Count how often each form of a dictionary is created, by its key and part."""
     counts: Counter[Any] = Counter()
     single, one_of = Digests.single, Digests.one_of
 
@@ -50,7 +50,7 @@ def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[Any]]:
 
 
 def variants(zstd: ModuleType) -> dict[str, dict[str, Any]]:
-    """Return arguments that compress calls differ in."""
+    """Return different sets of arguments for compress calls."""
     parameter = zstd.CompressionParameter
     level = {parameter.compression_level: 5}
     return {
@@ -68,7 +68,7 @@ def variants(zstd: ModuleType) -> dict[str, dict[str, Any]]:
 
 
 def anew(zstd: ModuleType, data: bytes, how: str, **arguments: Any) -> bytes:
-    """Compress with a dictionary and a compressor that nothing has used before."""
+    """Compress with a new dictionary and a new compressor."""
     dictionary = zstd.ZstdDict(DICTIONARY)
     compressor = zstd.ZstdCompressor(zstd_dict=getattr(dictionary, how), **arguments)
     frame: bytes = compressor.compress(data, compressor.FLUSH_FRAME)
@@ -76,13 +76,13 @@ def anew(zstd: ModuleType, data: bytes, how: str, **arguments: Any) -> bytes:
 
 
 def kept_by_part(dictionary: Any) -> list[Any]:
-    """Return the forms of which a dictionary keeps a few, such as tables by level, in a tuple for each kind."""
+    """Return the forms of which a dictionary keeps a few, such as tables by level, as a tuple for each kind."""
     return [kept for kept in dictionary.digests.values() if type(kept) is tuple and type(kept[0]) is tuple]
 
 
 @pytest.mark.parametrize("how", ["as_undigested_dict", "as_digested_dict"])
 def test_kept_forms_change_no_byte(zstd: ModuleType, how: str) -> None:
-    """Where the content is larger than LARGEST, the tables of a level would give another frame."""
+    """For content larger than LARGEST, the tables of a level would give another frame."""
     dictionary = zstd.ZstdDict(DICTIONARY)
     sizes = (0, 100, 3000) if zstd.BACKEND == "pure" else (0, 100, 3000, LARGEST, LARGEST + 1)
     for name, arguments in variants(zstd).items():
@@ -98,6 +98,19 @@ def test_kept_forms_change_no_byte(zstd: ModuleType, how: str) -> None:
                 assert zstd.compress_into(data, room, zstd_dict=dictionary, **arguments) == len(expected)
                 assert room == expected
             assert zstd.decompress(expected, dictionary) == data
+
+
+def test_the_level_of_a_digested_dictionary_is_named(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default level, also, which CPython 3.14 takes from memory that it did not set."""
+    if zstd.BACKEND != "stdlib":
+        pytest.skip("only the interpreter's own module can forget it")
+    given: list[dict[int, int]] = []
+    monkeypatch.setattr(zstd._std, "ZstdCompressor", lambda level, options, pair: given.append(options))
+    dictionary = zstd.ZstdDict(DICTIONARY).as_digested_dict
+    zstd.ZstdCompressor(zstd_dict=dictionary)
+    zstd.ZstdCompressor(zstd_dict=dictionary, options={zstd.CompressionParameter.dict_id_flag: 0})
+    zstd.ZstdCompressor(7, zstd_dict=dictionary)
+    assert [options[zstd.CompressionParameter.compression_level] for options in given] == [0, 0, 7]
 
 
 def test_each_form_is_created_once(zstd: ModuleType, created: Counter[Any]) -> None:
@@ -144,7 +157,7 @@ def test_a_dictionary_keeps_a_few(zstd: ModuleType) -> None:
 
 
 def test_nothing_with_threads_is_kept(zstd: ModuleType) -> None:
-    """A forked child would wait for threads that it does not have."""
+    """A forked child would wait for threads that do not exist there."""
     workers = zstd.CompressionParameter.nb_workers
     if not zstd.parameter_bounds(workers, True)[1]:
         pytest.skip("this libzstd has no threads")
@@ -192,10 +205,10 @@ def test_threads_share_a_form(zstd: ModuleType, created: Counter[Any]) -> None:
     assert set(created.values()) == {1}
 
 
-def test_forms_that_others_replace_meanwhile(zstd: ModuleType) -> None:
+def test_prepared_forms_replaced_by_other_threads(zstd: ModuleType) -> None:
     levels = range(1, KEPT_DIGESTS + 3)
     dictionary = zstd.ZstdDict(DICTIONARY)
-    data = DATA * 10  # long enough for others to run meanwhile
+    data = DATA * 10  # long enough for other threads to run meanwhile
     frames = {level: anew(zstd, data, "as_undigested_dict", level=level) for level in levels}
     count = 2 if zstd.BACKEND == "pure" else 30
 
@@ -221,8 +234,8 @@ def test_a_stream_holds_the_tables_that_it_uses(zstd: ModuleType) -> None:
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy frees when its collector comes by")
-def test_forms_go_with_the_dictionary(zstd: ModuleType) -> None:
-    """At once: nothing that is kept refers to the dictionary."""
+def test_prepared_forms_are_freed_with_the_dictionary(zstd: ModuleType) -> None:
+    """They are freed at once: nothing that is kept refers to the dictionary."""
     dictionary = zstd.ZstdDict(DICTIONARY)
     gc.disable()
     try:
@@ -262,7 +275,7 @@ def test_no_memory_for_the_tables(zstd: ModuleType, monkeypatch: pytest.MonkeyPa
             with pytest.raises(MemoryError):
                 call()
         assert not dictionary.digests
-    assert run_threads(lambda: zstd.compress(DATA, zstd_dict=dictionary)) == []  # the lock was given back
+    assert run_threads(lambda: zstd.compress(DATA, zstd_dict=dictionary)) == []  # the lock was released
     assert zstd.compress(DATA, zstd_dict=dictionary) == frame
 
 
@@ -281,4 +294,4 @@ def test_what_is_not_a_dictionary(zstd: ModuleType, wrong: Any) -> None:
         with pytest.raises(TypeError, match="should be a ZstdDict"):
             call()
     with pytest.raises(TypeError, match="should be a ZstdDict"):
-        zstd.compress("text", zstd_dict=wrong)  # of two wrong arguments the dictionary is reported
+        zstd.compress("text", zstd_dict=wrong)  # if both arguments are wrong, the dictionary is reported

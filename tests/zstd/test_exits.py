@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Writers that nobody closes, in cycles of several kinds: collected, or still open as the interpreter ends.
+Writers that are never closed, in cycles of several kinds: collected, or still open when the interpreter exits.
 
-One process opens one writer of each kind, so that all of it costs little more than to start an interpreter or two.
+One process opens one writer of each kind, so that the whole test costs little more than starting an interpreter or two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from extent import some
 from processes import run_alone
 
-# Functions get a writer, binary or text, and tie it into something; what one returns is kept if the case says so.
+# Each function gets a writer, binary or text, and ties it into something; its result is kept if the case requires it.
 CYCLES = """
 import gc, io, os, sys, threading, types
 
@@ -147,7 +147,7 @@ LINE = "line of text é\n".encode()
 
 
 @pytest.mark.parametrize("ending", some(list(ENDINGS), 2))
-def test_writer_that_nobody_closes_is_whole(zstd: ModuleType, ending: str, tmp_path: pathlib.Path) -> None:
+def test_unclosed_writer_is_complete_at_exit(zstd: ModuleType, ending: str, tmp_path: pathlib.Path) -> None:
     if ending == "dropped" and sys.implementation.name != "cpython":
         pytest.skip("PyPy ends without the finalizers of what is garbage by then, and flushes only what is held")
     code = f"{CYCLES}\nfolder = {str(tmp_path)!r}\n{ENDINGS[ending]}"
@@ -163,7 +163,7 @@ def test_writer_that_nobody_closes_is_whole(zstd: ModuleType, ending: str, tmp_p
                 whole = zstd.decompress(content) if content else b""
             except zstd.ZstdError as exc:
                 whole = repr(exc).encode()
-        else:  # PyPy ends without finalizers, and flushes files
+        else:  # PyPy exits without running finalizers, but flushes files
             whole = zstd.ZstdDecompressor().decompress(content)
         found[path.name] = "whole" if whole == LINE * size else whole[:60]
     assert found == dict.fromkeys(found, "whole")

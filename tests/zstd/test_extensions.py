@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of cpkg.zstd beyond compression.zstd, on every backend."""
+"""Names of cpkg.zstd that compression.zstd does not have, on every backend."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_size_hint_is_a_hint(zstd: ModuleType, hint: int) -> None:
 
 @pytest.mark.parametrize("size", [sys.maxsize - 1, sys.maxsize, 2**63, 2**64, 2**200])
 def test_sizes_beyond_memory(zstd: ModuleType, size: int) -> None:
-    """A limit that no memory reaches is none, a hint is believed as far as the input can give."""
+    """A limit beyond any memory has no effect; a hint is trusted only as far as the input can expand."""
     compressor = zstd.ZstdCompressor()
     unsized = compressor.compress(TEXT[:10_000]) + compressor.flush()
     for frame in (FRAME_ABC, FRAME_ABC_UNSIZED, unsized, unsized + FRAME_ABC):
@@ -127,7 +127,7 @@ def test_copy_stream_stops_when_progress_raises(zstd: ModuleType) -> None:
 
 
 def test_failed_pledge_loses_nothing(zstd: ModuleType) -> None:
-    """In compression.zstd the failed call resets the object, and what follows is a new frame without its beginning."""
+    """In compression.zstd a failed call resets the object, and the next frame lacks its beginning."""
     compressor = zstd.ZstdCompressor()
     compressor.set_pledged_input_size(6)
     output = compressor.compress(b"abc")
@@ -141,7 +141,7 @@ def test_failed_pledge_loses_nothing(zstd: ModuleType) -> None:
 
 
 def test_buffers_are_free_after_the_call(zstd: ModuleType) -> None:
-    """A bytearray can be resized at once, whatever the interpreter's collector does."""
+    """A bytearray can be resized at once, without the help of the interpreter's collector."""
     data, frame, room = bytearray(TEXT), bytearray(zstd.compress(TEXT)), bytearray(len(TEXT) + 1000)
     zstd.compress(data)
     zstd.decompress(frame)

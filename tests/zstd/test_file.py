@@ -49,7 +49,7 @@ def test_append_adds_a_frame(zstd: ModuleType, path: pathlib.Path) -> None:
 
 
 def test_a_subclass_pledges_a_size(zstd: ModuleType) -> None:
-    """conda-package-streaming 0.13 does."""
+    """conda-package-streaming 0.13 does so."""
     target = io.BytesIO()
     with zstd.ZstdFile(target, "w") as file:
         file._compressor.set_pledged_input_size(1000)
@@ -80,7 +80,7 @@ def test_readinto_items_larger_than_a_byte(zstd: ModuleType, name: str) -> None:
 
 
 def test_temporary_file_object(zstd: ModuleType, path: pathlib.Path) -> None:
-    """The file stays open for as long as a method of it runs, and closes itself afterwards."""
+    """The file stays open while one of its methods runs, and closes itself afterwards."""
     path.write_bytes(zstd.compress(TEXT))
     assert zstd.open(path).read() == TEXT
     assert [line for line in zstd.open(path)] == LINES  # noqa: C416
@@ -116,7 +116,7 @@ def test_truncated_file(zstd: ModuleType) -> None:
         with zstd.ZstdFile(io.BytesIO(compressed[:-cut])) as file, pytest.raises(EOFError):
             file.read()
     with zstd.ZstdFile(io.BytesIO(compressed[:-4])) as file:
-        # all that there is can be read; only then is the end missing
+        # all available content can be read; only then is the missing end an error
         assert file.read(len(TEXT)) == TEXT
         with pytest.raises(EOFError):
             file.read(1)
@@ -155,14 +155,14 @@ def test_errors_of_the_file_pass(zstd: ModuleType) -> None:
 
 
 def test_no_read_ahead_beyond_the_buffer(zstd: ModuleType) -> None:
-    """A bomb is decompressed as far as it is read."""
+    """A decompression bomb is decompressed only as far as it is read."""
     with zstd.ZstdFile(io.BytesIO(zstd.compress(bytes(3_000_000)))) as file:
         assert file.read(1) == b"\0"
         assert file._buffer.raw.tell() <= 131072
 
 
 def test_written_bytes(zstd: ModuleType) -> None:
-    """The same bytes as a ZstdCompressor's, however the writes are cut."""
+    """The same bytes as from a ZstdCompressor, however the data is divided into writes."""
     compressor = zstd.ZstdCompressor(1)
     expected = compressor.compress(TEXT) + compressor.flush()
     for step in (1000, 70_000, 10**6):
@@ -201,7 +201,7 @@ def test_flush(zstd: ModuleType) -> None:
 
 
 class Reluctant(io.BytesIO):
-    """A raw file that takes a few bytes at a time and fails now and then."""
+    """A raw file that takes a few bytes at a time and sometimes fails."""
 
     calls = 0
 
@@ -288,7 +288,7 @@ def test_text_has_the_mark_of_its_encoding(
         with zstd.open(path, "wt", encoding=encoding, newline="\n", threads=threads) as file:
             for part in text.partition("r"):
                 file.write(part)
-        written = path.read_bytes()  # nothing at all by threads, if io.TextIOWrapper passes nothing on (from 3.14)
+        written = path.read_bytes()  # empty with threads if io.TextIOWrapper passes on nothing (from 3.14)
         assert (zstd.decompress(written).decode(encoding) if written else "") == text
     with zstd.open(path, "wt", encoding=encoding, newline="\n") as file:
         file.write("first\n")

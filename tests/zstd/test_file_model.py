@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Files in random sequences of every call: text against io.TextIOWrapper over a plain file, bytes against a position.
+Files in random sequences of all calls: text compared with io.TextIOWrapper over a plain file, bytes with a position.
 
-`--operations N` says how many calls each test makes (tox's row `explore`: half a million). What fails is cut down to
-a small case, whose text can be put into CASES as it stands.
+`--operations N` sets the number of calls per test (tox's row `explore`: half a million). A failure is reduced to a
+small case, whose text can be added to CASES unchanged.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ KINDS = [PARTS, PARTS + LONG, PARTS + RETURNS, PARTS + RETURNS + LONG, PAIRS + L
 NEWLINES = [None, "", "\n", "\r", "\r\n"]
 ENCODINGS = ["utf-8", "utf-8", "UTF8", "ascii", "utf-8-sig", "latin-1", "cp1252", "utf-16", "utf-16-le", "gb18030"]
 ERRORS = ["strict", "ignore", "replace", "surrogateescape", "backslashreplace"]
-# from one that cuts every line to the real ones
+# from a size that splits every line to the real sizes
 BUFFER_SIZES = [16, 37, 100, zstd_file.BUFFER_SIZE]
 READ_SIZES = [7, 50, readers.READ_SIZE]
 FRAMES = [1, 2, 1000]
 
-# how often a case makes each call, of a hundred or so
+# how often a case makes each call, out of about a hundred
 CALLS = json.loads(Path(__file__).with_name("file_model.json").read_text(encoding="utf-8"))
 
 
@@ -91,7 +91,7 @@ def writer_case(chance: random.Random) -> Case:
 
 
 def compressed(zstd: ModuleType, case: Case) -> bytes:
-    """Return the content in up to so many frames."""
+    """Return the content in up to `count` frames."""
     parts = case.content
     size = max(1, -(-len(parts) // case.options["frames"]))
     pieces = [b"".join(parts[at : at + size]) for at in range(0, len(parts), size)]
@@ -100,7 +100,7 @@ def compressed(zstd: ModuleType, case: Case) -> bytes:
 
 @contextlib.contextmanager
 def sizes(case: Case) -> Iterator[None]:
-    """Let files be read and buffered in pieces of the case's sizes."""
+    """Make files read and buffer pieces of the case's sizes."""
     buffering = mock.patch.object(zstd_file, "BUFFER_SIZE", case.options["buffer"])
     reading = mock.patch.object(readers, "READ_SIZE", case.options.get("read", readers.READ_SIZE))
     with buffering, reading:
@@ -108,7 +108,7 @@ def sizes(case: Case) -> Iterator[None]:
 
 
 def position(content: bytes, number: int) -> int:
-    """Return one near the start or the end, more often than others."""
+    """Return a position, more often one near the start or the end."""
     at = number % (len(content) + 1)
     return at if number % 2 else len(content) - at
 
@@ -119,20 +119,20 @@ class ReadOnly(io.BytesIO):
 
 
 class Texts:
-    """A text file and the plain one that it is to be like, with what a caller knows of both."""
+    """A text file, the plain file that it must behave like, and what a caller knows about both."""
 
     def __init__(self, zstd: ModuleType, case: Case) -> None:
         self.content = b"".join(case.content)
         self.options = {name: case.options[name] for name in ("encoding", "errors", "newline")}
         self.file = zstd.open(io.BytesIO(compressed(zstd, case)), "rt", **self.options)
         self.plain = io.TextIOWrapper(ReadOnly(self.content), **self.options)
-        # so that it fails where the bad bytes are and not with what is in front of them
+        # so that it fails at the bad bytes and not because of what comes before them
         self.plain._CHUNK_SIZE = 1 if case.options["errors"] == "strict" else 8192
         self.cookies: list[tuple[int, int]] = []
-        self.is_exact = True  # whether both are where their bytes are: nothing was decoded ahead
-        # io.TextIOWrapper.tell() may be wrong between a flush() that follows next(), and seek()
+        self.is_exact = True  # whether both are at their bytes' position: nothing was decoded ahead
+        # io.TextIOWrapper.tell() may be wrong after next() and flush(), until a seek()
         self.iterated = self.tells = False
-        # io.TextIOWrapper holds text from 3.13 on, when read() comes behind next(): it cannot be reconfigured then
+        # from 3.13 on, io.TextIOWrapper holds text if read() follows next(), and cannot be reconfigured then
         self.holds = False
         self.rewound()
 
@@ -142,11 +142,11 @@ class Texts:
         self.is_exact = True
 
     def both(self, name: str, *arguments: Any) -> None:
-        """Make the same call to both and compare what comes of it; other calls return nothing to compare."""
+        """Make the same call on both and compare the results; calls not listed here return nothing to compare."""
         found = self.outcome(self.file, name, arguments)
         expected = self.outcome(self.plain, name, arguments)
         if found != expected and (found is UnicodeError or expected is UnicodeError):
-            self.seek(0)  # the one may decode farther ahead than the other
+            self.seek(0)  # one of them may decode farther ahead than the other
         else:
             assert found == expected, (name, arguments, found, expected)
             if found is UnicodeError:
@@ -244,7 +244,7 @@ class Texts:
         self.both("write", "x")
 
     def do_line_buffering(self, number: int) -> None:
-        # flushes, as do_flush() says
+        # flushes, as described in do_flush()
         self.file.reconfigure(line_buffering=bool(number % 2))
         self.plain.reconfigure(line_buffering=bool(number % 2))
         self.tells = self.tells and not self.iterated
@@ -300,7 +300,7 @@ def run_text(zstd: ModuleType, case: Case) -> None:
 
 
 class Bytes:
-    """A binary file and what is to come of its calls: slices of the content."""
+    """A binary file and the expected results of its calls: slices of the content."""
 
     def __init__(self, zstd: ModuleType, case: Case) -> None:
         self.content = b"".join(case.content)
@@ -357,13 +357,13 @@ class Bytes:
             self.seek(number)
         elif name == "state":
             assert (file.readable(), file.writable(), file.seekable(), file.closed) == (True, False, True, False)
-        elif self.text is not None:  # a line of text: it may read ahead, but what follows comes from where it is then
+        elif self.text is not None:  # a line of text: it may read ahead, but later reads continue from its position
             self.text.readline()
             self.at = file.tell()
         assert file.tell() == self.at
 
     def seek(self, number: int) -> None:
-        # what lies beyond the end is the end
+        # a position beyond the end is the end
         target, whence = position(self.content, number) + number % 5 // 4, number % 3
         base = (0, self.at, len(self.content))[whence]
         self.at = min(target, len(self.content))
@@ -379,12 +379,12 @@ def run_binary(zstd: ModuleType, case: Case) -> None:
 
 
 def run_writer(zstd: ModuleType, case: Case) -> None:
-    """Write the parts of the content in order, over and over; what was flushed can be read at once."""
+    """Write the parts of the content in order, repeatedly; flushed data can be read at once."""
     target = io.BytesIO()
     parts = case.content or (b"",)
     written = b""
     frames = 0
-    is_open = False  # a frame
+    is_open = False  # whether a frame is open
     with sizes(case), zstd.open(target, "wb", level=case.options["level"]) as file:
         for at, (name, number) in enumerate(case.operations):
             data = parts[at % len(parts)] * (1 + number % 3)
@@ -404,7 +404,7 @@ def run_writer(zstd: ModuleType, case: Case) -> None:
                 decompressor = zstd.ZstdDecompressor(multi_frame=True)
                 assert decompressor.decompress(target.getvalue()) == written
                 if mode == file.FLUSH_BLOCK:
-                    is_open = True  # even one without a block
+                    is_open = True  # even a frame without a block
                 elif is_open:
                     frames += 1
                     is_open = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues of frames in C: calls that are repeated, left out or interrupted leave every frame whole."""
+"""Queues of frames in C: calls that are repeated, omitted or interrupted damage no frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONTENTS = [b"%d, " % number * 5000 for number in range(40)]
 
 @pytest.fixture
 def backend() -> Any:
-    """The backend of Zstandard, if it has threads of C."""
+    """The Zstandard backend under test, if it has C threads."""
     module = _backend.choose("zstd").module
     if module.compressing_queue is None:
         pytest.skip("this backend of Zstandard has no threads of C")
@@ -24,7 +24,7 @@ def backend() -> Any:
 
 
 def test_calls_that_are_repeated(backend: Any) -> None:
-    """Whoever is interrupted right behind a call of C makes it once more."""
+    """A caller that is interrupted right after a C call makes the call again."""
     queue = backend.compressing_queue({}, None, 3)
     for _ in range(5):
         jobs = []
@@ -50,8 +50,8 @@ def test_calls_that_are_repeated(backend: Any) -> None:
     queue.close()
 
 
-def test_jobs_that_are_let_go_at_work(backend: Any) -> None:
-    """Their memory serves no other frame before the thread is done with it."""
+def test_jobs_dropped_at_work(backend: Any) -> None:
+    """Their memory is not reused for another frame before the thread is done with it."""
     queue = backend.compressing_queue({}, None, 3)
     queue.begin()
     for number in range(300):
@@ -77,18 +77,18 @@ def test_a_job_is_not_changed_at_work(backend: Any) -> None:
     queue = backend.compressing_queue({}, None, 0)
     job = queue.job()
     job.put(0, b"content")
-    queue.submit(job, 7)  # no thread has begun: it waits
+    queue.submit(job, 7)  # no thread has started, so the job waits
     for call in (lambda: job.put(0, b"other"), lambda: job.read_frames(0, [0, 5, 5]), lambda: queue.expect(job, 5)):
         with pytest.raises(RuntimeError, match="working"):
             call()
     assert not job.make(1, 1, 1, 1)
-    assert zstd.decompress(queue.wait(job)[:]) == b"content"  # the caller has done it
+    assert zstd.decompress(queue.wait(job)[:]) == b"content"  # the caller has run it
     queue.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="the system has no pread")
-def test_a_descriptor_is_the_jobs_own(backend: Any, tmp_path: Any) -> None:
-    """Who closes the file, and opens another one, takes nothing away from jobs that wait."""
+def test_each_job_has_its_own_descriptor(backend: Any, tmp_path: Any) -> None:
+    """Closing the file and opening another one does not affect waiting jobs."""
     frame = zstd.compress(CONTENTS[0])
     (tmp_path / "a").write_bytes(frame)
     (tmp_path / "b").write_bytes(bytes(len(frame)))
@@ -106,7 +106,7 @@ def test_a_descriptor_is_the_jobs_own(backend: Any, tmp_path: Any) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "pread"), reason="the system has no pread")
 def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
-    """Near each other and far; what is damaged, cut, of another size or in another order fails, and nothing else."""
+    """Frames near each other and far apart; only damaged, truncated, missized or misordered ones fail."""
     options = {zstd.CompressionParameter.checksum_flag: 1}
     data, numbers = bytearray(), []
     for number, content in enumerate(CONTENTS):
@@ -118,7 +118,7 @@ def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
     path.write_bytes(data)
 
     def output(job: Any, chosen: list[tuple[int, int, int]]) -> Any:
-        for _ in range(2):  # whoever is interrupted makes a call once more
+        for _ in range(2):  # an interrupted caller makes a call again
             job.read_frames(file.fileno(), [number for place in chosen for number in place])
         for _ in range(2):
             queue.submit(job, 0)
@@ -149,7 +149,7 @@ def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
             job = queue.job()
             assert (output(job, numbers[chosen]) == b"".join(CONTENTS[chosen])) is is_sound
             queue.back(job)
-        job = queue.job()  # one that had several frames has one
+        job = queue.job()  # a job that had several frames now has one
         frame = zstd.compress(CONTENTS[0])
         job.read_frames(file.fileno(), list(numbers[3]))
         job.put(0, frame)

@@ -23,7 +23,7 @@ DROP_IN = (
 
 
 def test_has_every_name(zstd: ModuleType) -> None:
-    """All 18 names of __all__, and FrameInfo, which is public without being in it."""
+    """All 18 names of __all__, and FrameInfo, which is public but not in it."""
     assert [name for name in DROP_IN if not hasattr(zstd, name)] == []
     assert set(DROP_IN) <= set(zstd.__all__)
 
@@ -44,10 +44,10 @@ def test_round_trip(zstd: ModuleType, payload: bytes, level: int | None) -> None
 
 @pytest.mark.parametrize("data", PAYLOADS.values(), ids=PAYLOADS)
 def test_options_hold_for_one_call(zstd: ModuleType, data: bytes) -> None:
-    """Return the bytes of a new compressor, whatever the calls before asked for."""
+    """A call returns the same bytes as a new compressor, whatever options earlier calls had."""
     data = data[: 20_000 if zstd.BACKEND == "pure" else None]
     parameter = zstd.CompressionParameter
-    long = zstd.BACKEND != "pure"  # which has no long-distance matching
+    long = zstd.BACKEND != "pure"  # the pure backend has no long-distance matching
     for options in (
         {},
         {parameter.compression_level: 1},
@@ -107,7 +107,7 @@ def test_bounds(zstd: ModuleType) -> None:
             low, high = zstd.parameter_bounds(parameter, is_compress)
             assert type(low) is type(high) is int
             assert low <= high
-    # libzstd's largest window, where addresses have 32 bits, is half of what it is elsewhere
+    # with 32-bit addresses, libzstd's largest window is half as large
     assert zstd.parameter_bounds(100, False) == (10, 30 if sys.maxsize < 2**32 and zstd.BACKEND != "pure" else 31)
 
 
@@ -132,7 +132,7 @@ def test_examples(zstd: ModuleType) -> None:
     """Run the examples of docs/zstd.md."""
     if zstd.BACKEND == "pure" and not IS_EVERYTHING:
         pytest.skip("takes seconds")
-    but = "Dictionaries" if zstd.BACKEND == "pure" else ""  # the first example trains one
+    but = "Dictionaries" if zstd.BACKEND == "pure" else ""  # the first example there trains a dictionary
     check_examples("zstd.md", 30, {"zstd": zstd}, without="from cpkg import zstd", but=but)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Truncated, corrupted, extended and lying input on every path raises the documented error."""
+"""Truncated, corrupted, extended and contradictory input raises the documented error on every path."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DATA = TEXT[:3000] + RANDOM[:500] + bytes(2000) + TEXT[:3000]
 
 
 def frames(zstd: ModuleType) -> list[bytes]:
-    """A frame with a size, one without, both with a checksum, and two of them in a row."""
+    """A frame with a size, a frame without, both with a checksum, and two of them in a row."""
     checked = zstd.compress(DATA, options={zstd.CompressionParameter.checksum_flag: 1})
     compressor = zstd.ZstdCompressor(options={zstd.CompressionParameter.checksum_flag: 1})
     unsized = compressor.compress(DATA[:4000]) + compressor.flush(1) + compressor.compress(DATA[4000:])
@@ -26,7 +26,7 @@ def frames(zstd: ModuleType) -> list[bytes]:
 
 
 def steps(zstd: ModuleType, size: int) -> range:
-    # a prime step meets different places of the frames
+    # a prime step hits different parts of the frames
     return range(0, size, 97 if zstd.BACKEND == "pure" else 29 if IS_PYPY else 5)
 
 
@@ -56,7 +56,7 @@ def test_extended(zstd: ModuleType, path: Way) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_flipped_bits_never_pass(zstd: ModuleType, path: Way) -> None:
-    """The frames have checksums: whatever a flipped bit does, no other content comes back."""
+    """The frames have checksums: no flipped bit changes the content without an error."""
     dice = random.Random(2)
     for frame in frames(zstd)[:2]:
         for position in steps(zstd, len(frame)):
@@ -81,19 +81,19 @@ def test_random_garbage(zstd: ModuleType, path: Way) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_declared_size_is_not_believed(zstd: ModuleType, path: Way) -> None:
-    """Refuse frames of 22 bytes that declare 4 GiB or 1 EiB; test_memory_nightly.py measures what that takes."""
+    """Frames of 22 bytes that declare 4 GiB or 1 EiB are refused; test_memory_nightly.py measures the memory."""
     for data in LIARS:
         fails(zstd, path, data)
 
 
 @pytest.mark.parametrize("declared", [True, False])
 def test_limit_bounds_output(zstd: ModuleType, declared: bool) -> None:
-    """2 KiB that decompress to 64 MiB: the limit holds, whatever the header says."""
+    """2 KiB that decompress to 64 MiB: the limit applies, whatever the header declares."""
     parts(zstd, rle_bomb(512, declared=declared), 1 << 20)
 
 
 def test_many_empty_blocks(zstd: ModuleType) -> None:
-    """A frame of ten thousand raw blocks of nothing is odd, but valid."""
+    """A frame of ten thousand empty raw blocks is unusual but valid."""
     frame = bytes.fromhex("28b52ffd 00 58") + b"\0\0\0" * 10_000 + b"\x01\0\0"
     for path in PATHS:
         assert path(zstd, frame) == b""
@@ -105,7 +105,7 @@ def test_many_frames(zstd: ModuleType) -> None:
 
 
 def test_short_raw_frames_create_no_decompressor(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Creating one takes longer than all else for such a frame, of which a few MB hold a million."""
+    """Creating a decompressor takes longer than everything else for such a frame; a few MB contain a million."""
     if zstd.BACKEND != "stdlib":
         pytest.skip("the other backends use one decompressor for all frames")
     created = []
@@ -115,7 +115,7 @@ def test_short_raw_frames_create_no_decompressor(zstd: ModuleType, monkeypatch: 
     frames = zstd.compress(b"") * 500 + FRAME_ABC * 500
     for read in (zstd.decompress, zstd.ZstdDecompressor(multi_frame=True).decompress):
         assert read(frames) == b"abc" * 500
-        assert len(created) <= 1  # decompress tries first whether all of it is one frame
+        assert len(created) <= 1  # decompress first tries whether all data is one frame
     created.clear()
     assert zstd.decompress(frames + zstd.compress(bytes(1000))) == b"abc" * 500 + bytes(1000)
     assert len(created) == 2

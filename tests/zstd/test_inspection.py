@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iter_frames, index_frames and verify: what frames are made of, without decompressing, and whether they are whole."""
+"""iter_frames, index_frames and verify: inspecting frames without decompressing them, and verifying them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATA = b"".join(b"line %d\n" % number for number in range(13_000))
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\x00\x00\x00hello"
 
 
-def test_a_frame_tells_its_parts(zstd: ModuleType) -> None:
+def test_inspection_reports_the_parts_of_a_frame(zstd: ModuleType) -> None:
     options = {zstd.CompressionParameter.checksum_flag: 1, zstd.CompressionParameter.window_log: 17}
     data = zstd.compress(DATA, options=options)
     (frame,) = zstd.iter_frames(data)
@@ -72,7 +72,7 @@ def test_a_large_skippable_frame_is_passed_over(zstd: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 2, 4, 5, 9, 12, 100])
-def test_what_is_not_whole_is_said(zstd: ModuleType, cut: int) -> None:
+def test_incomplete_data_is_reported(zstd: ModuleType, cut: int) -> None:
     first = zstd.compress(DATA[:200], options={zstd.CompressionParameter.checksum_flag: 1})
     whole = zstd.compress(DATA, options={zstd.CompressionParameter.checksum_flag: 1})
     for data in (first + whole[:-cut], first + whole[:cut], SKIPPABLE[:-1], SKIPPABLE[:6]):
@@ -84,7 +84,7 @@ def test_what_is_not_whole_is_said(zstd: ModuleType, cut: int) -> None:
                 call(data)
 
 
-def test_what_is_no_frame_is_said(zstd: ModuleType) -> None:
+def test_data_that_is_no_frame_is_reported(zstd: ModuleType) -> None:
     first = zstd.compress(DATA[:200])
     reserved_bit = b"\x28\xb5\x2f\xfd\x28" + first[5:]
     reserved_block = b"\x28\xb5\x2f\xfd\x00\x70\x07\x00\x00"
@@ -99,7 +99,7 @@ def test_what_is_no_frame_is_said(zstd: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("reads", range(12))
-def test_a_file_that_is_cut_while_its_frames_are_counted(zstd: ModuleType, reads: int) -> None:
+def test_a_file_truncated_while_its_frames_are_counted(zstd: ModuleType, reads: int) -> None:
     class Shrinking(io.BytesIO):
         left = reads
 
@@ -108,7 +108,7 @@ def test_a_file_that_is_cut_while_its_frames_are_counted(zstd: ModuleType, reads
             return super().read(size) if self.left >= 0 else b""
 
     compressor = zstd.ZstdCompressor()
-    data = compressor.compress(DATA[:1000]) + compressor.flush()  # declares no size
+    data = compressor.compress(DATA[:1000]) + compressor.flush()  # does not declare its size
     if reads < 6:
         with pytest.raises(zstd.ZstdError):
             zstd.index_frames(Shrinking(data + data))
@@ -134,7 +134,7 @@ def test_verify(zstd: ModuleType, tmp_path: Path) -> None:
         zstd.verify(damaged)
 
 
-def test_verify_holds_a_seek_table_to_the_frames(zstd: ModuleType) -> None:
+def test_verify_compares_the_seek_table_with_the_frames(zstd: ModuleType) -> None:
     frames = zstd.compress(DATA, frame_size=50_000)
     table = zstd.index_frames(frames)
     found = zstd.verify(frames + table.to_bytes())
@@ -144,7 +144,7 @@ def test_verify_holds_a_seek_table_to_the_frames(zstd: ModuleType) -> None:
     sizes[0], sizes[1] = (sizes[0][0] - 1, sizes[0][1]), (sizes[1][0] + 1, sizes[1][1])
     for size in sizes:
         moved.append(*size)
-    with pytest.raises(zstd.SeekableFormatError, match="no frame ends where entry 0 does"):
+    with pytest.raises(zstd.SeekableFormatError, match="no frame ends where entry 0 ends"):
         zstd.verify(frames + moved.to_bytes())
     with pytest.raises(zstd.SeekableFormatError, match="damaged"):
         zstd.verify(frames + b"\x50" + table.to_bytes()[1:])

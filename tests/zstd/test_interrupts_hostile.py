@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Exceptions that arrive at any line of a call: what had been promised before holds, and nothing is silently wrong.
+Exceptions that arrive at any line of a call: earlier guarantees still hold, and nothing is silently wrong.
 
-Each call is interrupted at each of its lines, and by signals at random moments, one and two of them.
+Each call is interrupted at each of its lines, and by one or two signals at random moments.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SHORT = DATA[: 5 * FRAME]
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small frames be worth a thread's while."""
-    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # what arrives in a finalizer is said, and lost
-    # asyncio logs what a handler breaks within its own callbacks, and pytest would keep the record, and so the loop
+    """Make small frames worth a thread."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # an exception in a finalizer is printed and lost
+    # asyncio logs what a handler breaks in its own callbacks, and pytest would keep the record, and so the loop
     monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)
     for module, name in (
         (decompress_buffer, "_PART_SIZE"),
@@ -48,7 +48,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(params=["lines", *storms("signal", "two signals")])
 def interrupted(request: pytest.FixtureRequest, zstd: ModuleType) -> Callable[..., None]:
-    """Return what interrupts a call: `make`, `act`, `check`."""
+    """Return the call to interrupt: `make`, `act`, `check`."""
     if JIT and request.param == "two signals":
         pytest.skip("PyPy may raise a second one before the `__exit__` of a lock that a first one leaves")
 
@@ -57,11 +57,11 @@ def interrupted(request: pytest.FixtureRequest, zstd: ModuleType) -> Callable[..
     ) -> None:
         if request.param == "lines":
             every = {"native": 1, "pure": 40}.get(zstd.BACKEND, 4) * (4 if JIT else 1)
-            if more:  # most of what the threads do is not ours to interrupt
+            if more:  # most of the threads' work is in other code and not interrupted here
                 at_every_line(make, act, check, times=1, every=3, errors=(LoopInterrupt,))
             else:
                 at_every_line(make, act, check, times=1, every=every)
-        elif zstd.BACKEND in ("native", "dlopen"):  # what is shared Python is interrupted there
+        elif zstd.BACKEND in ("native", "dlopen"):  # for other backends only shared Python code is interrupted
             for _ in range(5):  # a first call takes longer
                 subject = make()
                 check(subject, Outcome(act(subject), None))
@@ -71,7 +71,7 @@ def interrupted(request: pytest.FixtureRequest, zstd: ModuleType) -> Callable[..
 
 
 def ended(expected: Any) -> Callable[[Any, Outcome], None]:
-    """Return a check: the call returned what it does, or raised what was raised in it."""
+    """Return a check: the call returned its normal result, or raised the exception that was raised in it."""
 
     def check(_: Any, outcome: Outcome) -> None:
         assert outcome.is_interrupted or outcome.value == expected, outcome.error
@@ -111,7 +111,7 @@ def test_functions(zstd: ModuleType, interrupted: Callable[..., None], call: str
 
 @pytest.mark.parametrize("call", ["compress", "decompress"])
 def test_copies(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path, call: str) -> None:
-    """What an interrupted copy leaves is the beginning of the content, and no other file is written to."""
+    """An interrupted copy leaves the beginning of the content, and writes to no other file."""
     frames = zstd.compress(SHORT, 1, frame_size=FRAME)
     given, expected = (SHORT, frames) if call == "compress" else (frames, SHORT)
     more = {"level": 1, "frame_size": FRAME} if call == "compress" else {}
@@ -126,7 +126,7 @@ def test_copies(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Pa
     def check(files: Any, outcome: Outcome) -> None:
         for file in files:
             file.close()
-        with open(tmp_path / "other", "wb"), open(tmp_path / "another", "wb"):  # with the same descriptors
+        with open(tmp_path / "other", "wb"), open(tmp_path / "another", "wb"):  # they reuse the descriptors
             ended((len(given), len(expected)))(files, outcome)
         written = (tmp_path / "target").read_bytes()
         assert expected.startswith(written)
@@ -138,7 +138,7 @@ def test_copies(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Pa
 
 @pytest.mark.parametrize("kind", ["buffered", "file", "threads", "text", "seekable"])
 def test_a_file_that_is_written(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path, kind: str) -> None:
-    """It goes on and is right, or it says that it is broken, and has no end: what `flush` wrote is there."""
+    """It continues correctly, or reports that it is broken and has no end; flushed data is in the file."""
     path = tmp_path / "file.zst"
     chunks = CHUNKS[:100] if zstd.BACKEND == "pure" else CHUNKS
     half = len(chunks) // 2
@@ -179,7 +179,7 @@ def test_a_file_that_is_written(zstd: ModuleType, interrupted: Callable[..., Non
         found = decompressor.decompress(data)
         assert b"".join(chunks).startswith(found)
         assert len(found) >= subject.safe
-        # what io.TextIOWrapper holds is lost if it is interrupted as it hands that on
+        # text that io.TextIOWrapper holds is lost if it is interrupted while passing it on
         assert not decompressor.eof or len(found) >= subject.taken or kind == "text"
         if outcome.error is None:
             assert (found, decompressor.eof) == (b"".join(chunks), True)
@@ -191,13 +191,13 @@ def test_a_file_that_is_written(zstd: ModuleType, interrupted: Callable[..., Non
 def test_a_file_that_is_read(
     zstd: ModuleType, interrupted: Callable[..., None], kind: str, request: pytest.FixtureRequest
 ) -> None:
-    """It goes on where `tell` says, or every call but `seek` and `close` is an error."""
+    """It continues at the position that `tell` returns, or every call but `seek` and `close` raises."""
     if "signal" in request.node.name and JIT and sys.pypy_version_info >= (8,):
         pytest.skip("PyPy 8.0.1 crashes, once in ten runs, if a signal handler raises in the readinto() of a raw file")
     packed = zstd.compress(SHORT, 1, frame_size=FRAME)
     if kind == "seekable":
         packed += zstd.index_frames(packed).to_bytes()
-    texts: list[Any] = []  # which close what is under them
+    texts: list[Any] = []  # they close the files below them
 
     def make() -> Any:
         source = io.BytesIO(packed)
@@ -242,7 +242,7 @@ def test_a_file_that_is_read(
 
 
 class InLoop:
-    """A file of asyncio's in a loop; what runs there is cancelled by a signal, or an exception is raised in it."""
+    """An asyncio file in a loop; its work is cancelled by a signal, or an exception is raised in it."""
 
     last: InLoop | None = None
 
@@ -256,7 +256,7 @@ class InLoop:
         InLoop.last = self
 
     def run(self, coroutine: Any) -> Any:
-        """Do what asyncio.run does, but keep the loop."""
+        """Do the same as asyncio.run, but keep the loop."""
         self.task = self.loop.create_task(coroutine)
         try:
             return self.loop.run_until_complete(self.task)
@@ -268,11 +268,11 @@ class InLoop:
                 with suppress(asyncio.CancelledError):
                     self.loop.run_until_complete(self.task)
             elif not self.task.cancelled():
-                self.task.exception()  # or asyncio says that nobody asked for it
+                self.task.exception()  # otherwise asyncio logs that it was never retrieved
 
     @classmethod
     def cancel(cls) -> None:
-        """Cancel the task, as asyncio.run has it at Ctrl-C."""
+        """Cancel the task, as asyncio.run does on Ctrl-C."""
         if cls.last is not None and cls.last.task is not None:
             cls.last.task.cancel()
             cls.last.loop.call_soon_threadsafe(lambda: None)
@@ -290,7 +290,7 @@ async def opened(opening: Any) -> Any:
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small reads take several steps."""
+    """Make small reads take several steps."""
     for name in ("STEP", "JOINED_MAX", "_LINES_SIZE"):
         monkeypatch.setattr(aio_file, name, 1000)
 
@@ -322,7 +322,7 @@ def test_asyncio(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: P
 
 @pytest.mark.usefixtures("small_steps")
 def test_a_file_of_asyncio_that_is_read(zstd: ModuleType, interrupted: Callable[..., None]) -> None:
-    """It goes on where `tell` says."""
+    """It continues at the position that `tell` returns."""
     packed = zstd.compress(SHORT, 1, frame_size=FRAME)
 
     async def work(file: Any) -> bytes:
@@ -346,7 +346,7 @@ def test_a_file_of_asyncio_that_is_read(zstd: ModuleType, interrupted: Callable[
 
 
 def test_a_file_of_asyncio_that_is_written(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path) -> None:
-    """What `flush` wrote is there, no chunk is there twice, and none is missing in front of another."""
+    """Flushed data is in the file, no chunk is there twice, and no chunk before another is missing."""
     path = tmp_path / "file.zst"
 
     async def work(subject: InLoop) -> None:

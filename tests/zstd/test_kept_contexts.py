@@ -45,7 +45,7 @@ CALLS = (one_shot, with_dictionary, through_files, into_buffers)
 
 
 def take_used(take: Any, create: Any, free: Any, size_of: Any) -> list[Any]:
-    """Take contexts until one comes that is as small as a new one; return those before it, at most five."""
+    """Take contexts until one is as small as a new one; return those before it, at most five."""
     new = create()
     smallest = size_of(new)
     free(new)
@@ -59,7 +59,7 @@ def take_used(take: Any, create: Any, free: Any, size_of: Any) -> list[Any]:
 
 
 def kept_here(library: Any) -> list[int]:
-    """Return how many compression and decompression contexts this thread keeps; it loses them."""
+    """Return how many compression and decompression contexts this thread has kept, and remove them."""
     lib = library.lib
     cctxs = take_used(library.cctxs.take, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx)
     dctxs = take_used(library.dctxs.take, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx)
@@ -85,7 +85,7 @@ def kept_after(zstd: ModuleType, *calls: Any) -> list[int]:
 def test_one_context_per_thread_and_direction(zstd: ModuleType, last: Any) -> None:
     compression, decompression = kept_after(zstd, *CALLS, *CALLS[::-1], last)
     assert compression == 1
-    assert decompression <= 1  # one that never had to hold a window looks like a new one
+    assert decompression <= 1  # a context that never held a window looks like a new one
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -103,14 +103,14 @@ def test_context_that_has_grown_is_not_kept(zstd: ModuleType) -> None:
 
 @pytest.mark.skipif(not pressure.REPORTS_SIZES, reason="CPython frees contexts with the last reference")
 @pytest.mark.parametrize("direction", ["compress", "decompress"])
-def test_the_collector_learns_the_size_of_a_context(
+def test_the_collector_is_told_the_size_of_a_context(
     zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, direction: str
 ) -> None:
-    """Without these reports the contexts of dropped streams stay until a collection comes by chance."""
+    """Without these reports, the contexts of dropped streams would stay until a collection happens by chance."""
     if not zstd.IS_WRAPPED:
         pytest.skip("the pure codec has no contexts of libzstd's")
     reports: list[int] = []
-    frame = b"".join(zstd.compress_iter([TEXT]))  # whose window is 2 MiB
+    frame = b"".join(zstd.compress_iter([TEXT]))  # its window is 2 MiB
 
     def report_size(size: int, reported: int) -> int:
         reports.append(size - reported)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects half made, or made twice: whatever is called in whatever order, memory stays sound and nothing is told."""
+"""Incomplete objects, and objects initialized twice: any sequence of calls is memory-safe and raises clear errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DATA = b"some data to compress, some data to compress\n" * 2000
 
 
 def test_second_init_is_refused(zstd: ModuleType) -> None:
-    """It would free what a call in another thread, or further down the stack, is using."""
+    """It would free objects that a call in another thread, or an outer call, is using."""
     raw = zstd.ZstdDict(DATA[:5000], is_raw=True)
     frame = zstd.compress(DATA, zstd_dict=raw)
     compressor = zstd.ZstdCompressor(zstd_dict=raw.as_digested_dict)
@@ -23,7 +23,7 @@ def test_second_init_is_refused(zstd: ModuleType) -> None:
     begun = compressor.compress(DATA)
     content = decompressor.decompress(frame[:8])
     for thing, arguments in ((compressor, (5,)), (decompressor, ()), (raw, (b"other content",))):
-        with pytest.raises(RuntimeError, match=f"{type(thing).__name__} is initialized once"):
+        with pytest.raises(RuntimeError, match=f"{type(thing).__name__} is already initialized"):
             thing.__init__(*arguments)
     assert raw.dict_content == DATA[:5000]
     assert zstd.decompress(begun + compressor.flush(), raw) == DATA
@@ -138,7 +138,7 @@ def test_half_made_objects_tell_nothing(zstd: ModuleType) -> None:
     "use", ["zstd.compress(data)", "zstd.ZstdCompressor().compress(data)", "zstd.decompress(frame)"]
 )
 def test_finalizer_at_the_end_takes_a_context(zstd: ModuleType, use: str) -> None:
-    """A thread's kept objects are not finalized before those who take them."""
+    """A thread's kept objects are not finalized before the objects that use them."""
     result = run_alone(
         zstd,
         "zstd",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text files open for reading: coming back, threads, pipes, closing, the collector, everything else than a loop."""
+"""Text files for reading: re-entrant calls, threads, pipes, closing, the collector, and calls other than loops."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONTENT = "".join(LINES).encode()
 
 
 class Source(io.BytesIO):
-    """A file that does something before each read."""
+    """A file that runs a function before each read."""
 
     meanwhile: Callable[[], Any] | None = None
 
@@ -42,7 +42,7 @@ def opened(zstd: ModuleType, content: bytes = CONTENT, **options: Any) -> Any:
     return zstd.open(Source(zstd.compress(content)), "rt", **{"encoding": "utf-8", **options})
 
 
-def test_coming_back_while_reading(zstd: ModuleType) -> None:
+def test_reentering_while_reading(zstd: ModuleType) -> None:
     if sys.implementation.name != "cpython":
         pytest.skip("the lock of PyPy's io.BufferedReader lets its owner in")
     source = Source(zstd.compress(CONTENT))
@@ -52,12 +52,12 @@ def test_coming_back_while_reading(zstd: ModuleType) -> None:
             with pytest.raises(RuntimeError):
                 next(text)
             source.meanwhile = None
-            text.seek(0)  # the error of a file is final until then
+            text.seek(0)  # until then, an error of the file is final
         assert list(text) == LINES
 
 
 def test_lines_that_are_kept_stay_as_they_are(zstd: ModuleType) -> None:
-    # none is made into another one, whoever has it
+    # no line is changed into another one while something refers to it
     kept = {}
     with opened(zstd) as text:
         for number, line in enumerate(text):
@@ -65,7 +65,7 @@ def test_lines_that_are_kept_stay_as_they_are(zstd: ModuleType) -> None:
             if number % 3 == 0:
                 kept[line] = number
             if number % 7 == 0:
-                sys.intern(line)  # the table of interned text does not count as one who has it
+                sys.intern(line)  # the table of interned strings does not count as a reference
     assert kept == {line: number for number, line in enumerate(LINES) if number % 3 == 0}
     assert [sys.intern(line) for line in LINES] == LINES
 
@@ -134,7 +134,7 @@ def test_position_after_next(zstd: ModuleType) -> None:
 
 @pytest.mark.parametrize("rest", ["read", "readlines", "bytes", "bytes into memory"])
 def test_position_after_the_rest(zstd: ModuleType, rest: str) -> None:
-    # what was in memory before does not lie in front of the end
+    # content that was in memory before does not precede the end
     with opened(zstd) as text:
         for at in (len(CONTENT) // 2, len(CONTENT) - 100, 5, len(CONTENT), 0):
             text.seek(0)
@@ -329,7 +329,7 @@ def test_misuse_of_the_types_in_c(zstd: ModuleType) -> None:
     buffer._release()
     assert (buffer._look(), buffer._take(5), buffer._make_room()) == (b"", b"", 0)
     memory.append(1)
-    assert not hasattr(module, "_make_text_reader")  # with other classes it would read anything as a buffer
+    assert not hasattr(module, "_make_text_reader")  # with other classes it would use any object as a buffer
     with opened(zstd) as text:
         for lines in (None, 5, base(bytearray())):
             text._lines = lines

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure memory: the table of peak memory in docs/zstd.md, what contexts and streams leave, and what bombs take."""
+"""Measure memory: the table of peak memory in docs/zstd.md, leftovers of contexts and streams, and bombs."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ COLUMNS = [f"{backend}, {name}" for backend in ("native", "dlopen", "pure") for 
 
 
 def bounds(backend: str) -> dict[str, float]:
-    """Return the figures of the table for a backend on this interpreter."""
+    """Return the figures in the table for a backend on this interpreter."""
     text = DOCS.read_text(encoding="utf-8")
     head = re.search(r"^\| `decompress` of \| (.+) \|$", text, re.MULTILINE)
     assert head is not None
     assert head[1].split(" | ") == COLUMNS
     column = COLUMNS.index(f"{backend}, {'PyPy' if sys.implementation.name == 'pypy' else 'CPython'}")
-    rows = re.findall(r"^\| (.+?) \| ([\d.]+(?: \| [\d.]+){5}) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| (.+?) \| ([\d.]+(?: \| [\d.]+){5}) \|$", text[head.end() :], re.MULTILINE)
     return {case: float(figures.split(" | ")[column]) for case, figures in rows}
 
 
@@ -95,7 +95,7 @@ def test_the_table_has_what_is_measured() -> None:
 @needs_linux
 @pytest.mark.parametrize("case", CASES)
 def test_peak(zstd: ModuleType, case: str) -> None:
-    """A call raises the memory of its process by at most the figure in the table."""
+    """A call raises its process's memory by at most the figure in the table."""
     if zstd.BACKEND == "stdlib":
         pytest.skip("the interpreter's own library makes the output, in a list of pieces that it joins")
     result = run_alone(zstd, "zstd", PRELUDE + CASES[case], **MEASURED)
@@ -104,7 +104,7 @@ def test_peak(zstd: ModuleType, case: str) -> None:
 
 
 def grown(zstd: ModuleType, code: str, **environment: str) -> int:
-    """Return what code that calls grown(work, times[, settle]) prints: how many bytes its process grows."""
+    """Return what code prints that calls grown(work, times[, settle]): how many bytes its process grows."""
     measure = """
 import os
 
@@ -121,7 +121,7 @@ def grown(work, times, settle=lambda: None):
     settle()
     print(resident() - before)
 """
-    # glibc would keep freed contexts for itself: 70 to 120 MB of them under PyPy, which frees those of threads late
+    # glibc would keep freed contexts itself: 70 to 120 MB under PyPy, which frees those of threads late
     result = run_alone(zstd, "zstd", measure + code, MALLOC_TRIM_THRESHOLD_="131072", **environment, **MEASURED)
     assert result.returncode == 0, result.stderr
     return int(result.stdout)
@@ -133,7 +133,7 @@ def rounds(zstd: ModuleType, count: int) -> int:
 
 @needs_linux
 def test_memory_of_short_lived_threads_returns(zstd: ModuleType) -> None:
-    """Free the contexts that a thread keeps when the thread ends."""
+    """The contexts that a thread keeps are freed when the thread ends."""
     code = f"""
 import gc, threading
 text = bytes(range(256)) * 400
@@ -147,13 +147,13 @@ def round_of_threads():
 
 grown(round_of_threads, {rounds(zstd, 40)}, gc.collect)
 """
-    # 240 threads that each kept what they made would hold over 200 MB
+    # if 240 threads kept their contexts, they would hold over 200 MB
     assert grown(zstd, code) < 64 << 20
 
 
 @needs_linux
 def test_large_contexts_are_freed_at_once(zstd: ModuleType) -> None:
-    """Free contexts without the collector, which on PyPy does not see their size; with and without an error."""
+    """Contexts are freed without the collector, which on PyPy does not see their size; with and without an error."""
     code = f"""
 import gc
 text = bytes(range(256)) * 4096
@@ -191,7 +191,7 @@ grown(calls, {rounds(zstd, 12)}, settle)
     ],
 )
 def test_short_lived_streams_do_not_pile_up(zstd: ModuleType, work: str) -> None:
-    """Report to the collector what libzstd allocates, or streams stay until the collector runs by chance."""
+    """libzstd's allocations are reported to the collector; otherwise streams stay until it runs by chance."""
     code = f"""
 short, long = b"x" * 560, bytes(range(256)) * {400 if zstd.BACKEND == "pure" else 4000}
 frame = b"".join(zstd.compress_iter([long]))
@@ -215,7 +215,7 @@ def test_declared_size_is_not_believed(zstd: ModuleType, path: Way) -> None:
 @needs_tracemalloc
 @pytest.mark.parametrize("declared", [True, False])
 def test_limit_bounds_memory(zstd: ModuleType, declared: bool) -> None:
-    """2 KiB that decompress to 64 MiB: the limit holds, whatever the header says."""
+    """2 KiB that decompress to 64 MiB: the limit applies, whatever the header declares."""
     bomb = rle_bomb(512, declared=declared)
     assert peak_of(lambda: parts(zstd, bomb, 1 << 20)) < 8 << 20
 
@@ -231,7 +231,7 @@ def test_output_peaks_at_twice_its_size(zstd: ModuleType, declared: bool) -> Non
             content: bytes = opened.read()
             return content
 
-    most = 3 if zstd.BACKEND == "stdlib" else 2  # a list of pieces that grow, and the whole that it is joined to
+    most = 3 if zstd.BACKEND == "stdlib" else 2  # a list of growing pieces, and the bytes that they are joined to
     for call in (lambda: zstd.decompress(bomb), lambda: zstd.ZstdDecompressor().decompress(bomb), read):
         assert len(call()) == blocks << 17
         assert peak_of(call) < most * (blocks << 17) + (4 << 20)
@@ -239,7 +239,7 @@ def test_output_peaks_at_twice_its_size(zstd: ModuleType, declared: bool) -> Non
 
 @needs_tracemalloc
 def test_a_member_of_a_zip_file_is_read_in_parts() -> None:
-    """A member takes no more memory than the part that is read."""
+    """Reading a member takes no more memory than the part that is read."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("bomb", bytes(300 << 20))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small frames with one byte changed: all ways to decompress, of all backends, take the same ones."""
+"""Small frames with one byte changed: every way to decompress, on every backend, accepts the same frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, TEXT
 from zstd_ways import Way, file, into, limited, one_shot, stream
 
 STEP = 1 if IS_THOROUGH else 3
-"""How far apart the mutants are that are tried."""
+"""The distance between the mutants that are tried."""
 
 
 def unsized(zstd: ModuleType, content: bytes, options: dict[int, int]) -> bytes:
@@ -53,10 +53,10 @@ def mutants(frame: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.once
-def test_every_way_takes_the_same(zstd: ModuleType) -> None:
-    """The pure backend is stricter here and there, but takes nothing that another refuses or reads otherwise."""
+def test_every_function_accepts_the_same_data(zstd: ModuleType) -> None:
+    """The pure backend is sometimes stricter, but accepts nothing that another rejects or decodes differently."""
     reference = available("zstd").get("dlopen", zstd)
-    # libzstd 1.5.7, which a wheel has, is also stricter than the 1.5.4 of a system: it refuses reserved bits
+    # libzstd 1.5.7, which wheels contain, is also stricter than a system's 1.5.4: it rejects reserved bits
     stricter = zstd.BACKEND == "pure" or zstd.zstd_version_info > reference.zstd_version_info
     taken = refused = 0
     for number, frame in enumerate(frames(reference)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zero bytes after frames, which tapes and pipes leave there: an error, unless `padding` allows them."""
+"""Zero bytes after frames, as tapes and pipes leave them: an error, unless `padding` allows them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from purepy.zstd.format.padding import Unpadded
 
 
 class Slow(io.BytesIO):
-    """A file that gives seven bytes at a time."""
+    """A file that returns seven bytes at a time."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(7)
@@ -74,7 +74,7 @@ def test_a_padded_file_can_seek(zstd: ModuleType) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5, 17, 1000])
 def test_the_filter_changes_nothing_else(zstd: ModuleType, size: int) -> None:
-    """In pieces of any size; a frame whose checksum or content ends with zero bytes is whole."""
+    """In pieces of any size; a frame whose checksum or content ends with zero bytes stays whole."""
     raw = zstd.compress(bytes(range(256)) + bytes(40), options={100: -100})
     for data in (
         raw,

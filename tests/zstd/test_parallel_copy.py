@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each thread reads and writes frames where they belong in files, which are those that one thread makes."""
+"""Threads read and write frames at their places in files; the files are the same as with one thread."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from purepy.base import descriptors, system
+from purepy.base.cores import python_runs_in_parallel
 from purepy.base.errors import ZstdError
 from purepy.zstd.format.scanner import frame_extent, scan_frames
 from purepy.zstd.threads import copy_files
@@ -28,7 +29,7 @@ SKIPPABLE = b"\x50\x2a\x4d\x18" + (3 * FRAME).to_bytes(4, "little") + bytes(3 * 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small frames be worth a thread's while."""
+    """Make small frames worth a thread."""
     monkeypatch.setattr(copy_files, "_PART_SIZE", 2 * FRAME)
     monkeypatch.setattr(copy_files, "_WRITE_SIZE", FRAME)
     monkeypatch.setattr(copy_files, "_READ_SIZE", 100)
@@ -38,7 +39,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def placed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Return where threads write to, as they do."""
+    """Record the places to which threads write."""
     places: list[int] = []
     write_at = copy_files.write_at
 
@@ -51,7 +52,7 @@ def placed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def is_parallel(zstd: ModuleType) -> bool:
-    return descriptors.IS_POSSIBLE and zstd.BACKEND != "pure"
+    return descriptors.IS_POSSIBLE and (zstd.RELEASES_GIL or python_runs_in_parallel())
 
 
 def frames(zstd: ModuleType) -> bytes:
@@ -59,7 +60,7 @@ def frames(zstd: ModuleType) -> bytes:
 
 
 def decompressed(zstd: ModuleType, data: bytes, folder: Path, **more: Any) -> tuple[Any, bytes]:
-    """Return what copying from file to file returns or raises, and what the second file has then."""
+    """Return the result or error of copying from file to file, and the content of the second file."""
     (folder / "source").write_bytes(data)
     with open(folder / "source", "rb") as source, open(folder / "target", "wb") as target:
         try:
@@ -72,7 +73,7 @@ def decompressed(zstd: ModuleType, data: bytes, folder: Path, **more: Any) -> tu
 
 
 def mixtures(zstd: ModuleType) -> Iterator[bytes]:
-    """Frames that tell where their content goes, and those that do not, in front, between and behind."""
+    """Frames that determine the place of their content, with frames that do not before, between and after them."""
     no_size = {zstd.CompressionParameter.content_size_flag: 0}
     checksum = {zstd.CompressionParameter.checksum_flag: 1}
     known, unknown = frames(zstd), zstd.compress(DATA[:9999], options=no_size)
@@ -90,7 +91,7 @@ def mixtures(zstd: ModuleType) -> Iterator[bytes]:
 
 
 def extents(data: bytes) -> list[Any]:
-    """Return the size of each frame and of its content, up to one of which the headers do not tell it."""
+    """Return the size of each frame and of its content, up to the first frame whose headers do not determine it."""
     found: list[Any] = []
     offset = 0
     while offset < len(data):
@@ -103,7 +104,7 @@ def extents(data: bytes) -> list[Any]:
 
 
 def inspected(data: bytes) -> list[Any]:
-    """Return what `extents` does, told by the frames as a user inspects them."""
+    """Return the same as `extents`, computed from iter_frames."""
     found: list[Any] = []
     for frame in scan_frames(io.BytesIO(data)):
         is_told = frame.content_size is not None and frame.content_size <= min(frame.content_max, len(DATA))
@@ -133,7 +134,7 @@ def test_extents_of_damaged_frames(zstd: ModuleType) -> None:
         try:
             assert told == inspected(each)
             agreed += 1
-        except ZstdError:  # inspection goes on to the end, where there may be too little
+        except ZstdError:  # inspection continues to the end, where data may be missing
             assert told[-1] is None or sum(size for size, _ in told) > len(each)
     assert agreed > len(data)
 
@@ -164,7 +165,7 @@ def test_positions_in_both_files(zstd: ModuleType, tmp_path: Path, placed: list[
 
 
 def test_a_source_that_was_just_written(zstd: ModuleType, tmp_path: Path) -> None:
-    """The rest of its buffer is read, too."""
+    """The rest of its buffer is read as well."""
     with open(tmp_path / "source", "w+b") as source, open(tmp_path / "target", "w+b") as target:
         source.write(frames(zstd))
         source.write(frames(zstd)[:100])
@@ -240,8 +241,8 @@ def test_limits_hold(zstd: ModuleType, tmp_path: Path) -> None:
 
 
 def failing(call: Callable[..., Any], count: int, failure: Any) -> Callable[..., Any]:
-    """Return a function that does what `call` does so many times, and `failure()` from then on."""
-    calls = [call] * count  # which threads take from: a list does that under a lock without the GIL, too
+    """Return a function that calls `call` `count` times, and raises `failure()` from then on."""
+    calls = [call] * count  # threads pop from it, which a list does under a lock even without the GIL
 
     def work(*arguments: Any) -> Any:
         try:
@@ -274,11 +275,11 @@ def test_a_disk_that_takes_little_at_a_time(zstd: ModuleType, tmp_path: Path, mo
     assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA
 
 
-def test_a_source_that_is_cut_meanwhile(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_truncated_meanwhile(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not is_parallel(zstd):
         pytest.skip("no thread reads")
     monkeypatch.setattr(os, "pread", failing(os.pread, 60, lambda: b""))
-    assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA  # it goes on without pread()
+    assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA  # works without pread() as well
 
 
 def test_progress_comes_in_order_and_may_end_it(zstd: ModuleType, tmp_path: Path) -> None:
@@ -323,8 +324,8 @@ def test_threads_compress_what_they_read_themselves(
 
 
 @pytest.mark.parametrize("size", [0, FRAME, 2 * FRAME + 100])
-def test_a_file_that_is_cut_while_it_is_compressed(zstd: ModuleType, tmp_path: Path, size: int) -> None:
-    """The rest of it is compressed, as by one thread."""
+def test_a_file_truncated_while_it_is_compressed(zstd: ModuleType, tmp_path: Path, size: int) -> None:
+    """The rest of the file is compressed, as with one thread."""
     (tmp_path / "source").write_bytes(DATA)
     with open(tmp_path / "source", "r+b", buffering=0) as source:
         pieces = zstd.compress_iter(source, threads=2, frame_size=FRAME)
@@ -336,7 +337,7 @@ def test_a_file_that_is_cut_while_it_is_compressed(zstd: ModuleType, tmp_path: P
 
 
 @pytest.mark.parametrize("size", [0, FRAME, 2 * FRAME + 100])
-def test_a_copy_of_a_file_that_is_cut_meanwhile_says_what_it_copied(
+def test_copying_a_file_truncated_meanwhile_reports_what_was_copied(
     zstd: ModuleType, tmp_path: Path, size: int
 ) -> None:
     (tmp_path / "source").write_bytes(DATA)
@@ -356,10 +357,10 @@ def test_a_copy_of_a_file_that_is_cut_meanwhile_says_what_it_copied(
 
 @pytest.mark.parametrize("left", [0, 100])
 @pytest.mark.parametrize("has_preadv", [True, False])
-def test_a_cut_that_some_threads_were_ahead_of(
+def test_truncation_found_after_other_threads_read_on(
     zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, has_preadv: bool
 ) -> None:
-    """The content ends where the first thread found the end; nothing follows a gap, and a pledged size is missed."""
+    """The content ends where the first thread found the end; nothing follows a gap, and a pledged size is an error."""
     end = 2 * FRAME + left
     is_cut = range(2 * FRAME, 3 * FRAME)
 

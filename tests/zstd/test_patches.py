@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""patch() and apply_patch(): what is new in a version of some data."""
+"""patch() and apply_patch(): the differences of new data from old data."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def test_patches_are_small_and_right(zstd: ModuleType, size: int, level: int | N
             assert zstd.get_frame_info(patch).decompressed_size == len(new)
 
 
-def test_a_patch_is_what_the_tool_makes_and_reads(zstd: ModuleType) -> None:
-    """A prefix, a window for both, a checksum."""
+def test_patches_are_compatible_with_the_tool(zstd: ModuleType) -> None:
+    """A patch has a prefix, a window for both versions, and a checksum."""
     old = noise(200_000)
     patch = zstd.patch(old, old + b"new")
     (frame,) = zstd.iter_frames(patch)
@@ -52,5 +52,5 @@ def test_limits(zstd: ModuleType) -> None:
     assert zstd.apply_patch(b"old " * 10, patch, max_output_size=1 << 20) == bytes(1 << 20)
     options: Any = {zstd.CompressionParameter.window_log: 28, zstd.CompressionParameter.content_size_flag: 0}
     compressor = zstd.ZstdCompressor(options=options)
-    with pytest.raises(zstd.ZstdError, match="window"):  # larger than any patch of so much needs
+    with pytest.raises(zstd.ZstdError, match="window"):  # larger than any patch of this size needs
         zstd.apply_patch(b"", compressor.compress(b"abc") + compressor.flush())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads, forks, re-entrant calls, objects dropped in the middle, interpreter exit: right, or a clear error."""
+"""Threads, forks, re-entrant calls, dropped objects, interpreter exit: correct results, or a clear error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IN_C = "calls of C: only real signals run inside them, in test_signals_nightly.p
 
 
 def in_threads(work: Callable[[int], Any], count: int = 6) -> list[Any]:
-    """Run work(0), work(1)... at once; return the results, raise the first error."""
+    """Run work(0), work(1)... in parallel; return the results or raise the first error."""
     results: list[Any] = [None] * count
     barrier = threading.Barrier(count)
 
@@ -45,7 +45,7 @@ def rounds(zstd: ModuleType, count: int) -> range:
 
 
 def text_for(zstd: ModuleType) -> bytes:
-    """Return text that a backend compresses within milliseconds."""
+    """Return text that a backend compresses in a few milliseconds."""
     return TEXT[:10_000] if zstd.BACKEND == "pure" else TEXT
 
 
@@ -68,7 +68,7 @@ def test_functions_in_threads(zstd: ModuleType) -> None:
 
 
 def test_threads_share_a_compressor(zstd: ModuleType) -> None:
-    """Methods exclude each other, so that the frames that they make are whole."""
+    """Methods exclude each other, so that the resulting frames are whole."""
     compressor = zstd.ZstdCompressor(1)
 
     def work(index: int) -> list[bytes]:
@@ -91,7 +91,7 @@ def test_threads_share_a_decompressor(zstd: ModuleType) -> None:
     assert decompressor.eof
 
 
-def test_dropped_in_the_middle(zstd: ModuleType) -> None:
+def test_streams_dropped_in_the_middle(zstd: ModuleType) -> None:
     raw = zstd.ZstdDict(TEXT[:4000], is_raw=True)
     for _ in rounds(zstd, 50):
         compressor = zstd.ZstdCompressor(zstd_dict=raw.as_prefix)
@@ -106,7 +106,7 @@ def test_dropped_in_the_middle(zstd: ModuleType) -> None:
 
 
 def test_dictionary_outlives_its_name(zstd: ModuleType) -> None:
-    """libzstd keeps raw pointers into a prefix and a digested dictionary."""
+    """libzstd keeps raw pointers to a prefix and a digested dictionary."""
     text = text_for(zstd)
 
     def make(how: str) -> Any:
@@ -122,7 +122,7 @@ def test_dictionary_outlives_its_name(zstd: ModuleType) -> None:
 
 
 def test_drop_with_workers_running(zstd: ModuleType) -> None:
-    """Freeing a compressor whose workers still read the dictionary was a use after free (gh-160549)."""
+    """Freeing a compressor while its workers read the dictionary was once a use after free (gh-160549)."""
     if zstd.parameter_bounds(zstd.CompressionParameter.nb_workers, True)[1] == 0:
         pytest.skip("compresses in the calling thread only")
     options = {zstd.CompressionParameter.nb_workers: 2, zstd.CompressionParameter.job_size: 1 << 20}
@@ -135,7 +135,7 @@ def test_drop_with_workers_running(zstd: ModuleType) -> None:
 
 @pytest.mark.parametrize("direction", ["compress", "decompress"])
 def test_calls_inside_a_call(zstd: ModuleType, direction: str) -> None:
-    """A signal handler may call at each line of a call, where its thread's context is in use, or not yet."""
+    """A signal handler may make calls at each line of a call, whether or not the thread's context is in use."""
     text = TEXT[:300]
     frame = zstd.compress(text)
     every = 1 if zstd.IS_WRAPPED else 97
@@ -161,8 +161,8 @@ def test_calls_inside_a_call(zstd: ModuleType, direction: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["cctx", "dctx"])
-def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
-    """At any bytecode a signal handler interrupts, the context that it takes, and may free, is nobody else's."""
+def test_a_context_has_one_user_at_a_time(zstd: ModuleType, kind: str) -> None:
+    """A signal handler that interrupts any bytecode is the only user of the context that it takes and may free."""
     library = getattr(zstd.codec, "library", None)
     if library is None:
         pytest.skip("keeps no contexts")
@@ -170,7 +170,7 @@ def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
     take, give = contexts.take, contexts.give
     tracer = sys.gettrace()
     for step in range(1000):
-        give(take())  # so that one is kept
+        give(take())  # so that one context is kept
         taken: list[Any] = []
         events = 0
 
@@ -197,13 +197,13 @@ def test_a_context_has_one_holder(zstd: ModuleType, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["ZstdCompressor", "ZstdDecompressor"])
 def test_a_call_keeps_its_context(zstd: ModuleType, kind: str) -> None:
-    """A signal handler that closes a file does not take the context from the call that it interrupts."""
+    """A signal handler that closes a file does not take the context away from the call that it interrupts."""
     stream = getattr(zstd, kind)()
     if not hasattr(stream, "_lock"):
         pytest.skip(IN_C)
     if not hasattr(stream, "_release"):
         pytest.skip("keeps no contexts")
-    with stream._lock:  # as any of its calls
+    with stream._lock:  # as in any of its calls
         stream._release()
     if kind == "ZstdCompressor":
         assert zstd.decompress(stream.compress(TEXT) + stream.flush()) == TEXT
@@ -211,8 +211,8 @@ def test_a_call_keeps_its_context(zstd: ModuleType, kind: str) -> None:
         assert stream.decompress(zstd.compress(TEXT)) == TEXT
 
 
-def test_coming_back_into_the_same_object(zstd: ModuleType) -> None:
-    """A signal handler that calls the object whose call it interrupts gets an error, or its turn, never a deadlock."""
+def test_reentering_the_same_object(zstd: ModuleType) -> None:
+    """A signal handler that calls the object whose call it interrupts gets an error or its turn, never a deadlock."""
     if not hasattr(zstd.ZstdCompressor(), "_lock"):
         pytest.skip(IN_C)
     code = """
@@ -232,7 +232,7 @@ print(*sorted(set(seen)))
 
 
 def test_finalizer_in_a_cycle_uses_what_it_holds(zstd: ModuleType) -> None:
-    """The collector runs finalizers in any order; a context or a dictionary must not be freed by one of its own."""
+    """The collector runs finalizers in any order; a context or dictionary must not be freed before its owner's."""
     data = b"to be or not to be " * (300 if zstd.BACKEND == "pure" else 3000)
     content = trained(zstd, [data[start : start + 500] for start in range(0, len(data) - 500, 100)], 1000)
     plain, frame = zstd.compress(data), zstd.compress(data, zstd_dict=content)
@@ -260,13 +260,13 @@ def test_finalizer_in_a_cycle_uses_what_it_holds(zstd: ModuleType) -> None:
 
     for _ in range(3):
         User()
-    for _ in range(4):  # the finalizers of PyPy run one after the other
+    for _ in range(4):  # PyPy runs finalizers one after another
         gc.collect()
     assert found == [data] * 9
 
 
 def test_buffer_changes_size_while_it_is_read(zstd: ModuleType) -> None:
-    """The export locks it, or a copy was made: C never reads memory that has moved."""
+    """The buffer is locked by an export or was copied: C never reads memory that has moved."""
     text = text_for(zstd) * 20
     data = bytearray(text)
     stop = threading.Event()
@@ -360,7 +360,7 @@ def test_fork_while_threads_are_inside(zstd: ModuleType) -> None:
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_fork_with_workers(zstd: ModuleType) -> None:
-    """The workers are not in the child: libzstd would wait for them for ever, on use and on free."""
+    """The workers do not exist in the child: libzstd would wait for them forever, on use and when freeing."""
     if zstd.parameter_bounds(zstd.CompressionParameter.nb_workers, True)[1] == 0:
         pytest.skip("compresses in the calling thread only")
     held = [zstd.ZstdCompressor(options={zstd.CompressionParameter.nb_workers: 2})]
@@ -423,7 +423,7 @@ print("end")
 
 
 def test_frame_of_another_backend_object(zstd: ModuleType) -> None:
-    """A dictionary digested by one backend serves the other."""
+    """A dictionary digested by one backend also works with another."""
     from backends import available
 
     raw = zstd.ZstdDict(TEXT[:3000], is_raw=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SeekableZstdFile: pyzstd's interface, any position in the time of a frame, and what is wrong with a file is said."""
+"""SeekableZstdFile: pyzstd's interface, any position in the time for one frame, and clear errors for wrong files."""
 
 from __future__ import annotations
 
@@ -54,8 +54,16 @@ def test_round_trip_and_random_access(zstd: ModuleType, checksums: bool) -> None
     assert file.seek_table_info is None
 
 
+def test_a_file_of_some_megabytes_is_seekable_by_default(zstd: ModuleType) -> None:
+    target = io.BytesIO()
+    with zstd.SeekableZstdFile(target, "w") as file:
+        file.write(bytes((4 << 20) + 1))
+    with zstd.SeekableZstdFile(io.BytesIO(target.getvalue()), max_frame_content_size=4 << 20) as file:
+        assert file.seek_table_info[0] == 2
+
+
 def test_it_reads_what_it_needs(zstd: ModuleType) -> None:
-    """One frame and the table: a position costs neither what is in front of it nor what is behind it."""
+    """Reading at a position reads one frame and the table, and nothing before or after the frame."""
     large = random.Random(1).randbytes(400_000)
     target = io.BytesIO()
     with zstd.SeekableZstdFile(target, "w", max_frame_content_size=20_000) as file:
@@ -65,7 +73,7 @@ def test_it_reads_what_it_needs(zstd: ModuleType) -> None:
         assert source.taken <= 4096
         file.seek(250_000)
         assert file.read(100) == large[250_000:250_100]
-        assert source.taken <= 4096 + 8 * 20_100  # what the file buffers ahead, 128 KiB, and a frame more
+        assert source.taken <= 4096 + 8 * 20_100  # what the file buffers ahead, 128 KiB, and one more frame
         source.taken = 0
         file._buffer.raw.seek(90_000)
         assert file._buffer.raw.read(100) == large[90_000:90_100]
@@ -154,16 +162,16 @@ def test_a_file_that_cannot_seek(zstd: ModuleType) -> None:
         zstd.SeekableZstdFile(Pipe(packed(zstd)))
 
 
-# --- tables that are missing, damaged, or lie ------------------------------------------------------------------------
+# --- missing, damaged and wrong tables -------------------------------------------------------------------------------
 
 
-def test_a_missing_table_is_said_and_can_be_done_without(zstd: ModuleType, path: Path) -> None:
+def test_a_missing_seek_table_is_reported_or_replaced_by_a_scan(zstd: ModuleType, path: Path) -> None:
     frames = [zstd.compress(DATA[start : start + FRAME]) for start in range(0, len(DATA), FRAME)]
     frames[5] = zstd.compress(DATA[5 * FRAME : 6 * FRAME], options={zstd.CompressionParameter.content_size_flag: 0})
     frames.insert(3, b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc")
     data = b"".join(frames)
     path.write_bytes(data)
-    with pytest.raises(zstd.SeekableFormatError, match=r"no seek table, or is cut.*scan=True"):
+    with pytest.raises(zstd.SeekableFormatError, match=r"no seek table, or is truncated.*scan=True"):
         zstd.SeekableZstdFile(path)
     index = path.with_name("file.zst.seek")
     with pytest.raises(zstd.SeekableFormatError, match="missing or does not fit"):
@@ -195,7 +203,7 @@ def test_damaged_tables(zstd: ModuleType) -> None:
         assert file.read() == DATA
     with pytest.raises(zstd.ZstdError, match="ends inside the frame"):
         zstd.SeekableZstdFile(io.BytesIO(data[:-1]), scan=True)
-    with pytest.raises(zstd.ZstdError, match="no frame begins with"):
+    with pytest.raises(zstd.ZstdError, match="expected a frame's magic number"):
         zstd.SeekableZstdFile(io.BytesIO(b"something else"), scan=True)
 
 
@@ -207,7 +215,7 @@ def entries(zstd: ModuleType) -> tuple[bytes, list[tuple[int, int, int]]]:
 
 
 def test_lying_tables(zstd: ModuleType) -> None:
-    """A table's word about a frame is checked where that is read, not believed."""
+    """An entry of the table is verified when its frame is read, and not trusted before."""
     frames, honest = entries(zstd)
 
     def reads(changed: list[tuple[int, int, int]], position: int) -> bytes:
@@ -217,7 +225,7 @@ def test_lying_tables(zstd: ModuleType) -> None:
         with zstd.SeekableZstdFile(io.BytesIO(frames + table.to_bytes())) as file:
             file.seek(position)
             content = b""
-            while len(content) <= FRAME:  # to the end of the frame, and a bit of the next
+            while len(content) <= FRAME:  # to the end of the frame, and a part of the next one
                 content += file._buffer.raw.read(2 * FRAME)
             return content
 
@@ -229,31 +237,31 @@ def test_lying_tables(zstd: ModuleType) -> None:
 
     assert reads(honest, 2 * FRAME) == DATA[2 * FRAME : 4 * FRAME]
     cases = [
-        (change(2, content=-1), "more content than the table says"),
-        (change(2, content=1), "1 bytes of content less than the table says"),
-        (change(2, checksum=1), "another checksum"),
+        (change(2, content=-1), "more content than the table states"),
+        (change(2, content=1), "1 fewer bytes of content than the table states"),
+        (change(2, checksum=1), "does not have the checksum"),
     ]
     for changed, text in cases:
         with pytest.raises(zstd.SeekableFormatError, match=rf"frame 2, at byte \d+.*{text}") as caught:
             reads(changed, 2 * FRAME)
         assert caught.value.offset == sum(size for size, *_ in honest[:2])
-    # overlapping: an entry reaches into the next frame, which begins too late; the sizes add up
+    # overlapping: an entry extends into the next frame, which begins too late; the sizes add up
     shifted = change(2, compressed=5)
     shifted[3] = shifted[3][0] - 5, *shifted[3][1:]
     for position in (2 * FRAME, 3 * FRAME):
         with pytest.raises(zstd.ZstdError):
             reads(shifted, position)
-    # a sum that does not add up is found out at once
-    with pytest.raises(zstd.SeekableFormatError, match="bytes of frames, where the file has"):
+    # a wrong sum is detected at once
+    with pytest.raises(zstd.SeekableFormatError, match="bytes of frames, the file has"):
         reads(change(2, compressed=1), 0)
-    # two frames under one entry are one to it
+    # two frames in one entry are treated as one frame
     merged = [*honest[:2], (honest[2][0] + honest[3][0], 2 * FRAME, 0), *honest[4:]]
-    with pytest.raises(zstd.SeekableFormatError, match="another checksum"):
+    with pytest.raises(zstd.SeekableFormatError, match="does not have the checksum"):
         reads(merged, 2 * FRAME)
 
 
-def test_frames_without_checksums_are_held_to_those_of_the_table(zstd: ModuleType) -> None:
-    """As zstd's own tool writes them."""
+def test_frames_without_checksums_are_verified_by_the_table(zstd: ModuleType) -> None:
+    """zstd's own tool writes such frames."""
     honest = entries(zstd)[1]
     no_checksums = [zstd.compress(DATA[start : start + FRAME]) for start in range(0, len(DATA), FRAME)]
     for wrong in (0, 1):
@@ -283,11 +291,11 @@ def test_damage_in_a_frame(zstd: ModuleType) -> None:
         assert file.read(10) == DATA[2 * FRAME : 2 * FRAME + 10]
 
 
-# --- what cannot be written ------------------------------------------------------------------------------------------
+# --- output that cannot be written -----------------------------------------------------------------------------------
 
 
 class Full(io.BytesIO):
-    """A file that takes so much, and then nothing until there is more room."""
+    """A file that takes a limited number of bytes, and then nothing until there is more room."""
 
     room = 0
 
@@ -316,7 +324,7 @@ def test_a_close_that_fails_can_be_tried_again(zstd: ModuleType) -> None:
 
 
 def test_fsspec(zstd: ModuleType) -> None:
-    """A file of fsspec reads through its own cache of blocks."""
+    """A file from fsspec reads through its own block cache."""
     fsspec = pytest.importorskip("fsspec")
     system = fsspec.filesystem("memory")
     with system.open("/cpkg/file.zst", "wb") as file:
@@ -370,8 +378,8 @@ def test_write_names_its_argument(zstd: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("wrong", [0, 2, 4])
-def test_entries_without_content_are_held_to_that(zstd: ModuleType, wrong: int) -> None:
-    """A frame whose entry has 0 bytes would else be left out of the content."""
+def test_entries_without_content_are_verified(zstd: ModuleType, wrong: int) -> None:
+    """Otherwise, a frame whose entry has 0 bytes would be missing from the content."""
     parts = [b"a" * 500, b"", b"b" * 500, b"", b"c" * 500]
     honest, lying = SeekTable(checksums=False), SeekTable(checksums=False)
     frames = [zstd.compress(part) for part in parts]
@@ -380,7 +388,7 @@ def test_entries_without_content_are_held_to_that(zstd: ModuleType, wrong: int) 
         lying.append(len(frame), 0 if number == wrong else len(part))
     content = b"".join(parts)
     for table in (honest, lying):
-        table.append(0, 0)  # stands for nothing
+        table.append(0, 0)  # an entry without a frame
         data = b"".join(frames) + table.to_bytes()
 
         def opened(data: bytes = data) -> Any:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What zstd's own source has of the seekable format (contrib/seekable_format): its examples read our files, and we theirs.
+The seekable format in zstd's own source (contrib/seekable_format): its examples read cpkg's files, and cpkg theirs.
 
-To build them a source tree of zstd is needed, named by CPKG_ZSTD_SOURCE (`apt-get source libzstd`), a C compiler and
-libzstd with headers. What one of them has written is tried without.
+Building the examples needs a source tree of zstd, named by CPKG_ZSTD_SOURCE (`apt-get source libzstd`), a C compiler,
+and libzstd with headers. Without these, only a file that one of the examples has written is tested.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import ModuleType
 import pytest
 
 CONTENT = b"hello zstd, seek in me as you please"
-# `seekable_compression FILE 12` of zstd 1.5.4, for a file of that content
+# the output of `seekable_compression FILE 12` of zstd 1.5.4 for a file with that content
 FROM_TOOL = bytes.fromhex(
     "28b52ffd005861000068656c6c6f207a7374642c2028b52ffd00586100007365656b20696e206d65206128b52ffd0058"
     "6100007320796f7520706c6561736528b52ffd20000100005e2a4d1839000000150000000c0000008d7ec60d15000000"
@@ -30,7 +30,7 @@ FRAME = 3000
 
 def test_a_file_of_the_tool_is_read(zstd: ModuleType) -> None:
     with zstd.SeekableZstdFile(io.BytesIO(FROM_TOOL)) as file:
-        assert file.seek_table_info[::2] == (4, len(CONTENT))  # the last one is empty
+        assert file.seek_table_info[::2] == (4, len(CONTENT))  # the last frame is empty
         file.seek(20)
         assert file.read() == CONTENT[20:]
         file.seek(0)
@@ -42,7 +42,7 @@ def test_a_file_of_the_tool_is_read(zstd: ModuleType) -> None:
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the examples, compiled against the system's libzstd."""
+    """Return the folder with the examples, compiled with the system's libzstd."""
     source, compiler = os.environ.get("CPKG_ZSTD_SOURCE"), shutil.which("cc")
     if source is None or compiler is None:
         pytest.skip("CPKG_ZSTD_SOURCE names no source of zstd, or there is no compiler")
@@ -84,7 +84,7 @@ def test_ours_reads_what_the_tool_writes(zstd: ModuleType, tools: Path, tmp_path
             assert file.read(7) == TEXT[position : position + 7]
     verified = zstd.verify(theirs)
     assert verified.has_seek_table
-    with zstd.SeekableZstdFile(theirs, "a", max_frame_content_size=FRAME) as file:  # and on in the same file
+    with zstd.SeekableZstdFile(theirs, "a", max_frame_content_size=FRAME) as file:  # append to the same file
         file.write(CONTENT)
     command = [tools / "seekable_decompression", theirs, str(len(TEXT) - 3), str(len(TEXT) + len(CONTENT))]
     assert subprocess.run(command, capture_output=True, check=True).stdout == TEXT[-3:] + CONTENT

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interrupt calls of Zstandard by timers: handlers that call again, and handlers that raise."""
+"""Interrupt Zstandard calls with timers: handlers that make calls, and handlers that raise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the sy
 
 
 def test_signal_handler_compresses(zstd: ModuleType) -> None:
-    """A handler runs between two bytecodes of a call, where its thread's context is in use, or not."""
+    """A handler runs between two bytecodes of a call, whether or not the thread's context is in use."""
     text = TEXT[:10_000] if zstd.BACKEND == "pure" else TEXT
     expected = zstd.compress(text)
     runs = []
@@ -27,7 +27,7 @@ def test_signal_handler_compresses(zstd: ModuleType) -> None:
         assert zstd.compress(text) == expected
         assert zstd.decompress(expected) == text
         runs.append(1)
-        # not an interval: a backend whose calls take longer would never leave its handlers
+        # not an interval: a backend with slower calls would never leave its handlers
         signal.setitimer(signal.ITIMER_REAL, 0.002)
 
     previous = signal.signal(signal.SIGALRM, handler)
@@ -44,8 +44,8 @@ def test_signal_handler_compresses(zstd: ModuleType) -> None:
     assert runs
 
 
-def test_coming_back_into_the_same_object(zstd: ModuleType) -> None:
-    """A handler that calls the object whose call it interrupts gets an error, or its turn, never a deadlock."""
+def test_reentering_the_same_object(zstd: ModuleType) -> None:
+    """A handler that calls the object whose call it interrupts gets an error or its turn, never a deadlock."""
     code = """
 import signal
 def handler(*_):
@@ -69,7 +69,7 @@ print("done")
 
 
 class Interruption(BaseException):
-    """What a signal handler raises."""
+    """An exception for a signal handler to raise."""
 
 
 def interrupt(number: int, frame: Any) -> None:
@@ -78,7 +78,7 @@ def interrupt(number: int, frame: Any) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_batches_that_are_interrupted(threads: int) -> None:
-    """The exception of a handler comes out, and the next call returns every frame."""
+    """The handler's exception comes out, and the next call returns every frame."""
     items = [bytes([number % 251]) * 3000 + b"%d" % number for number in range(3000)]
     compressor, decompressor = zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor()
     frames = [frame.tobytes() for frame in compressor.multi_compress_to_buffer(items, threads=threads)]
@@ -106,7 +106,7 @@ def test_batches_that_are_interrupted(threads: int) -> None:
 
 
 def test_no_signal_interrupts_what_frees_a_context(zstd: ModuleType) -> None:
-    """Nobody can catch what a handler raises there: Python prints the exception and drops it."""
+    """Nothing can catch an exception from a handler there: Python prints and drops it."""
     if not zstd.IS_WRAPPED:
         pytest.skip("has no contexts")
     code = """

@@ -34,7 +34,7 @@ def test_modes(zstd: ModuleType) -> None:
     assert compressor.last_mode == compressor.FLUSH_FRAME
 
 
-def test_flush_block_lets_a_reader_have_everything(zstd: ModuleType) -> None:
+def test_flush_block_makes_all_data_readable(zstd: ModuleType) -> None:
     compressor, decompressor = zstd.ZstdCompressor(), zstd.ZstdDecompressor()
     for line in TEXT.splitlines(keepends=True)[:50]:
         assert decompressor.decompress(compressor.compress(line, compressor.FLUSH_BLOCK)) == line
@@ -65,7 +65,7 @@ def test_pledged_size(zstd: ModuleType) -> None:
     frame = compressor.compress(TEXT[:1000]) + compressor.compress(TEXT[1000:]) + compressor.flush()
     assert zstd.get_frame_info(frame).decompressed_size == len(TEXT)
     assert zstd.decompress(frame) == TEXT
-    # it holds for one frame
+    # a pledge applies to one frame
     assert zstd.get_frame_info(compressor.compress(TEXT) + compressor.flush()).decompressed_size is None
     compressor.set_pledged_input_size(5)
     compressor.set_pledged_input_size(None)
@@ -122,7 +122,7 @@ def test_max_length(zstd: ModuleType, max_length: int) -> None:
 
 
 def test_max_length_many_empty_calls(zstd: ModuleType) -> None:
-    """libzstd takes the 17th call in a row without progress for an error; a caller cannot know that."""
+    """libzstd treats the 17th call in a row without progress as an error, which callers cannot know."""
     decompressor = zstd.ZstdDecompressor()
     for _ in range(40):
         assert decompressor.decompress(b"") == b""
@@ -199,14 +199,14 @@ def test_offset_counts_the_whole_stream(zstd: ModuleType) -> None:
     assert info.value.offset == 2 * len(FRAME_ABC)
 
 
-def test_an_error_in_a_later_piece_says_where(zstd: ModuleType) -> None:
-    """Its offset counts from the stream's begin, over frames and pieces; the stream begins anew behind it."""
+def test_an_error_in_a_later_piece_has_an_offset(zstd: ModuleType) -> None:
+    """Its offset counts from the start of the stream, across frames and pieces; the stream restarts after it."""
     good, content = zstd.compress(b"good" * 100), random.Random(1).randbytes(1 << 19)
     broken = bytearray(zstd.compress(content))
     at = read_header(bytes(broken), 0, 18, 0, False).size
     while at < len(broken) // 2:
         at += 3 + (int.from_bytes(broken[at : at + 3], "little") >> 3)
-    broken[at] |= 6  # a reserved kind of block
+    broken[at] |= 6  # the reserved block type
     pieces = [bytes(broken[start : start + 1000]) for start in range(0, len(broken), 1000)]
     found = []
     for before in (b"", good):
@@ -224,7 +224,7 @@ def test_an_error_in_a_later_piece_says_where(zstd: ModuleType) -> None:
 @pytest.mark.parametrize("front", [0, 1, 2])
 @pytest.mark.parametrize("multi_frame", [False, True])
 def test_a_wrong_magic_number_in_two_pieces(zstd: ModuleType, magic: bytes, front: int, multi_frame: bool) -> None:
-    """The error names the beginning of the number, wherever that is cut."""
+    """The error's offset is the start of the number, wherever the number is divided."""
     if front and not multi_frame:
         pytest.skip("all data after a frame is unused")
     frames = zstd.compress(b"abc") * front

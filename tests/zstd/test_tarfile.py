@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpkg.zstd.tarfile and register_shutil(): archives in every mode, over frames, to and from other programs."""
+"""cpkg.zstd.tarfile and register_shutil(): archives in every mode, of several frames, and with other programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cpkg import zstd
 from cpkg.zstd import tarfile
 
 CONTENT = {"tree/text": b"a line of text\n" * 500, "tree/folder/noise": noise(7_000), "tree/empty": b""}
-# the more a compressor looks for, the more it finds
+# higher levels find more matches
 WORDS = b" ".join(random.Random(1).choices([b"%d-word" % (number**3) for number in range(2000)], k=2_000))
 WRITE_MODES = ["w:zst", "x:zst", "w|zst"]
 READ_MODES = ["r:zst", "r", "r:*", "r|zst", "r|*"]
@@ -47,14 +47,14 @@ PLAIN = plain_archive()
 FRAMES = {
     "one": zstd.compress(PLAIN),
     "many": b"".join(zstd.compress(PLAIN[at : at + 1700]) for at in range(0, len(PLAIN), 1700)),
-    # as pzstd begins each frame
+    # pzstd starts each frame like this
     "skippable first": skippable(b"size") + zstd.compress(PLAIN[:999]) + skippable(b"") + zstd.compress(PLAIN[999:]),
     "an empty frame first": zstd.compress(b"") + zstd.compress(PLAIN),
 }
 
 
 class Pipe:
-    """A file with nothing but read(), which gives as much as it likes."""
+    """A file that has only read(), which returns pieces of any size."""
 
     def __init__(self, data: bytes) -> None:
         self._file = io.BytesIO(data)
@@ -99,7 +99,7 @@ def test_round_trip(tree: Path, write_mode: str, read_mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["zst", "|zst"])
 def test_threads(tree: Path, mode: str) -> None:
-    """With threads an archive is made of several frames if it is large, and read all the same."""
+    """With threads, a large archive consists of several frames, and is read in the same way."""
     separator = "" if mode.startswith("|") else ":"
     with tarfile.open("out.tar.zst", f"w{separator}{mode}", threads=2) as archive:
         archive.add("tree")
@@ -183,7 +183,7 @@ def test_other_compressions(tree: Path, compression: str) -> None:
 
 
 def test_files_are_closed(tree: Path) -> None:
-    """A file opened by name is closed with the archive, one that the caller opened is not."""
+    """A file opened by name is closed with the archive; a file that the caller opened is not."""
     with tarfile.open("out.tar.zst", "w|zst") as archive:
         archive.add("tree")
     with open("out.tar.zst", "rb") as file:
@@ -200,7 +200,7 @@ def test_files_are_closed(tree: Path) -> None:
 
 
 def test_a_fifo(tree: Path) -> None:
-    """`r|*` looks at the first bytes of what can be read once."""
+    """`r|*` examines the first bytes of a source that can be read only once."""
     os.mkfifo("fifo")
 
     def feed() -> None:
@@ -245,7 +245,7 @@ def test_damage_is_an_error(mode: str, damage: str) -> None:
     def read() -> None:
         with tarfile.open(fileobj=Pipe(bad) if "|" in mode else io.BytesIO(bad), mode=mode) as archive:
             found = contents(archive)
-            # a tar archive may end before its compressed data does
+            # a tar archive may end before its compressed data ends
             assert found != CONTENT or damage == "cut"
             archive.fileobj.read(1 << 20)
 
@@ -305,7 +305,7 @@ def registered() -> Any:
 
 @pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("suffix", [".tar.zst", ".tzst"])
-@pytest.mark.filterwarnings("ignore:Python 3.14 will:DeprecationWarning")  # of extracting without a filter, as always
+@pytest.mark.filterwarnings("ignore:Python 3.14 will:DeprecationWarning")  # for extracting without a filter
 def test_shutil(tree: Path, suffix: str) -> None:
     name = shutil.make_archive("made/archive", "zstdtar", tree, "tree")
     assert name == str(tree / "made/archive.tar.zst")
@@ -319,7 +319,7 @@ def test_shutil(tree: Path, suffix: str) -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_shutil_in_its_own_tree(tree: Path) -> None:
-    """An archive is not in itself, neither under its name nor under that which it has while it is written."""
+    """An archive does not contain itself, neither under its final name nor under its temporary one."""
     for _ in range(2):
         name = shutil.make_archive("tree/archive", "zstdtar", base_dir="tree")
         with tarfile.open(name) as archive:
@@ -361,7 +361,7 @@ def test_shutil_arguments(tree: Path, registered: None) -> None:
 @pytest.mark.interpreter
 @pytest.mark.parametrize("command", [["cpkg.zstd.tarfile"], ["cpkg", "run", "--force", "-m", "backports.zstd.tarfile"]])
 def test_the_command_line_of_the_module(command: list[str], tmp_path: Path) -> None:
-    """That of the interpreter's tarfile, which compresses and reads by the suffix."""
+    """The command line of the interpreter's tarfile, which chooses the compression by the suffix."""
     (tmp_path / "file").write_bytes(b"content")
 
     def run(*arguments: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several threads make what one makes, and read what one reads, with the same errors."""
+"""Several threads write and read the same as one thread, with the same errors."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DATA = sample(100_000)
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let small frames be worth a thread's while, and a few of them be large ones."""
+    """Make small frames worth a thread, and some of them count as large."""
     monkeypatch.setattr(decompress_buffer, "_PART_SIZE", 2 * FRAME)
     monkeypatch.setattr(purepy.base.crew, "LOOK_AGAIN", 0.02)
     monkeypatch.setattr(parallel_decompress, "_RUN_SIZE", 2 * FRAME)
@@ -49,7 +49,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _none_left() -> Iterator[None]:
-    """No thread outlives what it was made for."""
+    """No thread outlives its purpose."""
     with nothing_left():
         yield
 
@@ -104,7 +104,7 @@ def test_the_number_of_threads_changes_nothing(zstd: ModuleType, size: int) -> N
 
 
 def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They were lost if their threads had done with them while the end was read."""
+    """They were once lost if their threads finished while the end was being read."""
     if zstd.BACKEND == "pure":
         pytest.skip("uses no threads")
     frames = threading.Semaphore(0)
@@ -245,7 +245,7 @@ def mutants(data: bytes, count: int) -> Iterator[bytes]:
 
 
 def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
-    """Several threads answer what one does, for anything that is wrong."""
+    """Several threads report the same errors as one thread, for any wrong input."""
     small = mixture(zstd)[:12_000]
     count = 5 if zstd.BACKEND == "pure" else operations // 200
     for data in (b"", b"\x28", small, *mutants(mixture(zstd), count)):
@@ -260,7 +260,7 @@ def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
             assert outcome(file.read) == expected
 
 
-def test_what_is_in_front_of_an_error_comes_first(zstd: ModuleType) -> None:
+def test_content_before_an_error_comes_first(zstd: ModuleType) -> None:
     frames = [zstd.compress(piece, options={201: 1}) for piece in cut(DATA, FRAME)]
     frames[10] = frames[10][:-1] + bytes([frames[10][-1] ^ 1])
     seen = b""
@@ -336,7 +336,7 @@ def test_errors_of_workers_reach_the_caller_with_their_cause(zstd: ModuleType, m
 # --- ends ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_iterator_that_is_left_early_stops_all(zstd: ModuleType) -> None:
+def test_an_iterator_left_early_stops_all_threads(zstd: ModuleType) -> None:
     packed = zstd.compress(DATA, frame_size=FRAME)
     for begin in (
         lambda: zstd.compress_iter(cut(DATA, 500), threads=3, frame_size=FRAME),
@@ -350,7 +350,7 @@ def test_an_iterator_that_is_left_early_stops_all(zstd: ModuleType) -> None:
                 next(pieces)
 
 
-def test_files_that_are_closed_early_or_forgotten_stop_all(zstd: ModuleType) -> None:
+def test_files_closed_early_or_dropped_stop_all_threads(zstd: ModuleType) -> None:
     packed = zstd.compress(DATA, frame_size=FRAME)
     with nothing_left():
         file = zstd.open(io.BytesIO(packed), threads=3)
@@ -382,12 +382,12 @@ def test_what_is_read_ahead_is_bounded(zstd: ModuleType) -> None:
     packed = zstd.compress(data, frame_size=FRAME)
     for piece in zstd.decompress_iter(source(packed, 100), threads=2):
         content += len(piece)
-        # two frames are given at once, three jobs and a part are ahead of what comes out
+        # two frames are given at once; three jobs and a part are ahead of the output
         assert given <= len(packed) * (content + 12 * FRAME) / len(data) + 1000
 
 
 def test_a_large_frame_waits_for_its_reader(zstd: ModuleType) -> None:
-    """One thread that decompresses piece by piece does not run away from who takes the pieces."""
+    """A thread that decompresses piece by piece does not run far ahead of the reader."""
     data = zstd.compress(bytes(20 << 20))
     pieces = zstd.decompress_iter(cut(data, 100), threads=2)
     assert sum(map(len, pieces)) == 20 << 20
@@ -447,8 +447,8 @@ print("done")
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the size of a process from /proc")
-def test_where_no_thread_can_begin_the_caller_does_the_work(zstd: ModuleType) -> None:
-    """There is memory for all but a thread's stack: each `threads=` gives what it gives with threads."""
+def test_the_caller_does_the_work_if_no_thread_can_start(zstd: ModuleType) -> None:
+    """There is no memory for a thread's stack: each call with `threads=` returns the same as with threads."""
     import resource
 
     code = f"""
@@ -507,7 +507,7 @@ print("done")
     kept = resource.getrlimit(resource.RLIMIT_STACK)
     if kept[1] != resource.RLIM_INFINITY and kept[1] < 1 << 30:
         pytest.skip("the stack of a thread may not be large here")
-    resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, kept[1]))  # what a new process's threads have by default
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, kept[1]))  # the default stack size of a new process's threads
     try:
         result = run_alone(zstd, "zstd", code, CPKG_ZSTD_BACKEND=zstd.BACKEND, CPKG_MSGPACK_BACKEND="auto")
     finally:
@@ -518,8 +518,8 @@ print("done")
 @pytest.mark.nightly
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy ends without memory for itself")
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="reads the size of a process from /proc")
-def test_without_memory_threads_give_what_one_does(zstd: ModuleType) -> None:
-    """A MemoryError, or the result; no other exception, whatever there is no memory for."""
+def test_threads_without_memory_give_the_result_or_memory_error(zstd: ModuleType) -> None:
+    """The result or a MemoryError; no other exception, whichever allocation fails."""
     if not zstd.IS_WRAPPED:
         pytest.skip("allocates in Python")
     code = f"""
@@ -552,8 +552,8 @@ for mebibytes in (2, 20, 40, 80):
     assert "4 MemoryError" in found, "there was memory for all"
 
 
-def test_one_thread_takes_the_way_of_none(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where C decompresses at once, it does so for threads=1 as well."""
+def test_one_thread_works_like_no_threads(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where C decompresses everything at once, it also does so for threads=1."""
     frames = zstd.compress(b"abc") * 100
     calls = []
     kept = type(zstd.codec)._decompress

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rule for windows: what a frame's header asks for is allowed or not, whichever way the frame is read."""
+"""One rule for windows: a header's window is allowed or not, whichever way the frame is read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WAYS = [one_shot, limited, hinted, into, stream, stream_with_room, many, iterato
 
 
 def raw_frame(content: bytes, window: tuple[int, int] | None, *, declared: bool, magic: bool = True) -> bytes:
-    """Return a frame of raw blocks; `window` is exponent and mantissa, or None for a single segment."""
+    """Return a frame of raw blocks; `window` is the exponent and mantissa, or None for a single segment."""
     size = len(content).to_bytes(8, "little")
     descriptor = (0xC0 if declared else 0) | (0x20 if window is None else 0)
     header = bytes([descriptor]) + (b"" if window is None else bytes([window[0] - 10 << 3 | window[1]]))
@@ -48,7 +48,7 @@ def window_of(content: bytes, window: tuple[int, int] | None) -> int:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_every_way_has_the_same_limit(zstd: ModuleType, way: Way) -> None:
+def test_every_function_has_the_same_limit(zstd: ModuleType, way: Way) -> None:
     key = zstd.DecompressionParameter.window_log_max
     for content in CONTENTS:
         for window in (None, (10, 0), (10, 1), (11, 0), (17, 0), (27, 0), (27, 1), (28, 0), (31, 0)):
@@ -65,7 +65,7 @@ def test_every_way_has_the_same_limit(zstd: ModuleType, way: Way) -> None:
                     ({key: 28}, 1 << 28),
                 ):
                     if window_of(content, window) <= limit:
-                        if way not in (stream, many) or window is None or window[0] <= 17:  # these take memory
+                        if way not in (stream, many) or window is None or window[0] <= 17:  # larger ones take memory
                             assert way(zstd, frame, options) == content
                     else:
                         with pytest.raises(zstd.ZstdLimitError, match="window") as caught:
@@ -84,7 +84,7 @@ def test_frames_without_magic_number(zstd: ModuleType) -> None:
 
 
 def test_real_frames(zstd: ModuleType) -> None:
-    """Frames as compressors make them, whose content is a single segment."""
+    """Frames from compressors, whose content is a single segment."""
     frame = zstd.compress(TEXT)
     assert len(TEXT) > 1 << 17
     for way in WAYS:
@@ -93,7 +93,7 @@ def test_real_frames(zstd: ModuleType) -> None:
         assert way(zstd, frame, {zstd.DecompressionParameter.window_log_max: 18}) == TEXT
 
 
-def test_an_error_says_where(zstd: ModuleType) -> None:
+def test_an_error_has_an_offset(zstd: ModuleType) -> None:
     frame = raw_frame(RANDOM[: 3 * KiB], None, declared=True)
     for way in (one_shot, limited, hinted, into, many):
         with pytest.raises(zstd.ZstdLimitError) as caught:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Between a ZstdFile's write() and the compressor: failing files, coming back, threads, the collector."""
+"""Between a ZstdFile's write() and the compressor: failing files, re-entrant calls, threads, the collector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIZE = 1000
 
 
 class Sink(io.RawIOBase):
-    """A raw stream that keeps what it gets, fails when told to and may do anything while it writes."""
+    """A raw stream that keeps its data, fails on request, and may run any code while it writes."""
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -57,7 +57,7 @@ def sink() -> Sink:
 
 @pytest.fixture
 def writer(zstd: ModuleType, sink: Sink) -> Any:
-    """The backend's writer over a sink, with room for SIZE bytes: an io.BufferedWriter, or what replaces it."""
+    """The backend's writer over a sink, with room for SIZE bytes: an io.BufferedWriter, or its replacement."""
     return zstd.ZstdFile._writer_type(sink, SIZE)
 
 
@@ -80,7 +80,7 @@ def test_gathers_and_writes_in_order(writer: Any, sink: Sink) -> None:
     assert sink.closes == 1
 
 
-def test_takes_buffers_and_locks_none(writer: Any, sink: Sink) -> None:
+def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink) -> None:
     expected = b""
     for size in (10, SIZE - 10, 5 * SIZE):
         for fail in (0, 1):
@@ -100,7 +100,7 @@ def test_takes_buffers_and_locks_none(writer: Any, sink: Sink) -> None:
                 del failure
             sink.failures = 0
             expected += b"x" * 7 + data
-            data[:] = b"changed"  # neither is what was taken still the caller's
+            data[:] = b"changed"  # the writer does not use the caller's data after it has returned
     writer.flush()
     assert sink.content == expected
     assert writer.write(memoryview(b"abcdef")[2:4]) == 2
@@ -113,7 +113,7 @@ def test_takes_buffers_and_locks_none(writer: Any, sink: Sink) -> None:
     assert sink.content == expected + b"cd\1\0\0\0\2\0\0\0"
 
 
-def test_failure_takes_nothing_and_loses_nothing(writer: Any, sink: Sink) -> None:
+def test_failure_consumes_nothing_and_loses_nothing(writer: Any, sink: Sink) -> None:
     for _ in range(SIZE // 5 - 1):
         writer.write(b"a" * 5)
     assert not sink.content
@@ -147,7 +147,7 @@ def test_failing_close_closes(writer: Any, sink: Sink) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 2 * SIZE])
-def test_coming_back_is_refused(writer: Any, sink: Sink, size: int) -> None:
+def test_reentering_is_refused(writer: Any, sink: Sink, size: int) -> None:
     for _ in range(SIZE - 1):
         writer.write(b"a")
     for back in (
@@ -166,7 +166,7 @@ def test_coming_back_is_refused(writer: Any, sink: Sink, size: int) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ came with 3.12")
-def test_exporter_that_comes_back(writer: Any, sink: Sink) -> None:
+def test_exporter_that_reenters(writer: Any, sink: Sink) -> None:
     class Exporter:
         def __buffer__(self, flags: int) -> memoryview:
             writer.write(b"first")
@@ -214,7 +214,7 @@ def test_unreferenced_writer_writes(zstd: ModuleType, sink: Sink) -> None:
     write(b"abc")
     del writer
     gc.collect()
-    write(b"def")  # the method keeps it
+    write(b"def")  # the method keeps the writer alive
     del write
     gc.collect()
     assert sink.content == b"abcdef"
@@ -224,7 +224,7 @@ def test_unreferenced_writer_writes(zstd: ModuleType, sink: Sink) -> None:
 def test_writer_in_a_cycle_writes(zstd: ModuleType) -> None:
     class Patient(Sink):
         def __del__(self) -> None:
-            pass  # it is closed from above, as a CompressWriter is
+            pass  # an object above closes it, as for a CompressWriter
 
     sink = Patient()
     writer = zstd.ZstdFile._writer_type(sink, SIZE)
@@ -272,7 +272,7 @@ def test_misuse_of_the_type_in_c(zstd: ModuleType) -> None:
             base(*arguments)
     raw = base.__new__(base)
     with pytest.raises(AttributeError):
-        raw.write(b"abc")  # it has no memory, and a class without the rest of the methods
+        raw.write(b"abc")  # it has no memory, and its class lacks the other methods
     memory = bytearray(10)
     buffer = base(memory)
     with pytest.raises(RuntimeError):

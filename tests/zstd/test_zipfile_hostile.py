@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpkg.zstd.zipfile: members in method 93, and archives that lie about them."""
+"""cpkg.zstd.zipfile: members compressed with method 93, and archives that misstate them."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_round_trip() -> None:
 
 
 def test_levels_and_options() -> None:
-    # the more a compressor looks for, the more it finds
+    # higher levels find more matches
     data = b" ".join(random.Random(1).choices([b"%d-word" % (number**3) for number in range(2000)], k=2_000))
 
     def size(**arguments: Any) -> int:
@@ -142,7 +142,7 @@ class Pipe(io.RawIOBase):
 
 
 def test_written_to_a_pipe() -> None:
-    """Sizes come behind the data where nobody can go back."""
+    """Sizes follow the data if the output cannot seek."""
     pipe = Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("text", TEXT)
@@ -193,7 +193,7 @@ def test_two_members_at_once() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 10, len(TEXT) - 1, len(TEXT) + 1, 1 << 31])
-def test_a_lie_about_the_size(size: int) -> None:
+def test_a_wrong_declared_size(size: int) -> None:
     with zipfile.ZipFile(stored(zstd.compress(TEXT), TEXT, size=size)) as archive:
         with pytest.raises(zipfile.BadZipFile, match=r"File 'member' holds (more|less) than the"):
             archive.read("member")
@@ -209,7 +209,7 @@ def test_a_lie_about_the_size(size: int) -> None:
         (zstd.compress(TEXT) + b"(\xb5/", "ends inside a Zstandard frame"),
         (b"", "holds less than"),
         (zstd.compress(TEXT[:-1] + b"?"), "Bad CRC-32 for file 'member'"),
-        # a window of 2 GiB, of which nobody has any use
+        # a window of 2 GiB, which no file needs
         (b"(\xb5/\xfd\x00\xa8" + b"\x01\x00\x00", "Bad Zstandard data"),
     ],
     ids=lambda value: value if isinstance(value, str) else str(len(value)),
@@ -223,7 +223,7 @@ def test_damage(data: bytes, told: str) -> None:
 
 
 def test_flipped_bits_of_a_member_are_a_bad_zip_file(tmp_path: Path) -> None:
-    """A flipped bit is an error of zipfile, or in a field that nobody reads; in memory as on disk."""
+    """A flipped bit raises an error of zipfile, unless it is in a field that is not used; in memory as on disk."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("a", b"some content")
@@ -283,7 +283,7 @@ def test_a_limit_on_members() -> None:
         assert archive.read("text") == TEXT
 
 
-# a member with the traditional encryption, by the password "secret"
+# a member with the traditional encryption and the password "secret"
 ENCRYPTED = bytes.fromhex(
     "504b0304140001005d0072a47a5dc9243a9f32000000d0070000060000006d656d626572c889c95bb4deac0e5a9d7efe029372b19bf4f8"
     "49f2a81278a2899dd67612245e68fd2d7900c1469009358a46ecb3b897e1a2504b01021403140001005d0072a47a5dc9243a9f32000000"
@@ -292,7 +292,7 @@ ENCRYPTED = bytes.fromhex(
 
 
 def test_an_encrypted_member() -> None:
-    """The standard module reads the traditional encryption, and nothing here writes it."""
+    """The standard module reads the traditional encryption, but neither module writes it."""
     with zipfile.ZipFile(io.BytesIO(ENCRYPTED)) as archive:
         assert archive.read("member", b"secret") == b"what nobody may read" * 100
         with pytest.raises(RuntimeError, match="password"):
@@ -328,7 +328,7 @@ def test_with_the_standard_module() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="the standard one has the method itself")
 def test_the_standard_module_is_as_it_was() -> None:
-    """Importing ours changes nothing for who uses the standard one."""
+    """Importing cpkg's module changes nothing for users of the standard module."""
     with pytest.raises(NotImplementedError):
         standard.ZipFile(io.BytesIO(), "w", 93)
 
@@ -343,7 +343,7 @@ def test_every_name_is_there() -> None:
 
 
 def test_the_command_line_of_the_module(tmp_path: Path) -> None:
-    """That of the interpreter's zipfile, which reads members in method 93."""
+    """The command line of the interpreter's zipfile, which reads members compressed with method 93."""
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("file", "content")
     for arguments, told in ((("-t", "a.zip"), "Done testing"), (("-e", "a.zip", "out"), "")):

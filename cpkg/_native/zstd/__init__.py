@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backends of Zstandard over libzstd: `compiled` and `dlopen`, and what both are made of."""
+"""The Zstandard backends that use libzstd: `compiled` and `dlopen`, and the code that they share."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The names of a backend over libzstd, made from a Library and the builtins that there are besides.
+The names of a backend that uses libzstd, built from a Library and from builtin functions and types.
 
     library (cffi)  ->  functions.Codec        ->  compress, decompress, ...
                               ->  Compressor, ...        ->  ZstdCompressor, ZstdDecompressor
-    builtins (C, CPython)     ->  instead of, or under,      compress, decompress, ZstdCompressor, ZstdDecompressor, and
-                                                             what ZstdFile reads and writes with
+    builtins (C, CPython)     ->  replacing, or as bases of,   compress, decompress, ZstdCompressor, ZstdDecompressor,
+                                                               and the buffers of ZstdFile
 
-They are created in groups, each at the first access to one of its names: compressing one message needs no files.
+Names are created in groups, at the first access to one of them: compressing one message needs no files.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 OLDEST = (1, 4, 8)
 
 _SLOW = {"_slow_compress": "compress", "_slow_decompress": "decompress"}
-"""What builtins leave to Python, by the names under which C looks for it."""
+"""Functions that C code calls for cases it does not handle: the names under which it looks them up, and the methods."""
 
 
 def version_of(ffi: FFI, lib: Lib) -> tuple[tuple[int, int, int], str]:
-    """Return the version of a libzstd as numbers and as text; ImportError for one that is too old."""
+    """Return the version of a libzstd as numbers and as text; raises ImportError if it is too old."""
     number = lib.ZSTD_versionNumber()
     info = (number // 10000, number // 100 % 100, number % 100)
     text = ffi.string(lib.ZSTD_versionString()).decode("ascii")
@@ -43,9 +43,9 @@ def version_of(ffi: FFI, lib: Lib) -> tuple[tuple[int, int, int], str]:
 
 class Names:
     """
-    Names of a backend module; `get` is its `__getattr__`.
+    The names of a backend module; `get` is its `__getattr__`.
 
-    `make_library` returns the Library. What the module has already stays, the builtins of C among it.
+    `make_library` returns the Library. Existing names of the module are kept, including the builtins from C.
     """
 
     def __init__(self, module: str, ffi: FFI, lib: Lib, make_library: Callable[[], Library]) -> None:
@@ -53,7 +53,7 @@ class Names:
         self._backend = sys.modules[module]
         self._namespace = vars(self._backend)
         self._make_library = make_library
-        # out of reach: with other classes it would read anything as a buffer
+        # hidden from callers: with other classes it would use any object as a buffer
         self._make_text_reader: Callable[..., object] | None = self._namespace.pop("_make_text_reader", None)
         self._namespace.update(
             IS_WRAPPED=True,
@@ -83,7 +83,7 @@ class Names:
         return type(name, bases, {"__module__": self._backend.__name__, "__doc__": bases[0].__doc__, **attributes})
 
     def _stream_types(self) -> dict[str, object]:
-        """Return the types of compressors and decompressors: of C where there are some, else their twins of Python."""
+        """Return the compressor and decompressor types: those of C if they exist, otherwise the Python ones."""
         if "_Compressor" in self._namespace:
             modes = {"CONTINUE": 0, "FLUSH_BLOCK": 1, "FLUSH_FRAME": 2}
             compressor = self._derive("ZstdCompressor", self._namespace["_Compressor"], __slots__=(), **modes)
@@ -98,7 +98,7 @@ class Names:
         return {"ZstdCompressor": compressor, "ZstdDecompressor": decompressor}
 
     def _file_hooks(self) -> dict[str, object]:
-        """Return the functions and types that files use instead of those of purepy; those of C where there is a GIL."""
+        """Return the functions and types that files use instead of purepy's: those of C, on interpreters with a GIL."""
         builtins = self._namespace
         if "_WriteBuffer" not in builtins:
             return {}

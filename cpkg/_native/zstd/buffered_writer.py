@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Writer that gathers small writes for the compressor in the compiled backend on CPython.
+A writer that collects small writes for the compressor, in the compiled backend on CPython.
 
-Writing a line is one call into C there (ffi_build/zstd/write_buffer.c): a copy into memory that has room for it. This
-module is the rest, once per 128 KiB or per flush.
+Writing a line is one call into C (ffi_build/zstd/write_buffer.c), which copies it into memory if there is room. This
+module does the rest, once per 128 KiB or per flush.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     class _Base(BufferedWriterBase):
-        """The type in C, which is mixed in."""
+        """The methods that the C type defines."""
 
         def write(self, data: Buffer, /) -> int: ...
 
@@ -35,28 +35,32 @@ else:
 
 
 class BufferedWriter(SerialMemory, _Base):
-    """A buffered writer of `size` bytes over the memory of the type in C, which comes after it among the bases."""
+    """
+    A mixin that turns WriteBuffer, a type written in C, into a buffered writer of `size` bytes.
+
+    In the list of bases, it comes before the C type, which copies small writes into the memory.
+    """
 
     __slots__ = ()
 
     def __init__(self, raw: io.RawIOBase, size: int) -> None:
-        self._ends: list[int] = []  # the position behind the held bytes, while C takes nothing
+        self._ends: list[int] = []  # the position after the held bytes, while C accepts no data
         super().__init__(raw, size)
 
     def _waiting(self) -> int:
         return max(self._ends[0] - self.raw.tell(), 0) if self._ends else self.held
 
     def _stop(self) -> None:
-        """Let C take nothing, and note where its held bytes end."""
+        """Stop C from accepting data, and record where its held bytes end."""
         if not self._ends:
             self._ends.append(self.raw.tell() + self._hold())
 
     def _go_on(self, held: int) -> None:
-        """Let C go on behind that many bytes, and forget the end: in C, so that an interrupt comes between no two."""
+        """Allow C to continue after `held` bytes, and forget the end; C does both, so no interrupt comes between."""
         deque(chain(starmap(self._resume, ((held,),)), starmap(self._ends.clear, ((),))), 0)
 
     def _write_through(self, data: Buffer) -> int:
-        """Do what write() in C leaves: make room, or wait until another thread has."""
+        """Handle data that write() in C does not: make room, or wait until another thread has made some."""
         lock = self._turn()
         source = buffers.readable(data)
         memory = self._memory
@@ -88,7 +92,7 @@ class BufferedWriter(SerialMemory, _Base):
         try:
             self._write_held()
         finally:
-            if not last:  # then write() in C takes nothing any more, and _write_through() says why
+            if not last:  # if it is the last, write() in C accepts no data, and _write_through() raises the error
                 self._go_on(self._waiting())
 
     def _write_held(self) -> None:

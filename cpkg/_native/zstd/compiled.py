@@ -2,8 +2,8 @@
 """
 The `native` backend of Zstandard: libzstd through the module that the build compiled.
 
-On CPython that module adds builtin functions besides: a cffi call costs more than what a short message takes. They
-do the ordinary calls and hand everything else to the same Python code that runs on PyPy (zstd/functions.py).
+On CPython this module also adds builtin functions, because a cffi call takes longer than a short message. The builtins
+handle ordinary calls and pass all others to the Python code that also runs on PyPy (zstd/functions.py).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ffi, lib = _module.ffi, _module.lib
 
 
 def _add_builtins(module: object) -> None:
-    """Have C put its builtins into this module, by whose name they pickle."""
+    """Let C add its builtins to this module; the module's name is used for pickling."""
     if lib.cpkg_add_builtins(ffi.cast("void *", id(module))) != 0:
         reason = ffi.string(lib.cpkg_builtins_error()).decode("utf-8", "replace")
         raise ImportError(f"the builtin functions of cpkg._native._zstd_ffi cannot be set up: {reason}")
@@ -57,14 +57,14 @@ __getattr__ = Names(__name__, ffi, lib, _make_library).get
 
 
 def compressing_queue(options: Parameters, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
-    """Return a queue of frames that threads of C compress: for record files."""
+    """Return a queue of frames that C threads compress; used for record files."""
     from cpkg._native.zstd.frame_queue import compressing
 
     return compressing(__getattr__("codec").library, options, zstd_dict, threads)
 
 
 def decompressing_queue(zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
-    """Return a queue of frames that threads of C decompress."""
+    """Return a queue of frames that C threads decompress."""
     from cpkg._native.zstd.frame_queue import decompressing
 
     return decompressing(__getattr__("codec").library, zstd_dict, threads)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libzstd through the module that the build compiled: the Libraries of the backend `native`."""
+"""libzstd through the module that the build compiled: the Library classes of the `native` backend."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class CompiledLibrary(Library):
-    """The Library with what zstd/module.c adds to libzstd."""
+    """A Library with the functions that zstd/module.c adds to libzstd."""
 
     def advise_huge_pages(self, memory: CData, size: int) -> None:
         lib.cpkg_advise_huge_pages(memory, size)
 
 
 class BuiltinLibrary(CompiledLibrary):
-    """The same on CPython: builtins do the work, given a context's address, and share what contexts a thread keeps."""
+    """A CompiledLibrary for CPython, where builtins use contexts by address and share each thread's kept contexts."""
 
     def __init__(self, module: ModuleType) -> None:
         super().__init__(ffi, lib, module.BACKEND)

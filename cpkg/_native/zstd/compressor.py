@@ -41,7 +41,7 @@ class Compressor(CompressorBase, ContextStream):
 
     @classmethod
     def _over(cls, settings: SetsUpCompression) -> Compressor:
-        """Return a stream over settings made before (see presets.py)."""
+        """Return a stream with existing settings (see presets.py)."""
         stream = cls.__new__(cls)
         ExclusiveStream.__init__(stream)
         stream._begin(settings)
@@ -64,7 +64,7 @@ class Compressor(CompressorBase, ContextStream):
         self._left = size
 
     def _memory_size(self) -> int | None:
-        """Return the size of the context in bytes, None once it was given back."""
+        """Return the size of the context in bytes; None after it was given back."""
         with self._turn():
             result = None if self._context is None else self._library.cctxs.size_of(self._context)
             return result
@@ -73,7 +73,9 @@ class Compressor(CompressorBase, ContextStream):
         data = buffers.readable(data)
         with self._turn():
             if self._made_in and self._made_in != os.getpid():
-                raise RuntimeError("a ZstdCompressor with nb_workers cannot be used in a forked child: make a new one")
+                raise RuntimeError(
+                    "a ZstdCompressor with nb_workers cannot be used in a forked child: create a new one"
+                )
             left = self._left
             if left is not None:
                 left = self._still_pledged(left, len(data), mode)
@@ -98,9 +100,9 @@ class Compressor(CompressorBase, ContextStream):
             return result
 
     def _still_pledged(self, left: int, size: int, mode: int) -> int | None:
-        """Return the rest of the pledged size, None at the end of the frame; called first, so no data is lost."""
+        """Return the rest of the pledged size, None at the end of the frame; called before compressing any data."""
         if mode == FLUSH_FRAME and self._last_mode == FLUSH_FRAME:
-            return None  # a frame in one call has the size of its data
+            return None  # a frame in one call declares the size of its data
         left -= size
         if left < 0 or (left > 0 and mode == FLUSH_FRAME):
             raise pledge_error(abs(left), left < 0)

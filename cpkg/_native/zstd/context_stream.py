@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a compressor and a decompressor over libzstd share; each backend subclasses them with its Library.
+The base of compressors and decompressors that use libzstd; each backend subclasses them with its Library.
 
-An object may be shared by threads: a method holds the object's lock while it runs. Coming back into the same object
-from inside one of its own calls (a finalizer, a signal handler) is a RuntimeError, because waiting would not end.
+Threads may share an object: a method holds the object's lock while it runs. A call from inside another call of the same
+object (in a finalizer or signal handler) raises RuntimeError, because waiting would never end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ContextStream(ExclusiveStream):
-    """Base of a compressor or decompressor that holds a context of libzstd, of the `_library` of its subclass."""
+    """Base of compressors and decompressors, which hold a libzstd context of the subclass's `_library`."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ class ContextStream(ExclusiveStream):
 
     if TYPE_CHECKING:
         _context: Any
-        """The context; None before it is needed, and once it was given back."""
+        """The context; None before it is needed and after it was given back."""
         _handle: Any
         _pin: Any
         _settings: Any
@@ -40,7 +40,7 @@ class ContextStream(ExclusiveStream):
         self._pin = pin(context)
 
     def _give_back(self) -> None:
-        """Give the context back to this thread; for the holder of the lock."""
+        """Give the context back to this thread; the caller holds the lock."""
         context, self._context = self._context, None
         if context is not None:
             self._handle = self._pin = None
@@ -51,6 +51,6 @@ class ContextStream(ExclusiveStream):
 
     def _release(self) -> None:
         """Give the context back; the object must not be used again."""
-        if not self._lock._is_owned():  # else a signal handler asks inside of a call, which goes on using it
+        if not self._lock._is_owned():  # otherwise a signal handler calls this inside a call that uses the context
             with self._lock:
                 self._give_back()

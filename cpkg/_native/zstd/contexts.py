@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The one pool of libzstd's contexts in Python: how they are made, and the places where they wait for their next call.
+The only pool of libzstd contexts in Python: how contexts are created, and the places where they wait for the next call.
 
-Making a context costs several times what a short message does. A place holds one context, or a few; a thread has one
-for each direction, and so have a preset and an archive. The rules, which hold for all (`ffi_build/zstd/contexts.c` has
-those of C):
+Creating a context takes several times as long as compressing a short message. A place holds one context or a few. Each
+thread has a place per direction; presets and archives have places as well. The rules below apply to all of them
+(`ffi_build/zstd/contexts.c` has the rules for C):
 
-- Re-entrance, threads: a context is out of its place while in use. A finalizer, a signal handler or another thread that
-  finds the place empty makes its own. Taking one out of a list is a step that nothing comes between.
-- Errors: a context whose call failed is freed. libzstd's reset does not reach all that an error may leave.
-- Parameters: the context of a preset or archive keeps its own. Before a thread's goes back, all of them are reset, and
-  dictionaries, which are raw pointers.
-- Size: a thread keeps none that has grown beyond a few MB.
-- Forks: a context with worker threads is freed in the process that made it alone; elsewhere a preset forgets it.
-- Ends: finalizers take from places as the interpreter ends, so their contexts are pinned.
+- Re-entrance and threads: a context leaves its place while in use. A finalizer, a signal handler or another thread that
+  finds the place empty creates its own context. Nothing can interrupt taking a context out of a list.
+- Errors: a context whose call failed is freed, because libzstd's reset does not undo all effects of an error.
+- Parameters: the contexts of presets and archives keep their parameters. Before a thread's context is given back, its
+  parameters are reset, and so are its dictionaries, which are raw pointers.
+- Size: a thread keeps no context that has grown beyond a few MB.
+- Forks: a context with worker threads is freed only in the process that created it; in a forked child a preset forgets
+  it.
+- Shutdown: finalizers use places while the interpreter ends, so the contexts in them are pinned.
 
-The scratch memory of a thread is kept in the same way.
+A thread's scratch memory is kept in the same way.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
+import sys
 from _thread import _local as local
 from _weakref import ref
 
@@ -33,9 +35,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable
 
-    from cpkg._native.cffi_types import FFI, CData, Lib
+    from cpkg._native.cffi_types import FFI, CData
 
 RESET_SESSION, RESET_ALL = 1, 3
+
+RESULT_MAX = sys.maxsize
+"""
+The largest size that a libzstd function returns. Greater results are errors: 2**64 (or 2**32) minus the error code.
+
+The comparison is faster than a call of ZSTD_isError(), and a short message would need several such calls.
+"""
 
 _numbers = itertools.count()
 
@@ -45,7 +54,7 @@ SCRATCH_SIZE = BLOCK_SIZE_MAX + (4 << 10)
 
 
 class Scratch:
-    """A thread's scratch memory, and the two structs that libzstd's stream calls take."""
+    """A thread's scratch memory, and the two structs for libzstd's stream calls."""
 
     def __init__(self, ffi: FFI, new_nonzero: Callable[..., CData]) -> None:
         self.memory = new_nonzero("char[]", SCRATCH_SIZE)
@@ -60,7 +69,7 @@ class KeptScratch(local):
 
 
 class Place:
-    """The place of one context, or of `most`."""
+    """A place for one context, or for up to `most` contexts."""
 
     __slots__ = ("_contexts", "_pin", "most")
 
@@ -70,7 +79,7 @@ class Place:
         self._pin = pin(self._contexts)
 
     def take(self) -> CData | None:
-        """Return a context, or None if all are in use or were never made."""
+        """Return a context; None if all are in use or none was created."""
         try:
             return self._contexts.pop()
         except IndexError:
@@ -90,17 +99,14 @@ class _Kept(local):
     def __init__(self) -> None:
         self.place = Place()
         self.reported = 0
-        """The size that was reported to PyPy's collector for the context that is, or was last, in `place`."""
+        """The size reported to PyPy's collector for the context that is in `place`, or was there last."""
 
 
 class Contexts:
-    """Contexts of one direction, by the functions of libzstd that make one, free it, return its size and reset it."""
+    """Contexts of one direction, with libzstd's functions to create, free, measure and reset one."""
 
-    def __init__(
-        self, ffi: FFI, lib: Lib, create: CData, free: CData, size_of: CData, reset: CData, kept_max: int
-    ) -> None:
+    def __init__(self, ffi: FFI, create: CData, free: CData, size_of: CData, reset: CData, kept_max: int) -> None:
         self._ffi = ffi
-        self._is_error = lib.ZSTD_isError
         self._create = create
         self._free = free
         self.size_of = size_of
@@ -111,7 +117,7 @@ class Contexts:
         self._gone: list[object] = []
 
     def take(self) -> CData:
-        """Return this thread's kept context, without parameters, or a new one."""
+        """Return this thread's kept context, without parameters, or a new context."""
         context = self._kept.place.take()
         if context is None:
             self._kept.reported = 0
@@ -119,17 +125,17 @@ class Contexts:
         return context
 
     def new(self) -> CData:
-        """Make a context; MemoryError if libzstd cannot."""
+        """Create a context; raises MemoryError if libzstd cannot."""
         context = self._checked(self._create())
         return self._ffi.gc(context, self._free, self.size_of(context))
 
     def new_with_workers(self, keep: object) -> CData:
         """
-        Make a context for threads of libzstd's.
+        Create a context for libzstd's worker threads.
 
-        It is freed before `keep`, the dictionary that they may be reading, and is never freed in a forked child: its
-        threads are not there, and waiting for them would not end. What frees it is a function of C, because a signal
-        would interrupt a function of Python's where nobody catches what the handler raises.
+        The context is freed before `keep`, the dictionary that the workers may be reading. It is never freed in a
+        forked child, which does not have the workers, so that waiting for them would never end. A C function frees the
+        context, because a signal handler could raise in a Python function, where nothing would catch the exception.
         """
         context = self._ffi.gc(self._checked(self._create()), self._free)
         held = self._with_workers
@@ -137,13 +143,13 @@ class Contexts:
             held = self._with_workers = {}
             if hasattr(os, "register_at_fork"):
                 os.register_at_fork(after_in_child=self._forget_workers)
-        # that a context is gone is seen just before it is freed: its dictionary stays until the next time
+        # a context counts as gone just before it is freed, so its dictionary is kept until the next call
         self._gone = [held.pop(number, None) for number, (found, _) in list(held.items()) if found() is None]
         held[next(_numbers)] = ref(context), keep
         return context
 
     def _forget_workers(self) -> None:
-        """Free no context of the process that this one was forked from."""
+        """Prevent a forked child from freeing the contexts of its parent."""
         for found, _ in (self._with_workers or {}).values():
             context = found()
             if context is not None:
@@ -151,47 +157,47 @@ class Contexts:
 
     def _checked(self, context: CData) -> CData:
         if not context:
-            raise MemoryError("libzstd cannot make a context")
+            raise MemoryError("libzstd cannot create a context")
         return context
 
     def give(self, context: CData, reported: int | None = None) -> None:
         """
         Keep a context for this thread's next call, or free it.
 
-        A context that has grown large or is one too many is freed at once: PyPy's collector, which does not know its
-        memory, would let it wait.
+        A context that has grown large, or for which there is no room, is freed at once: PyPy's collector does not know
+        the size of its memory and would let it wait.
         """
         kept = self._kept
-        is_fit = self.is_small(context) and not self._is_error(self._reset(context, RESET_ALL))
+        is_fit = self.is_small(context) and self._reset(context, RESET_ALL) <= RESULT_MAX
         if not is_fit or not kept.place.give(context):
             self._ffi.release(context)
         elif reported is not None:
             kept.reported = reported
 
     def is_small(self, context: CData) -> bool:
-        """Say whether a thread would keep a context of its size."""
+        """Return whether a context is small enough for a thread to keep."""
         return bool(self.size_of(context) <= self._kept_max)
 
     def end_session(self, context: CData) -> bool:
-        """Forget the frame at hand, but no parameter; return False if libzstd cannot."""
-        return not self._is_error(self._reset(context, RESET_SESSION))
+        """Reset the current frame but no parameters; return False if libzstd cannot."""
+        return bool(self._reset(context, RESET_SESSION) <= RESULT_MAX)
 
     def share(self, take: CData, give: CData) -> None:
-        """Have functions of C keep contexts, for its builtins and these methods alike."""
+        """Keep the contexts with C functions from now on; C's builtins use the same contexts."""
 
         def take_shared() -> CData:
             return self._ffi.gc(self._checked(take()), self._free)
 
         def give_shared(context: CData, reported: int | None = None) -> None:
-            self._ffi.gc(context, None)  # it is the place's from here on
+            self._ffi.gc(context, None)  # from here on the place owns it
             give(context)
 
         self.take, self.give = take_shared, give_shared  # type: ignore[method-assign]
 
     def report(self, context: CData, reported: int | None) -> int:
         """
-        Report to PyPy's collector how large a context has become; return the size that it knows.
+        Report to PyPy's collector how large a context has become; return the size that is known to it.
 
-        `reported` is the size that it knew, None for a context that was just taken.
+        `reported` is the size known before, None for a context that was just taken.
         """
         return report_size(self.size_of(context), self._kept.reported if reported is None else reported)

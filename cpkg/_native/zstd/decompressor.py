@@ -55,7 +55,7 @@ class Decompressor(DecompressorBase, ContextStream):
     def _forget(self) -> None:
         self._pending: Bytes = b""
         self._position = 0
-        self._offset = 0  # in the whole stream, of _pending[0]
+        self._offset = 0  # the position of _pending[0] in the whole stream
         self._eof = False
         self._needs_input = True
         self._at_start = True
@@ -64,7 +64,7 @@ class Decompressor(DecompressorBase, ContextStream):
         self._produced = 0
 
     def _look(self, source: Bytes, position: int, is_start: bool) -> None:
-        """Add what comes to the header of the frame at hand, until the size of the content can be read there."""
+        """Collect the current frame's header until the declared content size can be read from it."""
         if is_start:
             self._head, self._declared, self._produced = b"", ERROR_SIZE, 0
         elif self._declared != ERROR_SIZE or len(self._head) == HEADER_SIZE_MAX:
@@ -74,7 +74,7 @@ class Decompressor(DecompressorBase, ContextStream):
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes given behind the end of the frame; b"" before `eof`."""
+        """The bytes that followed the end of the frame; b"" before `eof`."""
         if not self._eof:
             return b""
         with self._turn():
@@ -86,7 +86,7 @@ class Decompressor(DecompressorBase, ContextStream):
             return self._pending
 
     def _decompress(self, source: Bytes, limit: int, target: memoryview | None = None) -> Any:
-        """Return the content as bytes, or, if there is a target, how much of it was filled."""
+        """Return the content as bytes, or with a target the number of bytes stored there."""
         start = self._position
         if start < len(self._pending):
             if source:
@@ -95,7 +95,7 @@ class Decompressor(DecompressorBase, ContextStream):
                 start = 0
             else:
                 source = self._pending
-            if limit == 0:  # nothing can come of it, and libzstd would take the 17th such call for an error
+            if limit == 0:  # there can be no output, and libzstd would treat the 17th such call as an error
                 self._pending, self._position = source, start
                 return b"" if target is None else 0
         else:
@@ -136,10 +136,10 @@ class Decompressor(DecompressorBase, ContextStream):
         self, source: Bytes, start: int, limit: int, target: memoryview | None
     ) -> tuple[bytes | int, int, int, bool]:
         """
-        Decompress frame after frame, as far as the input and the limit go.
+        Decompress frame after frame, as far as the input and the limit allow.
 
-        Returns the content (with a target: how much of it was filled), its size, the place in the input after the
-        bytes that were used, and whether a frame ends there.
+        Returns the content (with a target, the number of bytes stored there), its size, the position in the input after
+        the used bytes, and whether a frame ends there.
         """
         library, settings = self._library, self._settings
         pieces: list[bytes] = []
@@ -154,7 +154,7 @@ class Decompressor(DecompressorBase, ContextStream):
             if target is not None and not total:
                 result = library.stream_decompress_into(self._handle, source, position, target, window_max, has_magic)
             else:
-                # a frame that fails may leave nothing behind what those in front of it have filled
+                # a frame that fails must not write into the target after the content of earlier frames
                 room = limit - total if limit >= 0 else -1
                 expected = -1 if is_end and settings.is_default else 0
                 result = library.stream_decompress(
@@ -170,7 +170,7 @@ class Decompressor(DecompressorBase, ContextStream):
                     is_magic = result == library.error_result(PREFIX_UNKNOWN)
                     offset = self._offset + position - (seen if is_magic else 0)
                     raise library.error(result, CANNOT_DECOMPRESS, offset)
-                self._reset_session()  # the frame that failed begins at `position`, and will fail in the next call
+                self._reset_session()  # the frame that failed begins at `position`, and the next call raises its error
                 is_end = True
                 break
             position = after
@@ -189,7 +189,7 @@ class Decompressor(DecompressorBase, ContextStream):
         return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), total, position, is_end
 
     def _memory_size(self) -> int | None:
-        """Return the size of the context in bytes, None once it was given back."""
+        """Return the size of the context in bytes; None after it was given back."""
         with self._turn():
             if self._context is not None:
                 result = self._library.dctxs.size_of(self._context)
@@ -197,12 +197,12 @@ class Decompressor(DecompressorBase, ContextStream):
             return None
 
     def _begin_anew(self) -> None:
-        """Forget all data after an error, and begin anew."""
+        """Forget all data after an error, and start again."""
         self._forget()
         self._reset_session()
 
     def _reset_session(self) -> None:
-        """Begin a new session after an error in the same settings, a prefix that was used included."""
+        """Begin a new session with the same settings after an error, including a prefix that was used."""
         if self._context is None:
             return
         self._has_failed = True
@@ -213,9 +213,9 @@ class Decompressor(DecompressorBase, ContextStream):
 
     def _decompress_into(self, data: Buffer, buffer: memoryview) -> int:
         """
-        Decompress into a writable view of bytes and return how many it holds then; else like `decompress`.
+        Decompress into a writable view of bytes and return the number of bytes stored; otherwise like `decompress`.
 
-        This is what file objects read with; no part of the drop-in.
+        File objects read with this method, which is not part of the drop-in.
         """
         source = buffers.readable(data)
         with self._turn(), buffers.OutputBuffer(self._library, buffer) as target:

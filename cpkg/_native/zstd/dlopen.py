@@ -2,8 +2,8 @@
 """
 The `dlopen` backend of Zstandard: the system's libzstd.so.1 in cffi's ABI mode.
 
-It needs no compiler, and what it takes at import is a generated Python module and the library itself. Calls cost
-about twice those of the compiled backend on CPython.
+It needs no compiler, only a generated Python module and the library itself. On CPython, calls take about twice as long
+as those of the compiled backend.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from purepy.base.errors import raise_if_from_handler
 
 try:
     from cpkg._native._zstd_abi import ffi
-except ImportError as exc:
-    raise ImportError(f"the build has not written cpkg._native._zstd_abi, or cffi is missing ({exc})") from exc
+except ModuleNotFoundError as exc:
+    raise ImportError(f"cpkg._native._zstd_abi was not built, or cffi is missing ({exc})") from exc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 def _open() -> Lib:
-    if sys.platform == "win32":  # nor is a file of that name in some folder to be trusted
-        raise ImportError("Windows brings no libzstd")
+    if sys.platform == "win32":  # and a file of that name in some folder cannot be trusted
+        raise ImportError("Windows does not include libzstd")
     name = "libzstd.1.dylib" if sys.platform == "darwin" else "libzstd.so.1"
     try:
         return ffi.dlopen(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training a dictionary with libzstd's fast cover algorithm and all of its parameters."""
+"""Dictionary training with libzstd's fast cover algorithm and all its parameters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MIN_TRAINED_SAMPLES = 5
 
 def train(library: Library, samples: list[bytes], dict_size: int, fields: dict[str, Any]) -> tuple[bytes, int, int]:
     """
-    Return a dictionary of at most `dict_size` bytes, and the `k` and `d` that were found to be the best.
+    Return a dictionary of at most `dict_size` bytes, and the best values found for `k` and `d`.
 
-    `fields` are all those of libzstd's ZDICT_fastCover_params_t, 0 standing for its defaults. Raises ValueError for a
-    size that is not positive, ZstdError if there is too little to learn from, for parameters that libzstd refuses, and
-    if it does not have this.
+    `fields` are those of libzstd's ZDICT_fastCover_params_t; 0 means libzstd's default. Raises ValueError for a size
+    that is not positive. Raises ZstdError if the samples are too few or too small, for parameters that libzstd rejects,
+    and if the library lacks the algorithm.
     """
     if dict_size <= 0:
         raise ValueError("dict_size must be positive")
@@ -46,6 +46,6 @@ def train(library: Library, samples: list[bytes], dict_size: int, fields: dict[s
 
 
 def _can_train(sizes: list[int], split_point: float) -> bool:
-    """Say whether there is enough in the part to learn from: with less than 8 bytes libzstd would crash."""
+    """Return whether the part to learn from is large enough: with fewer than 8 bytes libzstd would crash."""
     count = int(len(sizes) * split_point) if split_point < 1 else len(sizes)
     return count >= _MIN_TRAINED_SAMPLES and sum(sizes[:count]) >= MIN_TRAINED

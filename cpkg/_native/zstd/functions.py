@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The Zstandard codec over libzstd, for every way of reaching it.
+The Zstandard codec on top of libzstd, however the library is accessed.
 
-Each backend module makes one Codec from its Library (see backend_names.py).
+Each backend module creates one Codec from its Library (see backend_names.py).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 
 from cpkg._native import buffers
 from cpkg._native.buffers import Bytes
+from cpkg._native.zstd.contexts import RESULT_MAX
 from cpkg._native.zstd.library import Library
 from cpkg._native.zstd.settings import CompressionSettings, DecompressionSettings
 from purepy.base.errors import ZstdError
@@ -58,7 +59,7 @@ HEADER_ERRORS = (PREFIX_UNKNOWN, VERSION_UNSUPPORTED, FRAME_PARAMETER_UNSUPPORTE
 
 
 class Codec(Functions):
-    """The functions over one Library."""
+    """The functions of a backend that calls libzstd through one Library."""
 
     def __init__(self, backend: ModuleType, library: Library) -> None:
         super().__init__(backend)
@@ -145,7 +146,7 @@ class Codec(Functions):
         return memory.written
 
     def _check_complete(self, dctx: CData, source: Bytes, position: int, room: int) -> None:
-        """Tell content that fills the buffer exactly from content that is larger, or truncated."""
+        """Raise an error unless the content fills the buffer exactly: it may be larger, or truncated."""
         library = self.library
         result = library.stream_decompress(library.handle(dctx), source, position, 1, 0, 0, True)
         if isinstance(result, int):
@@ -158,10 +159,10 @@ class Codec(Functions):
 
     def _declared_size(self, source: Bytes, settings: DecompressionSettings) -> int | None:
         """
-        Return the sum of the sizes that all frames declare, or None if the slow path has to look.
+        Return the total content size that all frames declare, or None if the slower path must decide.
 
-        That is if a frame does not say, is incomplete, malformed, wants too large a window, or declares more than
-        its bytes can decompress to.
+        The result is None if a frame does not declare its size, is incomplete or malformed, requires too large a
+        window, or declares more than its bytes can decompress to.
         """
         if not settings.has_magic:
             return None
@@ -174,7 +175,7 @@ class Codec(Functions):
             if declared >= ERROR_SIZE:
                 return None
             size = lib.ZSTD_findFrameCompressedSize(memory + position, end - position)
-            if lib.ZSTD_isError(size) or declared > content_size_max(size):
+            if size > RESULT_MAX or declared > content_size_max(size):
                 return None
             if (
                 source[position : position + 4] == MAGIC
@@ -195,13 +196,13 @@ class Codec(Functions):
         target: memoryview | None = None,
     ) -> Any:
         """
-        Return the content of all frames, one after the other, holding the limit and giving the documented errors.
+        Decompress all frames and return their content; enforce the limit and raise the documented errors.
 
-        With a target it goes there, and its size is returned.
+        With a target, write the content there and return its size.
         """
         library = self.library
         if limit is not None and limit >= sys.maxsize:
-            limit = None  # there is no memory for more
+            limit = None  # no memory could hold more
         hint = trusted_hint(hint, len(source))
         position = total = 0
         pieces: list[Any] = []
@@ -218,7 +219,7 @@ class Codec(Functions):
             if not isinstance(result, int):
                 content, position, is_end = result
                 size = content if isinstance(content, int) else len(content)
-                if is_end:  # so that all of the frame's content came from this call
+                if is_end:  # this call produced all of the frame's content
                     result = library.size_error(library.declared_size(source, frame, settings.has_magic), size)
             if isinstance(result, int) and result:
                 raise self._located(result, dctx, source, frame, settings)
@@ -240,9 +241,9 @@ class Codec(Functions):
         self, result: int, dctx: CData, source: Bytes, frame: int, settings: DecompressionSettings
     ) -> ZstdError:
         """
-        Build the error for a frame that does not decompress, with the offset of the block that is wrong.
+        Return the error for a frame that fails to decompress, with the offset of the wrong block.
 
-        libzstd does not report it, so the frame is decompressed once more, block by block.
+        libzstd does not report the offset, so the frame is decompressed again, block by block.
         """
         library, lib = self.library, self.library.lib
         settings.apply_again(library, dctx)
@@ -255,7 +256,7 @@ class Codec(Functions):
             feed.src, feed.size, feed.pos = memory + position, min(wanted, len(source) - position), 0
             out.dst, out.size, out.pos = block, BLOCK_SIZE_MAX, 0
             left = lib.ZSTD_decompressStream(dctx, out, feed)
-            if lib.ZSTD_isError(left) or left == 0:
+            if left > RESULT_MAX or left == 0:
                 break
             position += feed.pos
             wanted = left
@@ -273,8 +274,8 @@ class Codec(Functions):
         declared = lib.ZSTD_getFrameContentSize(memory, len(source))
         if declared == ERROR_SIZE:
             text = (
-                "Unable to find a Zstandard frame's header: the buffer has to begin with a frame, and its size be "
-                "not less than the frame header (6 to 18 bytes)"
+                "Unable to find a Zstandard frame's header: the buffer must begin with a frame and hold "
+                "its whole header (6 to 18 bytes)"
             )
             raise located(ZstdError(text), 0)
         dict_id = lib.ZSTD_getDictID_fromFrame(memory, len(source))
@@ -283,11 +284,8 @@ class Codec(Functions):
     def get_frame_size(self, frame_buffer: Buffer) -> int:
         source = buffers.readable(frame_buffer)
         size: int = self.library.lib.ZSTD_findFrameCompressedSize(self.library.ffi.from_buffer(source), len(source))
-        if self.library.lib.ZSTD_isError(size):
-            text = (
-                "Unable to find a Zstandard frame's size: the buffer has to begin with a frame, and its size be "
-                "not less than this complete frame"
-            )
+        if size > RESULT_MAX:
+            text = "Unable to find a Zstandard frame's size: the buffer must begin with a frame and hold all of it"
             raise located(ZstdError(text), 0)
         return size
 
@@ -316,7 +314,7 @@ class Codec(Functions):
         return self._made(memory, size, "Unable to finalize the Zstandard dictionary")
 
     def _made(self, memory: CData, size: int, what: str) -> bytes:
-        """Return the dictionary that a function of libzstd's has made, by what that has returned."""
+        """Return the dictionary that libzstd wrote to `memory`, or raise its error; `size` is libzstd's result."""
         if self.library.lib.ZDICT_isError(size):
             raise self.library.error(size, what)
         return self.library.ffi.buffer(memory, size)[:]

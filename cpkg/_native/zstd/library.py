@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-One libzstd, reached through cffi: errors, parameters, contexts, and the calls that do the work.
+One libzstd, accessed through cffi: errors, parameters, contexts, and the calls that do the work.
 
-The codec in zstd/functions.py speaks to libzstd through this class alone. Its three `stream_*` calls take a whole chunk
-each; the compiled backend replaces them on CPython by builtins that do the same with one allocation less.
+The codec in zstd/functions.py accesses libzstd only through this class. Each of the three `stream_*` calls processes a
+whole chunk. On CPython, the compiled backend replaces them with builtins that do the same with one allocation less.
 """
 
 from __future__ import annotations
@@ -12,7 +12,15 @@ from sys import intern
 
 from cpkg._native.buffers import DIRECT, Bytes
 from cpkg._native.pins import pin, pin_for_good
-from cpkg._native.zstd.contexts import KEPT_CCTX_MAX, KEPT_DCTX_MAX, SCRATCH_SIZE, Contexts, KeptScratch, Scratch
+from cpkg._native.zstd.contexts import (
+    KEPT_CCTX_MAX,
+    KEPT_DCTX_MAX,
+    RESULT_MAX,
+    SCRATCH_SIZE,
+    Contexts,
+    KeptScratch,
+    Scratch,
+)
 from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CORRUPTION_DETECTED, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
 from purepy.zstd.format.parameters import (
@@ -56,12 +64,12 @@ DecodedInto: TypeAlias = "tuple[int, int, bool] | int"
 
 
 class Library:
-    """libzstd behind one pair of `ffi` and `lib`; `name` is in the keys of its digested dictionaries."""
+    """A libzstd, accessed through `ffi` and `lib`; `name` is part of the keys of its digested dictionaries."""
 
     def __init__(self, ffi: FFI, lib: Lib, name: str) -> None:
         self.ffi = ffi
         self.lib = lib
-        # the keys that C looks up
+        # the same keys as in C
         self._cdicts, self._ddict = intern(f"{name} compress"), intern(f"{name} decompress")
         self.name = name
         self.new_nonzero = ffi.new_allocator(should_clear_after_alloc=False)
@@ -71,22 +79,22 @@ class Library:
         self._bounds: dict[tuple[int, bool], tuple[int, int]] = {}
         self._kept = KeptScratch()
         self.cctxs = Contexts(
-            ffi, lib, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx, lib.ZSTD_CCtx_reset, KEPT_CCTX_MAX
+            ffi, lib.ZSTD_createCCtx, lib.ZSTD_freeCCtx, lib.ZSTD_sizeof_CCtx, lib.ZSTD_CCtx_reset, KEPT_CCTX_MAX
         )
-        """Those that compress."""
+        """The contexts for compressing."""
         self.dctxs = Contexts(
-            ffi, lib, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx, lib.ZSTD_DCtx_reset, KEPT_DCTX_MAX
+            ffi, lib.ZSTD_createDCtx, lib.ZSTD_freeDCtx, lib.ZSTD_sizeof_DCtx, lib.ZSTD_DCtx_reset, KEPT_DCTX_MAX
         )
-        pin_for_good(lib)  # a library that is closed cannot free its contexts any more
+        pin_for_good(lib)  # a closed library could no longer free its contexts
 
     # errors
 
     def error(self, result: int, what: str, offset: int | None = None) -> ZstdError:
-        """Build the exception for a libzstd result that is an error; `what` says what could not be done."""
+        """Return the exception for a libzstd result that is an error; `what` describes the failed operation."""
         name = self.ffi.string(self.lib.ZSTD_getErrorName(result)).decode("ascii")
         code = self.lib.ZSTD_getErrorCode(result)
         if code == WINDOW_TOO_LARGE:
-            limit = ZstdLimitError(f"{what}: {name}: its window is larger than allowed")
+            limit = ZstdLimitError(f"{what}: {name}: the frame's window is larger than allowed")
             limit.advice = "if you trust the data, allow more with options={DecompressionParameter.window_log_max: 31}"
             exc: ZstdError = limit
         else:
@@ -95,27 +103,27 @@ class Library:
         return exc
 
     def error_result(self, code: int) -> int:
-        """Return the result, a size_t, that libzstd has for an error with this code."""
+        """Return the result, a size_t, by which libzstd reports an error with this code."""
         return (1 << 8 * self.ffi.sizeof("size_t")) - code
 
     def check(self, result: int, what: str) -> int:
         """Return a libzstd result, or raise ZstdError if it is an error."""
-        if self.lib.ZSTD_isError(result):
+        if result > RESULT_MAX:
             raise self.error(result, what)
         return result
 
     # parameters
 
     def bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
-        """Return the bounds of a parameter; raises ValueError for one that is not promised, or that libzstd lacks."""
+        """Return the bounds of a parameter; raises ValueError if the API or libzstd does not have the parameter."""
         known = self._bounds.get((key, is_compress))
         if known is not None:
             return known
         usual = table_bounds(key, is_compress)
-        if is_compress and key == TARGET_KEY:  # libzstd before 1.5.6 has it under another key
+        if is_compress and key == TARGET_KEY:  # libzstd before 1.5.6 uses another key
             return usual
         found = self.lib.ZSTD_cParam_getBounds(key) if is_compress else self.lib.ZSTD_dParam_getBounds(key)
-        if self.lib.ZSTD_isError(found.error):
+        if found.error > RESULT_MAX:
             raise invalid_parameter(key, 0, is_compress, None)
         bounds = self._bounds[key, is_compress] = found.lowerBound, found.upperBound
         return bounds
@@ -123,19 +131,19 @@ class Library:
     def set_compression(self, cctx: CData, pairs: list[tuple[int, int]]) -> None:
         """Set checked compression parameters."""
         for key, value in pairs:
-            if self.lib.ZSTD_isError(self.lib.ZSTD_CCtx_setParameter(cctx, key, value)):
+            if self.lib.ZSTD_CCtx_setParameter(cctx, key, value) > RESULT_MAX:
                 raise invalid_parameter(key, value, True, self.bounds(key, True))
 
     def set_decompression(self, dctx: CData, pairs: list[tuple[int, int]]) -> None:
         """Set checked decompression parameters."""
         for key, value in pairs:
-            if self.lib.ZSTD_isError(self.lib.ZSTD_DCtx_setParameter(dctx, key, value)):
+            if self.lib.ZSTD_DCtx_setParameter(dctx, key, value) > RESULT_MAX:
                 raise invalid_parameter(key, value, False, self.bounds(key, False))
 
     # dictionaries
 
     def load_for_compression(self, cctx: CData, zstd_dict: ZstdDict, how: int) -> None:
-        """Load a dictionary, but not digested; the caller keeps it alive until the context is reset or freed."""
+        """Load a dictionary without digesting it; the caller keeps it alive until the context is reset or freed."""
         content = zstd_dict.dict_content
         if how == PREFIX:
             result = self.lib.ZSTD_CCtx_refPrefix(cctx, self.dict_memory(zstd_dict), len(content))
@@ -144,7 +152,7 @@ class Library:
         self.check(result, _CANNOT_LOAD + "compression")
 
     def refer_for_compression(self, cctx: CData, tables: tuple[CData, int, object]) -> None:
-        """Have a context use a dictionary's tables; the caller holds them until the context is reset or freed."""
+        """Let a context use a dictionary's tables; the caller holds them until the context is reset or freed."""
         self.check(self.lib.ZSTD_CCtx_refCDict(cctx, tables[0]), _CANNOT_LOAD + "compression")
 
     def load_for_decompression(self, dctx: CData, zstd_dict: ZstdDict, how: int) -> None:
@@ -159,12 +167,12 @@ class Library:
         self.check(result, _CANNOT_LOAD + "decompression")
 
     def dict_memory(self, zstd_dict: ZstdDict) -> CData:
-        """Return the content at an address that stays (on PyPy bytes move), kept with the dictionary."""
+        """Return the content at a fixed address (on PyPy bytes objects move), kept with the dictionary."""
         content = zstd_dict.dict_content
         return zstd_dict.digests.single((self.name, "content"), lambda: self.ffi.new("char[]", content))
 
     def tables_for_compression(self, zstd_dict: ZstdDict, level: int) -> tuple[CData, int, object]:
-        """Return the tables of a level, their address, and what keeps them; create them if they are not kept."""
+        """Return the tables of a level, their address, and their pin; create the tables if they are not kept."""
         content = zstd_dict.dict_content
         level = level or COMPRESSION_LEVEL_DEFAULT
 
@@ -186,20 +194,20 @@ class Library:
         return found
 
     def _digested(self, made: CData, free: CData, size_of: CData, kind: str) -> tuple[CData, int, object]:
-        """Return a dictionary's tables, which are freed with the last reference, their address and their pin."""
+        """Return a dictionary's tables, which the last reference frees, their address and their pin."""
         if not made:
-            raise ZstdError(f"libzstd cannot make a {kind} of the Zstandard dictionary content.")
+            raise ZstdError(f"libzstd cannot create a {kind} from the Zstandard dictionary content.")
         tables = self.ffi.gc(made, free, size_of(made))
         return tables, int(self.ffi.cast("uintptr_t", tables)), pin(tables)
 
     # contexts
 
     def drop(self, context: CData) -> None:
-        """Free a context at once: one whose call failed, or that is not worth keeping."""
+        """Free a context at once, because its call failed or because it is not worth keeping."""
         self.ffi.release(context)
 
     def handle(self, context: CData) -> CData | int:
-        """Return what the `stream_*` calls take for a context."""
+        """Return the form of a context that the `stream_*` calls take."""
         return context
 
     def _take_work(self) -> Scratch:
@@ -212,29 +220,29 @@ class Library:
     # the work
 
     def advise_huge_pages(self, memory: CData, size: int) -> None:
-        """Ask for huge pages behind a large block; nothing to ask with in ABI mode."""
+        """Ask the system for huge pages for a large block; ABI mode has no function for that and does nothing."""
 
     def join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Return pieces as one, put together by several threads where that is of use."""
+        """Join pieces, with several threads where that is faster."""
         return b"".join(pieces)
 
     def compress_at_once(self, cctx: CData, data: Bytes, target: memoryview | None) -> Any:
         """
         Compress one frame and return it.
 
-        If there is a target the frame is copied to its start, and its size returned. libzstd itself would change the
-        bytes after the frame: it tries things out there, and stores whole words.
+        With a target, the frame is copied to its start and its size is returned. libzstd itself would also change bytes
+        after the frame, because it writes whole words and tries several encodings.
         """
         work = self._take_work()
         room = self.lib.ZSTD_compressBound(len(data))
         is_large = room > SCRATCH_SIZE
         memory = self.new_nonzero("char[]", room) if is_large else work.memory
         try:
-            # with all of the frame at hand libzstd needs no buffers of its own
+            # given the whole frame at once, libzstd needs no buffers of its own
             written = self.lib.ZSTD_compress2(cctx, memory, room, self.ffi.from_buffer(data), len(data))
-            if target is not None and written > len(target) and not self.lib.ZSTD_isError(written):
+            if target is not None and len(target) < written <= RESULT_MAX:
                 written = self.error_result(DST_SIZE_TOO_SMALL)
-            if self.lib.ZSTD_isError(written):
+            if written > RESULT_MAX:
                 into = "" if target is None else f" into {len(target)} bytes"
                 raise self.error(written, CANNOT_COMPRESS + into)
             if target is None:
@@ -247,7 +255,7 @@ class Library:
                 self.ffi.release(memory)
 
     def decompress_at_once(self, dctx: CData, data: Bytes, size: int) -> bytes | None:
-        """Decompress whole frames that declare `size` bytes in all; None if that is not what comes out."""
+        """Decompress whole frames that declare `size` bytes in total; return None if the result has another size."""
         work = self._take_work()
         is_large = size > SCRATCH_SIZE
         memory = self.new_nonzero("char[]", size) if is_large else work.memory
@@ -262,7 +270,7 @@ class Library:
                 self.ffi.release(memory)
 
     def stream_compress(self, handle: CData | int, data: Bytes, mode: int) -> bytes | int:
-        """Compress a chunk; return the output, or libzstd's result if that is an error."""
+        """Compress a chunk; return the output, or libzstd's result if it is an error."""
         lib, ffi = self.lib, self.ffi
         work = self._take_work()
         try:
@@ -270,14 +278,14 @@ class Library:
             feed, out = work.input, work.output
             feed.src, feed.size, feed.pos = source, len(data), 0
             bound = lib.ZSTD_compressBound(len(data))
-            # the end of a frame with room for all of it spares libzstd its own output buffer
+            # at the end of a frame, libzstd needs no output buffer of its own if there is room for the whole frame
             room = bound if mode == FLUSH_FRAME and bound > SCRATCH_SIZE else 0
             pieces = []
             while True:
                 block = self.new_nonzero("char[]", room) if room else work.memory
                 out.dst, out.size, out.pos = block, room or SCRATCH_SIZE, 0
                 left = lib.ZSTD_compressStream2(handle, out, feed, mode)
-                if lib.ZSTD_isError(left):
+                if left > RESULT_MAX:
                     return left
                 is_full = out.pos == out.size
                 pieces.append(ffi.buffer(block, out.pos)[:])
@@ -291,9 +299,9 @@ class Library:
 
     def declared_size(self, data: Bytes, start: int, has_magic: bool) -> int:
         """
-        Return the size that the header of the frame at `start` declares.
+        Return the content size that the header of the frame at `start` declares.
 
-        UNKNOWN_SIZE stands for a header that has none, ERROR_SIZE for one that is cut or wrong.
+        Returns UNKNOWN_SIZE if the header declares none, ERROR_SIZE if it is truncated or invalid.
         """
         head = data[start : start + HEADER_SIZE_MAX]
         if not has_magic:
@@ -302,19 +310,20 @@ class Library:
         return size
 
     def size_error(self, declared: int, size: int) -> int:
-        """Return 0, or libzstd's result for a frame that has ended after `size` bytes and declares another number."""
-        # libzstd does not compare the two if the frame's last block is empty
+        """Return 0, or libzstd's error result for a frame of `size` bytes that declares another size."""
+        # libzstd does not compare the sizes if the frame's last block is empty
         return 0 if declared in (size, UNKNOWN_SIZE, ERROR_SIZE) else self.error_result(CORRUPTION_DETECTED)
 
     def _begin_frame(self, data: Bytes, start: int, window_max: int, has_magic: bool, room: int) -> tuple[int, int]:
         """
-        Look at the header of a frame that begins: return how much of the room to use, and 0 or libzstd's error.
+        Check the header of a new frame; return how much of the room to use, and 0 or libzstd's error result.
 
-        Given room for the content, and all of the frame, libzstd would decompress at once, which has two effects that
-        callers must not see: it asks for no window, and so looks at no limit; this does. And it uses all of the room,
-        also behind the content.
+        Given the whole frame and room for its content, libzstd would decompress it at once. That has two effects which
+        callers must not see. libzstd uses no window then and checks no limit, so this function checks it. And it may
+        write to all of the room, even after the content.
 
-        What is no header is read as one too; libzstd says so, or has less room for a skippable frame, which takes none.
+        Data that is not a header is read as one as well. libzstd then reports the error, or gets less room for a
+        skippable frame, which needs none.
         """
         magic_start = start if has_magic else start - len(MAGIC)
         declared = self.declared_size(data, start, has_magic)
@@ -338,13 +347,13 @@ class Library:
         has_magic: bool,
     ) -> Decoded:
         """
-        Decompress from `data[start:]` as far as one frame and `max_length` (-1: no limit) go.
+        Decompress `data[start:]` up to the end of a frame, at most `max_length` bytes (-1: no limit).
 
-        `expected` is a size to allocate at once, 0 if there is none, or -1 to say that the context has no parameters
-        or dictionary and is between frames: then the header of a frame that lies ahead whole is read. `window_max` is
-        the limit that the context has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic
-        number. Returns the output, where in `data` it stopped and whether the frame is complete, or libzstd's result
-        if that is an error.
+        `expected` is a size to allocate at once, or 0. -1 means that the context has neither parameters nor a
+        dictionary and is between frames; then the size is read from the header of a complete frame. `window_max` is the
+        context's limit if a frame begins at `start`, otherwise 0. `has_magic` is whether frames have a magic number.
+        Returns the output, the position in `data` where it stopped, and whether the frame is complete; or libzstd's
+        result if it is an error.
         """
         lib, ffi = self.lib, self.ffi
         if expected < 0:
@@ -368,7 +377,7 @@ class Library:
                     size = max_length - total
                 out.dst, out.size, out.pos = block, size, 0
                 left = lib.ZSTD_decompressStream(handle, out, feed)
-                if lib.ZSTD_isError(left):
+                if left > RESULT_MAX:
                     return left
                 total += out.pos
                 pieces.append(ffi.buffer(block, out.pos)[:])
@@ -381,16 +390,16 @@ class Library:
             self._kept.work = work
 
     def _declared_by_whole_frame(self, data: Bytes, start: int) -> int:
-        """Return the content's size, worth allocating at once, if a whole frame lies ahead that declares it; else 0."""
+        """Return the declared content size if the next frame is complete and the size can be allocated; otherwise 0."""
         size = len(data) - start
-        if size < SCRATCH_SIZE >> 5:  # such a small frame is not worth asking about
+        if size < SCRATCH_SIZE >> 5:  # the check costs more than it saves for such a small frame
             return 0
         memory = self.ffi.from_buffer(data) + start
         declared: int = self.lib.ZSTD_getFrameContentSize(memory, size)
         if not SCRATCH_SIZE < declared <= content_size_max(size):
             return 0
         frame = self.lib.ZSTD_findFrameCompressedSize(memory, size)
-        if self.lib.ZSTD_isError(frame) or declared > content_size_max(frame) or not is_trusted(declared, frame):
+        if frame > RESULT_MAX or declared > content_size_max(frame) or not is_trusted(declared, frame):
             return 0
         return declared
 
@@ -398,10 +407,10 @@ class Library:
         self, handle: CData | int, data: Bytes, start: int, buffer: memoryview, window_max: int, has_magic: bool
     ) -> DecodedInto:
         """
-        Decompress from `data[start:]` into a writable buffer, as far as one frame goes, and change nothing behind that.
+        Decompress `data[start:]` up to the end of a frame into a writable buffer, and change nothing after the content.
 
-        `window_max` and `has_magic` are those of `stream_decompress`. Returns the number of bytes written, where in
-        `data` it stopped and whether the frame is complete, or libzstd's result if that is an error.
+        `window_max` and `has_magic` are those of `stream_decompress`. Returns the number of bytes written, the position
+        in `data` where it stopped, and whether the frame is complete; or libzstd's result if it is an error.
         """
         lib, ffi = self.lib, self.ffi
         work = self._take_work()
@@ -417,9 +426,9 @@ class Library:
             out.dst, out.size, out.pos = target, room, 0
             while True:
                 left = lib.ZSTD_decompressStream(handle, out, feed)
-                if lib.ZSTD_isError(left):
+                if left > RESULT_MAX:
                     return left
-                out.size = len(buffer)  # from here on libzstd copies what it has decompressed in memory of its own
+                out.size = len(buffer)  # from here on libzstd copies from its own memory and writes only content
                 if left == 0 or out.pos == out.size or feed.pos == feed.size:
                     return out.pos, feed.pos, left == 0
         finally:

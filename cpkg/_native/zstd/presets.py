@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Settings that many frames share, with a context that keeps them: what cpkg.zstandard's objects are made of.
+Settings that many frames share, with a context that keeps them: the base of cpkg.zstandard's objects.
 
-`compress` and its kin set up a context for every call, which costs little for a level and much for a dictionary. A
-preset sets one up once, and keeps it in a place of its own (`contexts.py`). So a preset may be shared by threads.
+Functions such as `compress` set up a context for every call, which is cheap for a level and expensive for a dictionary.
+A preset sets up a context once, and keeps it in its own place (`contexts.py`). So threads may share a preset.
 
-On CPython a preset has a half of C (`ffi_build/zstd/presets.c`), which compresses and decompresses in one call and
-serves the streams of C:
+On CPython a preset also has a C part (`ffi_build/zstd/presets.c`), which compresses and decompresses in one call and
+supports the C streams:
 
-- `_configure` hands it plain settings by `_set_up`. From then on the place is C's. C creates contexts without a
-  dictionary itself, and calls `_new_context` for the others.
+- `_configure` passes plain settings to the C part with `_set_up`. From then on C owns the place. C creates contexts
+  without a dictionary itself, and calls `_new_context` for the others.
 - Some settings stay in Python: worker threads (their contexts must not be freed in a forked child), prefixes (which
-  serve one frame) and frames without magic numbers. For these a stream of C calls `_lend`, and `_take_back` when it
-  is done with the context or, where it decompresses, at the end of each frame.
-- C calls `_compress` and `_decompress` with arguments and data that are out of the ordinary.
+  serve one frame) and frames without magic numbers. For these, a C stream calls `_lend`. It calls `_take_back` when it
+  is done with the context, or after each frame if it decompresses.
+- C calls `_compress` and `_decompress` for unusual arguments and data.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from purepy.zstd.format.parameters import (
     WINDOW_LOG_MAX_KEY,
     WINDOW_SIZE_MAX_DEFAULT,
 )
-from purepy.zstd.format.rules import WINDOW_LOG_MIN
+from purepy.zstd.format.rules import MAGIC, WINDOW_LOG_MIN
 from purepy.zstd.format.zdict import PREFIX, ZstdDict
 
 if TYPE_CHECKING:
@@ -48,71 +48,74 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, Named, Parameters
     from purepy.zstd.format.zdict import DictArgument
 
-__all__ = ["pledge_error"]  # which C calls, as it does compression_error() and its neighbours
+__all__ = ["pledge_error"]  # called by C, as are compression_error() and the functions after it
 
 
 class _Preset:
-    """Base of both; a subclass has the library's `_contexts` of its direction and the `_stream_type` over it."""
+    """
+    Base of the two kinds of presets.
+
+    A subclass has the library's `_contexts` for its direction, a `_stream_type` for the library, and itself as
+    `_plain_type`.
+    """
 
     _library: ClassVar[Library]
     _contexts: ClassVar[Contexts]
     _stream_type: ClassVar[Any]
+    _plain_type: ClassVar[Any]
     _place: Place
     workers = False
     take: Any
     _new_stream: Any
-    dict: ZstdDict | None = None
-    _held: Any = None
-    _former: object = None
+    _latest: Any = None
+    """A separate preset with the settings of the latest `_configure`, if that was not the first call."""
 
-    def _keep_former(self) -> None:
-        """Hold the earlier dictionary and its tables, which contexts in use may refer to, before others come."""
-        if self.dict is not None:
-            self._former = self._former, self.dict, self._held
+    def _is_configured_by_another(self, *settings: object) -> bool:
+        """
+        Return False for the first settings; store later settings in a new preset, `_latest`, and return True.
+
+        So objects that work with earlier settings keep them, and the dictionary to which their context refers. Nothing
+        else keeps these.
+        """
+        if not hasattr(self, "_place"):
+            return False
+        latest = self._plain_type()
+        latest._configure(*settings)
+        self._latest = latest
+        self._retire()
+        return True
 
     def give(self, library: Library, context: CData, reported: int | None = None) -> None:
-        """Take back a context whose calls all succeeded."""
+        """Take back a context whose calls have all succeeded."""
         if not self._contexts.end_session(context) or not self._place.give(context):
             library.drop(context)
 
     def _memory_size(self) -> int:
-        """Return the size in bytes of the context that is kept, or of a new one."""
+        """Return the size in bytes of the kept context, or of a new one."""
         stream = self._new_stream()
         size: int = stream._memory_size()
         release(stream)
         return size
 
     def _set_up(self, *settings: object) -> None:
-        """Hand settings to the half of C, where there is one."""
+        """Pass settings to the C part, if there is one."""
 
     def _retire(self) -> None:
-        """Have the half of C leave each call to Python, where there is one."""
-
-    def _empty_place(self) -> bool:
-        """
-        Get a new place; return whether these are the first settings.
-
-        Contexts with earlier settings may be in use. So none is kept from the second time on, and C has no part.
-        """
-        is_first = not hasattr(self, "_place")
-        self._place = Place(is_first)
-        if not is_first:
-            self._retire()
-        return is_first
+        """Make the C part, if there is one, pass every call to Python."""
 
     def _new_context(self) -> int:
-        """Return the address of a new context, which is C's from here on."""
+        """Return the address of a new context, which C owns from here on."""
         context = self.take(self._library)
         self._library.ffi.gc(context, None)
         return self._address(context)
 
     def _lend(self) -> tuple[object, int, int]:
-        """Return a context, its address, and the process that it works in alone (0: in any)."""
+        """Return a context, its address, and the only process that may use it (0: any)."""
         context = self.take(self._library)
         return context, self._address(context), os.getpid() if self.workers else 0
 
     def _take_back(self, context: CData, has_failed: bool) -> None:
-        """Take back what `_lend` returned."""
+        """Take back a context from `_lend`."""
         if has_failed:
             self._library.drop(context)
         else:
@@ -124,72 +127,83 @@ class _Preset:
 
 class CompressionPreset(SetsUpCompression, _Preset):
     """
-    Parameters and a dictionary for any number of frames; `settings` of every Compressor that it makes.
+    Parameters and a dictionary for any number of frames: the `settings` of every Compressor that it creates.
 
-    `_configure` is called before anything else; called again, it changes the settings of frames that begin later.
+    `_configure` must be called before anything else. A further call changes the settings of later calls and streams.
     """
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
-        """Take checked parameters, and a dictionary with the way to load it (DIGESTED, UNDIGESTED, PREFIX)."""
+        """Set checked parameters, and a dictionary with how to load it (DIGESTED, UNDIGESTED, PREFIX)."""
+        if self._is_configured_by_another(pairs, zstd_dict, how):
+            return
         values = dict(pairs)
-        self._keep_former()
         self._held = {}
         self.pairs = pairs
         self.level = values.get(LEVEL_KEY, COMPRESSION_LEVEL_DEFAULT)
         self.workers = bool(values.get(WORKERS_KEY))
         self.dict = zstd_dict
         self.how = how
-        is_first = self._empty_place()
         self._made_in = os.getpid() if self.workers else 0
-        if is_first and not self.workers and how != PREFIX:
+        self._place = Place()
+        if not self.workers and how != PREFIX:
             self._set_up(pairs, zstd_dict is None)
 
     def compress(self, data: Buffer) -> bytes:
         """
         Compress `data`, a buffer, into one frame and return it as bytes.
 
-        The header has the content's size, unless the parameters say otherwise. Raises ZstdError if libzstd fails.
+        The header declares the content's size unless the parameters exclude it. Raises ZstdError if libzstd fails.
         """
-        frame: bytes = self.compress_frame(self._library, buffers.readable(data))
+        settings = self._latest or self
+        frame: bytes = settings.compress_frame(self._library, buffers.readable(data))
         return frame
 
     _compress = compress
 
     def take(self, library: Library) -> CData:
-        """Return a context that is set up, between frames."""
+        """Return a context with these settings, between frames."""
         if self._made_in and self._made_in != os.getpid():
-            self._place, self._made_in = Place(self._place.most), os.getpid()  # its threads are not in a forked child
+            self._place, self._made_in = Place(self._place.most), os.getpid()  # a forked child lacks the threads
         cctx = self._place.take()
         if cctx is None:
             return super().take(library)
-        if self.how == PREFIX:  # which serves one frame
-            self._load(library, cctx)
+        if self.dict is not None and self.how == PREFIX:  # a prefix works for one frame only
+            library.load_for_compression(cctx, self.dict, self.how)
         return cctx
 
+    def _tables(self, library: Library, found: ZstdDict) -> Any:
+        """Return the tables of the level: the same for all threads, even if the dictionary drops them."""
+        held = self._held
+        return held.get(self.level) or held.setdefault(self.level, library.tables_for_compression(found, self.level))
+
     def _give_after_frame(self, library: Library, cctx: CData) -> None:
-        """Take back the context of one frame: for this thread where that is of use, as presets often serve one."""
+        """Take back the context of one frame; if possible, the thread keeps it, as presets often serve one frame."""
         if self.dict is None and not self.workers and library.cctxs.is_small(cctx):
             library.cctxs.give(cctx)
         else:
             self.give(library, cctx)
 
     def _new_stream(self) -> Any:
-        """Return a stream between frames."""
-        return self._stream_type._over(self)
+        """Return a new stream."""
+        return self._stream_type._over(self._latest or self)
 
 
 class DecompressionPreset(SetsUpDecompression, _Preset):
     """
-    Limits and a dictionary for any number of frames; `settings` of every Decompressor that it makes.
+    Limits and a dictionary for any number of frames: the `settings` of every Decompressor that it creates.
 
-    `_configure` is called before anything else; called again, it changes the settings of frames that begin later.
+    `_configure` must be called before anything else. A further call changes the settings of later calls and streams.
     """
 
+    _declared_size: ClassVar[Any]
+
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
-        """Take a dictionary with the way to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
+        """Set a dictionary with how to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
+        if self._is_configured_by_another(zstd_dict, how, window_max, has_magic):
+            return
         pairs = []
         if window_max is not None:
-            # libzstd takes powers of two; what lies between is held where a frame begins
+            # libzstd accepts only powers of two; the exact limit is checked at the start of a frame
             pairs.append((WINDOW_LOG_MAX_KEY, max(WINDOW_LOG_MIN, (window_max - 1).bit_length())))
         if not has_magic:
             pairs.append((DECOMPRESSION_FORMAT, 1))
@@ -198,7 +212,6 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
     def _take_settings(
         self, zstd_dict: ZstdDict | None, how: int, pairs: list[tuple[int, int]], window_max: int
     ) -> None:
-        self._keep_former()
         self.dict = zstd_dict
         self.how = how
         self.pairs = pairs
@@ -206,23 +219,43 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         self.has_magic = not dict(pairs).get(DECOMPRESSION_FORMAT)
         self.frame_limits = window_max, self.has_magic
         self.is_default = zstd_dict is None and not pairs
-        if self._empty_place() and self.has_magic and how != PREFIX:
+        self._place = Place()
+        if self.has_magic and how != PREFIX:
             self._set_up(window_max, zstd_dict is not None)
 
     def take(self, library: Library) -> CData:
-        """Return a context that is set up, between frames."""
+        """Return a context with these settings, between frames."""
         dctx = self._place.take()
         if dctx is not None and self.how != PREFIX:
             return dctx
         return self.applied(library, library.dctxs.take() if dctx is None else dctx)
 
+    def _whole_frame(self, data: bytes) -> bytes | None:
+        """Decompress data that is one ordinary frame in one call; return None for other data, and on errors."""
+        settings, library = self._latest or self, self._library
+        if settings.how == PREFIX or not data.startswith(MAGIC):  # a skippable frame has no content, also not b""
+            return None
+        size: int | None = self._declared_size(data, settings)
+        if size is None or size != library.declared_size(data, 0, True):
+            return None  # the data has more frames, whose content the result must not contain
+        dctx = settings.take(library)
+        content = None
+        try:
+            content = library.decompress_at_once(dctx, data, size)
+        finally:
+            if content is None:
+                library.drop(dctx)
+        if content is not None:
+            settings.give(library, dctx)
+        return content
+
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any:
-        """Return a stream between frames; the arguments are those of `Decompressor`."""
-        return self._stream_type._over(self, multi_frame, frame_by_frame)
+        """Return a new stream; the arguments are those of `Decompressor`."""
+        return self._stream_type._over(self._latest or self, multi_frame, frame_by_frame)
 
 
 def compression_of(level: int | None, options: Parameters, zstd_dict: DictArgument) -> object:
-    """Return the settings of a ZstdCompressor of C, for arguments that are not plain."""
+    """Return the settings of a ZstdCompressor in C, for arguments that are not plain."""
     preset = preset_types(_compiled())[0]()
     settings = CompressionSettings(preset._library, level, options, zstd_dict)
     preset._configure(settings.pairs, settings.dict, settings.how)
@@ -230,7 +263,7 @@ def compression_of(level: int | None, options: Parameters, zstd_dict: DictArgume
 
 
 def decompression_of(zstd_dict: DictArgument, options: Parameters) -> object:
-    """Return the settings of a ZstdDecompressor of C, for arguments that are not plain."""
+    """Return the settings of a ZstdDecompressor in C, for arguments that are not plain."""
     preset = preset_types(_compiled())[1]()
     settings = DecompressionSettings(preset._library, zstd_dict, options)
     preset._take_settings(settings.dict, settings.how, settings.pairs, settings.window_max)
@@ -256,7 +289,7 @@ def _compiled() -> Any:
 
 
 def preset_types(codec: Named) -> tuple[Any, Any]:
-    """Return the types of presets of a backend module over libzstd, and keep them there."""
+    """Return the preset types for a backend module that uses libzstd, and store them in the module."""
     names: Mapping[str, Any] = vars(codec)
     types: tuple[Any, Any] | None = names.get("_preset_types")
     if types is None:
@@ -265,13 +298,21 @@ def preset_types(codec: Named) -> tuple[Any, Any]:
             type(
                 base.__name__,
                 (names["_" + base.__name__], base) if "_" + base.__name__ in names else (base,),
-                {"__module__": codec.__name__, "_library": library, "_contexts": contexts, "_stream_type": stream},
+                {
+                    "__module__": codec.__name__,
+                    "_library": library,
+                    "_contexts": contexts,
+                    "_stream_type": stream,
+                    "_declared_size": staticmethod(codec.codec._declared_size),
+                },
             )
             for base, contexts, stream in (
                 (CompressionPreset, library.cctxs, codec.ZstdCompressor),
                 (DecompressionPreset, library.dctxs, codec.ZstdDecompressor),
             )
         )
+        assert types is not None
+        for kind in types:
+            kind._plain_type = kind
         setattr(codec, "_preset_types", types)  # noqa: B010
-    assert types is not None
     return types

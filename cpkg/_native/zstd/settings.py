@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checked arguments of everything that compresses or decompresses, and how a context is set up by them."""
+"""The checked arguments of compression and decompression, and the setup of contexts with them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from purepy.base.types import Parameters
     from purepy.zstd.format.zdict import DictArgument
 
-_TABLES = "tables"
-
 SHARED_DATA_MAX = (128 << 10) - 1
 """
-The most bytes of content for which the tables of a level give the frame that loading the dictionary gives.
+The largest content, in bytes, for which a level's tables give the same frame as loading the dictionary.
 
-For more libzstd sets tables of a level aside if the dictionary has less than a sixth of the content's size.
+For larger content, libzstd ignores the tables of a level if the dictionary has less than a sixth of the content's size.
 """
 
 _TABLES_SERVE = {
@@ -41,11 +39,11 @@ _TABLES_SERVE = {
     CompressionParameter.checksum_flag,
     CompressionParameter.dict_id_flag,
 }
-"""The parameters that the tables of a level serve; for others a context with the dictionary is kept."""
+"""The parameters for which a level's tables suffice; for others, a context with the dictionary is kept."""
 
 
 class SetsUpCompression:
-    """Base of settings that a context is set up by: `dict`, `how`, `level`, `pairs` and `workers` of a subclass."""
+    """Base of settings for setting up a context; a subclass has `dict`, `how`, `level`, `pairs` and `workers`."""
 
     __slots__ = ()
 
@@ -55,31 +53,27 @@ class SetsUpCompression:
     pairs: list[tuple[int, int]]
     workers: bool
     _held: Any
-    """The tables that contexts of these settings refer to: the same for all, though the dictionary drops them."""
+    """The tables that contexts of these settings use; they are held here in case the dictionary drops them."""
     _give_after_frame: Any
+    _tables: Any
 
     def take(self, library: Library) -> CData:
-        """Return a context that is set up."""
+        """Return a context with these settings."""
         contexts = library.cctxs
-        cctx = contexts.new_with_workers((self.dict, self._held)) if self.workers else contexts.take()
+        found = self.dict
+        tables = self._tables(library, found) if found is not None and self.how == DIGESTED else None
+        cctx = contexts.new_with_workers((found, tables)) if self.workers else contexts.take()
         try:
-            library.set_compression(cctx, self.pairs)
-            self._load(library, cctx)
+            if self.pairs:
+                library.set_compression(cctx, self.pairs)
+            if tables is not None:
+                library.refer_for_compression(cctx, tables)
+            elif found is not None:
+                library.load_for_compression(cctx, found, self.how)
         except BaseException:
             library.drop(cctx)
             raise
         return cctx
-
-    def _load(self, library: Library, cctx: CData) -> None:
-        found = self.dict
-        if found is None:
-            return
-        if self.how != DIGESTED:
-            library.load_for_compression(cctx, found, self.how)
-            return
-        held = self._held
-        tables = held.get(_TABLES) or held.setdefault(_TABLES, library.tables_for_compression(found, self.level))
-        library.refer_for_compression(cctx, tables)
 
     def compress_frame(self, library: Library, data: Bytes, target: memoryview | None = None) -> Any:
         """Compress one frame, as `Library.compress_at_once` does."""
@@ -94,47 +88,60 @@ class SetsUpCompression:
 
 
 class CompressionSettings(SetsUpCompression):
-    """The checked arguments `level`, `options` and `zstd_dict` of everything that compresses."""
+    """The checked arguments `level`, `options` and `zstd_dict` of compression."""
 
-    __slots__ = ("_held", "_place", "dict", "how", "level", "pairs", "workers")
+    __slots__ = ("_held", "_place", "_tables_serve", "dict", "how", "level", "pairs", "workers")
 
     def __init__(self, library: Library, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
-        self._held = {}
+        self._held: object = None
         self._place: Place | None = None
         self.level = COMPRESSION_LEVEL_DEFAULT
         self.workers = False
+        self._tables_serve = True
         self.pairs: list[tuple[int, int]] = []
         if level is not None:
-            self.pairs = [(LEVEL_KEY, checked_level(level, options, library.level_bounds))]
+            self.level = checked_level(level, options, library.level_bounds)
+            self.pairs = [(LEVEL_KEY, self.level)]
         elif options is not None:
-            self.pairs = in_library(checked_options(options, True, library.bounds), library.version)
-        for key, value in self.pairs:
-            if key == LEVEL_KEY:
-                self.level = value
-            elif key == WORKERS_KEY:
-                self.workers = value != 0
+            self._take_options(in_library(checked_options(options, True, library.bounds), library.version))
         self.dict: ZstdDict | None = None
         self.how = UNDIGESTED
         if zstd_dict is not None:
             self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
 
+    def _take_options(self, pairs: list[tuple[int, int]]) -> None:
+        """Take checked parameters; not in __init__, since PyPy inlines no function with a loop."""
+        self.pairs = pairs
+        for key, value in pairs:
+            if key == LEVEL_KEY:
+                self.level = value
+            elif key not in _TABLES_SERVE:
+                self._tables_serve = False
+                if key == WORKERS_KEY:
+                    self.workers = value != 0
+
     def compress_frame(self, library: Library, data: Bytes, target: memoryview | None = None) -> Any:
         """Compress one frame, as `Library.compress_at_once` does, without digesting the dictionary again."""
         found = self.dict
         if found is not None and self.how == UNDIGESTED and not self.workers and len(found) <= SHARED_CONTENT_MAX:
-            if not all(key in _TABLES_SERVE for key, _ in self.pairs):
+            if not self._tables_serve:
                 self._place = found.digests.one_of((library.name, "contexts"), tuple(self.pairs), Place)
             elif len(data) <= SHARED_DATA_MAX:
                 self.how = DIGESTED
         return super().compress_frame(library, data, target)
 
+    def _tables(self, library: Library, found: ZstdDict) -> Any:
+        """Return the tables of the level, and hold them: only one context at a time has these settings."""
+        self._held = tables = library.tables_for_compression(found, self.level)
+        return tables
+
     def take(self, library: Library) -> CData:
-        """Return a context that is set up."""
+        """Return a context with these settings."""
         cctx = None if self._place is None else self._place.take()
         return super().take(library) if cctx is None else cctx
 
     def give(self, library: Library, cctx: CData, reported: int | None = None) -> None:
-        """Take back a context whose calls all succeeded."""
+        """Take back a context whose calls have all succeeded."""
         if self.workers:
             library.drop(cctx)
         else:
@@ -149,7 +156,7 @@ class CompressionSettings(SetsUpCompression):
 
 
 class SetsUpDecompression:
-    """Base of settings that a context is set up by: `dict`, `how` and `pairs` of a subclass."""
+    """Base of settings for setting up a context; a subclass has `dict`, `how` and `pairs`."""
 
     __slots__ = ()
 
@@ -165,7 +172,7 @@ class SetsUpDecompression:
             library.set_decompression(dctx, self.pairs)
 
     def applied(self, library: Library, dctx: CData) -> CData:
-        """Return a context that has no parameters yet, after setting it up."""
+        """Set up a context that has no parameters yet, and return it."""
         try:
             self.apply(library, dctx)
         except BaseException:
@@ -174,13 +181,13 @@ class SetsUpDecompression:
         return dctx
 
     def apply_again(self, library: Library, dctx: CData) -> None:
-        """Set up a context after an error, or for the frame that follows one with a prefix, which serves one frame."""
+        """Set up a context again, after an error or because a prefix has served its one frame."""
         library.check(library.lib.ZSTD_DCtx_reset(dctx, RESET_ALL), "Unable to reset the decompression context")
         self.apply(library, dctx)
 
 
 class DecompressionSettings(SetsUpDecompression):
-    """The checked arguments `zstd_dict` and `options` of everything that decompresses."""
+    """The checked arguments `zstd_dict` and `options` of decompression."""
 
     __slots__ = ("dict", "has_magic", "how", "is_default", "pairs", "window_max")
 
@@ -199,10 +206,10 @@ class DecompressionSettings(SetsUpDecompression):
         self.is_default = self.dict is None and not self.pairs
 
     def take(self, library: Library) -> CData:
-        """Return a context that is set up."""
+        """Return a context with these settings."""
         dctx = library.dctxs.take()
         return dctx if self.is_default else self.applied(library, dctx)
 
     def give(self, library: Library, dctx: CData, reported: int | None = None) -> None:
-        """Take back a context whose calls all succeeded."""
+        """Take back a context whose calls have all succeeded."""
         library.dctxs.give(dctx, reported)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Several threads and one bytes object: frames are decompressed straight into their places in it, and put together in it.
+Several threads that fill one bytes object: they decompress frames directly into it, or copy pieces into it.
 
-The threads hold the memory that they fill. An interrupted caller leaves it to them, and to the collector.
+The threads hold the memory that they fill. If the caller is interrupted, the memory stays with them until the collector
+frees it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def decompress_shared(
     library: Library, threads: int, divided: Divided, size: int, settings: DecompressionSettings
 ) -> bytes | None:
-    """Return the `size` bytes of content of a buffer's frames; None for errors, which the caller's thread raises."""
+    """Return the `size` bytes of content of a buffer's frames; None on errors, which the caller's thread raises."""
     try:
         return _filled(library, threads, divided, size, settings)
     except ZstdError:
@@ -33,7 +34,7 @@ def decompress_shared(
 
 def _filled(library: Library, threads: int, divided: Divided, size: int, settings: DecompressionSettings) -> bytes:
     ffi, lib = library.ffi, library.lib
-    # On CPython the object is made first, and filled while nobody else has it; PyPy's objects may move.
+    # On CPython the bytes object is created first, and filled before anything else refers to it. PyPy's objects move.
     result = bytes(size) if DIRECT else b""
     memory = ffi.from_buffer(result) if DIRECT else library.new_nonzero("char[]", max(size, 1))
     source = ffi.from_buffer(divided.data)
@@ -44,7 +45,7 @@ def _filled(library: Library, threads: int, divided: Divided, size: int, setting
         dctx = settings.take(library)
         try:
             written = lib.ZSTD_decompressDCtx(dctx, memory + position, content, source + start, end - start)
-            if lib.ZSTD_isError(written) or written != content:
+            if written != content:
                 raise ZstdError(CANNOT_DECOMPRESS)
         except BaseException:
             library.drop(dctx)
@@ -55,15 +56,15 @@ def _filled(library: Library, threads: int, divided: Divided, size: int, setting
     if DIRECT:
         return result
     content: bytes = ffi.buffer(memory, size)[:]
-    ffi.release(memory)  # all threads have ended: after an error one may still be filling it
+    ffi.release(memory)  # only here, where all threads have ended; after an error one may still be filling it
     return content
 
 
 def join(library: Library, pieces: list[bytes], threads: int) -> bytes:
-    """Do what b"".join does; on CPython alone, with the compiled library."""
+    """Join pieces like b"".join; only on CPython, with the compiled library."""
     ffi, lib = library.ffi, library.lib
     bounds = [0, *accumulate(map(len, pieces))]
-    result = bytes(bounds[-1])  # filled while nobody else has it
+    result = bytes(bounds[-1])  # filled before anything else refers to it
     memory = ffi.from_buffer(result)
     library.advise_huge_pages(memory, len(result))
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The backend `stdlib` of Zstandard: the interpreter's own libzstd, where no libzstd of ours loads.
+The `stdlib` backend of Zstandard: the interpreter's own libzstd, for systems where cpkg cannot load one itself.
 
-CPython 3.14 and newer have it in C behind `compression.zstd`, older ones where backports.zstd is installed. It knows
-one frame at a time. So headers, limits, arguments and streams are those of the pure codec, whose frame decoder and
-compressor hand the blocks to the library; the library's errors keep their text.
+CPython 3.14 and newer provide it as `compression.zstd`; on older versions, backports.zstd does. It handles one frame at
+a time. So headers, limits, arguments and streams come from the pure codec, whose frame decoder and compressor pass the
+blocks to the library. The library's errors keep their text.
 """
 
 from __future__ import annotations
@@ -67,9 +67,7 @@ def _found() -> Any:
             return imported(name)
         except ImportError:
             continue
-    raise ImportError(
-        "this interpreter has no compression.zstd, and backports.zstd, which has the same, is not installed"
-    )
+    raise ImportError("needs Python 3.14 or newer, or backports.zstd (pip install backports.zstd)")
 
 
 _std = _found()
@@ -82,17 +80,17 @@ zstd_version_info = tuple(map(int, zstd_version.split(".")))  # type: ignore[ass
 LIBRARY_VERSION = f"libzstd {zstd_version}"
 
 _WINDOW_LOG_MAX: int = _std.get_param_bounds(WINDOW_LOG_MAX_KEY, is_compress=False)[1]
-_STEP = 1 << 20  # of content, at most about so much comes at a time
-_SHORTEST = 9  # bytes: a magic number, a header of two, a block's header
-_WINDOW_BYTE_MAX = (27 - WINDOW_LOG_MIN) << 3  # of the largest window that needs no option (section 3.1.1.1.2)
-_KEPT_SIZE_MAX = 128 << 10  # of content, up to which a compressor is kept: beyond, it has more memory
+_STEP = 1 << 20  # bytes of content, about the most that one step produces
+_SHORTEST = 9  # bytes: a magic number, a header of two bytes, a block's header
+_WINDOW_BYTE_MAX = (27 - WINDOW_LOG_MIN) << 3  # the descriptor of the largest default window (section 3.1.1.1.2)
+_KEPT_SIZE_MAX = 128 << 10  # bytes of content up to which a compressor is kept; beyond, it uses more memory
 _KEPT_MAX = 4
 _COMPRESSORS = f"{BACKEND} compressors"
-_kept: list[Any] = []  # compressors without parameters between frames, taken out while in use
+_kept: list[Any] = []  # compressors without parameters, between frames; removed while in use
 
 
 def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """Return the bounds of a parameter; raises ValueError for an unknown key. One thread compresses a frame."""
+    """Return the bounds of a parameter; raises ValueError for an unknown key. Frames are compressed in one thread."""
     bounds = pure_bounds(key, is_compress)
     try:
         low, high = _std.get_param_bounds(key, is_compress=is_compress)
@@ -106,7 +104,7 @@ def _std_dict(zstd_dict: ZstdDict) -> Any:
 
 
 class _Settings(Settings):
-    """The checked arguments of a decompressor, which create the library's."""
+    """The checked arguments of a decompressor, which create the library's decompressors."""
 
     __slots__ = ("_options", "_pair", "is_ordinary")
 
@@ -114,7 +112,7 @@ class _Settings(Settings):
         super().__init__(zstd_dict, options)
         self.is_ordinary = self.window_max == WINDOW_SIZE_MAX_DEFAULT and not self.magicless
         self._options = None
-        if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is held to at the header
+        if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is enforced when reading the header
             self._options = {WINDOW_LOG_MAX_KEY: _WINDOW_LOG_MAX, DECOMPRESSION_FORMAT: int(self.magicless)}
         self._pair = None
         if zstd_dict is not None:
@@ -122,7 +120,7 @@ class _Settings(Settings):
             self._pair = _std_dict(found), how
 
     def decompressor(self) -> Any:
-        """Return a new decompressor of the library's."""
+        """Return a new decompressor of the library."""
         return (
             _std.ZstdDecompressor(self._pair, self._options) if self._pair or self._options else _std.ZstdDecompressor()
         )
@@ -136,14 +134,14 @@ def _settings(zstd_dict: DictArgument, options: Parameters) -> _Settings:
 
 
 def _error(exc: Exception, offset: int | None = None) -> ZstdError:
-    """Return the library's error as ours, whose code is that of the name with which the text ends."""
+    """Return cpkg's error for an error of the library; its code is found by the name at the end of the text."""
     text = str(exc)
     code = next((code for code, name in NAMES.items() if text.endswith(name)), GENERIC)
     return coded_error(code, text, offset)
 
 
 class _FrameDecoder(FrameDecoder):
-    """Decodes one frame: the header is read by the pure codec, the blocks by the library, as many as have come."""
+    """Decodes one frame: the pure codec reads the header, and the library all blocks that are available."""
 
     __slots__ = ("_head", "_library")
 
@@ -155,7 +153,7 @@ class _FrameDecoder(FrameDecoder):
         self._library: Any = None
 
     def _decompressed(self, size: int) -> bytes:
-        """Return the content of the next bytes of the input."""
+        """Decompress the next `size` bytes of the input."""
         source = self._input
         start, end = source.at, source.at + size
         try:
@@ -170,7 +168,7 @@ class _FrameDecoder(FrameDecoder):
 
     def _block(self, header: Header, hold: bool) -> bytes | None:
         source = self._input
-        size = content = 0  # of the blocks, and the most that they may hold
+        size = content = 0  # the size of the blocks, and the most that they can hold
         most = _STEP if hold else BLOCK_SIZE_MAX
         while not self._last and content < most and source.need(size + BLOCK_HEADER_SIZE):
             at = source.at + size
@@ -185,7 +183,7 @@ class _FrameDecoder(FrameDecoder):
         offset = source.offset + source.at
         self.done = self._last and not header.has_checksum
         if self.done and kind == RAW and self._library is None and size == BLOCK_HEADER_SIZE + decoded:
-            # of many short frames: a decompressor of the library's takes longer to create than all else
+            # for many short frames: creating a decompressor of the library takes longer than everything else
             output = source.data[source.at + BLOCK_HEADER_SIZE : source.at + size]
             source.use(size)
         else:
@@ -226,8 +224,12 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
         self._library = self._new()
 
     def _new(self) -> Any:
+        pairs = dict(in_library(self._options.pairs, zstd_version_info))
+        if self._pair is not None:
+            # without a level, CPython 3.14 digests the dictionary for a level that was never set (gh-150583)
+            pairs.setdefault(CompressionParameter.compression_level, 0)
         try:
-            return _std.ZstdCompressor(None, dict(in_library(self._options.pairs, zstd_version_info)), self._pair)
+            return _std.ZstdCompressor(None, pairs, self._pair)
         except _std.ZstdError as exc:
             raise _error(exc) from exc
 
@@ -251,11 +253,11 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
     def _end_frame(self) -> None:
         super()._end_frame()
         if self._library is not None and self._library.last_mode != self.FLUSH_FRAME:
-            self._library = None  # inside a frame that an exception ended
+            self._library = None  # an exception ended it inside a frame
 
 
 def _compressed(data: bytes, kept: list[Any], most: int, new: Callable[[], Any]) -> bytes:
-    """Compress with a kept compressor or a new one, whose creation takes longer than a short message."""
+    """Compress with a kept compressor or a new one; creating one takes longer than compressing a short message."""
     try:
         library = kept.pop()
     except IndexError:
@@ -269,21 +271,21 @@ def _compressed(data: bytes, kept: list[Any], most: int, new: Callable[[], Any])
 def _compressed_with_dictionary(
     data: bytes, level: int | None, options: Parameters, zstd_dict: DictArgument
 ) -> bytes | None:
-    """Compress with a compressor that is kept with the dictionary; return None for what is out of the ordinary."""
+    """Compress with a compressor that is kept with the dictionary; return None in unusual cases."""
     pairs = EncoderOptions(level, options, _bounds).pairs
     found, how = parse_dict_argument(zstd_dict, UNDIGESTED)
-    # a kept compressor's threads would not be there in a forked child
+    # the threads of a kept compressor would be missing in a forked child
     if how == PREFIX or len(found) > SHARED_CONTENT_MAX or dict(pairs).get(CompressionParameter.nb_workers):
         return None
     kept = found.digests.one_of(_COMPRESSORS, (how, tuple(pairs)), list)
     try:
         return _compressed(data, kept, 1, lambda: ZstdCompressor(level, options, zstd_dict)._library)
     except _std.ZstdError:
-        return None  # another compressor raises the error
+        return None  # the ordinary path raises the error
 
 
 def _frame_at_once(data: Buffer, settings: _Settings) -> bytes | None:
-    """Return the content of bytes that are one frame and declare its size; None for all else, errors included."""
+    """Return the content of bytes that are one frame with a declared size; None in all other cases, even errors."""
     if type(data) is not bytes or len(data) < _SHORTEST or data[:4] != MAGIC:
         return None
     dictionary = settings.dictionary
@@ -303,7 +305,7 @@ def _frame_at_once(data: Buffer, settings: _Settings) -> bytes | None:
 
 
 class _Functions(Functions):
-    """The functions, with short cuts for ordinary arguments."""
+    """The functions, with shortcuts for ordinary arguments."""
 
     def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
         if type(data) is bytes:

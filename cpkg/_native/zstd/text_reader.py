@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Readers of lines of text in the compiled backend on CPython.
+Readers of lines of text, in the compiled backend on CPython.
 
-Reading a line is one call into C there (ffi_build/zstd/lines.c): it is found in the memory that was decompressed into
-and copied into its str. This module is the rest, once per 128 KiB or for what else a file does.
+Reading a line is one call into C (ffi_build/zstd/lines.c), which finds the line in decompressed memory and copies it
+into a str. This module does the rest, once per 128 KiB, and all other operations of a file.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from purepy.base.types import File
 
 PLAIN_COOKIES = 1 << 64
-"""From here on what io.TextIOWrapper.tell() returns is more than a position in the file."""
+"""The least result of io.TextIOWrapper.tell() that is more than a position in the file."""
 
 
 def line_codec(encoding: str | None, newline: str | None) -> str | None:
-    """Return the codec of text whose lines can be found byte by byte; None for others, and wrong arguments."""
+    """Return the codec if lines of text can be found byte by byte; None for other codecs and for wrong arguments."""
     try:
         name = codecs.lookup(locale.getpreferredencoding(False) if encoding is None else encoding).name
     except (LookupError, TypeError, ValueError):
@@ -41,7 +41,7 @@ def line_codec(encoding: str | None, newline: str | None) -> str | None:
 if TYPE_CHECKING:
 
     class _Base(SerialMemory):
-        """The type in C, which is mixed in."""
+        """The methods that the C type defines."""
 
         position: int
         end: int
@@ -69,10 +69,10 @@ else:
 
 class LineReader(_Base):
     """
-    Reader that replaces an io.BufferedReader over `raw`, as far as a ZstdFile under a text file uses one.
+    A reader that replaces an io.BufferedReader over `raw`, as far as a ZstdFile below a text file uses one.
 
-    Each method of the type in C, which comes after it among the bases, is one step for all threads; the lock is for
-    what takes several, and for `raw`.
+    Each method of the C type, the next class in the list of bases, is atomic for threads. The lock protects `raw` and
+    operations of several steps.
     """
 
     __slots__ = ()
@@ -85,7 +85,7 @@ class LineReader(_Base):
         return lock
 
     def _fill(self) -> bool:
-        """Let C go on to look for a line: read once from `raw`; False at the end, or if the file is closed."""
+        """Read once from `raw` so that C can look for a line again; return False at the end or if closed."""
         lock = self._turn()
         try:
             if not lock.acquire(blocking=False):
@@ -95,7 +95,7 @@ class LineReader(_Base):
         finally:
             try:
                 lock.release()
-            except RuntimeError:  # it was given back, or not taken yet
+            except RuntimeError:  # it was released, or was never taken
                 pass
 
     def _read_on(self) -> bool:
@@ -109,7 +109,7 @@ class LineReader(_Base):
         return size > 0
 
     def _fail(self, exc: BaseException) -> None:
-        """Make an exception final until a seek(): what was read before it is lost."""
+        """Keep an exception until a seek(), because the data read before it is lost."""
         self.raw.fail(exc)
         self._drop()
 
@@ -132,7 +132,7 @@ class LineReader(_Base):
     def _read(self, size: int) -> bytes:
         if size < 0:
             held = self._take(len(self._memory))
-            self._drop()  # the buffered bytes are no longer those in front of the position of `raw`
+            self._drop()  # the buffered bytes no longer precede the position of `raw`
             rest: bytes = self.raw.readall()
             return held + rest if held else rest
         pieces = [self._take(size)]
@@ -201,7 +201,7 @@ class LineReader(_Base):
             here = self._tell()
             if whence == io.SEEK_CUR:
                 offset, whence = offset + here, io.SEEK_SET
-            # after an error that nothing stood in front of, `raw` is to start over even where it is
+            # after an error with nothing before it, `raw` must start over even at the same position
             is_elsewhere = offset != here or self.position < self.end
             if whence == io.SEEK_SET and is_elsewhere and self._move(offset - here):
                 return offset
@@ -228,9 +228,9 @@ class LineReader(_Base):
 
 class TextReader(io.TextIOWrapper):
     """
-    A text file open for reading that takes its lines from a LineReader.
+    A text file for reading that takes its lines from a LineReader.
 
-    The subclass that C makes of it does that as long as `_lines` is set and nothing else has taken bytes.
+    A subclass in C does so as long as `_lines` is set and nothing else has taken bytes.
     """
 
     __slots__ = ("_lines",)
@@ -265,7 +265,7 @@ class TextReader(io.TextIOWrapper):
         return super().tell()
 
     def flush(self) -> None:
-        super().flush()  # seek() calls this too
+        super().flush()  # seek() also calls flush()
         if self._lines is not None:
             self._lines.is_iterating = False
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chunks: what all streams do with a context of libzstd, and the calls of cpkg/_native/zstd/functions.py. */
+/* Chunks: the calls of libzstd that all streams use, and the functions for cpkg/_native/zstd/functions.py. */
 #pragma once
 
 #include <zstd.h>
@@ -9,12 +9,12 @@
 #include "../contexts.c"
 #include "../format.c"
 
-/* A limit up to this is taken for the size to come. */
+/* If the caller's limit on the output is at most this size, the whole limit is allocated at once. */
 enum { BIG_PIECE = 8 << 20 };
 
 /*
  * Compress a chunk; return the output as bytes. NULL comes with an exception set, or with libzstd's result in `left` if
- * that is an error.
+ * it is an error.
  */
 static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, size_t *left)
 {
@@ -23,7 +23,7 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
     Output out;
     if (ZSTD_isError(bound))
         return PyErr_NoMemory();
-    /* at a frame's end, memory for all of it spares libzstd an output buffer of its own; elsewhere it spares growing */
+    /* at a frame's end, room for the whole frame saves libzstd's own output buffer; otherwise it saves growing */
     int at_once = bound > (mode == ZSTD_e_end ? (size_t)SCRATCH_SIZE : 4 * (size_t)BLOCK_MAX);
     if (output_begin(&out, at_once ? bound : 0, PY_SSIZE_T_MAX) < 0)
         return NULL;
@@ -49,7 +49,7 @@ static PyObject *compress_chunk(ZSTD_CCtx *cctx, const Input *data, int mode, si
     }
 }
 
-/* Check how many arguments a method has that are all given by position; return 0, or -1 with a TypeError. */
+/* Check the number of arguments of a method with positional arguments only; return 0, or -1 with a TypeError. */
 static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
 {
     if (nargs != wanted) {
@@ -59,7 +59,7 @@ static int check_count(const char *name, Py_ssize_t nargs, Py_ssize_t wanted)
     return 0;
 }
 
-/* What both ways of decompressing a chunk are called with. */
+/* The arguments of both ways to decompress a chunk. */
 typedef struct {
     ZSTD_DCtx *dctx;
     Input data;
@@ -68,7 +68,7 @@ typedef struct {
     int has_magic;
 } Step;
 
-/* Take (address, data, start) from `args`, (window_max, has_magic) from `header`; -1 with an exception. */
+/* Take (address, data, start) from `args` and (window_max, has_magic) from `header`; return -1 with an exception. */
 static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
 {
     step->dctx = PyLong_AsVoidPtr(args[0]);
@@ -78,7 +78,7 @@ static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
     if (PyErr_Occurred() || input_open(&step->data, args[1]) < 0)
         return -1;
     if (start < 0 || (size_t)start > step->data.size) {
-        PyErr_SetString(PyExc_ValueError, "start lies outside of the data");
+        PyErr_SetString(PyExc_ValueError, "start is outside the data");
         input_close(&step->data);
         return -1;
     }
@@ -87,10 +87,10 @@ static int step_open(Step *step, PyObject *const *args, PyObject *const *header)
 }
 
 /*
- * Look at the header of a frame that begins. With memory for the content, and all of the frame, libzstd would
- * decompress at once, which has two effects that callers must not see:
- * - It needs no window and so looks at no limit. This does: return libzstd's result for a window that is too large.
- * - It writes anywhere in the output. `capacity` is lowered to the content's size (never raised).
+ * Check the header of a new frame. Given the whole frame and memory for its content, libzstd would decompress it at
+ * once, which has two effects that callers must not see:
+ * - It needs no window and so checks no limit. This function does: it returns libzstd's result for too large a window.
+ * - It may write anywhere in the output. So `capacity` is lowered to the content's size (never raised).
  */
 static size_t begin_frame(const Step *step, size_t *capacity)
 {
@@ -106,16 +106,16 @@ static size_t begin_frame(const Step *step, size_t *capacity)
 }
 
 /*
- * Continue a step up to the end of the frame or `limit`; return the output as bytes. `left` is
- * libzstd's result, 0 at the end of the frame. NULL comes with an exception set, or with an error in `left`. `expected`
- * is a size to allocate at once, 0 if there is none.
+ * Continue a step up to the end of the frame or `limit`; return the output as bytes. `left` is libzstd's result, 0 at
+ * the end of the frame. NULL comes with an exception set, or with an error in `left`. `expected` is a size to allocate
+ * at once, or 0.
  */
 static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, size_t *left)
 {
     Output out;
     if (output_begin(&out, expected, limit) < 0)
         return NULL;
-    size_t capacity = 0; /* all of the output is ours */
+    size_t capacity = 0; /* unused: the whole output is new memory */
     *left = begin_frame(step, &capacity);
     for (;;) {
         if (!ZSTD_isError(*left)) {
@@ -151,11 +151,11 @@ static PyObject *decompress_chunk(Step *step, size_t limit, size_t expected, siz
 
 /*
  * stream_decompress(address, data, start, max_length, expected, window_max, has_magic)
- * -> (bytes, position, is_frame_end), or libzstd's result as an int if that is an error.
+ * -> (bytes, position, is_frame_end), or libzstd's result as an int if it is an error.
  *
  * Reads `data` from `start`; `position` is where it stopped. `address` is a ZSTD_DCtx * that the caller keeps alive
- * and locked. `expected` is a size to allocate at once, 0 if there is none. `window_max` is the limit that the context
- * has if a frame begins at `start`, else 0; `has_magic`, whether frames have a magic number.
+ * and locked. `expected` is a size to allocate at once, or 0. `window_max` is the context's limit if a frame begins at
+ * `start`, otherwise 0. `has_magic` is whether frames have a magic number.
  */
 static PyObject *stream_decompress(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {
@@ -179,7 +179,7 @@ static PyObject *stream_decompress(PyObject *Py_UNUSED(module), PyObject *const 
     return result;
 }
 
-/* Do the same into `room` bytes of memory; return how many it holds then, and change nothing behind them. */
+/* Decompress into `room` bytes of memory; return the number of bytes stored, and change nothing after them. */
 static size_t decompress_chunk_into(Step *step, void *memory, size_t room, size_t *left)
 {
     ZSTD_outBuffer out = {memory, room, 0};
@@ -187,7 +187,7 @@ static size_t decompress_chunk_into(Step *step, void *memory, size_t room, size_
     *left = begin_frame(step, &out.size);
     while (!ZSTD_isError(*left)) {
         *left = ZSTD_decompressStream(step->dctx, &out, &step->in);
-        out.size = room; /* from here on libzstd copies what it has decompressed in memory of its own */
+        out.size = room; /* from here on libzstd copies from its own memory and writes only content */
         if (*left == 0 || out.pos == room || step->in.pos == step->in.size)
             break;
     }
@@ -197,8 +197,8 @@ static size_t decompress_chunk_into(Step *step, void *memory, size_t room, size_
 
 /*
  * stream_decompress_into(address, data, start, buffer, window_max, has_magic) -> (written, position, is_frame_end), or
- * libzstd's result as an int if that is an error. Fills a writable buffer as far as one frame goes, and changes
- * nothing behind that.
+ * libzstd's result as an int if it is an error. Fills a writable buffer up to the end of a frame, and changes nothing
+ * after the content.
  */
 static PyObject *stream_decompress_into(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t nargs)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZstdCompressor of cpkg.zstd, and the core of the streams that compress of cpkg.zstandard: frames, one after the other,
- * with a context of a preset. After an error a new frame begins. cpkg/_native/zstd/compressor.py is the same in Python,
- * for where there is no C.
+ * The ZstdCompressor of cpkg.zstd, and the core of cpkg.zstandard's compression streams: they compress frame after
+ * frame with a context of a preset. After an error, a new frame begins. cpkg/_native/zstd/compressor.py is the same in
+ * Python, for interpreters without this module.
  */
 #pragma once
 
@@ -20,15 +20,15 @@ typedef struct {
     PyObject_HEAD
     Turn turn;
     CompressionPreset *preset;
-    ZSTD_CCtx *cctx; /* NULL before it is needed, and once it was given back */
+    ZSTD_CCtx *cctx; /* NULL before it is needed and after it was given back */
     PyObject *lent;  /* the owner of a context that Python has lent */
-    long process;    /* the one that this context works in alone; 0: in any */
+    long process;    /* the only process that may use this context; 0: any */
     int last_mode;   /* ZSTD_e_end: no frame has begun */
     int is_pledged;
-    unsigned long long left; /* of the pledged size */
+    unsigned long long left; /* the rest of the pledged size */
 } Compressor;
 
-/* Take a context of the preset; return 0, or -1 with an exception set. */
+/* Take a context from the preset; return 0, or -1 with an exception set. */
 static int compressor_take(Compressor *compressor)
 {
     CompressionPreset *preset = compressor->preset;
@@ -43,7 +43,7 @@ static int compressor_take(Compressor *compressor)
     return compressor->cctx == NULL ? -1 : 0;
 }
 
-/* Give the context back, if there is one; an exception that is set stays. */
+/* Give back the context, if there is one; keep an exception that is set. */
 static void compressor_give_back(Compressor *compressor, int has_failed)
 {
     ZSTD_CCtx *cctx = compressor->cctx;
@@ -56,7 +56,7 @@ static void compressor_give_back(Compressor *compressor, int has_failed)
         preset_give_cctx(compressor->preset, cctx);
 }
 
-/* Begin with a preset; return 0, or -1 with an exception set. */
+/* Initialize with a preset; return 0, or -1 with an exception set. */
 static int compressor_open(Compressor *compressor, PyObject *preset)
 {
     SET_SHOWN(compressor->last_mode, ZSTD_e_end);
@@ -90,7 +90,7 @@ static int compressor_clear(PyObject *self)
 
 COLLECTED_DEALLOC(compressor, turn_free(&((Compressor *)self)->turn))
 
-/* Return the settings of a level that needs nothing of Python, or NULL, without an exception for all others. */
+/* Return the settings of a level without using Python, or NULL, without an exception for other arguments. */
 static PyObject *plain_settings(PyObject *level)
 {
     int overflow = 0;
@@ -106,12 +106,12 @@ static PyObject *plain_settings(PyObject *level)
     return (PyObject *)preset;
 }
 
-/* Refuse to set up an object again, whose call may be under way; return 0, or -1 with an exception set. */
+/* Refuse to initialize an object again, because a call may be using it; return 0, or -1 with an exception set. */
 static int check_first_init(PyObject *self, const void *preset)
 {
     if (preset == NULL)
         return 0;
-    PyErr_Format(PyExc_RuntimeError, "%s is initialized once", Py_TYPE(self)->tp_name);
+    PyErr_Format(PyExc_RuntimeError, "%s is already initialized", Py_TYPE(self)->tp_name);
     return -1;
 }
 
@@ -141,17 +141,17 @@ static PyObject *compressor_over(PyObject *type, PyObject *preset)
     return (PyObject *)compressor;
 }
 
-/* Refuse to go on in a forked child, which has none of the threads that compress; return 0, or -1 with an exception. */
+/* Refuse to continue in a forked child, which has no worker threads; return 0, or -1 with an exception set. */
 static int compressor_check_process(const Compressor *compressor)
 {
     if (compressor->cctx == NULL || compressor->process == 0 || compressor->process == (long)getpid())
         return 0;
     PyErr_SetString(PyExc_RuntimeError,
-                    "a compressor with nb_workers cannot be used in a forked child: make a new one");
+                    "a compressor with nb_workers cannot be used in a forked child: create a new one");
     return -1;
 }
 
-/* Begin a turn, with a context; return 0, or -1 with an exception set. */
+/* Begin a turn and take a context; return 0, or -1 with an exception set. */
 static int compressor_enter(PyObject *self)
 {
     Compressor *compressor = (Compressor *)self;
@@ -163,12 +163,12 @@ static int compressor_enter(PyObject *self)
     return -1;
 }
 
-/* Look at the pledged size before data is taken; return 0, or -1 with an exception set. */
+/* Check the pledged size before data is consumed; return 0, or -1 with an exception set. */
 static int compressor_check_pledge(Compressor *compressor, size_t size, int mode)
 {
     unsigned long long left = compressor->left;
     if (mode == ZSTD_e_end && compressor->last_mode == ZSTD_e_end)
-        return 0; /* a frame in one call has the size of its data */
+        return 0; /* a frame in one call declares the size of its data */
     if (size > left || (size < left && mode == ZSTD_e_end)) {
         PyObject *difference = PyLong_FromUnsignedLongLong(size > left ? size - left : left - size);
         PyObject *more = size > left ? Py_True : Py_False;
@@ -179,7 +179,7 @@ static int compressor_check_pledge(Compressor *compressor, size_t size, int mode
     return 0;
 }
 
-/* Compress an input in turn, as `mode` (a ZSTD_EndDirective) says; return bytes, or NULL with an exception set. */
+/* Compress an input during a turn; `mode` is a ZSTD_EndDirective. Return bytes, or NULL with an exception set. */
 static PyObject *compressor_run(PyObject *self, const Input *data, int mode)
 {
     Compressor *compressor = (Compressor *)self;
@@ -202,7 +202,7 @@ static PyObject *compressor_run(PyObject *self, const Input *data, int mode)
     return output;
 }
 
-/* Read a mode from `least` on; return it, or -1 with an exception set. */
+/* Read a mode, at least `least`; return it, or -1 with an exception set. */
 static int take_mode(PyObject *argument, int least, int mode, const char *wrong)
 {
     if (argument != NULL) {
@@ -250,13 +250,13 @@ static PyObject *compressor_flush(PyObject *self, PyObject *const *args, Py_ssiz
     return mode < 0 ? NULL : compressor_run(self, &nothing, mode);
 }
 
-/* Read a size that is promised; return 0, or -1 with an exception set. */
+/* Read a pledged size; return 0, or -1 with an exception set. */
 static int take_pledge(PyObject *size, unsigned long long *left)
 {
     PyObject *number = PyNumber_Index(size);
     if (number == NULL)
         return -1;
-    *left = PyLong_AsUnsignedLongLong(number); /* the largest number for an error, which no size is */
+    *left = PyLong_AsUnsignedLongLong(number); /* on an error the largest number, which is not a valid size */
     Py_DECREF(number);
     if (*left < ZSTD_CONTENTSIZE_ERROR)
         return 0;
@@ -294,7 +294,7 @@ static PyObject *compressor_memory_size(PyObject *self, PyObject *Py_UNUSED(unus
     return PyLong_FromSize_t(size);
 }
 
-/* _release(): give the context back, unless a signal handler asks inside of a call, which goes on using it. */
+/* _release(): give back the context, unless a signal handler calls this inside a call that uses the context. */
 static PyObject *compressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     Compressor *compressor = (Compressor *)self;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames being decompressed, one after the other, with a context of a preset: taken when a frame comes that is not ahead
- * whole.
+ * The decompression of frame after frame with a context of a preset. The context is taken only when a frame is not
+ * completely available.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "chunks.c"
 #include "turn.c"
 
-/* Output of at least this size is decompressed into its own memory, not copied there. */
+/* An output of at least this size is decompressed directly into its own memory. */
 enum { DIRECT_MIN = 16 << 10 };
 
 enum { HEADER_MAX = 18 };
@@ -22,25 +22,25 @@ typedef struct {
     Turn turn;
     DecompressionPreset *preset;
     ZSTD_DCtx *dctx;
-    PyObject *lent; /* the owner of a context that Python has lent, where C cannot set one up */
+    PyObject *lent; /* the owner of a context that Python has lent, if C cannot set one up */
     uint64_t window_max;
     int has_magic;
     char at_start; /* no frame has begun, or one has ended */
-    /* Of the frame at hand: its header, as far as it has come, and its content. */
+    /* The current frame: its header, as far as it is available, and its content. */
     unsigned char head[HEADER_MAX];
     size_t head_size;
-    size_t head_before; /* how much of it had come before the call under way */
+    size_t head_before; /* the size of the header before the current call */
     int is_declared;
     uint64_t declared;
     uint64_t produced;
     /* The data that was given. */
-    PyObject *pending; /* bytes that were not used up, from `position` on, or NULL */
+    PyObject *pending; /* bytes with unused input from `position` on, or NULL */
     Py_ssize_t position;
-    unsigned long long offset; /* of pending[0] in all that was given; without it, of what is given next */
+    unsigned long long offset; /* the position of pending[0], or of the next input, in all input */
     char is_eof;
     char needs_input;
     int is_multi_frame;
-    int goes_on; /* one call goes from frame to frame */
+    int goes_on; /* a call continues from frame to frame */
 } Decompressor;
 
 /* Take a context, unless there is one; return 0, or -1 with an exception set. */
@@ -68,7 +68,7 @@ static int decompressor_take(Decompressor *decompressor)
     return decompressor->dctx == NULL ? -1 : 0;
 }
 
-/* Give the context back, if there is one; an exception that is set stays. */
+/* Give back the context, if there is one; keep an exception that is set. */
 static void decompressor_give_back(Decompressor *decompressor, int has_failed)
 {
     ZSTD_DCtx *dctx = decompressor->dctx;
@@ -82,14 +82,14 @@ static void decompressor_give_back(Decompressor *decompressor, int has_failed)
         settle_dctx(preset->serves_one && is_default(preset) ? NULL : &preset->context, is_default(preset), dctx);
 }
 
-/* Begin anew after an error, with another context; an exception that is set stays. */
+/* Start again after an error, with another context; keep an exception that is set. */
 static void decompressor_restart(Decompressor *decompressor)
 {
     decompressor_give_back(decompressor, 1);
     SET_SHOWN(decompressor->at_start, 1);
 }
 
-/* Add what comes to the header of the frame at hand, until the size of the content can be read there. */
+/* Collect the current frame's header until the declared content size can be read from it. */
 static void frame_look(Decompressor *decompressor, const ZSTD_inBuffer *in)
 {
     Header header;
@@ -107,14 +107,14 @@ static void frame_look(Decompressor *decompressor, const ZSTD_inBuffer *in)
     decompressor->head_size += more;
     const unsigned char *end = decompressor->head + decompressor->head_size;
     if (read_header(decompressor->head, end, decompressor->has_magic, &header) == 0) {
-        /* libzstd takes the largest number for a size that is not known */
+        /* libzstd uses the largest number for an unknown size */
         decompressor->is_declared = header.is_declared && header.content != ZSTD_CONTENTSIZE_UNKNOWN;
         decompressor->declared = header.content;
         decompressor->head_size = HEADER_MAX;
     }
 }
 
-/* Make ready for a call of libzstd; return 0, or -1 with an exception set. */
+/* Prepare for a call of libzstd; return 0, or -1 with an exception set. */
 static int frame_begin(Decompressor *decompressor, Step *step, const ZSTD_inBuffer *in)
 {
     if (decompressor_take(decompressor) < 0)
@@ -128,9 +128,10 @@ static int frame_begin(Decompressor *decompressor, Step *step, const ZSTD_inBuff
 }
 
 /*
- * Note the effect of a call of libzstd, which made `size` bytes; return 0, or -1 if `left`, its result, is an error.
+ * Record the effect of a call of libzstd that produced `size` bytes; return 0, or -1 if `left`, its result, is an
+ * error.
  *
- * libzstd does not compare a frame's size with the one that its header declares if its last block is empty.
+ * If a frame's last block is empty, libzstd does not compare the frame's size with the declared size.
  */
 static int frame_end(Decompressor *decompressor, ZSTD_inBuffer *in, const Step *step, size_t size, size_t *left)
 {
@@ -142,13 +143,13 @@ static int frame_end(Decompressor *decompressor, ZSTD_inBuffer *in, const Step *
     *in = step->in;
     SET_SHOWN(decompressor->at_start, *left == 0);
     if (*left == 0 && decompressor->lent != NULL)
-        decompressor_give_back(decompressor, 0); /* a prefix serves one frame: the next one borrows again */
+        decompressor_give_back(decompressor, 0); /* a prefix works for one frame only: the next frame borrows again */
     return 0;
 }
 
 /*
- * Decompress from `in` as far as one frame and `limit` (-1: none) go; return bytes. NULL comes with an exception set, or
- * with libzstd's result in `left` if that is an error.
+ * Decompress `in` up to the end of a frame, at most `limit` bytes (-1: no limit); return bytes. NULL comes with an
+ * exception set, or with libzstd's result in `left` if it is an error.
  */
 static PyObject *frame_bytes(Decompressor *decompressor, ZSTD_inBuffer *in, Py_ssize_t limit, size_t *left)
 {
@@ -171,7 +172,7 @@ static PyObject *frame_bytes(Decompressor *decompressor, ZSTD_inBuffer *in, Py_s
     return content;
 }
 
-/* Do the same into `room` bytes of memory, and set the `size` that it holds then; return 0 or -1. */
+/* Decompress into `room` bytes of memory, and set `size` to the number of bytes stored; return 0 or -1. */
 static int frame_into(Decompressor *decompressor, ZSTD_inBuffer *in, char *memory, size_t room, size_t *size,
                       size_t *left)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ZstdDecompressor of cpkg.zstd, and the core of the streams that decompress of cpkg.zstandard: decoder.c, and the data
- * that was given and not used.
- * cpkg/_native/zstd/decompressor.py is the same in Python, for where there is no C.
+ * The ZstdDecompressor of cpkg.zstd, and the core of cpkg.zstandard's decompression streams: decoder.c, and the input
+ * that was given and not used. cpkg/_native/zstd/decompressor.py is the same in Python, for interpreters without this
+ * module.
  */
 #pragma once
 
@@ -44,7 +44,7 @@ static void decompressor_forget(Decompressor *decompressor)
     SET_SHOWN(decompressor->needs_input, 1);
 }
 
-/* Begin with a preset; return 0, or -1 with an exception set. */
+/* Initialize with a preset; return 0, or -1 with an exception set. */
 static int decompressor_open(Decompressor *decompressor, PyObject *preset, int is_multi_frame, int is_by_frame)
 {
     decompressor->is_multi_frame = is_multi_frame;
@@ -89,7 +89,7 @@ static int decompressor_init(PyObject *self, PyObject *args, PyObject *kwargs)
     }
     int result = preset == NULL ? -1 : decompressor_open(decompressor, preset, is_multi_frame, 0);
     if (result == 0 && !is_default((DecompressionPreset *)preset))
-        result = decompressor_take(decompressor); /* so that a dictionary that is damaged is an error here */
+        result = decompressor_take(decompressor); /* so that a damaged dictionary raises here */
     Py_XDECREF(preset);
     return result;
 }
@@ -107,18 +107,18 @@ static PyObject *decompressor_over(PyObject *type, PyObject *args)
     return (PyObject *)decompressor;
 }
 
-/* What one call reads, and what it makes: bytes, or content in the caller's memory. */
+/* The input and output of one call; the output is bytes, or content in the caller's memory. */
 typedef struct {
     ZSTD_inBuffer in;
-    PyObject *owner; /* the bytes that `in` is of, NULL for the caller's buffer */
-    char *memory;    /* NULL for bytes */
+    PyObject *owner; /* the bytes that contain `in`, NULL for the caller's buffer */
+    char *memory;    /* the caller's memory; NULL if the output is bytes */
     size_t limit;
     size_t size;
     PyObject *pieces; /* bytes, or a list of them, or NULL */
-    size_t left;      /* libzstd's result for the last frame, where that is an error */
+    size_t left;      /* libzstd's result for the last frame, if it is an error */
 } Work;
 
-/* Add a piece, which is taken over; return 0, or -1 with an exception set. */
+/* Add a piece, whose reference is stolen; return 0, or -1 with an exception set. */
 static int work_add(Work *work, PyObject *piece)
 {
     int result = 0;
@@ -140,14 +140,14 @@ static int work_add(Work *work, PyObject *piece)
     return result;
 }
 
-/* Decompress as far as one frame goes; return 0, or -1 with an exception set or an error in `left`. */
+/* Decompress up to the end of a frame; return 0, or -1 with an exception set or an error in `left`. */
 static int work_step(Work *work, Decompressor *decompressor)
 {
     size_t room = work->limit - work->size;
     work->left = 0;
     if (work->memory != NULL && work->size == 0)
         return frame_into(decompressor, &work->in, work->memory, room, &work->size, &work->left);
-    /* a frame that fails may leave nothing in the caller's memory behind what those in front of it have filled */
+    /* a frame that fails must not write into the caller's memory after the content of earlier frames */
     Py_ssize_t limit = work->limit == SIZE_MAX ? -1 : (Py_ssize_t)room;
     PyObject *piece = frame_bytes(decompressor, &work->in, limit, &work->left);
     if (piece == NULL)
@@ -165,7 +165,7 @@ static int work_step(Work *work, Decompressor *decompressor)
     return result;
 }
 
-/* Decompress as far as the input and the limit go; return 0, or -1 with an exception set. */
+/* Decompress as far as the input and the limit allow; return 0, or -1 with an exception set. */
 static int work_run(Work *work, Decompressor *decompressor)
 {
     do {
@@ -179,7 +179,7 @@ static int work_run(Work *work, Decompressor *decompressor)
                                         is_magic ? at - decompressor->head_before : at));
                 return -1;
             }
-            /* the failed frame begins at the input's position: the next call fails */
+            /* the failed frame begins at the input's position, so the next call raises its error */
             decompressor_restart(decompressor);
             return 0;
         }
@@ -188,7 +188,7 @@ static int work_run(Work *work, Decompressor *decompressor)
     return 0;
 }
 
-/* Set the input: the rest of earlier calls' data, then this call's; return 0, or -1 with an exception. */
+/* Set the input: the rest of earlier calls' data, then this call's; return 0, or -1 with an exception set. */
 static int work_take(Work *work, Decompressor *decompressor, const Input *data)
 {
     PyObject *pending = decompressor->pending;
@@ -215,7 +215,7 @@ static int work_take(Work *work, Decompressor *decompressor, const Input *data)
     return 0;
 }
 
-/* Keep the rest of the input, which is `data` if it has no owner; return 0, or -1 with an exception set. */
+/* Keep the rest of the input, which is part of `data` if it has no owner; return 0, or -1 with an exception set. */
 static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
 {
     PyObject *kept = NULL;
@@ -239,7 +239,7 @@ static int work_keep(Work *work, Decompressor *decompressor, PyObject *data)
     return 0;
 }
 
-/* Do a call with some data; return 0, or -1 with an exception set. */
+/* Process a call with its data; return 0, or -1 with an exception set. */
 static int work_do(Work *work, Decompressor *decompressor, const Input *data, PyObject *given)
 {
     if (decompressor->is_eof && !decompressor->is_multi_frame) {
@@ -251,7 +251,7 @@ static int work_do(Work *work, Decompressor *decompressor, const Input *data, Py
         return 0;
     }
     int result = work_take(work, decompressor, data);
-    /* without room nothing can come, and libzstd would take the 17th such call for an error */
+    /* without room there can be no output, and libzstd would treat the 17th such call as an error */
     if (result == 0 && (work->limit != 0 || decompressor->pending == NULL))
         result = work_run(work, decompressor);
     else if (result == 0)
@@ -276,7 +276,7 @@ static int work_do(Work *work, Decompressor *decompressor, const Input *data, Py
     return 0;
 }
 
-/* Do a call in turn; return 0, or -1 with an exception set. */
+/* Process a call during a turn; return 0, or -1 with an exception set. */
 static int decompressor_run(PyObject *self, Work *work, PyObject *data)
 {
     Decompressor *decompressor = (Decompressor *)self;
@@ -320,9 +320,9 @@ static PyObject *decompressor_decompress(PyObject *self, PyObject *const *args, 
 }
 
 /*
- * _decompress_into(data, buffer) -> how many bytes the buffer, which is writable, holds then; else as decompress().
+ * _decompress_into(data, buffer) -> the number of bytes stored in the writable buffer; otherwise like decompress().
  *
- * This is what file objects read with.
+ * File objects read with this method.
  */
 static PyObject *decompressor_into(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 {
@@ -370,7 +370,7 @@ static PyObject *decompressor_memory_size(PyObject *self, PyObject *Py_UNUSED(un
     return size;
 }
 
-/* _release(): give the context back, unless a signal handler asks inside of a call, which goes on using it. */
+/* _release(): give back the context, unless a signal handler calls this inside a call that uses the context. */
 static PyObject *decompressor_release(PyObject *self, PyObject *Py_UNUSED(unused))
 {
     Decompressor *decompressor = (Decompressor *)self;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exceptions that the stream objects raise: Python creates them. */
+/* The exceptions of the stream objects, which Python code creates. */
 #pragma once
 
 #include "../../common/compat.c"
 #include <stdarg.h>
 
-/* Raise an exception object and release it; if it could not be created, that error stays set. Returns NULL. */
+/* Raise an exception object and release it; if it could not be created, keep that error. Returns NULL. */
 static PyObject *raise_made(PyObject *exception)
 {
     if (exception != NULL) {
@@ -15,7 +15,7 @@ static PyObject *raise_made(PyObject *exception)
     return NULL;
 }
 
-/* Have a function of cpkg/_native/zstd/presets.py make an object, an exception mostly; NULL with an exception set. */
+/* Call a function of cpkg/_native/zstd/presets.py that creates an object, usually an exception; NULL on failure. */
 static PyObject *call_presets(const char *function, const char *format, ...)
 {
     va_list arguments;

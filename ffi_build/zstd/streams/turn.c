@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Taking turns in an object that threads share: a second thread waits. A call from inside of one of the object's own
- * calls (a finalizer, a signal handler) gets a RuntimeError, because waiting would not end.
- * purepy/zstd/format/locks.py is the same in Python. A lock costs a quarter of what an object for a small frame does, so
- * a turn is one atomic exchange, and the first thread that has to wait creates a bell.
+ * Turns in an object that threads share: a second thread waits. A call from inside one of the object's own calls (in a
+ * finalizer or a signal handler) raises RuntimeError, because waiting would never end. purepy/zstd/format/locks.py is
+ * the same in Python. A lock would take a quarter of the time of an object for a small frame, so a turn is one atomic
+ * exchange, and the first thread that must wait creates a bell.
  */
 #pragma once
 
@@ -11,23 +11,23 @@
 
 typedef struct {
     unsigned long owner;     /* the thread that is inside, or TURN_FREE; 0 in an object that is not initialized */
-    int waiting;             /* how many threads wait */
-    char is_rung;            /* whether the bell is free, for a thread that waits to take it */
-    PyThread_type_lock bell; /* held, except between the end of a turn and the waking of a thread; NULL at first */
+    int waiting;             /* the number of waiting threads */
+    char is_rung;            /* whether the bell is free for a waiting thread to take */
+    PyThread_type_lock bell; /* held, except between the end of a turn and the waking of a thread; initially NULL */
 } Turn;
 
 enum { TURN_FREE = 1 };
 
-/* Set a field that is also an attribute: other threads read it outside of a turn. */
+/* Set a field that is also an attribute, which other threads read without a turn. */
 #define SET_SHOWN(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
-/* Let turns begin, last of all that initializes an object. */
+/* Allow turns; called at the end of an object's initialization. */
 static void turn_make(Turn *turn)
 {
     __atomic_store_n(&turn->owner, TURN_FREE, __ATOMIC_RELEASE);
 }
 
-/* Return the bell, which is created if need be, or NULL with an exception set. */
+/* Return the bell, created if necessary, or NULL with an exception set. */
 static PyThread_type_lock turn_bell(Turn *turn)
 {
     PyThread_type_lock found = __atomic_load_n(&turn->bell, __ATOMIC_ACQUIRE);
@@ -46,7 +46,7 @@ static PyThread_type_lock turn_bell(Turn *turn)
     return found;
 }
 
-/* Begin a turn if none is under way; return the thread that is inside, or TURN_FREE if the turn has begun. */
+/* Begin a turn if nobody is inside; return the thread that is inside, or TURN_FREE if the turn has begun. */
 static ALWAYS_INLINE unsigned long turn_try(Turn *turn, unsigned long me)
 {
     unsigned long owner = TURN_FREE;
@@ -55,8 +55,8 @@ static ALWAYS_INLINE unsigned long turn_try(Turn *turn, unsigned long me)
 }
 
 /*
- * Wait and begin a turn; return 0, or -1 with an exception set. The thread that is woken begins its turn without the
- * GIL: the thread that ended its turn may hold the GIL until it is inside again.
+ * Wait and begin a turn; return 0, or -1 with an exception set. A thread that is woken begins its turn without the GIL,
+ * because the thread that ended its turn may hold the GIL until it is inside again.
  */
 static NEVER_INLINE int turn_wait(Turn *turn, unsigned long me)
 {
@@ -70,7 +70,7 @@ static NEVER_INLINE int turn_wait(Turn *turn, unsigned long me)
         PyLockStatus status = PY_LOCK_ACQUIRED;
         __atomic_add_fetch(&turn->waiting, 1, __ATOMIC_SEQ_CST);
         Py_BEGIN_ALLOW_THREADS
-        /* tried after `waiting` was raised: a turn that ends from here on rings */
+        /* tried after `waiting` was incremented: every turn that ends from here on rings the bell */
         while (!(has_begun = turn_try(turn, me) == TURN_FREE) && status == PY_LOCK_ACQUIRED) {
             status = PyThread_acquire_lock_timed(bell, -1, 1);
             if (status == PY_LOCK_ACQUIRED)
@@ -90,7 +90,7 @@ static int turn_enter(PyObject *self, Turn *turn)
         return 0;
     if (owner != 0 && owner != me)
         return turn_wait(turn, me);
-    const char *why = owner == 0 ? "is not initialized" : "is used again from inside one of its own calls";
+    const char *why = owner == 0 ? "is not initialized" : "was called from inside one of its own methods";
     PyErr_Format(PyExc_RuntimeError, "%s %s", Py_TYPE(self)->tp_name, why);
     return -1;
 }
@@ -103,7 +103,7 @@ static void turn_leave(Turn *turn)
         PyThread_release_lock(turn->bell);
 }
 
-/* Free a turn's bell, with its object. */
+/* Free the bell of a turn, together with its object. */
 static void turn_free(Turn *turn)
 {
     if (turn->bell == NULL)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zstandard files for asyncio: each call of theirs runs in a thread, one after the other."""
+"""Zstandard files for asyncio, whose calls run in a thread, one after another."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from purepy.base.types import File
 
     Content: TypeAlias = Any
-    """What is read: bytes, or str of a text file."""
+    """The content that is read: bytes, or str for a text file."""
 
 CHUNK_SIZE = 128 << 10
-_LINES_SIZE = 64 << 10  # of lines that are fetched together
+_LINES_SIZE = 64 << 10  # bytes of lines that are fetched together
 
 
 class Opening:
-    """A file that is being opened: to be awaited, or used with `async with`."""
+    """A file that is being opened; await it, or use it with `async with`."""
 
     def __init__(self, opener: Callable[[], File], newline: str | None) -> None:
         self._opener = opener
@@ -34,7 +34,7 @@ class Opening:
         self._file: AsyncZstdFile | None = None
 
     async def _open(self) -> AsyncZstdFile:
-        # Whoever takes the file out of here has it. The loop may be closed before it would be handed the file.
+        # The code that pops the file owns it. The loop may be closed before it would receive the file.
         opened: deque[File] = deque()
         is_cancelled = False
 
@@ -69,24 +69,24 @@ class Opening:
 
 class AsyncZstdFile:
     """
-    A Zstandard file, binary or text, for asyncio; `async for` gives its lines, `chunks` its content in chunks.
+    A Zstandard file, binary or text, for asyncio; `async for` yields its lines, `chunks` its content in chunks.
 
-    The methods are those of the file that `open` returns, to be awaited; each runs in a thread, one after the other.
-    A task that is cancelled while it reads loses nothing: what it had read, and what its thread has begun to read,
-    comes next. A write that was cancelled is done all the same.
+    The methods are those of the file that `open` returns, but must be awaited; each call runs in a thread, one after
+    another. A task that is cancelled while reading loses nothing: data that it had read, or that its thread has begun
+    to read, is returned next. A write that was cancelled is still completed.
     """
 
     def __init__(self, file: File, newline: str | None = None) -> None:
         self._file = file
         self._lock = asyncio.Lock()
-        self._begun: Work | None = None  # the last call in a thread
+        self._begun: Work | None = None  # the most recent call in a thread
         is_text = hasattr(file, "encoding")
         self._empty: Content = "" if is_text else b""
         self._newline: Content = (newline or "\n") if is_text else b"\n"
-        self._ends_lines = newline != ""  # whether `_newline` is all that ends a line
-        self._ahead: deque[Content] = deque()  # content that was read and not given yet, in parts that are not empty
+        self._ends_lines = newline != ""  # whether only `_newline` ends a line
+        self._ahead: deque[Content] = deque()  # content that was read ahead, in parts that are not empty
 
-    # one call after the other, for the holder of the lock
+    # calls one after another; the caller holds the lock
 
     async def _call(
         self, work: Callable[..., object], *arguments: object, done: Callable[[Any], object] | None = None
@@ -97,7 +97,7 @@ class AsyncZstdFile:
         return await asyncio.shield(self._begun.start())
 
     async def _settle(self) -> None:
-        """Wait for what a cancelled task has left, or one that was interrupted before it was started."""
+        """Wait for a call that a cancelled task has left, or that was interrupted before it started."""
         if self._begun is not None and not self._begun.future.done():
             await asyncio.wait([self._begun.start()])
 
@@ -107,16 +107,16 @@ class AsyncZstdFile:
             return result
 
     async def _fetch(self, read: Callable[..., object], *arguments: object) -> bool:
-        """Read behind what is ahead, which keeps it whatever becomes of the task; return whether there was more."""
+        """Read more content ahead, and keep it even if the task is cancelled; return whether there was any."""
         return bool(await self._call(read, *arguments, done=self._keep))
 
     def _keep(self, content: Buffer) -> None:
         self._ahead.extend(content if isinstance(content, list) else [content] if content else [])
 
-    # what was read ahead; nothing is awaited between taking it and returning it
+    # content that was read ahead; nothing is awaited between taking and returning it
 
     def _lacks(self, size: int) -> int:
-        """Return how much of `size` is not ahead."""
+        """Return how much of `size` has not been read ahead."""
         for part in self._ahead:
             size -= len(part)
             if size <= 0:
@@ -124,7 +124,7 @@ class AsyncZstdFile:
         return size
 
     def _taken(self, size: int) -> Content:
-        """Take up to `size` characters or bytes, or all, of what was read ahead."""
+        """Take up to `size` characters or bytes, or all, of the content that was read ahead."""
         parts = []
         while self._ahead and size:
             part = self._ahead.popleft()
@@ -136,7 +136,7 @@ class AsyncZstdFile:
         return parts[0] if len(parts) == 1 else self._empty.join(parts)
 
     def _divided(self, size: int) -> tuple[list[object], deque[object]]:
-        """Return the parts that have the first `size` bytes, or all, and those behind them; all stay ahead."""
+        """Return the parts with the first `size` bytes, or all, and the parts after them; all stay ahead."""
         parts: list[Content] = []
         rest = self._ahead.copy()
         while rest and size:
@@ -148,7 +148,7 @@ class AsyncZstdFile:
         return parts, rest
 
     def _line_ahead(self) -> Content:
-        """Take a whole line of what was read ahead; None if there is none."""
+        """Take a whole line of the content that was read ahead; return None if there is none."""
         size = 0
         for part in self._ahead:
             end = part.find(self._newline)
@@ -160,11 +160,11 @@ class AsyncZstdFile:
     # reading
 
     async def read(self, size: int | None = -1, /) -> Content:
-        """Return up to `size` bytes (characters of a text file), or all that is left; empty at the end."""
+        """Return up to `size` bytes (characters of a text file), or the rest; empty at the end."""
         wanted = sys.maxsize if size is None or size < 0 else size
         async with self._lock:
             await self._settle()
-            # in pieces, so that the GIL is not held for long
+            # in pieces, so that the GIL is never held for long
             while lacking := self._lacks(wanted):
                 if not await self._fetch(self._file.read, min(STEP, lacking)):
                     break
@@ -193,7 +193,7 @@ class AsyncZstdFile:
             return result
 
     async def _line(self, size: int) -> Content:
-        """Return one line; fetch lines of about `size` in all where none is ahead, or one alone."""
+        """Return one line; if none is ahead, fetch lines of about `size` bytes in total, or one line if it is 0."""
         line = self._line_ahead()
         if line is not None:
             return line
@@ -205,7 +205,7 @@ class AsyncZstdFile:
         return self._taken(-1) if line is None else line
 
     async def readlines(self, hint: int = -1, /) -> list[Content]:
-        """Return lines, all or until they have `hint` bytes."""
+        """Return all lines, or lines until they have `hint` bytes."""
         lines: list[Content] = []
         size = 0
         async with self._lock:
@@ -223,7 +223,7 @@ class AsyncZstdFile:
         return lines
 
     async def peek(self, size: int = 0, /) -> bytes:
-        """Return some of the bytes ahead without moving on."""
+        """Return some of the next bytes without moving."""
         async with self._lock:
             await self._settle()
             if self._ahead:
@@ -245,7 +245,7 @@ class AsyncZstdFile:
             yield line
 
     async def chunks(self, size: int = CHUNK_SIZE) -> AsyncIterator[Content]:
-        """Give the content in chunks of `size` bytes (characters of a text file), the last one smaller."""
+        """Yield the content in chunks of `size` bytes (characters of a text file); the last may be smaller."""
         if size <= 0:
             raise ValueError(f"size must be positive, not {size}")
         while True:
@@ -254,19 +254,19 @@ class AsyncZstdFile:
                 return
             yield chunk
 
-    # the rest
+    # writing, seeking, closing
 
     async def write(self, data: Buffer, /) -> int:
-        """Write a buffer's bytes (a text file: a str) and return how many that was."""
+        """Write a buffer's bytes (for a text file, a str) and return their number."""
         size: int = await self._do("write", data)
         return size
 
     async def flush(self, *mode: int) -> None:
-        """Compress and write what was held back; `mode` is that of ZstdFile.flush()."""
+        """Compress and write the data that was held back; `mode` is that of ZstdFile.flush()."""
         await self._do("flush", *mode)
 
     async def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Move to a position in the content and return it."""
+        """Move to a position in the content and return the position."""
         async with self._lock:
             await self._settle()
             if whence == io.SEEK_CUR:
@@ -288,7 +288,7 @@ class AsyncZstdFile:
             return position - ahead
 
     async def close(self) -> None:
-        """Write what was held back and close the file; may be called again. A task that is cancelled waits for it."""
+        """Write the buffered data and close the file; may be called again. A cancelled task first waits for the end."""
         async with self._lock:
             try:
                 await self._call(self._file.close)
@@ -316,7 +316,7 @@ class AsyncZstdFile:
 
     @property
     def mode(self) -> object:
-        """The mode of the file below."""
+        """The mode of the underlying file."""
         return self._file.mode
 
     def readable(self) -> bool:
@@ -333,4 +333,4 @@ class AsyncZstdFile:
 
 
 def _go_on() -> None:
-    """Stand for a check of work that is not cancelled."""
+    """Do nothing: a `check` for work that is never cancelled."""

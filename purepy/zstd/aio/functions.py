@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Zstandard for asyncio: the work runs in threads of a Crew, one for each loop, in steps of about a millisecond.
+Zstandard for asyncio: the work runs in the threads of a Crew, one Crew per loop, in steps of about a millisecond.
 
-Between the steps Python code of the loop can run, and a task that was cancelled is noticed; nothing that takes long is
-done with the GIL, putting a large output together included.
+Between steps, Python code of the loop can run, and a cancelled task is noticed. Nothing that takes long is done with
+the GIL held, including the joining of a large output.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class AsyncFunctions(BackendMethods):
         Compress a buffer in a thread and return the frame.
 
         `data`, `level`, `options`, `zstd_dict`, `threads`, `frame_size` and the errors are those of `compress`. The
-        event loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1 MiB.
-        The buffer may not change meanwhile.
+        event loop is not blocked. A cancelled task ends at once; its thread ends within a step of 1 MiB. The buffer
+        must not change meanwhile.
         """
         backend = self._backend
         with memoryview(data) as view:
@@ -81,8 +81,8 @@ class AsyncFunctions(BackendMethods):
         Decompress all frames of a buffer in a thread and return their content.
 
         `data`, `zstd_dict`, `options`, `max_output_size`, `threads` and the errors are those of `decompress`. The event
-        loop is not held up, and a task that is cancelled ends at once; its thread does within a step of 1 MiB. The
-        buffer may not change meanwhile.
+        loop is not blocked. A cancelled task ends at once; its thread ends within a step of 1 MiB. The buffer must not
+        change meanwhile.
         """
         backend = self._backend
         memoryview(data).release()
@@ -104,8 +104,8 @@ class AsyncFunctions(BackendMethods):
         """
         Open a Zstandard `file` for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
 
-        `mode` and `more` are the arguments of `open`. Gives an AsyncZstdFile, whose methods are those of the file,
-        awaited.
+        `mode` and `more` are the arguments of `open`. The result is an AsyncZstdFile, whose methods are those of the
+        file, but must be awaited.
         """
         opener = functools.partial(self._backend.open, file, mode, **more)
         return Opening(opener, more.get("newline"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How work for asyncio is done in a thread: in steps, cancelled between them, and joined without holding the GIL."""
+"""Work for asyncio in threads: in steps, cancelled between steps, and joined without holding the GIL for long."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from purepy.base.crew import Crew, Job, Stopped
 from purepy.base.pypy import JIT
 
 STEP = 1 << 20
-JOINED_MAX = STEP if JIT else 4 * STEP  # what takes a millisecond or two to join
+JOINED_MAX = STEP if JIT else 4 * STEP  # bytes that take a millisecond or two to join
 
 
 _THREADS_MAX = 32
 _crews: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Crew]] = WeakKeyDictionary()
-"""The threads of each event loop, with the process that they belong to."""
+"""The threads of each event loop, with the id of the process that they belong to."""
 
 
 class Work(Job):
     """
-    A call in a thread, whose result an event loop has in `future`, for which only `asyncio.shield` may wait.
+    A call in a thread, whose result arrives in `future`; wait for it only with `asyncio.shield`.
 
-    It is `start` that has it done, once however often it is called: a caller who was interrupted starts it again.
-    `done(result)` is called in the thread behind it, also if nobody waits for it.
+    `start` runs the call, only once however often it is called: a caller that was interrupted calls it again.
+    `done(result)` is called in the thread afterwards, even if nothing waits for the result.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Work(Job):
         super().__init__()
         self._loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Any] = self._loop.create_future()
-        self.future.add_done_callback(asyncio.Future.exception)  # nobody need ask for it
+        self.future.add_done_callback(asyncio.Future.exception)  # marks an error as retrieved
         self._calls = [(function, arguments, done)]
 
     def start(self, crew: Crew | None = None) -> asyncio.Future[Any]:
-        """Have the call done by a Crew, that of the loop if none is given; return `future`."""
+        """Run the call in a Crew, by default that of the loop; return `future`."""
         if crew is None:
             process, crew = _crews.get(self._loop, (0, None))
             if crew is None or process != os.getpid():
@@ -60,16 +60,16 @@ class Work(Job):
             outcome = function(*arguments)
             if done is not None:
                 done(outcome)
-            give = self.future.set_result  # of C, so that no signal handler raises in what the loop calls
+            give = self.future.set_result  # a method in C, so that no signal handler raises in what the loop calls
         except BaseException as exc:
             outcome, give = exc, self.future.set_exception
-        with suppress(RuntimeError):  # the loop is closed, so that nobody waits
+        with suppress(RuntimeError):  # the loop is closed, and nothing waits
             self._loop.call_soon_threadsafe(give, outcome)
-        del outcome, give  # no cycle of an error with its frames
+        del outcome, give  # avoid a cycle of an error and its frames
 
 
 async def in_thread(work: Callable[[Callable[[], None]], bytes]) -> bytes:
-    """Return what `work(check)` returns in a thread; `check()` raises once the task was cancelled."""
+    """Run `work(check)` in a thread and return its result; `check()` raises once the task is cancelled."""
     is_stopped = False
 
     def check() -> None:
@@ -86,9 +86,9 @@ async def in_thread(work: Callable[[Callable[[], None]], bytes]) -> bytes:
 
 def joined(pieces: Iterable[bytes], check: Callable[[], None]) -> bytes:
     """
-    Return pieces as one, as b"".join does, in copies of a STEP at most, between which other threads may run.
+    Join pieces like b"".join, but in copies of at most a STEP, between which other threads may run.
 
-    `check` is called for each piece. CPython's BytesIO gives away the memory that it has filled; PyPy's copies it once.
+    `check` is called for each piece. CPython's BytesIO returns its memory without copying it; PyPy's copies it once.
     """
     gatherer = io.BytesIO()
     for piece in pieces:

@@ -2,12 +2,12 @@
 """
 Reading bits: a bitstream is read backwards, from its last bit to its first (RFC 8878 section 4.1, "Bitstream").
 
-A position is the number of a bit in the whole buffer, counted from its first byte; the bits between the stream's
-first bit and the position are still to be read. To read n bits is to move the position down by n and take the n bits
-above it: with `lo = position - n`, `load(data, lo >> 3)[0] >> (lo & 7) & MASKS[n]`, for n up to 56. No container has to
-be refilled and nothing grows beyond 64 bits. The loops do this in place; a call per read would cost more than the read.
+A position is the number of a bit in the whole buffer, counted from its first byte. The bits between the stream's first
+bit and the position are still unread. Reading n bits means to move the position down by n and take the n bits above it:
+with `lo = position - n`, they are `load(data, lo >> 3)[0] >> (lo & 7) & MASKS[n]`, for n up to 56. No container needs
+refilling, and nothing exceeds 64 bits. Loops contain this code inline, because a call would cost more than the read.
 
-`load` reads eight bytes at any position, so every buffer that holds bitstreams has PADDING on both sides.
+`load` reads eight bytes at any position, so every buffer with bitstreams has PADDING on both sides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from purepy.zstd.format.error_codes import corruption
 
 _WORD = Struct("<q")
 load = _WORD.unpack_from
-"""Read 8 bytes as a signed little-endian integer: signed, because PyPy then needs no big integer."""
+"""Read 8 bytes as a signed little-endian integer; signed, so that PyPy needs no big integer."""
 store = _WORD.pack_into
 """Write 8 bytes as a signed little-endian integer."""
 
@@ -35,7 +35,8 @@ def stream_end(data: bytes, start: int, end: int, origin: int, what: str) -> int
     """
     Return the position at which reading of the bitstream `data[start:end]` begins.
 
-    The highest set bit of the last byte marks the end and is no content. Raises ZstdError if there is none.
+    The highest set bit of the last byte marks the end and is not part of the content. Raises ZstdError if there is no
+    such bit.
     """
     if start >= end:
         raise corruption(origin + start, f"bitstream of {what} is empty")
@@ -46,7 +47,7 @@ def stream_end(data: bytes, start: int, end: int, origin: int, what: str) -> int
 
 
 def not_at_end(position: int, start: int, origin: int, what: str) -> Exception:
-    """Make the error of a bitstream that began at byte `start` and was left at a position other than its first bit."""
+    """Return the error for a bitstream from byte `start` that was not read exactly to its first bit."""
     left = position - start * 8
     found = f"{left} bits are left over" if left > 0 else f"{-left} bits are missing"
     return corruption(origin + start, f"bitstream of {what} does not end exactly: {found}")

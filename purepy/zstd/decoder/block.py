@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks (RFC 8878 sections 3.1.1.2 and 3.1.1.3): headers, the three types, and what one block leaves to the next."""
+"""Blocks (RFC 8878 sections 3.1.1.2 and 3.1.1.3): headers, the three types, and state passed from block to block."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _START_REPEATS = (1, 4, 8)
 
 def read_block_header(data: bytes, start: int, offset: int, max_size: int) -> tuple[bool, int, int, int]:
     """
-    Read the 3 bytes at `data[start]` (section 3.1.1.2): return what `block_header` does.
+    Read the 3 bytes at `data[start]` (section 3.1.1.2) and return the result of `block_header`.
 
-    `offset` is the header's place in the input. Raises ZstdError for the reserved type, and for a block of more than
-    `max_size` bytes, the most that the frame allows.
+    `offset` is the header's position in the input. Raises ZstdError for the reserved type, and for a block of more than
+    `max_size` bytes, the frame's maximum.
     """
     found = block_header(data, start)
     if found[1] == RESERVED:
@@ -31,7 +31,7 @@ def read_block_header(data: bytes, start: int, offset: int, max_size: int) -> tu
 
 
 class BlockDecoder:
-    """Decodes the compressed blocks of one frame; tables and repeat offsets go from one to the next."""
+    """Decodes the compressed blocks of one frame; tables and repeat offsets are passed from block to block."""
 
     __slots__ = ("_huffman", "_repeats", "_tables")
 
@@ -40,7 +40,7 @@ class BlockDecoder:
         self._tables: tuple[Table, ...] | None = None
         self._repeats = list(_START_REPEATS)
         if dictionary is not None and dictionary.tables is not None:
-            # Section 5: a dictionary's tables and repeat offsets stand for those of a block before the first.
+            # Section 5: a dictionary's tables and repeat offsets replace those of a block before the first.
             self._huffman = dictionary.huffman
             self._tables = dictionary.tables
             self._repeats = list(dictionary.repeats)
@@ -49,11 +49,11 @@ class BlockDecoder:
         """
         Decode the block `data[start:end]`, which has padding on both sides, to the end of the window.
 
-        `origin` is the input offset of `data[0]`, `max_size` the most that a block of this frame may hold, and that
-        the window has reserved. Raises ZstdError.
+        `origin` is the input offset of `data[0]`. `max_size` is the most that a block of this frame may hold; the
+        window has reserved that much. Raises ZstdError.
         """
         if end - start < 2:
-            raise corruption(origin + start, f"compressed block of {end - start} bytes, 2 are the least")
+            raise corruption(origin + start, f"compressed block of {end - start} bytes, the minimum is 2")
         literals = read_literals(data, start, end, origin, max_size, self._huffman)
         self._huffman = literals.table
         count, at = read_count(data, literals.after, end, origin)

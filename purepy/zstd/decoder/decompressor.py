@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decompression in pieces and of whole buffers: frames one after the other, each decoded by a FrameDecoder."""
+"""Decompression in pieces and of whole buffers: a FrameDecoder decodes each frame in turn."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ class ZstdDecompressor(DecompressorBase):
         self._needs_input = True
 
     def _memory_size(self) -> int:
-        """Return about how many bytes decoding takes: a block, and the window."""
+        """Return about how many bytes decoding needs: a block, and the window."""
         window = None if self._decoder is None else self._decoder._window
         return BLOCK_SIZE_MAX + (0 if window is None else len(window.data))
 
     @property
     def _at_start(self) -> bool:
-        """Whether what was returned so far ends where a frame does."""
+        """Whether the content returned so far ends with a frame."""
         return self._decoder is None and not self._output
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes given behind the end of the frame; b"" before `eof`."""
+        """The bytes that followed the end of the frame; b"" before `eof`."""
         with self._turn():
             result = self._input.rest() if self._eof and not self._multi_frame else b""
             return result
@@ -91,8 +91,8 @@ class ZstdDecompressor(DecompressorBase):
         room = sys.maxsize if hold else max_length
         if self._output:
             room = self._give(pieces, self._output, self._output_at, room)
-        whole = len(pieces) if self._decoder is None else 0  # how many of the pieces are of frames that have ended
-        # At exactly `max_length` it goes on: only then is it known whether the frame ends here.
+        whole = len(pieces) if self._decoder is None else 0  # the number of pieces that are from complete frames
+        # Continue even at exactly `max_length`: only then is it known whether the frame ends here.
         while not self._output:
             decoder = self._decoder
             if decoder is None:
@@ -108,7 +108,7 @@ class ZstdDecompressor(DecompressorBase):
                 content = b"".join(pieces)
                 if not content:
                     raise
-                self._failure = exc.with_traceback(None)  # which would keep all that it went through
+                self._failure = exc.with_traceback(None)  # the traceback would keep its frames alive
                 self._eof = self._needs_input = False
                 return content
             if output:
@@ -127,12 +127,12 @@ class ZstdDecompressor(DecompressorBase):
         if self._eof:
             self._needs_input = self._multi_frame
         else:
-            # at the end of one frame of several there may be input for the next
+            # at the end of one of several frames, there may be input for the next one
             self._needs_input = not self._output and room > 0 and not (self._ended and source.available)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _give(self, pieces: list[bytes], output: bytes, at: int, room: int) -> int:
-        """Add `output[at:]` to the pieces as far as there is room, and keep the rest; return the room left."""
+        """Add as much of `output[at:]` to the pieces as there is room for, and keep the rest; return the room left."""
         size = len(output) - at
         if size <= room:
             pieces.append(output[at:] if at else output)
@@ -151,7 +151,7 @@ def decode_all(
     limit_name: str,
     frame_decoder: type[FrameDecoder] = FrameDecoder,
 ) -> list[bytes]:
-    """Decode every frame in `data` to its end; return the pieces of the content, `limit` bytes of it at most."""
+    """Decode all frames in `data`; return the pieces of their content, at most `limit` bytes."""
     source = Input()
     source.push(as_bytes(data))
     pieces: list[bytes] = []
@@ -175,7 +175,7 @@ def decode_all(
 
 
 def fill(buffer: Buffer, data: Buffer, settings: Settings, frame_decoder: type[FrameDecoder] = FrameDecoder) -> int:
-    """Decompress to the start of a writable buffer; return the content's size."""
+    """Decompress to the start of a writable buffer; return the content's size in bytes."""
     with memory_of(buffer) as whole:
         if whole.readonly:
             raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")

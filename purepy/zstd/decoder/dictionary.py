@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries as a decoder uses them (RFC 8878 section 5)."""
+"""The decoder's form of a dictionary (RFC 8878 section 5)."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ from purepy.zstd.format.zdict import ZstdDict
 
 class DecodingDictionary:
     """
-    `content` goes before the output of a frame; `huffman`, `tables` and `repeats` stand for what a block before the
-    first would have left. A raw dictionary has content alone (`tables` is None) and the id 0. `distributions` are
-    what the tables were made from, each as probabilities and accuracy log: what an encoder needs.
+    A dictionary, read and ready for use.
+
+    `content` precedes the output of a frame. `huffman`, `tables` and `repeats` replace the state that a block before
+    the first would have left. A raw dictionary has only content (`tables` is None) and the id 0. `distributions` are
+    the probabilities and accuracy logs that the tables were built from; an encoder needs them.
     """
 
     __slots__ = ("content", "dict_id", "distributions", "huffman", "repeats", "tables")
@@ -52,21 +54,21 @@ def load_dictionary(content: bytes) -> DecodingDictionary:
     """
     Read a dictionary: with tables if it begins with their magic number, otherwise raw.
 
-    Raises ZstdError if it begins so and is not well formed; offsets count from the dictionary's first byte.
+    Raises ZstdError if it has the magic number but is not well-formed; offsets count from the dictionary's first byte.
     """
     if content[:4] != DICTIONARY_MAGIC:
         return DecodingDictionary(content)
     try:
         return _load_formatted(content)
     except ZstdError as exc:
-        # Tables raise what they raise in a frame. That the fault lies in the dictionary, whether it is to compress or
-        # to decompress, is reported here.
+        # Reading tables raises the same errors as in a frame. This error adds that the fault is in the dictionary, for
+        # compression as well as decompression.
         message = f"Unable to load the Zstandard dictionary: {NAMES[DICTIONARY_CORRUPTED]}: {exc.detail}"
         raise coded_error(DICTIONARY_CORRUPTED, message, exc.offset) from exc
 
 
 def _load_formatted(content: bytes) -> DecodingDictionary:
-    # Section 5, in order: magic number, id, Huffman tree, offset, match length and literals length tables, three
+    # Section 5, in order: magic number, id, Huffman tree, tables of offsets, match lengths and literals lengths, three
     # repeat offsets, content.
     dict_id = int.from_bytes(content[4:8], "little")
     data = padded(content)
@@ -83,13 +85,13 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
     match_lengths = read(MATCH_LENGTHS)
     literals_lengths = read(LITERALS_LENGTHS)
     if at + 12 > end:
-        raise corruption(origin + at, "repeat offsets are cut")
+        raise corruption(origin + at, "repeat offsets are truncated")
     text = data[at + 12 : end]
     repeats = []
     for _ in range(3):
         repeat = int.from_bytes(data[at : at + 4], "little")
         if not 0 < repeat <= len(text):
-            raise corruption(origin + at, f"repeat offset {repeat} for a content of {len(text)} bytes")
+            raise corruption(origin + at, f"repeat offset {repeat} is out of range for a content of {len(text)} bytes")
         repeats.append(repeat)
         at += 4
     distributions = (literals_lengths, offsets, match_lengths)
@@ -98,7 +100,7 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
 
 
 def digested(zstd_dict: ZstdDict) -> DecodingDictionary:
-    """Return the dictionary's decoding form, which is made once and kept in it."""
+    """Return the decoding form of a dictionary, which is created once and kept in the dictionary."""
     loaded: DecodingDictionary = zstd_dict.digests.single(
         ("pure", JIT, "decompress"), lambda: load_dictionary(zstd_dict.dict_content)
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a frame says of itself without decoding: get_frame_info() and get_frame_size()."""
+"""Information about a frame without decoding it: get_frame_info() and get_frame_size()."""
 
 from __future__ import annotations
 
@@ -11,13 +11,10 @@ from purepy.zstd.format.rules import ERROR_SIZE
 from purepy.zstd.format.scanner import FrameScanner
 
 _INFO_FAILED = (
-    "Error when getting information from the header of a Zstandard frame. Ensure the frame_buffer argument starts from "
-    "the beginning of a frame, and its length is not less than the frame header (6~18 bytes)."
+    "Unable to find a Zstandard frame's header: the buffer must begin with a frame and hold its whole header "
+    "(6 to 18 bytes)."
 )
-_SIZE_FAILED = (
-    "Error when finding the compressed size of a Zstandard frame. Ensure the frame_buffer argument starts from the "
-    "beginning of a frame, and its length is not less than this complete frame."
-)
+_SIZE_FAILED = "Unable to find a Zstandard frame's size: the buffer must begin with a frame and hold all of it."
 
 
 def _explained(message: str, cause: ZstdError) -> ZstdError:
@@ -27,15 +24,15 @@ def _explained(message: str, cause: ZstdError) -> ZstdError:
 
 
 def frame_info(data: bytes) -> FrameInfo:
-    """Return what the header of the frame at the start of `data` says."""
+    """Return the fields of the header of the frame at the start of `data`."""
     try:
         header = read_header(data, 0, len(data), 0)
         if isinstance(header, int):
             raise decoding_error(
-                SRC_SIZE_WRONG, len(data), f"frame header of {header} bytes or more is cut after {len(data)}"
+                SRC_SIZE_WRONG, len(data), f"frame header of {header} bytes or more is truncated after {len(data)}"
             )
         if header.content_size == ERROR_SIZE:
-            raise corruption(0, f"no content has the declared {ERROR_SIZE} bytes")
+            raise corruption(0, f"the declared content size of {ERROR_SIZE} bytes is not possible")
     except ZstdError as exc:
         raise _explained(_INFO_FAILED, exc) from exc
     return FrameInfo(header.content_size, header.dictionary_id)
@@ -47,7 +44,7 @@ def frame_size(data: bytes) -> int:
     try:
         while not scanner.offset or not scanner.is_between:
             if not scanner.step(data, scanner.offset, len(data)) or scanner.offset > len(data):
-                raise decoding_error(SRC_SIZE_WRONG, len(data), f"frame is cut after {len(data)} bytes")
+                raise decoding_error(SRC_SIZE_WRONG, len(data), f"frame is truncated after {len(data)} bytes")
     except ZstdError as exc:
         raise _explained(_SIZE_FAILED, exc) from exc
     return scanner.offset

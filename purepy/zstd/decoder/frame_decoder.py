@@ -2,9 +2,9 @@
 """
 Decoding of one frame, as a state machine that takes its input in pieces of any size.
 
-Input is kept until a whole unit (header, block, checksum) is there; output comes block by block. So what is held
-between two calls is the window, one block of input at most beyond what the caller passed and could not have decoded
-yet, and one block of output that `max_length` did not let out.
+Input is kept until a whole unit (header, block, checksum) is available; output comes block by block. Between two calls,
+a decoder holds the window, at most one block of input that could not be decoded yet beyond what the caller passed, and
+one block of output that `max_length` held back.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ class Settings:
         self.dictionary: DecodingDictionary | None = None
         if zstd_dict is not None:
             found, how = parse_dict_argument(zstd_dict, DIGESTED)
-            # A prefix is raw whatever it begins with.
+            # A prefix is always raw content.
             self.dictionary = DecodingDictionary(found.dict_content) if how == PREFIX else digested(found)
 
     def check(self, header: Header, offset: int) -> None:
-        """Raise ZstdError if a frame, whose header is at `offset`, needs a larger window or another dictionary."""
+        """Raise ZstdError if a frame with a header at `offset` needs a larger window or another dictionary."""
         if header.window_size > self.window_max:
             raise decoding_error(
                 WINDOW_TOO_LARGE,
@@ -66,7 +66,7 @@ class Settings:
 
 
 class Input:
-    """The input not used up yet: `data[at:]` and then `more`, which is joined to it when a unit needs it."""
+    """The unused input: `data[at:]` and then `more`, which is joined to it when a unit needs it."""
 
     __slots__ = ("at", "available", "data", "more", "offset")
 
@@ -76,7 +76,7 @@ class Input:
         self.more: list[bytes] = []
         self.available = 0
         self.offset = 0
-        """Offset in the whole stream of `data[0]`."""
+        """The offset of `data[0]` in the whole stream."""
 
     def push(self, piece: bytes) -> None:
         if not piece:
@@ -90,7 +90,7 @@ class Input:
         self.available += len(piece)
 
     def need(self, count: int) -> bool:
-        """Return whether `count` bytes are there, and make sure that `data[at:]` holds them if so."""
+        """Return whether `count` bytes are available; if so, ensure that `data[at:]` contains them."""
         if self.available < count:
             return False
         if len(self.data) - self.at < count:
@@ -105,7 +105,7 @@ class Input:
         self.available -= count
 
     def skip(self, count: int) -> int:
-        """Use up to `count` bytes without looking at them; return how many there were."""
+        """Use up to `count` bytes without reading them; return how many there were."""
         count = min(count, self.available)
         if count:
             self.need(self.available)
@@ -113,19 +113,18 @@ class Input:
         return count
 
     def rest(self) -> bytes:
-        """Return all that is left."""
+        """Return the remaining input."""
         self.need(self.available)
         return self.data[self.at :]
 
 
 class FrameDecoder:
     """
-    Decodes one frame, or skips a skippable one, from an `Input` that others fill.
+    Decodes one frame, or skips a skippable one, from an `Input` that the caller fills.
 
-    `step()` does one unit of work: it returns a piece of output (b"" is possible), or None if it needs more input
-    than there is. With `hold` output stays in the window, where it needs no second copy, as long as that has room;
-    `rest()` returns it then, in between or at the end. `produced` is the size of all output so far, `done` says that
-    the frame has ended.
+    `step()` does one unit of work. It returns a piece of output, perhaps b"", or None if it needs more input. With
+    `hold`, output stays in the window, which saves a copy, as long as the window has room; `rest()` then returns it, at
+    any time or at the end. `produced` is the size of all output so far; `done` is whether the frame has ended.
     """
 
     __slots__ = (
@@ -167,14 +166,14 @@ class FrameDecoder:
         return self._block(header, hold)
 
     def rest(self) -> bytes:
-        """Return the output that was held."""
+        """Return the held output."""
         window = self._window
         if window is None:
             return b""
         return window.finish() if self.done else window.take()
 
     def _begin(self) -> bytes | None:
-        """Read the frame's header and check what it asks for."""
+        """Read the frame's header and check its requirements."""
         source = self._input
         settings = self._settings
         source.need(min(source.available, HEADER_SIZE_MAX))
@@ -193,7 +192,7 @@ class FrameDecoder:
         return b""
 
     def _open(self, header: Header) -> None:
-        """Make ready for the blocks behind a header, which the input still has."""
+        """Prepare for the blocks after a header, which is still in the input."""
         dictionary = self._settings.dictionary
         content = dictionary.content if dictionary else b""
         self._window = Window(header.window_size, header.block_size, header.content_size, content)
@@ -202,7 +201,7 @@ class FrameDecoder:
             self._checksum = XXH64()
 
     def _block(self, header: Header, hold: bool) -> bytes | None:
-        """Decode one block, once all of it is there."""
+        """Decode one block, once it is completely available."""
         source = self._input
         if not source.need(BLOCK_HEADER_SIZE):
             return None
@@ -242,17 +241,17 @@ class FrameDecoder:
         return output
 
     def _compare_sizes(self, header: Header, offset: int) -> None:
-        """Compare what was decoded with what the header declares, before the checksum is waited for as in libzstd."""
+        """Compare the decoded size with the declared size, before waiting for the checksum, like libzstd."""
         if header.content_size is not None and self.produced > header.content_size:
-            raise corruption(offset, f"content is longer than the {header.content_size} bytes of its header")
+            raise corruption(offset, f"content is longer than the {header.content_size} bytes that its header declares")
         if self._last and header.content_size is not None and self.produced != header.content_size:
             raise corruption(
                 self._input.offset + self._input.at,
-                f"content of {self.produced} bytes is shorter than the {header.content_size} of its header",
+                f"content of {self.produced} bytes is shorter than the {header.content_size} that its header declares",
             )
 
     def _end(self) -> bytes | None:
-        """Compare the checksum behind the last block (section 3.1.1)."""
+        """Verify the checksum after the last block (section 3.1.1)."""
         source = self._input
         if not source.need(CHECKSUM_SIZE):
             return None
@@ -263,7 +262,7 @@ class FrameDecoder:
             raise decoding_error(
                 CHECKSUM_WRONG,
                 source.offset + source.at,
-                f"content has the checksum {found:#010x}, the frame says {stored:#010x}",
+                f"content has the checksum {found:#010x}, the frame stores {stored:#010x}",
             )
         source.use(CHECKSUM_SIZE)
         self.done = True

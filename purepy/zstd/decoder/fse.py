@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finite State Entropy, the decoder's half (RFC 8878 section 4.1): table descriptions and decoding tables."""
+"""Finite State Entropy for the decoder (RFC 8878 section 4.1): table descriptions and decoding tables."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def read_distribution(
     data: bytes, start: int, end: int, max_symbol: int, max_log: int, origin: int
 ) -> tuple[list[int], int, int]:
     """
-    Read a table description (RFC 8878 section 4.1.1) from `data[start:end]`, which has padding behind it.
+    Read a table description (RFC 8878 section 4.1.1) from `data[start:end]`, which has padding after it.
 
-    Return the probability of each symbol (-1: below one), the accuracy log and the position of the first byte
-    after the description. `origin` is the offset in the input of `data[0]`, for errors.
-    Raises ZstdError for a log above `max_log`, a symbol above `max_symbol` and a description that is cut.
+    Return the probability of each symbol (-1: below one), the accuracy log and the position of the first byte after the
+    description. `origin` is the input offset of `data[0]`, for errors. Raises ZstdError for a log above `max_log`, a
+    symbol above `max_symbol`, and a truncated description.
     """
-    # A position in bits, as in purepy.zstd.decoder.bits, but this stream is read forwards. A value has 14 bits at most.
+    # A position in bits, as in purepy.zstd.decoder.bits, but this stream is read forwards. A value has at most 14 bits.
     at = start * 8
     limit = end * 8
     log = (load(data, start)[0] & 15) + MIN_ACCURACY_LOG
@@ -30,7 +30,7 @@ def read_distribution(
     while remaining and at <= limit:
         if len(counts) > max_symbol:
             raise corruption(origin + start, f"FSE distribution has symbols above the maximum of {max_symbol}")
-        # A value in [0, remaining + 1], in as many bits as that takes; the lowest values use one bit less.
+        # A value in [0, remaining + 1], in as many bits as needed; the lowest values use one bit less.
         size = (remaining + 1).bit_length()
         value = load(data, at >> 3)[0] >> (at & 7) & MASKS[size]
         low = value & MASKS[size - 1]
@@ -46,7 +46,7 @@ def read_distribution(
         counts.append(count)
         remaining -= abs(count)
         if not count:
-            # Two bits at a time say how many more symbols have no probability; 3 means that another two follow.
+            # Fields of two bits count further symbols without probability; 3 means that another field follows.
             while at <= limit and len(counts) <= max_symbol:
                 repeat = load(data, at >> 3)[0] >> (at & 7) & 3
                 at += 2
@@ -54,7 +54,7 @@ def read_distribution(
                 if repeat < 3:
                     break
     if at > limit:
-        raise corruption(origin + end, "FSE table description is cut")
+        raise corruption(origin + end, "FSE table description is truncated")
     return counts, log, at + 7 >> 3
 
 
@@ -63,8 +63,10 @@ _BIT_LENGTHS = [number.bit_length() for number in range(2 << 9)]
 
 def build_decoding_table(counts: list[int] | tuple[int, ...], log: int) -> tuple[list[int], list[int], list[int]]:
     """
-    Build a decoding table (RFC 8878 section 4.1.1): for each state its symbol, the number of bits to read for the
-    next state, and the number to add to them.
+    Build a decoding table (RFC 8878 section 4.1.1).
+
+    Return three lists with, for each state, its symbol, the number of bits to read for the next state, and the number
+    to add to these bits.
     """
     symbols = spread_symbols(counts, log)
     size = 1 << log

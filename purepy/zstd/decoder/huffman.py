@@ -10,22 +10,22 @@ from purepy.zstd.format.error_codes import corruption
 from purepy.zstd.format.fse_tables import MAX_WEIGHTS_LOG
 
 MAX_CODE_LENGTH = 11
-"""Longest code of a literal (section 4.2.1)."""
+"""The longest code of a literal (section 4.2.1)."""
 
 MAX_DICTIONARY_CODE_LENGTH = 12
-"""Longest code in a dictionary's tree: libzstd takes 12 everywhere, and there are dictionaries that have it."""
+"""The longest code in a dictionary's tree: libzstd accepts 12 everywhere, and some dictionaries have such codes."""
 
 _MAX_SYMBOLS = 256
 
 _WORTH_A_WIDE_TABLE = 4096
-"""Bits of a stream from which on building the wide table costs less than it saves."""
+"""The size in bits of a stream from which building the wide table costs less than it saves."""
 
 
 class HuffmanTable:
     """
-    Decodes the literals that one tree codes.
+    Decodes literals that are coded by one tree.
 
-    `log` is the length of the longest code; `entries[next log bits]` is the symbol | code length << 8.
+    `log` is the length of the longest code. `entries[next log bits]` is the symbol | code length << 8.
     """
 
     __slots__ = ("_wide", "entries", "log")
@@ -37,8 +37,10 @@ class HuffmanTable:
 
     def wide(self) -> tuple[list[bytes], list[int]]:
         """
-        Return the table that decodes several symbols at once: for the next MAX_CODE_LENGTH bits, the symbols whose
-        codes are complete in them, and the length of those codes.
+        Return the table that decodes several symbols at once.
+
+        For the next MAX_CODE_LENGTH bits, it has the symbols whose codes are complete in them, and the length of those
+        codes.
         """
         if self._wide is None:
             self._wide = _build_wide(self.entries, self.log)
@@ -46,8 +48,8 @@ class HuffmanTable:
 
 
 def _build_wide(entries: list[int], log: int) -> tuple[list[bytes], list[int]]:
-    # By the number of bits seen: what they decode to. A code of n bits, followed by any w - n bits, decodes to its
-    # symbol and whatever those decode to; codes are in the table in their order, so tables are joined, not filled.
+    # One table per number of bits seen. A code of n bits, followed by any w - n bits, decodes to its symbol and the
+    # symbols of those bits. Codes are in the table in order, so tables are concatenated, not filled.
     codes: list[tuple[bytes, int, int]] = []
     at = 0
     while at < len(entries):
@@ -61,11 +63,11 @@ def _build_wide(entries: list[int], log: int) -> tuple[list[bytes], list[int]]:
         lengths: list[int] = []
         tables.append((symbols, lengths))
         if MAX_CODE_LENGTH - shortest < width < MAX_CODE_LENGTH:
-            continue  # never what is left behind a code
+            continue  # no code leaves this number of bits
         for symbol, length, at in codes:
             left = width - length
             if left < 0:
-                # Not complete: one entry for all codes that begin so, added by the first of them.
+                # Incomplete: one entry for all codes with these leading bits, added by the first of them.
                 if not at & (1 << (log - width)) - 1:
                     symbols.append(b"")
                     lengths.append(0)
@@ -82,7 +84,7 @@ def read_tree(
     data: bytes, start: int, end: int, origin: int, max_length: int = MAX_CODE_LENGTH
 ) -> tuple[HuffmanTable, int]:
     """
-    Read the tree description at `data[start:end]` (RFC 8878 section 4.2.1), of codes of up to `max_length` bits.
+    Read the tree description at `data[start:end]` (RFC 8878 section 4.2.1), with codes of up to `max_length` bits.
 
     Return its table and the position of the byte after the description. `origin` is the input offset of `data[0]`.
     """
@@ -95,7 +97,7 @@ def read_tree(
         count = header - 127
         after = at + (count + 1 >> 1)
         if after > end:
-            raise corruption(origin + start, f"Huffman tree description of {count} weights is cut")
+            raise corruption(origin + start, f"Huffman tree description of {count} weights is truncated")
         weights = []
         for byte in data[at:after]:
             weights.append(byte >> 4)
@@ -104,13 +106,13 @@ def read_tree(
     else:
         after = at + header
         if after > end:
-            raise corruption(origin + start, f"Huffman tree description of {header} bytes is cut")
+            raise corruption(origin + start, f"Huffman tree description of {header} bytes is truncated")
         weights = _read_coded_weights(data, at, after, origin)
     return _build_table(weights, origin + start, max_length), after
 
 
 def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[int]:
-    """Read weights that are coded by FSE, in one bitstream with two states in turn (section 4.2.1.2)."""
+    """Read weights that are coded by FSE, in one bitstream with two alternating states (section 4.2.1.2)."""
     counts, log, at = read_distribution(data, start, end, _MAX_SYMBOLS - 1, MAX_WEIGHTS_LOG, origin)
     symbols, widths, baselines = build_decoding_table(counts, log)
     what = "Huffman weights"
@@ -127,7 +129,7 @@ def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[
         width = widths[state]
         position -= width
         if position < first:
-            # The stream ends where an update would need more bits than there are; the other state's symbol is last.
+            # The stream ends where a state update needs more bits than there are; the other state's symbol is last.
             weights.append(symbols[other])
             return weights
         bits = load(data, position >> 3)[0] >> (position & 7) & (1 << width) - 1
@@ -136,7 +138,7 @@ def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[
 
 
 def _build_table(weights: list[int], offset: int, max_length: int) -> HuffmanTable:
-    """Make the table from all weights but the last, which the others imply (sections 4.2.1 and 4.2.1.3)."""
+    """Build the table from all weights but the last, which the others imply (sections 4.2.1 and 4.2.1.3)."""
     total = 0
     for symbol, weight in enumerate(weights):
         if weight > max_length:
@@ -149,13 +151,13 @@ def _build_table(weights: list[int], offset: int, max_length: int) -> HuffmanTab
         raise corruption(offset, f"Huffman code length {log} exceeds the maximum of {max_length}")
     rest = (1 << log) - total
     if rest & rest - 1:
-        raise corruption(offset, f"Huffman weights leave {rest} for the last symbol, which is no power of two")
+        raise corruption(offset, f"Huffman weights leave {rest} for the last symbol, which is not a power of two")
     weights.append(rest.bit_length())
     by_weight: list[list[int]] = [[] for _ in range(log + 1)]
     for symbol, weight in enumerate(weights):
         by_weight[weight].append(symbol)
     if len(by_weight[1]) < 2:
-        # As many codes have the greatest length as make pairs of them; by the sum it is an even number.
+        # The number of longest codes must be even and not zero; the sum of the weights makes it even.
         raise corruption(offset, "Huffman tree has no pair of longest codes")
     entries: list[int] = []
     for weight in range(1, log + 1):
@@ -177,7 +179,7 @@ def decode_stream(data: bytes, start: int, end: int, table: HuffmanTable, count:
 
 
 def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
-    """Decode five symbols per word that is read and written, which 12 bits are too long for: the form for a JIT."""
+    """Decode five symbols per word read and written, for codes of up to 11 bits: the form for a JIT."""
     position = stream_end(data, start, end, origin, what)
     first = start * 8
     entries = table.entries
@@ -217,7 +219,7 @@ def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count:
 
 
 def _decode_rest(data: bytes, position: int, first: int, table: HuffmanTable, out: bytearray, at: int, end: int) -> int:
-    """Decode symbols one by one to `out[at:end]`; return where that ends, before `first` if there are not so many."""
+    """Decode symbols one by one to `out[at:end]`; return the final position, which is before `first` if bits lack."""
     entries = table.entries
     top = 56 - table.log
     mask = (1 << table.log) - 1
@@ -234,8 +236,10 @@ def decode_pair(
     data: bytes, starts: list[int], table: HuffmanTable, out: bytearray, at: int, second_at: int, end: int
 ) -> bool:
     """
-    Decode two streams, at `data[starts[0]:starts[1]]` and from there to `starts[2]`, to `out[at:second_at]` and on to
-    `end`; whether all is well with both. The form for a JIT: neither stream waits for the other's look-ups.
+    Decode two streams; return whether both are valid.
+
+    The streams are `data[starts[0]:starts[1]]` and `data[starts[1]:starts[2]]`; their symbols go to `out[at:second_at]`
+    and `out[second_at:end]`. This is the form for a JIT: neither stream waits for the other's table lookups.
     """
     start, second_start, stop = starts
     if start >= second_start or second_start >= stop or not data[second_start - 1] or not data[stop - 1]:
@@ -251,7 +255,7 @@ def decode_pair(
     mask = (1 << log) - 1
     top = 56 - log
     done = 0
-    # What a word has beyond its symbols must not reach the other stream's.
+    # A word that is stored has more bytes than symbols, which must not overwrite the other stream's symbols.
     most = min(second_at - at, end - second_at) - 8
     while done <= most:
         lo = position - 56
@@ -299,7 +303,7 @@ def decode_pair(
 
 
 def _decode_wide(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
-    """Decode all symbols that 11 bits hold per lookup: the form for an interpreter that pays for each operation."""
+    """Decode all symbols in 11 bits per lookup: the form for an interpreter, which pays for each operation."""
     position = stream_end(data, start, end, origin, what)
     first = start * 8
     pieces: list[bytes] = []

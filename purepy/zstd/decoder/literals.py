@@ -17,8 +17,8 @@ class Literals:
     """
     The literals of a block: `size` bytes of `data` from `start` on.
 
-    Eight bytes beyond them can be read. `after` is the position in the block of the byte after the section, `table`
-    the Huffman table in force.
+    Eight bytes after them are readable. `after` is the position in the block of the byte after the section; `table` is
+    the current Huffman table.
     """
 
     __slots__ = ("after", "data", "size", "start", "table")
@@ -37,10 +37,10 @@ def read_literals(
     """
     Decode the section at the start of the block `data[start:end]`.
 
-    `table` is that of the block before or of the dictionary, for treeless literals; `max_size` the most that a
-    block of this frame may hold; `origin` the input offset of `data[0]`.
+    `table` is the table of the previous block or of the dictionary, for treeless literals. `max_size` is the most that
+    a block of this frame may hold. `origin` is the input offset of `data[0]`.
     """
-    # Section 3.1.1.3.1.1: a header of 1 to 5 bytes: type, size format, size, for the coded types also their own size.
+    # Section 3.1.1.3.1.1: a header of 1 to 5 bytes: type, size format, size, and for coded types their coded size.
     kind = data[start] & 3
     size_format = data[start] >> 2 & 3
     header = load(data, start)[0]
@@ -80,13 +80,13 @@ def read_literals(
 
 
 def _four_streams(data: bytes, start: int, end: int, origin: int, table: HuffmanTable, size: int) -> bytes:
-    """Decode four bitstreams behind a jump table (section 3.1.1.3.1.6); return their content and PADDING."""
+    """Decode four bitstreams after a jump table (section 3.1.1.3.1.6); return their content and PADDING."""
     if size < 6:
         raise decoding_error(
-            LITERALS_HEADER_WRONG, origin + start, f"{size} literals in four streams, which takes 6 or more"
+            LITERALS_HEADER_WRONG, origin + start, f"{size} literals in four streams, the minimum is 6"
         )
     if end - start < 10:
-        raise corruption(origin + start, f"four streams in {end - start} bytes, which takes 10 or more")
+        raise corruption(origin + start, f"four streams in {end - start} bytes, the minimum is 10")
     part = size + 3 >> 2
     if JIT:
         content = _in_pairs(data, start, end, table, part, size)
@@ -111,9 +111,9 @@ def _four_streams(data: bytes, start: int, end: int, origin: int, table: Huffman
 
 def _in_pairs(data: bytes, start: int, end: int, table: HuffmanTable, part: int, size: int) -> bytes | None:
     """
-    Decode four bitstreams, two at a time: return what `_four_streams` does.
+    Decode four bitstreams, two at a time, and return the same as `_four_streams`.
 
-    None if a stream is damaged: which one is found by decoding one after the other.
+    Return None if a stream is damaged; decoding the streams one by one finds out which.
     """
     starts = [start + 6]
     for jump in range(start, start + 6, 2):

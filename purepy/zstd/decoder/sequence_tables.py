@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The beginning of a block's sequences section: their number and their tables (RFC 8878, section 3.1.1.3.2.1)."""
+"""The start of a block's sequences section: the number of sequences, and tables (RFC 8878, section 3.1.1.3.2.1)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PREDEFINED, RLE, FSE, REPEAT = range(4)
 
 
 class Field:
-    """Rules of the format for one of the three fields of a sequence."""
+    """The format's rules for one of the three fields of a sequence."""
 
     __slots__ = ("codes", "max_log", "max_symbol", "name", "predefined")
 
     def __init__(self, codes: FieldCodes) -> None:
         self.name = codes.name
-        # What is the same in every entry of a code: an entry without its state, or (first value, extra bits).
+        # The part that all entries of a code share: an entry without its state, or (first value, extra bits).
         pairs = list(zip(codes.bases, codes.extra_bits))
         self.codes: list[Any] = [bits | bits << 11 | base << 25 for base, bits in pairs] if JIT else pairs
         self.max_symbol = len(pairs) - 1
@@ -32,12 +32,12 @@ class Field:
 
 class Table:
     """
-    A decoding table of one field: per state the first value and the extra bits of its code, the width of the next
-    state's bits and its baseline.
+    A decoding table of one field.
 
-    `entries` holds them as one integer for a JIT (extra bits + width | width << 7 | extra bits << 11 | baseline << 16 |
-    first value << 25: the sum of three entries has the bits of all three), as a tuple otherwise: (first value, extra
-    bits, their mask, width, its mask, baseline, extra bits + width).
+    For each state it has the first value and the number of extra bits of its code, and the width and baseline of the
+    next state. For a JIT, `entries` holds one integer per state: extra bits + width | width << 7 | extra bits << 11 |
+    baseline << 16 | first value << 25. (The lowest field of the sum of three entries is the total number of bits.)
+    Otherwise it holds tuples: (first value, extra bits, their mask, width, its mask, baseline, extra bits + width).
     """
 
     __slots__ = ("entries", "log")
@@ -48,7 +48,7 @@ class Table:
 
 
 def make_table(field: Field, counts: list[int] | tuple[int, ...], log: int) -> Table:
-    """Make the decoding table for a distribution of the field's codes."""
+    """Build the decoding table for a distribution of the field's codes."""
     rows = zip(*build_decoding_table(counts, log))
     codes = field.codes
     if JIT:
@@ -62,7 +62,7 @@ def _entry(code: tuple[int, int], width: int, baseline: int) -> tuple[int, ...]:
 
 
 def _make_rle_table(field: Field, symbol: int) -> Table:
-    """Make the table of a field that has one code throughout: one state that takes no bits."""
+    """Build the table of a field with a single code: one state that takes no bits."""
     code = field.codes[symbol]
     return Table(0, [code if JIT else _entry(code, 0, 0)])
 
@@ -72,14 +72,14 @@ FIELDS = (LITERALS_LENGTHS, OFFSETS, MATCH_LENGTHS)
 
 
 def read_count(data: bytes, start: int, end: int, origin: int) -> tuple[int, int]:
-    """Read the number of sequences (section 3.1.1.3.2.1); return it and the position of the byte after it."""
+    """Read the number of sequences (section 3.1.1.3.2.1); return it and the position of the next byte."""
     if start >= end:
         raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its sequences section")
     first = data[start]
     size = 1 if first < 128 else 2 if first < 255 else 3
     after = start + size
     if after > end:
-        raise decoding_error(SRC_SIZE_WRONG, origin + start, "number of sequences is cut")
+        raise decoding_error(SRC_SIZE_WRONG, origin + start, "number of sequences is truncated")
     if size == 1:
         return first, after
     if size == 2:
@@ -91,10 +91,10 @@ def read_tables(
     data: bytes, start: int, end: int, origin: int, previous: tuple[Table, ...] | None
 ) -> tuple[tuple[Table, ...], int]:
     """
-    Read the compression modes and the tables they announce (sections 3.1.1.3.2.1 and 3.1.1.3.2.1.1).
+    Read the compression modes and the tables that they announce (sections 3.1.1.3.2.1 and 3.1.1.3.2.1.1).
 
     `previous` are the tables of the last block with sequences or of the dictionary. Return the tables of literals
-    lengths, offsets and match lengths, and the position of the byte after them.
+    lengths, offsets and match lengths, and the position of the next byte.
     """
     if start >= end:
         raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its symbol compression modes")
@@ -121,7 +121,9 @@ def read_tables(
             counts, log, at = read_distribution(data, at, end, field.max_symbol, field.max_log, origin)
             table = make_table(field, counts, log)
         elif previous is None:
-            raise corruption(origin + start, f"no earlier table of {field.name} in the frame to repeat")
+            raise corruption(
+                origin + start, f"block repeats the table of {field.name}, but the frame has no earlier one"
+            )
         else:
             table = previous[index]
         tables.append(table)

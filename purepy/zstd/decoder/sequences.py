@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The bitstream of sequences of a compressed block (RFC 8878 section 3.1.1.3.2.2) and its execution (sections 3.1.1.4
-and 3.1.1.5); its tables are sequence_tables.py's.
+The bitstream of a compressed block's sequences (RFC 8878 section 3.1.1.3.2.2) and their execution (sections 3.1.1.4 and
+3.1.1.5). The tables are in sequence_tables.py.
 
-A sequence is: copy some literals, then a match from `offset` bytes back.
+A sequence means: copy some literals, then a match from `offset` bytes back.
 
-There are two forms of the hot loops. For a JIT one loop decodes all sequences of a block to a list and a second one
-executes them, both with plain integers and word-wide copies: one loop with every branch of both would compile to
-many more and longer traces. An interpreter does both in one loop, with appends of slices: `_interpret` mirrors
-`_decode` (values, repeat offsets, next states) and then `_execute` (literals, match).
+There are two forms of the hot loops. For a JIT, one loop decodes all sequences of a block to a list and a second loop
+executes them, with plain integers and word-wide copies; a single loop with the branches of both would compile to many
+more and longer traces. For an interpreter, one loop does both and appends slices: `_interpret` mirrors `_decode`
+(values, repeat offsets, next states) and then `_execute` (literals, match).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from purepy.zstd.format.error_codes import corruption
 from purepy.zstd.format.fse_tables import MASKS
 
 _LENGTH_BITS = 18
-"""Bits of a length in a sequence that is one integer: the largest is a match's, 131,074."""
+"""Bits for a length in a sequence packed into one integer; the largest length is a match's, 131,074."""
 
 _LENGTH_UNIT = 1 << _LENGTH_BITS
 _LENGTH_MASK = _LENGTH_UNIT - 1
@@ -50,16 +50,16 @@ def _zero_offset(origin: int, start: int, index: int) -> Exception:
 def _bad_offset(origin: int, start: int, index: int, offset: int, reach: int) -> Exception:
     return corruption(
         origin + start,
-        f"offset {offset} of sequence {index} lies beyond the {reach} bytes of history that it may refer to",
+        f"offset {offset} of sequence {index} exceeds the {reach} bytes of available history",
     )
 
 
 def check_offset(window: Window, at: int, offset: int, origin: int, start: int, index: int) -> None:
     """
-    Raise ZstdError unless a match at position `at` of the window's data may lie `offset` bytes back.
+    Raise ZstdError unless a match at position `at` of the window's data may refer `offset` bytes back.
 
-    That is: in the window, or in the dictionary as long as the output is no longer than the window
-    (section 3.1.1.1.2 and 5).
+    It may refer to the window, and to the dictionary as long as the output is no longer than the window (sections
+    3.1.1.1.2 and 5).
     """
     output = at - window.start
     reach = output + window.dictionary_size if output <= window.size else window.size
@@ -69,7 +69,7 @@ def check_offset(window: Window, at: int, offset: int, origin: int, start: int, 
 
 def _too_long(origin: int, start: int, literals: int, size: int, max_size: int) -> Exception:
     if literals > size:
-        detail = f"sequences take {literals} literals of {size}"
+        detail = f"sequences use {literals} literals, the block has {size}"
     else:
         detail = f"block decodes to more than its maximum of {max_size} bytes"
     return corruption(origin + start, detail)
@@ -88,9 +88,9 @@ def run_sequences(
     max_size: int,
 ) -> None:
     """
-    Decode the `count` sequences of the bitstream `data[start:end]` and append what they and the literals say.
+    Decode the `count` sequences of the bitstream `data[start:end]` and append their output to the window.
 
-    `repeats` are the three repeat offsets, replaced when all went well; `max_size` is the most that the block may add
+    `repeats` are the three repeat offsets, which are replaced on success. `max_size` is the most that the block may add
     to the window. Raises ZstdError.
     """
     if JIT:
@@ -112,9 +112,9 @@ def _decode(
     max_size: int,
 ) -> list[int]:
     """
-    Decode all sequences (section 3.1.1.3.2.2): return of each its literals length, match length and offset.
+    Decode all sequences (section 3.1.1.3.2.2); return the literals length, match length and offset of each.
 
-    They come as one integer, the lengths in fields of _LENGTH_BITS below the offset.
+    Each sequence is one integer, with the lengths in fields of _LENGTH_BITS below the offset.
     """
     position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
     first = start * 8
@@ -137,8 +137,8 @@ def _decode(
         if lo < first and (index < last or lo + widths < first):
             position = lo
             break
-        # From above: the extra bits of offset, match length, literals length, then the bits of the next states of
-        # literals length, match length, offset.
+        # From the top: the extra bits of offset, match length and literals length, then the bits of the next states of
+        # literals length, match length and offset.
         word = load(data, lo >> 3)[0] >> (lo & 7)
         of_state = (of_entry >> 16 & 511) + (word & masks[of_width])
         word >>= of_width
@@ -149,7 +149,7 @@ def _decode(
         of_extra = of_entry >> 11 & 31
         ml_extra = ml_entry >> 11 & 31
         if position - lo > 56:
-            # They lie beyond the word; but for the offset they are at most 32.
+            # The extra bits extend beyond the word; without the offset's they have at most 32 bits.
             bit = lo + widths
             word = load(data, bit >> 3)[0] >> (bit & 7)
             bit = position - of_extra
@@ -161,7 +161,7 @@ def _decode(
         ml = (ml_entry >> 25) + (word >> ll_extra & masks[ml_extra])
         value = (of_entry >> 25) + (value & masks[of_extra])
         position = lo
-        # Section 3.1.1.5: values above 3 are offsets, lower ones refer to the last three.
+        # Section 3.1.1.5: values above 3 are offsets; lower values refer to the last three offsets.
         if value > 3:
             offset = value - 3
             repeat3 = repeat2
@@ -180,14 +180,14 @@ def _decode(
                     raise _zero_offset(origin, start, index)
                 repeat3 = repeat2
                 repeat2 = repeat1
-        # A product, because a shift is done twice, to see whether it overflows.
+        # Multiply, because PyPy would do a shift twice to detect overflow.
         sequences[index] = (offset * _LENGTH_UNIT + ml) * _LENGTH_UNIT + ll
         ll_total += ll
         ml_total += ml
         if index == last:
             break
         index += 1
-        # For the JIT, which purepy/base/pypy.py explains: what no path may leave in another form, and what has served.
+        # For the JIT, see purepy/base/pypy.py: keep the variables in one form, and reset those no longer needed.
         repeat1 = offset + 0
         repeat2 += 0
         repeat3 += 0
@@ -203,7 +203,7 @@ def _decode(
 
 
 def _execute(sequences: list[int], literals: Literals, window: Window, origin: int, start: int) -> None:
-    """Execute sequences whose lengths have been checked, and append the literals that are left (section 3.1.1.4)."""
+    """Execute sequences whose lengths have been checked, and append the remaining literals (section 3.1.1.4)."""
     out = window.data
     at = window.end
     text = literals.data
@@ -214,8 +214,8 @@ def _execute(sequences: list[int], literals: Literals, window: Window, origin: i
     while index < count:
         entry = sequences[index]
         length = entry & _LENGTH_MASK
-        # Words of 8 bytes: what they write too much, the next copy overwrites. Most copies are short, and one word or
-        # two, needed or not, cost less than a branch that is taken half of the time.
+        # Copy words of 8 bytes; the next copy overwrites bytes written in excess. Most copies are short, and one or two
+        # words, needed or not, cost less than a branch that is taken half of the time.
         store(out, at, load(text, text_at)[0])
         done = 8
         if length > 8:
@@ -247,7 +247,7 @@ def _execute(sequences: list[int], literals: Literals, window: Window, origin: i
             _copy_period(out, at, offset, length)
         at += length
         index += 1
-        # As in `_decode`.
+        # for the JIT, as in `_decode`
         text_at += 0
         entry = length = offset = source = done = 0
     rest = literals.start + literals.size - text_at
@@ -258,7 +258,7 @@ def _execute(sequences: list[int], literals: Literals, window: Window, origin: i
 
 
 def _copy_period(out: bytearray, at: int, offset: int, length: int) -> None:
-    """Copy a match that overlaps itself: the last `offset` bytes again and again."""
+    """Copy a match that overlaps itself: repeat the last `offset` bytes."""
     period = bytes(out[at - offset : at])
     out[at : at + length] = (period * (length // offset + 1))[:length]
 
@@ -275,7 +275,7 @@ def _interpret(
     window: Window,
     max_size: int,
 ) -> None:
-    """Decode and execute in one loop: the form for an interpreter that pays for each operation."""
+    """Decode and execute in one loop: the form for an interpreter, which pays for each operation."""
     position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
     first = start * 8
     ll_entries, of_entries, ml_entries = (table.entries for table in tables)
@@ -288,8 +288,8 @@ def _interpret(
     text_at = literals.start
     text_end = text_at + literals.size
     size = window.size
-    # All sequences are read as if states followed, the last one too: up to 26 bits from before the stream, which the
-    # padding makes readable. Where the stream should have ended is known at the end.
+    # All sequences, even the last, are read as if states followed: up to 26 bits from before the stream, which the
+    # padding makes readable. The exact end of the stream is checked at the end.
     lowest = first - 26
     try:
         for index in range(count):
@@ -300,8 +300,8 @@ def _interpret(
             if lo < lowest:
                 position = lo
                 break
-            # From above: the extra bits of offset, match length, literals length, then the bits of the next states of
-            # literals length, match length, offset.
+            # From the top: the extra bits of offset, match length and literals length, then the bits of the next states
+            # of literals length, match length and offset.
             word = from_bytes(data[lo >> 3 : position + 7 >> 3], "little") >> (lo & 7)
             position = lo
             of_state += word & of_mask
@@ -316,7 +316,7 @@ def _interpret(
             if ml_extra:
                 ml += word & ml_extra_mask
                 word >>= ml_extra
-                # Only lengths with extra bits can make a block much too long: the rest is looked at in the end.
+                # Only lengths with extra bits can make a block much too long; the exact size is checked at the end.
                 if at > limit:
                     break
             value += word & of_extra_mask
@@ -355,7 +355,7 @@ def _interpret(
                 out += (out[source:] * (ml // offset + 1))[:ml]
             at += ml
     except ZstdError:
-        # It may come of bits that the stream does not have.
+        # the cause may be bits that the stream does not have: then raise that error
         _check_bits(position, ll_width + of_width + ml_width, index == count - 1, first, start, origin)
         raise
     left = _check_bits(position, ll_width + of_width + ml_width, index == count - 1, first, start, origin)
@@ -370,10 +370,10 @@ def _interpret(
 
 def _check_bits(position: int, widths: int, is_last: bool, first: int, start: int, origin: int) -> int:
     """
-    Raise ZstdError if a sequence has taken more bits than there are, which end at position `first`.
+    Raise ZstdError if a sequence has taken more bits than there are; they end at position `first`.
 
-    `position` is where the bits of the next states ended, `widths` how many they were; the last sequence has none.
-    Return how many bits are left.
+    `position` is where the bits of the next states ended, and `widths` their number; the last sequence has none. Return
+    how many bits are left.
     """
     position += widths
     if position >= first and not is_last:

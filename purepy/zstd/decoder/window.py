@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The window: what matches may copy from, that is the last bytes of output and before them the dictionary's content
-(RFC 8878 section 3.1.1.1.2, "Window_Descriptor").
+The window, from which matches copy: the most recent output, preceded by the dictionary's content (RFC 8878 section
+3.1.1.1.2, "Window_Descriptor").
 """
 
 from __future__ import annotations
@@ -10,27 +10,28 @@ from purepy.base.pypy import JIT, zeros
 from purepy.zstd.format.rules import BLOCK_SIZE_MAX
 
 SLACK = 32
-"""Bytes beyond a block's end that a loop may write while it copies whole words."""
+"""Bytes after a block's end that a loop may write while it copies whole words."""
 
 
 _MOVE = 1 << 16
 """Bytes moved at a time."""
 
 _JOINED = 4 * BLOCK_SIZE_MAX
-"""Up to this size memory grows by a sum, which PyPy copies ten times as fast, but has twice for a moment."""
+"""Up to this size memory grows by `+`, which PyPy copies ten times as fast but which briefly needs twice the memory."""
 
 
 class Window:
     """
-    The output of one frame, kept as far back as the format lets it refer, and as long as nobody took it.
+    The output of one frame, as far back as the format may refer to it, and until it has been taken.
 
-    `data[:end]` is the history. For a JIT `data` is longer than that and `reserve()` makes room, so that loops store
-    by position; otherwise it ends at `end` and loops append.
+    `data[:end]` is the history. For a JIT, `data` is longer and `reserve()` makes room, so that loops store by
+    position. Otherwise it ends at `end` and loops append.
 
-    It grows with the output, never by what a header claims, to at most 1.5 times the window and a block; then the
-    last window is moved to the front, in place. That happens once per half a window of output at least, however small
-    the blocks are. Old and new memory together are at most two windows and four blocks while it grows, and three times
-    the output; four times in the last step, from half a window on. Content of a known size that fits is never moved.
+    The memory grows with the output, never by what a header claims, to at most 1.5 times the window plus a block. Then
+    the last window is moved to the front, in place; this happens at most once per half a window of output, however
+    small the blocks are. While memory grows, old and new memory together are at most two windows and four blocks, and
+    at most three times the output (four times in the last step, from half a window on). Content of a known size that
+    fits is never moved.
     """
 
     __slots__ = ("_half", "_limit", "_taken", "data", "dictionary_size", "end", "size", "start")
@@ -40,7 +41,7 @@ class Window:
         self.data = bytearray(dictionary)
         self.end = len(dictionary)
         self.start = self.end
-        """Position of the first byte of output, while it is still here; it shows whether the dictionary is in reach."""
+        """The position of the first byte of output, while it is available; it shows whether the dictionary is."""
         self.dictionary_size = self.end
         self._taken = self.end
         most = size if content_size is None else min(size, content_size)
@@ -51,7 +52,7 @@ class Window:
         self._limit = self.end + room + block_size + SLACK
 
     def is_full(self, count: int) -> bool:
-        """Whether `reserve(count)` is going to move: what was not taken before is lost then."""
+        """Return whether `reserve(count)` will move the window, which loses output that was not taken before."""
         return self.end + count + SLACK > self._limit
 
     def reserve(self, count: int) -> None:
@@ -60,7 +61,7 @@ class Window:
         data = self.data
         needed = end + count + SLACK
         if needed > self._limit:
-            # The dictionary is out of reach once the output is longer than the window.
+            # Once the output is longer than the window, the dictionary is out of reach.
             kept = self.size
             source = end - kept
             _move(data, source, data, kept)
@@ -79,31 +80,31 @@ class Window:
                 self.data = grown
 
     def append(self, content: bytes) -> None:
-        """Add to the output, after `reserve()`."""
+        """Append output, after `reserve()`."""
         end = self.end
         self.end = after = end + len(content)
         self.data[end:after] = content
 
     def since(self, position: int) -> bytes:
-        """Return the output from `position` (an earlier `end` since the last `reserve()`) on."""
-        # Each view is let go by name: without counted references it would keep `data` from being resized.
+        """Return the output from `position`, a value of `end` since the last `reserve()`."""
+        # Each view is released by name: without reference counting it would prevent `data` from being resized.
         with memoryview(self.data) as view, view[position : self.end] as output:
             return bytes(output)
 
     def take(self) -> bytes:
-        """Return the output that was not taken yet."""
+        """Return the output that has not been taken yet."""
         taken, self._taken = self._taken, self.end
         return self.since(taken) if taken < self.end else b""
 
     def drop(self) -> None:
-        """Take the output without returning it."""
+        """Mark the output as taken without returning it."""
         self._taken = self.end
 
     def finish(self) -> bytes:
-        """Return what is left to take, and end the window's use."""
+        """Return the remaining output; the window must not be used any more."""
         if self._taken:
             return self.take()
-        # All of it in one copy: of a part PyPy makes two (from 8 on of all of it as well).
+        # Copy everything at once: PyPy copies a part twice (from version 8 on, the whole as well).
         data = self.data
         del data[self.end :]
         self.data = bytearray()
@@ -111,7 +112,7 @@ class Window:
 
 
 def _move(source: bytearray, start: int, target: bytearray, count: int) -> None:
-    """Copy `source[start:start+count]` to the front of `target` with little memory; they may be the same object."""
+    """Copy `source[start:start+count]` to the front of `target`, perhaps the same object, using little memory."""
     with memoryview(source) as taken, memoryview(target) as given:
         for at in range(0, count, _MOVE):
             size = min(_MOVE, count - at)

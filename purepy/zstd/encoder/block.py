@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One block (RFC 8878, section 3.1.1.2): matches, literals and sequences, or a form that is smaller than those."""
+"""One block (RFC 8878, section 3.1.1.2): matches, literals and sequences, or raw or RLE if that is smaller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from purepy.zstd.encoder.matchfinders.base import MatchFinder
 from purepy.zstd.encoder.sequences import INITIAL_REPEATS, SequenceTables, encode_sequences, offset_values
 from purepy.zstd.format.rules import COMPRESSED, RAW, RLE
 
-# Below this no block is worth compressing: the headers of its sections alone take 3 bytes.
+# No smaller block is worth compressing: the headers of its sections alone take 3 bytes.
 MIN_COMPRESSIBLE = 8
 
 
@@ -21,9 +21,9 @@ BlockState = namedtuple(
     defaults=(None, SequenceTables(), INITIAL_REPEATS),
 )
 """
-State that a compressed block may refer to: the tables and the offsets of those before it, or of a dictionary.
+State that a compressed block may refer to: the tables and offsets of earlier blocks or of a dictionary.
 
-A block that ends up raw or RLE leaves it as it was, as it does in the decoder.
+A raw or RLE block does not change the state, as in the decoder.
 """
 
 
@@ -38,9 +38,9 @@ def encode_block(
     first: bool,
     last: bool,
 ) -> tuple[bytes, BlockState]:
-    """Encode window[start:end] as one block, with its header, and return the state for the next one."""
+    """Encode window[start:end] as one block with its header; return the block and the state for the next one."""
     size = end - start
-    # A frame that begins with an RLE block is valid, but zstd up to 1.4.3 refuses it.
+    # A frame may begin with an RLE block, but zstd up to 1.4.3 rejects such a frame.
     if not first and size > 1 and _is_run(window, start, end):
         return block_header(RLE, size, last) + window[start : start + 1], state
     if size >= MIN_COMPRESSIBLE:
@@ -56,7 +56,7 @@ def encode_block(
 
 
 def _is_run(window: bytearray, start: int, end: int) -> bool:
-    """Whether the same byte fills window[start:end]."""
+    """Return whether a single byte value fills window[start:end]."""
     if window[start] != window[end - 1]:
         return False
     return window.count(window[start], start, end) == end - start

@@ -43,13 +43,13 @@ class ZstdCompressor(CompressorBase):
         super().__init__()
         self._prepare(level, options, zstd_dict)
         self._frame: FrameEncoder | None = None
-        # Of the frame in the making: the size that was pledged, and what has been given so far.
+        # For the current frame: the pledged size, and the size of the data given so far.
         self._pledged: int | None = None
         self._given = 0
         self._last_mode = self.FLUSH_FRAME
 
     def _prepare(self, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
-        """Check the arguments, and keep what frames are made with."""
+        """Check the arguments and store the settings for frames."""
         self._options = EncoderOptions(level, options)
         if self._options.long_distance:
             raise native_only("long-distance matching")
@@ -66,7 +66,7 @@ class ZstdCompressor(CompressorBase):
         self._pledged = size
 
     def _memory_size(self) -> int:
-        """Return about how many bytes a frame's tables and window take."""
+        """Return about how many bytes a frame's tables and window need."""
         parameters = self._options.match_parameters(self._pledged)
         tables: int = 4 * ((1 << parameters.hash_log) + (1 << parameters.chain_log))
         window: int = 1 << parameters.window_log
@@ -77,9 +77,9 @@ class ZstdCompressor(CompressorBase):
         with self._turn():
             given = self._given + len(data)
             if self._frame is None and mode == self.FLUSH_FRAME:
-                # The whole frame in one call: its size is known, whatever was pledged.
+                # The whole frame in one call: its size is known, and replaces a pledged size.
                 self._pledged = given
-            # Asked before anything is done, so that no data is lost.
+            # Checked before anything is done, so that no data is lost.
             pledged = self._pledged
             if pledged is not None and (given > pledged or (mode == self.FLUSH_FRAME and given < pledged)):
                 raise pledge_error(abs(given - pledged), given > pledged)
@@ -130,8 +130,8 @@ class ZstdCompressor(CompressorBase):
 
 
 def too_small_error(size: int, room: int) -> ZstdError:
-    """Make the error of a frame that does not fit into a buffer."""
+    """Return the error for a frame that does not fit into a buffer."""
     return coded_error(
         DST_SIZE_TOO_SMALL,
-        f"{CANNOT_COMPRESS}: {NAMES[DST_SIZE_TOO_SMALL]}: the frame takes {size} bytes, the buffer has {room}",
+        f"{CANNOT_COMPRESS}: {NAMES[DST_SIZE_TOO_SMALL]}: the frame needs {size} bytes, the buffer has {room}",
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries as an encoder uses them (RFC 8878, section 5): content to refer to, tables to repeat."""
+"""The encoder's form of a dictionary (RFC 8878, section 5): content to refer to, and tables to repeat."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from purepy.zstd.encoder.matchfinders import MatchFinder, make_match_finder
 from purepy.zstd.encoder.sequences import SequenceTables
 from purepy.zstd.format.zdict import Digests, ZstdDict
 
-# A match finder with the content indexed is kept if its tables are no larger than this, in positions.
+# A match finder with the indexed content is kept if its tables have at most 2**19 positions.
 _KEPT_TABLES_LOG = 19
 
 
 class EncodingDictionary:
     """
-    `content` goes before the data; `state` stands for what a block before the first would have left.
+    A dictionary, ready for encoding.
 
-    A raw dictionary has content alone and the id 0. Of content beyond half a gibibyte the end is used.
+    `content` precedes the data; `state` replaces the state that a block before the first would have left. A raw
+    dictionary has only content and the id 0. If the content exceeds half a gibibyte, only its end is used.
     """
 
     __slots__ = ("_indexes", "content", "dict_id", "state")
@@ -33,15 +34,15 @@ class EncodingDictionary:
 
     @classmethod
     def of(cls, zstd_dict: ZstdDict) -> EncodingDictionary:
-        """Return the encoding form of a dictionary, made once and kept in it; ZstdError if it is corrupted."""
+        """Return a dictionary's encoding form, created once and kept in it; raises ZstdError if it is corrupted."""
         made: EncodingDictionary = zstd_dict.digests.single(("pure", JIT, "compress"), lambda: _load(zstd_dict))
         return made
 
     def match_finder(self, parameters: MatchParameters) -> MatchFinder:
-        """Return a match finder that knows the content."""
+        """Return a match finder in which the content is indexed."""
         if self._indexes is None or max(parameters.hash_log, parameters.chain_log) > _KEPT_TABLES_LOG:
             return self._indexed(parameters)
-        # The window is the frame's affair: finders for all of them are alike.
+        # Only the frame uses the window, so finders for all windows are the same.
         alike = parameters._replace(window_log=0)
         kept: MatchFinder = self._indexes.one_of("finders", alike, lambda: self._indexed(alike))
         return kept.copy()
@@ -53,12 +54,12 @@ class EncodingDictionary:
 
 
 def prefix_only(zstd_dict: ZstdDict) -> EncodingDictionary:
-    """Return a dictionary whose content is taken as it is, formatted or not."""
+    """Return a dictionary whose content is used as raw content, even if it is formatted."""
     return EncodingDictionary(zstd_dict.dict_content, 0, BlockState(), False)
 
 
 def _load(zstd_dict: ZstdDict) -> EncodingDictionary:
-    from purepy.zstd.decoder.dictionary import load_dictionary  # not loaded where nobody has a dictionary
+    from purepy.zstd.decoder.dictionary import load_dictionary  # loaded only when a dictionary is used
 
     loaded = load_dictionary(zstd_dict.dict_content)
     if loaded.huffman is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frame and block headers as written (RFC 8878, sections 3.1.1.1 and 3.1.1.2)."""
+"""Frame and block headers for writing (RFC 8878, sections 3.1.1.1 and 3.1.1.2)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def frame_header(
     magicless: bool = False,
 ) -> bytes:
     """
-    Write a frame header.
+    Return a frame header.
 
-    Where the whole content fits into the window the frame is a single segment: the content's size stands in for
-    the window's (section 3.1.1.1.2). A `dict_id` of 0 is not written.
+    If the whole content fits into the window, the frame is a single segment: the content size then replaces the window
+    size (section 3.1.1.1.2). A `dict_id` of 0 is not written.
     """
     single_segment = content_size is not None and content_size <= 1 << window_log
     size_field = b""
@@ -46,5 +46,5 @@ def frame_header(
 
 
 def block_header(kind: int, size: int, last: bool) -> bytes:
-    """Write a block header: `size` is that of the block's content, for RLE that of what it stands for."""
+    """Return a block header; `size` is the size of the block's content, for RLE the number of repetitions."""
     return (last | kind << 1 | size << 3).to_bytes(3, "little")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One frame in the making: its window, its blocks, its checksum."""
+"""The encoding of one frame: its window, blocks and checksum."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd.format.rules import CHECKSUM_SIZE, RAW
 from purepy.zstd.format.xxh64 import XXH64
 
-# What the buffer holds on top of the window before its content moves down, at most.
+# The most that the buffer holds in addition to the window before its content moves down.
 MAX_ROOM = 32 << 20
 
 
 class FrameEncoder:
     """
-    Writes one frame from content that comes in pieces.
+    Encodes one frame whose content arrives in pieces.
 
-    The buffer holds the history that matches may reach, then what is not encoded yet. It is filled up to
-    `capacity`, twice the window and two blocks; then its content moves down by what no match can reach any more, so
-    that a byte is moved once for each window's length and not once for each block.
+    The buffer holds the history that matches may refer to, followed by data that is not encoded yet. It is filled up to
+    `capacity`, twice the window plus two blocks. Then the content that matches can no longer reach is removed, and the
+    rest moves down. So a byte is moved once per window, not once per block.
     """
 
     __slots__ = (
@@ -68,7 +68,7 @@ class FrameEncoder:
         self._checksum = XXH64() if options.checksum else None
 
     def write(self, data: bytes, out: list[bytes]) -> None:
-        """Take in `data`; append to `out` the blocks that are full. A last full block waits for what follows."""
+        """Take `data` and append full blocks to `out`; the last full block waits for more data."""
         at = 0
         size = len(data)
         while at < size:
@@ -85,13 +85,13 @@ class FrameEncoder:
                 self._encode(self.block_size, False, out)
 
     def flush(self, out: list[bytes]) -> None:
-        """Append what is waiting to `out`, as a block."""
+        """Append the waiting data to `out`, as a block."""
         pending = len(self._buffer) - self._start
         if pending:
             self._encode(pending, False, out)
 
     def finish(self, out: list[bytes]) -> None:
-        """Append what is waiting as the last block, and the checksum."""
+        """Append the waiting data as the last block, and the checksum."""
         pending = len(self._buffer) - self._start
         if pending:
             self._encode(pending, True, out)
@@ -106,7 +106,7 @@ class FrameEncoder:
             out.append(self._header)
         start = self._start
         self._encoded += size
-        # A dictionary can be reached as long as no more than a window has been decoded (section 5).
+        # A dictionary can be referred to as long as at most one window has been decoded (section 5).
         distance = self._window_size
         if self._prefix_size and self._encoded <= self._window_size:
             distance += self._prefix_size

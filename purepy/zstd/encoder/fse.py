@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-FSE, the encoder's half (RFC 8878, section 4.1): distributions, their descriptions, and tables to encode with.
+FSE for the encoder (RFC 8878, section 4.1): distributions, their descriptions, and tables for encoding.
 
-An encoding table turns the decoder's around. The decoder's state names a cell: a symbol, a number of bits to read
-and a base for the next state. Encoding goes backwards, from the state that the decoder will be in *after* a symbol
-to one that it is in *before*; the bits shifted out on the way are those that the decoder reads.
+An encoding table reverses the decoder's table. The decoder's state names a cell: a symbol, a number of bits to read and
+a base for the next state. The encoder works backwards, from the state that the decoder has *after* a symbol to the
+state that it has *before* the symbol; the bits shifted out are those that the decoder reads.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 INFINITE_COST = float("inf")
 
-# Of each symbol its number of cells, -1 for "less than 1".
+# The number of cells of each symbol, -1 for "less than 1".
 Distribution: TypeAlias = "list[int] | tuple[int, ...]"
 
 
 class EncodingTable:
     """
-    One distribution, ready to encode with.
+    One distribution, ready for encoding.
 
     A symbol is encoded from `state` (which counts from the table's size upwards) by
 
@@ -35,7 +35,7 @@ class EncodingTable:
         write the low `bits` bits of state
         state = states[(state >> bits) + delta_state[symbol]]
 
-    `costs[symbol]` is what a symbol costs in bits, infinite for those that the table has no cell for.
+    `costs[symbol]` is the cost of a symbol in bits, infinite for symbols without a cell.
     """
 
     __slots__ = ("costs", "delta_bits", "delta_state", "norm", "states", "table_log")
@@ -48,7 +48,7 @@ class EncodingTable:
 
     @classmethod
     def single(cls, symbol: int) -> EncodingTable:
-        """Return the table of the RLE mode: one symbol that takes no bits (section 3.1.1.3.2.1)."""
+        """Return the table for the RLE mode: one symbol that takes no bits (section 3.1.1.3.2.1)."""
         table = cls.__new__(cls)
         table.norm = [0] * symbol + [1]
         table.table_log = 0
@@ -59,7 +59,7 @@ class EncodingTable:
         return table
 
     def cost(self, counts: Sequence[int]) -> float:
-        """Return the bits that symbols with these counts take; infinite if one of them has no cell."""
+        """Return the cost in bits of symbols with these counts; infinite if one of them has no cell."""
         if len(counts) > len(self.costs) and any(counts[len(self.costs) :]):
             return INFINITE_COST
         bits = 0.0
@@ -69,7 +69,7 @@ class EncodingTable:
         return bits
 
     def start(self, symbol: int) -> int:
-        """Return the state that stands for `symbol` at the end of the stream, where no bits need to be read."""
+        """Return the state for `symbol` at the end of the stream, where no bits need to be read."""
         delta = self.delta_bits[symbol]
         bits = (delta + (1 << 15)) >> 16
         return self.states[(((bits << 16) - delta) >> bits) + self.delta_state[symbol]]
@@ -97,7 +97,7 @@ def _build(norm: Distribution, table_log: int) -> tuple[list[int], list[int], li
         elif n == 1:
             bits, threshold = table_log, size
         else:
-            # States from n << bits on shift out `bits` bits, those below one bit less.
+            # States from n << bits on shift out `bits` bits, lower states one bit less.
             bits = table_log - ((n - 1).bit_length() - 1)
             threshold = n << bits
         delta_bits.append((bits << 16) - threshold)
@@ -107,7 +107,7 @@ def _build(norm: Distribution, table_log: int) -> tuple[list[int], list[int], li
 
 
 def table_log_for(total: int, symbols: int, limit: int) -> int:
-    """Return a table log for `total` symbols out of an alphabet of `symbols`: big tables cost more to describe."""
+    """Return a table log for `total` symbols of an alphabet of `symbols`; larger tables cost more to describe."""
     log = min(limit, max(total - 1, 1).bit_length() - 3)
     least = min(total.bit_length(), (symbols - 1).bit_length() + 1)
     return max(MIN_ACCURACY_LOG, min(limit, max(log, least)))
@@ -115,11 +115,11 @@ def table_log_for(total: int, symbols: int, limit: int) -> int:
 
 def normalise(counts: Sequence[int], table_log: int, *, less_than_one: bool = True) -> list[int]:
     """
-    Share the table's cells among the symbols so that encoding costs least, at least one cell for each that occurs.
+    Distribute the table's cells among the symbols for the lowest cost; every symbol that occurs gets at least one cell.
 
-    Each cell more for a symbol with n cells saves count * log2((n + 1) / n) bits; what rounding leaves over goes
-    where it saves most, and what it overdraws is taken back where it costs least. `less_than_one` marks symbols
-    rarer than a cell as such (-1), which gives them a cell at the table's end, out of the way of the others.
+    Another cell for a symbol with n cells saves count * log2((n + 1) / n) bits. Cells left over by rounding go to where
+    they save most, and excess cells are taken from where they cost least. `less_than_one` marks symbols rarer than one
+    cell (-1), which get a cell at the table's end, where it does not disturb the others.
     """
     size = 1 << table_log
     total = sum(counts)
@@ -147,7 +147,7 @@ def normalise(counts: Sequence[int], table_log: int, *, less_than_one: bool = Tr
 
 
 def describe(norm: Sequence[int], table_log: int) -> bytes:
-    """Write a distribution as section 4.1.1 says: shrinking fields, short where the value allows it, zero runs."""
+    """Return the description of a distribution (section 4.1.1): shrinking fields, short where possible, zero runs."""
     acc = table_log - MIN_ACCURACY_LOG
     filled = 4
     size = 1 << table_log
@@ -173,7 +173,7 @@ def describe(norm: Sequence[int], table_log: int) -> bytes:
             filled += 2
         n = norm[symbol]
         symbol += 1
-        # Values below `short` have one bit less to write; those from `threshold` on are moved up to make room.
+        # Values below `short` are written with one bit less; values from `threshold` on are moved up to make room.
         short = 2 * threshold - 1 - remaining
         remaining -= abs(n)
         value = n + 1
@@ -190,9 +190,9 @@ def describe(norm: Sequence[int], table_log: int) -> bytes:
 
 def encode_interleaved(symbols: Sequence[int], table: EncodingTable) -> bytes:
     """
-    Encode at least two symbols with two states that take turns, as Huffman weights are (section 4.2.1.2).
+    Encode at least two symbols with two alternating states, as for Huffman weights (section 4.2.1.2).
 
-    The first state, read first, holds the symbols at even places.
+    The first state, which is read first, holds the symbols at even positions.
     """
     delta_bits, delta_state, states = table.delta_bits, table.delta_state, table.states
     last = len(symbols) - 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Huffman codes for literals, the encoder's half (RFC 8878, section 4.2): lengths, description, streams."""
+"""Huffman codes of literals for the encoder (RFC 8878, section 4.2): lengths, descriptions, streams."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ MAX_DIRECT_WEIGHTS = 128
 
 
 class HuffmanTable:
-    """A code for literals: of each byte value its length in bits (0: the value has no code) and its code."""
+    """A code for literals: the length in bits of each byte value (0: the value has no code) and its code."""
 
     __slots__ = ("codes", "description", "lengths")
 
     def __init__(self, lengths: list[int]) -> None:
         self.lengths = lengths
         self.codes = _canonical_codes(lengths)
-        # None where the format can't express the weights, which leaves raw literals.
+        # None if the format cannot express the weights; then literals stay raw.
         self.description = describe(lengths)
 
     def bits_for(self, counts: Sequence[int]) -> int | None:
-        """Return the bits that bytes with these counts take, None if a byte among them has no code."""
+        """Return the size in bits of bytes with these counts; None if one of the bytes has no code."""
         bits = 0
         for count, length in zip(counts, self.lengths):
             if count:
@@ -42,10 +42,10 @@ class HuffmanTable:
 
 def code_lengths(counts: Sequence[int], limit: int = MAX_BITS) -> list[int]:
     """
-    Return the code lengths, at most `limit`, that make the counted bytes shortest, by package-merge.
+    Return optimal code lengths, at most `limit`, for the counted bytes, by package-merge.
 
-    At least two values must occur. A row holds the coins of one length: the symbols' own, and packages of two coins
-    of the row before it. The lowest bit distinguishes leaves from packages, so that a row sorts as plain integers.
+    At least two values must occur. A row holds the coins of one length: the symbols' own coins, and packages of two
+    coins of the previous row. The lowest bit distinguishes leaves from packages, so that a row sorts as plain integers.
     """
     symbols = sorted((symbol for symbol, count in enumerate(counts) if count), key=counts.__getitem__)
     leaves = [counts[symbol] << 1 for symbol in symbols]
@@ -68,7 +68,7 @@ def code_lengths(counts: Sequence[int], limit: int = MAX_BITS) -> list[int]:
 
 
 def _canonical_codes(lengths: Sequence[int]) -> list[int]:
-    """Number the codes from the longest to the shortest, and by byte value among equals (section 4.2.1.3)."""
+    """Number the codes from the longest to the shortest; codes of equal length by byte value (section 4.2.1.3)."""
     longest = max(lengths)
     per_length = [0] * (longest + 1)
     for length in lengths:
@@ -87,12 +87,12 @@ def _canonical_codes(lengths: Sequence[int]) -> list[int]:
 
 
 def describe(lengths: Sequence[int]) -> bytes | None:
-    """Write the table as weights, FSE-compressed or four bits each, whichever is shorter (section 4.2.1)."""
+    """Return the table as weights, FSE-compressed or four bits each, whichever is shorter (section 4.2.1)."""
     longest = max(lengths)
     weights = [longest + 1 - length if length else 0 for length in lengths]
     while not weights[-1]:
         weights.pop()
-    # The last weight follows from the others, which leave exactly its share of the code space.
+    # The other weights imply the last one, which fills the rest of the code space exactly.
     weights.pop()
     compressed = _compress_weights(weights)
     direct_size = (len(weights) + 1) >> 1
@@ -112,7 +112,7 @@ def describe(lengths: Sequence[int]) -> bytes | None:
 
 
 def _compress_weights(weights: list[int]) -> bytes | None:
-    """Compress weights with FSE (section 4.2.1.2); None where there is a single value."""
+    """Compress weights with FSE (section 4.2.1.2); return None if all are the same."""
     if len(weights) < 2:
         return None
     counts = [0] * (max(weights) + 1)
@@ -126,7 +126,7 @@ def _compress_weights(weights: list[int]) -> bytes | None:
 
 
 def encode_stream(literals: bytearray, start: int, end: int, table: HuffmanTable) -> bytearray:
-    """Encode literals[start:end], last first, so that the decoder, reading backwards, meets the first one first."""
+    """Encode literals[start:end] from last to first, because the decoder reads the stream backwards."""
     codes, lengths = table.codes, table.lengths
     out = bytearray((end - start) * MAX_DICTIONARY_BITS // 8 + 16)
     position = 0

@@ -2,22 +2,22 @@
 """
 Compression levels: the parameters of the match finder.
 
-The table follows libzstd's for large inputs (`ZSTD_defaultCParameters` in clevels.h): window, table sizes, search
-depth and shortest match grow with the level, and so does the strategy.
+The table follows libzstd's for large inputs (`ZSTD_defaultCParameters` in clevels.h): with the level, the window, table
+sizes and search depth grow, and the strategy changes.
 
 | levels | strategy | match finder |
 | --- | --- | --- |
-| below 0 | fast | one hash table; a level of -n tries one position out of n |
+| below 0 | fast | one hash table; level -n tries one position in n |
 | 1, 2 | fast | one hash table |
-| 3, 4 | dfast | two hash tables, long keys and short keys |
-| 5, 6 | greedy | hash chains, the best match of each position |
-| 7, 8 | lazy | hash chains, one position ahead is tried too |
-| 9 to 12 | lazy2 | hash chains, two positions ahead |
-| 13 to 15 | btlazy2 | as lazy2, with deeper chains in place of libzstd's binary trees |
-| 16 to 22 | btopt, btultra, btultra2 | as lazy2, with the deepest chains, and matches from 4 bytes on |
+| 3, 4 | dfast | two hash tables, for long keys and short keys |
+| 5, 6 | greedy | hash chains; takes the best match of each position |
+| 7, 8 | lazy | hash chains; also tries one position ahead |
+| 9 to 12 | lazy2 | hash chains; also tries two positions ahead |
+| 13 to 15 | btlazy2 | like lazy2, with deeper chains instead of libzstd's binary trees |
+| 16 to 22 | btopt, btultra, btultra2 | like lazy2, with the deepest chains, and matches from 4 bytes on |
 
-What libzstd does from level 16 on, weighing all ways to split a block against each other, is not done: there the
-output is larger than libzstd's, by 3 to 6 % on sources and machine code.
+From level 16 on, libzstd compares all ways to split a block. This encoder does not, so its output is larger than
+libzstd's at those levels, by 3 to 6 % on source code and machine code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from purepy.zstd.format.rules import WINDOW_LOG_MIN
 FAST, DFAST, GREEDY, LAZY, LAZY2, BTLAZY2, BTOPT, BTULTRA, BTULTRA2 = range(1, 10)
 
 MIN_HASH_LOG = 6
-# A window may be larger, but no match reaches further back: positions stay within four bytes.
+# A window may be larger, but no match reaches further back, so that positions fit into four bytes.
 MAX_HISTORY = 1 << 30
 
 
@@ -66,16 +66,16 @@ _LEVELS = (
     MatchParameters(27, 27, 25, 9, 4, 999, BTULTRA2),
 )
 
-# Sizes up to which shorter matches are worth looking for: literals cost more where there are few to learn from.
+# Size up to which short matches are worthwhile: literals cost more if there are few of them to build a code from.
 _SMALL_INPUT = 16 << 10
 
 
 def parameters_for(level: int, size: int | None, prefix_size: int = 0) -> MatchParameters:
     """
-    Return the parameters of a level for an input of `size` bytes, None if that is not known.
+    Return the parameters of a level for an input of `size` bytes, None if unknown.
 
-    `prefix_size` is the size of a dictionary's content. The window and the tables are no larger than the input
-    can fill (replaces ZSTD_getCParams).
+    `prefix_size` is the size of a dictionary's content. The window and the tables are no larger than the input can fill
+    (replaces ZSTD_getCParams).
     """
     row = _LEVELS[max(0, level)]
     if level < 0:
@@ -86,7 +86,7 @@ def parameters_for(level: int, size: int | None, prefix_size: int = 0) -> MatchP
 
 
 def fit(parameters: MatchParameters, size: int | None, prefix_size: int = 0) -> MatchParameters:
-    """Shrink window and tables to what `size` bytes and a prefix can use (replaces ZSTD_adjustCParams)."""
+    """Shrink the window and tables to what `size` bytes and a prefix can use (replaces ZSTD_adjustCParams)."""
     window_log = parameters.window_log
     if size is not None:
         needed = max(MIN_HASH_LOG, (size + prefix_size - 1).bit_length())

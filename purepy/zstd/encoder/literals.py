@@ -8,19 +8,19 @@ from purepy.zstd.encoder.huffman import HuffmanTable
 
 RAW, RLE, COMPRESSED, TREELESS = range(4)
 
-# Below this a description of the code costs more than the code can save; a code that is already known needs none.
+# For fewer literals the description of a new code costs more than it saves; a known code needs no description.
 MIN_FOR_NEW_TABLE = 64
 MIN_FOR_KNOWN_TABLE = 6
-# From here on the decoder gets four streams to work on at once. Their sizes cost it 6 bytes, the sections' sizes
-# more than 10 bits.
+# From this size on, four streams let the decoder work on all of them at once. They cost 6 bytes, and larger sections
+# need size fields of more than 10 bits.
 MIN_FOR_FOUR_STREAMS = 256
 
 
 def encode_literals(literals: bytearray, table: HuffmanTable | None) -> tuple[bytes | bytearray, HuffmanTable | None]:
     """
-    Return the section that holds `literals`, and the table that a later block may refer to.
+    Return the section that holds `literals`, and the table to which a later block may refer.
 
-    `table` is the one that is known already, from an earlier block or a dictionary.
+    `table` is the table that is already known, from an earlier block or a dictionary.
     """
     size = len(literals)
     if size < (MIN_FOR_NEW_TABLE if table is None else MIN_FOR_KNOWN_TABLE):
@@ -32,11 +32,11 @@ def encode_literals(literals: bytearray, table: HuffmanTable | None) -> tuple[by
     if largest == size:
         return _plain_header(RLE, size) + literals[:1], table
     if largest <= (size >> 7) + 4 and size >= MIN_FOR_NEW_TABLE:
-        # So flat a histogram promises no gain; building a code would only confirm it.
+        # Such a flat histogram promises no gain, and building a code would only confirm that.
         return _plain_header(RAW, size) + literals, table
     four = size >= MIN_FOR_FOUR_STREAMS
     header_size = 3 + (size >= 1024) + (size >= 16384)
-    # Each stream ends in a partly filled byte; four need the table of their sizes too.
+    # Each stream ends in a partly filled byte; four streams also need a table of their sizes.
     overhead = header_size + (10 if four else 1)
     best = size + 3 - _minimum_gain(size)
     kind = RAW
@@ -83,12 +83,12 @@ def histogram(data: bytearray) -> list[int]:
 
 
 def _minimum_gain(size: int) -> int:
-    """Return what compressing must save to be worth the decoder's time."""
+    """Return how many bytes compression must save to be worth the decoder's time."""
     return (size >> 6) + 2
 
 
 def _plain_header(kind: int, size: int) -> bytes:
-    """Write the header of raw and RLE literals: the size in 5, 12 or 20 bits."""
+    """Return the header of raw and RLE literals: the size in 5, 12 or 20 bits."""
     if size < 32:
         return bytes((kind | size << 3,))
     if size < 4096:
@@ -97,7 +97,7 @@ def _plain_header(kind: int, size: int) -> bytes:
 
 
 def _compressed_header(kind: int, size: int, compressed_size: int, four: bool) -> bytes:
-    """Write the header of compressed and treeless literals: both sizes in 10, 14 or 18 bits."""
+    """Return the header of compressed and treeless literals: both sizes in 10, 14 or 18 bits."""
     if size < 1024:
         return (kind | four << 2 | size << 4 | compressed_size << 14).to_bytes(3, "little")
     if size < 16384:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A compressor's `level` and `options`, checked as `compression.zstd` checks them."""
+"""A compressor's `level` and `options`, with the checks of `compression.zstd`."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ LEVEL_BOUNDS = (LEVEL_MIN, LEVEL_MAX)
 _THREADS = (CompressionParameter.nb_workers, CompressionParameter.job_size, CompressionParameter.overlap_log)
 _MATCHING = [(CompressionParameter[name], name) for name in MatchParameters._fields]
 _LONG_WINDOW_LOG = 27
-# Of enable_long_distance_matching: 0 leaves it to the level, which means off here, and 2 is off.
+# Values of enable_long_distance_matching: 0 leaves it to the level, which here means off, and 2 is off.
 _ON = 1
 
 
 def parameter_bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """Return the bounds of a parameter; raises ValueError if the codec does not know it."""
+    """Return the bounds of a parameter; raises ValueError for an unknown parameter."""
     if is_compress and key in _THREADS:
         return 0, 0
     return table_bounds(key, is_compress)
 
 
 class EncoderOptions:
-    """Settings that `level` and `options` ask for; parameters of the match finder that are 0 follow the level."""
+    """The settings from `level` and `options`; the level determines parameters of the match finder that are 0."""
 
     __slots__ = (
         "checksum",
@@ -63,7 +63,7 @@ class EncoderOptions:
         self.long_distance = False
         self.target_size = BLOCK_SIZE_MAX
         self.pairs: list[tuple[int, int]] = []
-        """The parameters as given, for another encoder."""
+        """The parameters as given, for use by another encoder."""
         if level is not None:
             self.level = checked_level(level, options, LEVEL_BOUNDS) or COMPRESSION_LEVEL_DEFAULT
             self.pairs = [(CompressionParameter.compression_level, self.level)]
@@ -84,7 +84,7 @@ class EncoderOptions:
             self.overrides.setdefault("window_log", _LONG_WINDOW_LOG)
 
     def match_parameters(self, size: int | None, prefix_size: int = 0) -> MatchParameters:
-        """Return the match finder's parameters for an input of `size` bytes after a prefix (None: unknown)."""
+        """Return the match finder's parameters for an input of `size` bytes (None: unknown) after a prefix."""
         parameters = parameters_for(self.level, size, prefix_size)
         if self.overrides:
             parameters = fit(parameters._replace(**self.overrides), size, prefix_size)

@@ -22,7 +22,7 @@ LL_BITS, ML_BITS = list(LITERALS_LENGTH.extra_bits), list(MATCH_LENGTH.extra_bit
 
 
 def _codes_by_value(extra_bits: list[int], end: int) -> tuple[int, ...]:
-    """Return the code of each value below `end`: a code covers as many values as its extra bits can number."""
+    """Return the code of each value below `end`; a code covers as many values as its extra bits can number."""
     codes: list[int] = []
     for code, bits in enumerate(extra_bits):
         codes += [code] * (1 << bits)
@@ -31,8 +31,8 @@ def _codes_by_value(extra_bits: list[int], end: int) -> tuple[int, ...]:
     return tuple(codes)
 
 
-# Lengths become codes by table while they are short. From the table's end on each code covers one power of two:
-# code = length.bit_length() + delta (match lengths less MIN_MATCH).
+# Short lengths are mapped to codes by a table. From the end of the table on, each code covers one power of two:
+# code = length.bit_length() + delta (match lengths are first reduced by MIN_MATCH).
 LL_TABLE_END = 64
 LL_CODES = _codes_by_value(LL_BITS, LL_TABLE_END)
 LL_CODE_DELTA = 18
@@ -49,19 +49,19 @@ SequenceTables = namedtuple(
     ("literal_lengths", "offsets", "match_lengths"),
     defaults=(None, None, None),
 )
-"""The tables that the repeat mode of a later block refers to; None where there is nothing worth repeating."""
+"""The tables to which the repeat mode of a later block refers; None for tables that are not worth repeating."""
 
 
 Choice = namedtuple("Choice", ("mode", "table", "repeatable", "description"))
-"""The coding of one of a sequence's three numbers: the mode, its table, and what the section says of it."""
+"""How one of a sequence's three numbers is coded: the mode, its table, and the description in the section."""
 
 
 class Sequences:
     """
-    Finds of a match finder in one block: of each sequence the literals before it, its match and the offset.
+    The results of a match finder for one block: each sequence's number of literals, match length and offset.
 
-    Three flat lists of integers, because that is what a tracing JIT keeps unboxed. `literals` holds the literals of
-    all sequences and those after the last one.
+    These are three flat lists of integers, because a tracing JIT keeps them unboxed. `literals` contains the literals
+    of all sequences and those after the last one.
     """
 
     __slots__ = ("literal_lengths", "literals", "match_lengths", "offsets")
@@ -75,15 +75,15 @@ class Sequences:
 
 def offset_values(sequences: Sequences, repeats: Repeats) -> tuple[list[int], Repeats]:
     """
-    Replace offsets by what is written: 1 to 3 for one of the last three, offset + 3 otherwise (section 3.1.1.5).
+    Convert offsets to the values that are written: 1 to 3 for one of the last three, else offset + 3 (section 3.1.1.5).
 
-    Without literals before it a match never repeats the last offset (it would have been part of the match before),
-    so that the three values then mean the second, the third, and the last offset minus one.
+    A match without literals before it never repeats the last offset, because it would be part of the previous match.
+    The three values then mean the second, the third, and the last offset minus one.
     """
     values: list[int] = []
     first, second, third = repeats
     for literal_length, offset in zip(sequences.literal_lengths, sequences.offsets):
-        # `JIT` says why, also of what is set to 0 below.
+        # see `JIT` in purepy/base/pypy.py; also for the variables that are set to 0 below
         if JIT:
             first += 0
             second += 0
@@ -115,7 +115,7 @@ def offset_values(sequences: Sequences, repeats: Repeats) -> tuple[list[int], Re
 
 
 def encode_sequences(sequences: Sequences, values: list[int], known: SequenceTables) -> tuple[bytes, SequenceTables]:
-    """Return the section that holds the sequences, and the tables that a later block may repeat."""
+    """Return the section with the sequences, and the tables that a later block may repeat."""
     total = len(values)
     header = _count_header(total)
     if not total:
@@ -135,7 +135,7 @@ def encode_sequences(sequences: Sequences, values: list[int], known: SequenceTab
 
 
 def _count_header(total: int) -> bytes:
-    """Write the number of sequences in 1, 2 or 3 bytes (section 3.1.1.3.2.1)."""
+    """Return the number of sequences in 1, 2 or 3 bytes (section 3.1.1.3.2.1)."""
     if total < 128:
         return bytes((total,))
     if total < 0x7F00:
@@ -175,11 +175,11 @@ def _choose(codes: list[int], default: EncodingTable, known: EncodingTable | Non
         if best > 8:
             return Choice(RLE, EncodingTable.single(codes[0]), None, bytes((codes[0],)))
         return choice
-    # The last sequence's codes are what the states start from: they take no cells.
+    # The states start from the codes of the last sequence, which therefore take no cells.
     if counts[codes[-1]] > 1:
         counts[codes[-1]] -= 1
         total -= 1
-    # A description takes more than two bytes: no new table for a few sequences.
+    # A description takes more than two bytes, so a few sequences need no new table.
     if total > 4:
         table_log = fse.table_log_for(total, len(counts), max_log)
         norm = fse.normalise(counts, table_log)
@@ -200,9 +200,9 @@ def _bitstream(
     """
     Write states and extra bits from the last sequence to the first (section 3.1.1.3.2.1.2).
 
-    Whole bytes are written after each sequence, and before that only if else more than 62 bits would wait, which is
-    what an unboxed integer holds: the states have up to 26, the lengths 32, the offset 31. A processor can guess that
-    branch; it could not guess when 32 bits are full.
+    Whole bytes are written after each sequence. They are written earlier only if more than 62 bits would wait, the
+    limit of an unboxed integer: states have up to 26 bits, lengths 32, the offset 31. A processor can predict that
+    branch, but not a branch that is taken whenever 32 bits are full.
     """
     literal_lengths, match_lengths = sequences.literal_lengths, sequences.match_lengths
     ll_codes, of_codes, ml_codes = codes
@@ -242,8 +242,8 @@ def _bitstream(
                 position += filled >> 3
                 acc >>= filled & 56
                 filled &= 7
-        # A baseline has no bit in common with its extra bits but for the few below 1 << bits: masking is enough
-        # for the codes that come by bit length, and those that come by table start at multiples of 1 << bits.
+        # A baseline has no bit in common with its extra bits, except the few values below 1 << bits. So masking is
+        # enough for codes found by bit length; codes from the table start at multiples of 1 << bits.
         bits = ll_bits[ll_code]
         acc |= (literal_lengths[at] & masks[bits]) << filled
         filled += bits

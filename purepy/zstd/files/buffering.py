@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Writers that gather small writes for the compressor, in place of an io.BufferedWriter.
+Writers that collect small writes for the compressor, instead of an io.BufferedWriter.
 
-An io.BufferedWriter takes a lock and parses arguments in C for each line on CPython, and copies byte by byte on PyPy.
-`BufferedWriterBase` is what replaces one, but for where the bytes wait: in memory that C code fills (the compiled
-backend on CPython has that), or in a builder, which a JIT appends to in one step (BuilderWriter).
+For each line, an io.BufferedWriter takes a lock and parses arguments in C on CPython, and copies byte by byte on PyPy.
+`BufferedWriterBase` replaces it, and subclasses decide where the bytes wait: in memory that C code fills (the compiled
+backend on CPython), or in a builder, to which a JIT appends in one step (BuilderWriter).
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, File
     from purepy.zstd.files.writer import CompressWriter
 
-# From 3.13 on io objects report what goes wrong when they are closed by the collector, before only when developing.
+# From 3.13 on, io objects report errors of a close by the collector; before, they do so only in development mode.
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
 
 LONG_PART = 8
-"""Data that fills this part of a BuilderWriter goes to `raw` at once: two copies would cost more than a call."""
+"""Data that fills this fraction of a BuilderWriter goes directly to `raw`: two copies would cost more than a call."""
 
 
 def is_closed_from_above(raw: object) -> bool:
-    """Return whether what is under a writer says that the writer is closed from above (CompressWriter.leave_to)."""
+    """Return whether the stream below a writer reports that an object above closes the writer (see leave_to)."""
     return bool(getattr(raw, "above", None))
 
 
 class PlainWriter(io.BufferedWriter):
-    """An io.BufferedWriter whose finalizer leaves it to what is above to close it."""
+    """An io.BufferedWriter whose finalizer does nothing if an object above it will close it."""
 
     def __init__(self, raw: CompressWriter, size: int) -> None:
         super().__init__(raw, size)
-        raw.repeats = True  # after an exception it writes again what it holds
+        raw.repeats = True  # after an exception this writer writes its buffer again
 
     def __del__(self) -> None:
         if not is_closed_from_above(self.raw):
@@ -49,7 +49,7 @@ class PlainWriter(io.BufferedWriter):
 
 
 class Serial(Exclusive):
-    """Base of buffers for `raw` that do one thing at a time: threads wait, coming back from inside is an error."""
+    """Base of buffers for `raw` that do one thing at a time: threads wait, and calls from inside a call raise."""
 
     __slots__ = ()
 
@@ -58,13 +58,13 @@ class Serial(Exclusive):
 
     def __init__(self, raw: File, *memory: object) -> None:
         refuse_second_init(self)
-        super().__init__(*memory)  # the type that holds the bytes, where it is another base
+        super().__init__(*memory)  # initializes the type that holds the bytes, if there is such a base
         self._lock = RLock()
-        self.raw = raw  # last: what has it is whole
+        self.raw = raw  # last: an object with this attribute is complete
 
 
 class SerialMemory(Serial):
-    """A Serial over `size` bytes of memory for a type in C, which comes after it among the bases."""
+    """A Serial that allocates `size` bytes for the C type after it in the list of bases, and shares them with it."""
 
     __slots__ = ()
 
@@ -80,14 +80,15 @@ class SerialMemory(Serial):
 
 class BufferedWriterBase(Serial):
     """
-    Base of writers that stand in for an io.BufferedWriter over `raw`, as far as a ZstdFile uses one.
+    Base of writers that replace an io.BufferedWriter over `raw`, as far as a ZstdFile uses one.
 
-    It behaves as an io.BufferedWriter does: a failed write takes nothing of its data and loses nothing that was
-    taken before, threads wait for each other, and coming back from inside `raw` is a RuntimeError.
+    Like an io.BufferedWriter, a failed write takes none of its data and loses none that was taken before, threads wait
+    for each other, and a call from inside `raw` raises RuntimeError.
 
-    A subclass has `write`; `_waiting`, the size of what it holds and `raw` has not taken by its `tell`, so that nothing
-    is written twice after an interrupt; and `_drain`, which is called under the lock: it writes what is held to `raw`
-    and holds nothing then, or still all if that fails; `last`: `raw` is closed next.
+    Subclasses define `write`, `_waiting` and `_drain`. `_waiting` returns how many of the held bytes `raw` has not
+    taken, according to `raw.tell`, so that nothing is written twice after an interrupt. `_drain` is called under the
+    lock and writes the held bytes to `raw`; afterwards nothing is held, or everything if it failed. `last` means that
+    `raw` is closed next.
     """
 
     __slots__ = ()
@@ -98,7 +99,7 @@ class BufferedWriterBase(Serial):
         def _drain(self, *, last: bool = False) -> None: ...
 
     def __del__(self) -> None:
-        if not hasattr(self, "raw") or is_closed_from_above(self.raw):  # it was never made, or has to wait
+        if not hasattr(self, "raw") or is_closed_from_above(self.raw):  # incomplete, or another object closes it
             return
         try:
             self.close()
@@ -107,20 +108,20 @@ class BufferedWriterBase(Serial):
                 raise
 
     def tell(self) -> int:
-        """Return the position behind what was written."""
+        """Return the position after the written data."""
         with self._turn():
             position: int = self.raw.tell() + self._waiting()
             return position
 
     def flush(self) -> None:
-        """Hand what was gathered to `raw`."""
+        """Write the collected data to `raw`."""
         with self._turn():
             if self.raw.closed:
                 raise ValueError("flush of closed file")
             self._drain()
 
     def close(self) -> None:
-        """Flush, and close `raw` whether that worked or not; write() takes nothing after that."""
+        """Flush, and close `raw` even if flushing failed; write() raises ValueError afterwards."""
         with self._turn():
             if self.raw.closed:
                 return
@@ -131,14 +132,14 @@ class BufferedWriterBase(Serial):
 
 
 class BuilderWriter(BufferedWriterBase):
-    """A buffered writer of `size` bytes in a builder, for interpreters with a JIT."""
+    """A writer that collects up to `size` bytes in a builder, for interpreters with a JIT."""
 
     __slots__ = ("_builder", "_end", "_lock", "_size", "raw")
 
     def __init__(self, raw: CompressWriter, size: int) -> None:
         self._size = size
         self._builder = new_builder(size)
-        self._end = 0  # the position behind what was gathered
+        self._end = 0  # the position after the collected data
         super().__init__(raw)
 
     def _waiting(self) -> int:
@@ -146,7 +147,7 @@ class BuilderWriter(BufferedWriterBase):
         return max(waiting, 0)
 
     def write(self, data: Buffer, /) -> int:
-        """Take the bytes of a buffer and return how many they are."""
+        """Take the bytes of a buffer and return their number."""
         data = as_bytes(data)
         size = len(data)
         with self._turn():

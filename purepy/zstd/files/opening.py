@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 class TextWriter(io.TextIOWrapper):
     """
-    A text file that is written; one that an interrupt has broken is closed as it is.
+    A text file for writing; a file that an interrupt has broken is closed without further writing.
 
-    io.TextIOWrapper has no rule for a call from inside one of its own calls. The text of such a write() is lost, or
-    comes before the text that waits; such a close() closes the file under the text that is being written. So
-    `write_alone` replaces write() while another call runs. At other times write() is a method of C, which is several
-    times as fast.
+    io.TextIOWrapper has no protection against a call from inside one of its own calls. The text of such a write() is
+    lost, or precedes text that still waits. Such a close() closes the file under the text that is being written. So
+    `write_alone` replaces write() while another call runs. At other times write() is a method in C, which is several
+    times faster.
     """
 
     def close(self) -> None:
@@ -40,14 +40,14 @@ class TextWriter(io.TextIOWrapper):
             self.__dict__.pop("write", None)
 
     def write_alone(self, text: str, /) -> int:
-        """Write a str and return its length; raise RuntimeError from inside another call."""
+        """Write a str and return its length; raises RuntimeError from inside another call."""
         self._check_alone("write")
         return type(self).write(self, text)
 
     def _check_alone(self, name: str) -> None:
         outer = next(calls_of(sys._getframe(1).f_back, self.buffer, self), None)
         if outer is not None:
-            raise RuntimeError(f"{name}() of a text file was called from inside {outer}: let that return first")
+            raise RuntimeError(f"{name}() of a text file was called from inside {outer}: let that call return first")
 
 
 class MarkedTextWriter(MarkedText, TextWriter):
@@ -55,7 +55,7 @@ class MarkedTextWriter(MarkedText, TextWriter):
 
 
 class Opening(BackendMethods):
-    """`open` of one backend."""
+    """The function `open` of one backend."""
 
     def open(
         self,
@@ -77,26 +77,25 @@ class Opening(BackendMethods):
         Open a Zstandard file in binary or text mode (replaces `compression.zstd.open`).
 
         Args:
-            file (str | bytes | PathLike | file object): a name, which is opened, or an object with read() or
-                write(), which close() leaves open.
-            mode (str): "r", "w", "x" or "a", with or without "b"; or with "t", for an io.TextIOWrapper in place
-                of a ZstdFile.
-            level (int | None): for writing, -131072 to 22; None and 0 stand for 3.
-            options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`; for
-                reading, of DecompressionParameter.
+            file (str | bytes | PathLike | file object): a path to open, or an object with read() or write(), which
+                close() leaves open.
+            mode (str): "r", "w", "x" or "a", optionally with "b" for a ZstdFile, or with "t" for an io.TextIOWrapper.
+            level (int | None): for writing, -131072 to 22; None and 0 mean 3.
+            options (Mapping[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
+                reading, values of DecompressionParameter.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            encoding (str | None): of text; None as for the builtin `open`. ValueError in binary mode, as for
-                the next two.
-            errors (str | None): what to do with text that does not fit the encoding.
-            newline (str | None): the ends of lines.
-            threads (int | None): how many frames to work on at a time, 0 for one per core. Given this or
-                `frame_size`, a file is written in several frames, and flush() ends one.
-            frame_size (int | None): bytes of content in each frame that is written; None for 16 to 64 MiB, by
+            encoding (str | None): the encoding of text; None as for the builtin `open`. Like the next two, raises
+                ValueError in binary mode.
+            errors (str | None): how encoding errors are handled.
+            newline (str | None): how line ends are translated.
+            threads (int | None): how many frames to process at a time, 0 for one per core. If `threads` or `frame_size`
+                is given, a file is written in several frames, and flush() ends a frame.
+            frame_size (int | None): for writing, bytes of content in each frame; None for 16 to 64 MiB, depending on
                 the level.
             padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
-        Raises ValueError for another mode, TypeError for other wrong arguments; reading raises EOFError for a file that
-        is empty or ends inside a frame and ZstdError for one that is no Zstandard file.
+        Raises ValueError for another mode and TypeError for other wrong arguments. Reading raises EOFError for a file
+        that is empty or ends inside a frame, and ZstdError for a file that is not a Zstandard file.
         """
         is_text = "t" in mode
         binary_mode = mode.replace("t", "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The half of ZstdFile that reads: an io.BufferedReader, or what replaces it, over a raw stream that decompresses."""
+"""The reading half of ZstdFile: an io.BufferedReader, or its replacement, over a raw stream that decompresses."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, File
 
 READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
-"""Those that a file on CPython has from its buffer, on the object itself."""
+"""The methods that a file on CPython copies from its buffer to the object itself."""
 
 
 class ReadHalf(io.BufferedIOBase):
-    """The methods of a file that is read; `_is_reading` says whether this one is."""
+    """The methods of a file for reading; `_is_reading` is true if this file is open for reading."""
 
     __slots__ = ()
 
@@ -44,13 +44,13 @@ class ReadHalf(io.BufferedIOBase):
         return content
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fill a writable buffer and return how many bytes it has got; 0 at the end."""
+        """Fill a writable buffer and return the number of bytes stored; 0 at the end."""
         self._check_can_read()
         size: int = self._buffer.readinto(buffer)
         return size
 
     def readinto1(self, buffer: Buffer, /) -> int:
-        """Fill a writable buffer as far as one read of the file goes; return the number of bytes, 0 at the end."""
+        """Fill a writable buffer with at most one read of the file; return the number of bytes stored, 0 at the end."""
         self._check_can_read()
         size: int = self._buffer.readinto1(buffer)
         return size
@@ -62,7 +62,7 @@ class ReadHalf(io.BufferedIOBase):
         return line
 
     def peek(self, size: int = 0, /) -> bytes:
-        """Return some of the bytes ahead, at least one unless at the end, without moving on; `size` changes nothing."""
+        """Return some of the next bytes without moving, at least one unless at the end; `size` has no effect."""
         self._check_can_read()
         content: bytes = self._buffer.peek(size)
         return content
@@ -72,7 +72,7 @@ class ReadHalf(io.BufferedIOBase):
         return self._lines()
 
     def _lines(self) -> Iterator[bytes]:
-        # A generator keeps the file open for a loop that holds nothing else of it; `yield from` would close the
+        # A generator keeps the file open for a loop that holds no other reference to it. `yield from` would close the
         # reader when a loop is left early.
         for line in self._buffer:  # noqa: UP028
             yield line
@@ -85,9 +85,9 @@ class ReadHalf(io.BufferedIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """
-        Move by `offset` from `whence` (as for any file) in the content and return the position; only while reading.
+        Move by `offset` from `whence` (as for any file) in the content and return the position; only for reading.
 
-        Backwards, or from the end, it decompresses from the start of the file.
+        Seeking backwards or from the end decompresses again from the start of the file.
         """
         self._check_can_read()
         return int(self._buffer.seek(offset, whence))

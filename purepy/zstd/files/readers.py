@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The raw streams that a ZstdFile reads through, of the content of a file, and their base."""
+"""The raw streams through which a ZstdFile reads the content of a file, and their base."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from purepy.base.types import Decompressor
 
 READ_SIZE = 64 << 10
-"""How much is read from the compressed file at a time; from 128 KiB on malloc takes fresh pages each time."""
+"""Bytes read from the compressed file at a time; from 128 KiB on, malloc uses fresh pages each time."""
 _SKIP_SIZE = 128 << 10
 _ADVICE = "and content that it had read may be lost: call seek() with the position to continue at"
 _COPIED = (ZstdError, ZstdLimitError, SeekableFormatError, EOFError)
-"""Classes of our errors, which a reader raises again; a subclass of a caller's may not be copied."""
+"""cpkg's error classes that a reader may copy and raise again; a caller's subclass may not support copying."""
 _UNFINISHED = OSError(f"an earlier read or seek was interrupted, {_ADVICE}")
 
 
 class ContentReader(Exclusive, io.RawIOBase):
     """
-    The content of a file as a raw stream; `close_fp` says whether closing this closes the file.
+    The content of a file as a raw stream; `close_fp` is whether closing the stream closes the file.
 
-    A subclass has `_read_into` and `_read_all`, which return content from `_pos` on without moving `_pos`; `_let_go`,
-    which releases the decompressor; `_content_size`, which finds the size of all content; and `_go_to`, which moves to
-    a position. One thread at a time calls them.
+    Subclasses define `_read_into` and `_read_all`, which return content from `_pos` on without changing `_pos`;
+    `_let_go`, which releases the decompressor; `_content_size`, which finds the size of the whole content; and
+    `_go_to`, which moves to a position. Only one thread at a time calls them.
 
-    An exception of reading or seeking is final: each later read raises an error, until a seek() succeeds. Content may
-    have been read before the exception, and an io.BufferedReader or io.TextIOWrapper drops all it holds when a call
+    An exception during reading or seeking is final: each later read raises an error, until a seek() succeeds. Content
+    may have been read before the exception, and an io.BufferedReader or io.TextIOWrapper drops all it holds when a call
     fails.
     """
 
     _close_fp = False
-    _lock: Any = None  # of an object whose __init__ failed, which is finalized all the same
+    _lock: Any = None  # for an object whose __init__ failed, which is finalized nevertheless
     _failure: Exception | None = None
     _pos = 0
-    _is_closed = False  # as `closed`, which costs more
+    _is_closed = False  # the same as `closed`, but faster to read
 
     def __init__(self, fp: BinaryIO, close_fp: bool) -> None:
         self._fp = fp
@@ -91,7 +91,7 @@ class ContentReader(Exclusive, io.RawIOBase):
             raise
 
     def fail(self, exc: BaseException) -> None:
-        """Take note of an exception of reading or seeking, which is final."""
+        """Record an exception of reading or seeking; later reads raise an error."""
         if self._failure is None or self._failure is _UNFINISHED:
             if isinstance(exc, Exception) and type(exc) in _COPIED:
                 self._failure = copy.copy(exc)  # without the traceback, which would keep its frames alive
@@ -99,7 +99,7 @@ class ContentReader(Exclusive, io.RawIOBase):
                 self._failure = OSError(f"an earlier read or seek raised {exception_text(exc, repr)}, {_ADVICE}")
 
     def _refuse(self) -> None:
-        """Raise the error of a read from a closed file, or after a failure."""
+        """Raise the error for reading from a closed file, or after a failure."""
         if self._is_closed or self._failure is None:
             raise ValueError("I/O operation on closed file")
         raise copy.copy(self._failure)
@@ -111,7 +111,7 @@ class ContentReader(Exclusive, io.RawIOBase):
         with self._turn():
             self._is_closed = True
             try:
-                super().close()  # first: what an interrupt leaves of the rest, the next call does
+                super().close()  # first: if an interrupt prevents the rest, the next call does it
                 self._let_go()
             finally:
                 if self._close_fp:
@@ -124,7 +124,7 @@ class ContentReader(Exclusive, io.RawIOBase):
         return bool(self._fp.seekable())
 
     def tell(self) -> int:
-        self._turn()  # refuses: in the middle of a call there is no position
+        self._turn()  # raises during a call, in which the position is undefined
         return self._pos
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
@@ -148,13 +148,13 @@ class ContentReader(Exclusive, io.RawIOBase):
 
 class StreamReader(ContentReader):
     """
-    A ContentReader that goes through the file from its beginning; seeking backwards starts over.
+    A ContentReader that reads the file from its beginning; seeking backwards starts over.
 
-    A subclass also has `_start`, which begins at the beginning of the file.
+    Subclasses also define `_start`, which prepares for reading from the beginning of the file.
     """
 
     _size = -1
-    """Of the content, once a seek() has found it."""
+    """The size of the content, once a seek() has found it."""
 
     if TYPE_CHECKING:
 
@@ -184,9 +184,9 @@ class StreamReader(ContentReader):
 
 
 class DecompressReader(StreamReader):
-    """The content of a file, decompressed in the thread that reads."""
+    """The content of a file, decompressed in the calling thread."""
 
-    _decompressor: Any = None  # of one that is closed
+    _decompressor: Any = None  # None after closing
 
     def __init__(
         self, fp: BinaryIO, close_fp: bool, first: Decompressor, make_decompressor: Callable[[], Decompressor]
@@ -208,7 +208,7 @@ class DecompressReader(StreamReader):
         self._decompressor = self._into = None
 
     def _more(self, size: int) -> bytes:
-        """Return the next input of the decompressor; note the end of the file, where the last frame has to end."""
+        """Return the decompressor's next input; detect the end of the file, where the last frame must end."""
         if self._eof or not self._decompressor.needs_input:
             return b""
         data = read_some(self._fp, size)
@@ -233,8 +233,9 @@ class DecompressReader(StreamReader):
                 return size
 
     def _read_all(self) -> bytes:
-        # A whole file at once has its frames' sizes to go by; what is read in chunks is joined at the end. For
-        # io.RawIOBase.readall() "nothing at the moment" would be the end.
+        # Given the whole file at once, the decompressor can use the declared sizes of frames; content from chunks must
+        # be joined at the end. io.RawIOBase.readall() would take "no data at the moment" for the end, so raw files are
+        # read in chunks.
         is_raw = isinstance(self._fp, io.RawIOBase) and not isinstance(self._fp, io.FileIO)
         pieces: list[bytes] = []
         while True:

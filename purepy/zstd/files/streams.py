@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Whole streams in bounded memory, over any backend's stream types: extensions that `compression.zstd` does not have.
+Functions for whole streams in bounded memory, over any backend's stream types; `compression.zstd` does not have them.
 
-A source is an iterable of buffers or a file object open for reading; what comes out never needs more memory than a
-chunk, the compressor's window and `write_size`.
+A source is an iterable of buffers or a file object open for reading. The output needs no more memory than a chunk, the
+compressor's window and `write_size`.
 """
 
 from __future__ import annotations
@@ -46,12 +46,13 @@ class Streams(BackendMethods):
         frame_size: int | None = None,
     ) -> Generator[bytes, None, None]:
         """
-        Compress `chunks`, an iterable of buffers or a file object, into one frame; yield its bytes piece by piece.
+        Compress `chunks`, an iterable of buffers or a file object, into one frame; yield its bytes in pieces.
 
-        `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known:
-        it is written into the header, and content of another size is a ZstdError. `read_size` is how much is read
-        from a file object at a time. With `threads` or `frame_size` it makes several frames, as `compress` does; then
-        `size` is that of all content, and in no header. Wrong arguments raise at the call, not at the first piece.
+        `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known: it
+        is declared in the header, and content of another size raises ZstdError. `read_size` is how many bytes are read
+        from a file object at a time. `threads` and `frame_size` create several frames, as in `compress`; then `size` is
+        the size of the whole content, and no header declares it. Wrong arguments raise at the call, not at the first
+        piece.
         """
         if threads is not None or frame_size is not None:
             return self._compressed_frames(
@@ -86,7 +87,7 @@ class Streams(BackendMethods):
                 output = compressor.compress(chunk)
                 if output:
                     yield output
-            # with CONTINUE first even an empty stream keeps to a pledged size
+            # compressing with CONTINUE first lets even an empty stream check the pledged size
             yield compressor.compress(b"") + compressor.flush()
         finally:
             release(compressor)
@@ -106,11 +107,11 @@ class Streams(BackendMethods):
         """
         Decompress `chunks`, an iterable of buffers or a file object, in pieces of at most `write_size` bytes.
 
-        Goes over all frames. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once there is
-        more than `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or no frame; pieces
-        yielded before that are not to be taken for the whole. `read_size` is how much is read from a file object at
-        a time. With several `threads` (0: one per core) frames are decompressed beside each other, and the source is
-        read ahead; it is read in the caller's thread. With `padding`, zero bytes may follow the frames.
+        All frames are decompressed. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once the
+        content exceeds `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or not a frame;
+        pieces yielded before an error are incomplete content. `read_size` is how many bytes are read from a file object
+        at a time. With several `threads` (0: one per core) frames are decompressed in parallel, and the calling thread
+        reads the source ahead. With `padding`, zero bytes may follow the frames.
         """
         decompressor = self._backend.ZstdDecompressor(zstd_dict, options, multi_frame=True)
         source = chunks_of(chunks, _positive(read_size, "read_size"))
@@ -151,14 +152,21 @@ class Streams(BackendMethods):
         """
         Compress or decompress a source into a file object; return the bytes read and the bytes written.
 
-        `source` is a file object or an iterable of buffers, `destination` an object with write(); `mode` is "compress"
-        or "decompress", with the `options` and `zstd_dict` of that. `level` and `size` are for compressing,
-        `max_output_size` and `write_size` for decompressing, as in `compress_iter` and `decompress_iter`; `threads` for
-        both, `frame_size` for compressing. With several threads a plain file of the io module is read, and written, in
-        larger pieces than `read_size` and `write_size`. `progress(read, written)` is called after each piece; an
-        exception that it raises ends the copy. Neither file is closed. If it fails, what the destination holds is not
-        whole: the frame has no end, so that a reader finds out. Raises BlockingIOError, whose `characters_written`
-        counts the bytes written, if the destination would block, and OSError if it takes none.
+        Args:
+            source: a file object or an iterable of buffers.
+            destination: an object with write().
+            mode: "compress" or "decompress".
+            level, size, frame_size: for compressing, as in `compress_iter`.
+            max_output_size, write_size: for decompressing, as in `decompress_iter`.
+            options, zstd_dict: those of `compress` or `decompress`.
+            read_size: how many bytes are read from a file object at a time.
+            progress: called as `progress(read, written)` after each piece; an exception that it raises ends the copy.
+            threads: as in `compress_iter` and `decompress_iter`. With several threads, a plain file of the io module
+                is read and written in larger pieces than `read_size` and `write_size`.
+
+        Neither file is closed. After an error the destination is incomplete: its frame has no end, so readers detect
+        it. Raises BlockingIOError, whose `characters_written` counts the bytes written, if the destination would block,
+        and OSError if it takes no bytes.
         """
         copy = _Copy(destination, progress)
         _positive(read_size, "read_size")
@@ -197,7 +205,7 @@ class Streams(BackendMethods):
         write_size: int,
         threads: int | None,
     ) -> Generator[Bytes, None, None]:
-        """Yield the content for `copy_stream`, but for what threads have written to its place."""
+        """Yield the content for `copy_stream`, without the part that threads have already written."""
         plan = None
         if threads is not None:
             from purepy.base.descriptors import is_plain_file
@@ -206,7 +214,7 @@ class Streams(BackendMethods):
             plan = plan_decompression(self._backend, threads, zstd_dict, options)
             if is_plain_file(source):
                 read_size = max(read_size, _LARGE_READ_SIZE)
-            if not is_plain_file(copy.destination):  # which might keep what it is given
+            if not is_plain_file(copy.destination):  # other objects might keep the buffers that they are given
                 plan = None
         chunks = copy.counted(chunks_of(source, read_size))
         if plan is None:
@@ -220,7 +228,7 @@ class Streams(BackendMethods):
 
 
 class _Copy:
-    """How far a copy has come: the bytes that it has read and written."""
+    """The progress of a copy: the number of bytes read and written."""
 
     def __init__(self, destination: Writable, progress: Callable[[int, int], object] | None) -> None:
         self.destination = destination
@@ -228,17 +236,17 @@ class _Copy:
         self.read = self.written = 0
 
     def count(self, size: int) -> None:
-        """Count bytes as read."""
+        """Count `size` bytes as read."""
         self.read += size
 
     def counted(self, chunks: Iterator[Buffer]) -> Iterator[Buffer]:
-        """Yield chunks and count them as read."""
+        """Yield chunks and count their bytes as read."""
         for chunk in chunks:
             self.read += nbytes(chunk)
             yield chunk
 
     def write(self, pieces: Generator[Bytes, None, None]) -> None:
-        """Write pieces to the destination and count them."""
+        """Write pieces to the destination and count their bytes."""
         try:
             for piece in pieces:
                 try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a file whose frames are decompressed by several threads."""
+"""Reading of a file whose frames are decompressed by several threads."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _READ_SIZE = 1 << 20
 
 
 class ParallelReader(StreamReader):
-    """The content of a file, some of it decompressed ahead by other threads."""
+    """The content of a file, which other threads decompress ahead."""
 
-    _parallel: ParallelDecompressor | None = None  # of one that was never made
+    _parallel: ParallelDecompressor | None = None  # None if __init__ failed
 
     def __init__(self, fp: BinaryIO, close_fp: bool, plan: DecompressionPlan) -> None:
         super().__init__(fp, close_fp)
@@ -37,14 +37,14 @@ class ParallelReader(StreamReader):
             self._parallel.close()
 
     def _next(self) -> memoryview:
-        """Return what is left of the current piece, or the next one; empty at the end."""
+        """Return the rest of the current piece, or the next piece; empty at the end."""
         if self._at == len(self._piece):
             assert self._parallel is not None
             self._piece, self._at = self._parallel.next_piece(self._chunk) or b"", 0
         return memoryview(self._piece)[self._at :]
 
     def _chunk(self) -> bytes | None:
-        """Read from the file; None at its end."""
+        """Read from the file; return None at its end."""
         return read_some(self._fp, _READ_SIZE) or None
 
     def _read_into(self, target: memoryview) -> int:

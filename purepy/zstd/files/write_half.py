@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The half of ZstdFile that writes: through a buffer that gathers small writes, over a raw stream that compresses."""
+"""The writing half of ZstdFile: through a buffer that collects small writes, over a raw stream that compresses."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
 
 PUTS_METHODS_ON_OBJECTS = sys.implementation.name == "cpython"
-"""False for PyPy: its JIT looks through Python methods, and its finalizers could close a file under such a method."""
+"""False for PyPy: its JIT inlines Python methods, and its finalizers could close a file while such a method runs."""
 
 
 class WriteHalf(io.BufferedIOBase):
-    """The methods of a file that is written; `_is_writing` says whether this one is."""
+    """The methods of a file for writing; `_is_writing` is true if this file is open for writing."""
 
     __slots__ = ()
 
@@ -32,9 +32,9 @@ class WriteHalf(io.BufferedIOBase):
         _buffer: File
         _is_writing: bool
         _backlog: Backlog | None
-        """For a file under a text file."""
+        """Set for a file below a text file."""
         _is_ending: bool
-        """Whether close() is ending the content, or has ended it."""
+        """Whether close() is ending the content or has ended it."""
         _has_ended: bool
         """Whether close() has ended the content."""
 
@@ -42,7 +42,7 @@ class WriteHalf(io.BufferedIOBase):
 
     def write(self, data: Any, /) -> int:
         """
-        Write the bytes of `data`, a buffer, and return how many they are; the class says when they get there.
+        Write the bytes of `data`, a buffer, and return their number; see the class for when they reach the file.
         """
         if not self._is_writing:
             self._check_not_closed()
@@ -56,7 +56,7 @@ class WriteHalf(io.BufferedIOBase):
         if buffer.raw.compressor.last_mode != FLUSH_FRAME:
             size: int = buffer.write(data)
         else:
-            buffer.raw.refuse_within()  # as begin() would after the data was taken
+            buffer.raw.refuse_within()  # begin() would refuse only after the data was taken
             size = buffer.write(data)
             buffer.raw.begin()
         if PUTS_METHODS_ON_OBJECTS and type(self).write is WriteHalf.write:
@@ -65,10 +65,10 @@ class WriteHalf(io.BufferedIOBase):
 
     def flush(self, mode: int = FLUSH_BLOCK) -> None:
         """
-        Compress and write what was held back; does nothing while reading.
+        Compress and write the data that was held back; do nothing while reading.
 
-        FLUSH_BLOCK lets a reader have all data written so far, FLUSH_FRAME ends the frame besides; both cost
-        compression. Any other mode is a ValueError. os.fsync() is for the caller to do.
+        After FLUSH_BLOCK a reader can decompress all data written so far; FLUSH_FRAME also ends the frame. Both make
+        the file larger. Any other mode raises ValueError. Does not call os.fsync().
         """
         if not self._is_writing:
             self._check_not_closed()
@@ -77,7 +77,7 @@ class WriteHalf(io.BufferedIOBase):
             raise ValueError("Invalid mode argument, expected either ZstdFile.FLUSH_FRAME or ZstdFile.FLUSH_BLOCK")
         if self._buffer.raw.drops:
             return
-        self.__dict__.pop("write", None)  # the next write looks again whether it begins a frame
+        self.__dict__.pop("write", None)  # so that the next write checks again whether it begins a frame
         if self._backlog is None:
             self._flush(mode)
         else:
@@ -88,18 +88,18 @@ class WriteHalf(io.BufferedIOBase):
         try:
             self._buffer.flush()
         except ValueError:
-            if self._has_ended:  # and an interrupt has half closed the buffer, which holds nothing
+            if self._has_ended:  # an interrupt has half closed the buffer, which holds nothing
                 return
             raise
         self._buffer.raw.end(int(mode))
 
     def _finish(self) -> None:
-        """Write what was held back and end the frame; do nothing for a file that an interrupt has broken."""
+        """Write the data that was held back and end the frame; do nothing for a file that an interrupt has broken."""
         buffer = self._buffer
         if buffer.raw.closed:
             return
         self._is_ending = True
-        self.__dict__.pop("write", None)  # the buffer's own, which would take more data
+        self.__dict__.pop("write", None)  # the buffer's method, which would take more data
         try:
             if not buffer.raw.give_up():
                 if self._backlog is not None:
@@ -108,7 +108,7 @@ class WriteHalf(io.BufferedIOBase):
                 buffer.raw.finish()
             self._has_ended = True
         except ValueError:
-            if not (buffer.raw.closed or self._has_ended):  # by another thread, or half closed by an interrupt
+            if not (buffer.raw.closed or self._has_ended):  # closed by another thread, or half closed by an interrupt
                 raise
         finally:
             self._is_ending = self._has_ended
@@ -117,17 +117,17 @@ class WriteHalf(io.BufferedIOBase):
         try:
             self._buffer.close()
         except ValueError:
-            if not self._has_ended:  # else this goes on with what an interrupt has left half closed
+            if not self._has_ended:  # otherwise this call completes a close that an interrupt has left half done
                 raise
 
     def _write_for(self, text_file: Any) -> None:
-        """Write from now on for an opening.TextWriter on top of this file, which closes both."""
+        """Write from now on for an opening.TextWriter above this file, which closes both."""
         self._backlog = Backlog(self._buffer, text_file)
         self._buffer.raw.leave_to(text_file)
 
 
 class Backlog(Exclusive):
-    """What an io.TextIOWrapper gave to a write() that failed: it forgets that, so the next call writes it first."""
+    """Data that an io.TextIOWrapper forgot when its write() failed; the next call writes it first."""
 
     def __init__(self, buffer: File, text_file: Any) -> None:
         self._lock = RLock()
@@ -135,7 +135,7 @@ class Backlog(Exclusive):
         reference: Callable[[], Any] = weakref.ref(text_file)
         self._write_text: Callable[[str], int] = lambda text: reference().write_alone(text)
         self._text_names = text_file.__dict__
-        self._kept = b"", 0  # with the position where it begins, or where the next write does
+        self._kept = b"", 0  # the data, and the position where it begins or where the next write does
 
     def write(self, data: Bytes) -> int:
         with self._turn():
@@ -143,7 +143,7 @@ class Backlog(Exclusive):
             return size
 
     def alone(self, call: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
-        """Return the result of a call from inside of which write() of the text file is refused."""
+        """Return the result of a call, during which write() of the text file raises."""
         names = self._text_names
         if "write" in names:
             return call(argument)
@@ -158,7 +158,7 @@ class Backlog(Exclusive):
         if raw.drops:
             return len(data)
         kept, position = self._kept
-        if kept:  # without what was taken before an interrupt came
+        if kept:  # remove the bytes that were taken before an interrupt
             begin, position = position, self._buffer.tell()
             kept = kept[position - begin :] + bytes(data)
         else:
@@ -175,6 +175,6 @@ class Backlog(Exclusive):
         return len(data)
 
     def settle(self) -> None:
-        """Write what is left."""
+        """Write the remaining data."""
         if self._kept[0]:
             self.write(b"")

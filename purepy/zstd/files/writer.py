@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The streams that a ZstdFile writes through: a raw one that compresses, and the file below that was opened by name."""
+"""The streams through which a ZstdFile writes: a raw stream that compresses, and a file that was opened by name."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 class WriteFile(io.FileIO):
     """
-    A file opened by name to be written.
+    A file opened for writing by its name.
 
-    It has no buffer, since what is written has gone through one, and no finalizer: the collector runs those of a cycle
-    of garbage in any order, and what is on top closes this, after what it holds.
+    It has no buffer, because the data has already passed through one. It has no finalizer, because the collector runs
+    the finalizers of a cycle of garbage in any order: the object above closes this file after writing what it holds.
     """
 
     def __del__(self) -> None:
@@ -36,15 +36,17 @@ class WriteFile(io.FileIO):
 
 class CompressWriter(Exclusive, io.RawIOBase):
     """
-    Raw stream that compresses what is written to a file, under a writer that gathers small writes.
+    A raw stream that compresses data into a file, below a writer that collects small writes.
 
-    One thread at a time does something. It has no finalizer: what is on top closes it. Were it closed by itself in a
-    cycle of garbage, the frame would end without what that holds and be taken for whole.
+    Only one thread at a time does something. The stream has no finalizer; the object above closes it. If the stream
+    closed itself in a cycle of garbage, the frame would end without the data that the object above holds, and look
+    complete.
 
-    After an exception it goes on exactly, or it is broken: the compressor was interrupted, or failed. Then nothing more
-    is written but, behind whole frames, the beginning of one more, so that the file reads as cut. `tell` says what the
-    compressor has taken, also after an exception. What is on top asks that before it writes the same again; where it
-    does not, `repeats` is set, and an interrupt that comes after the data was taken breaks this.
+    After an exception the stream either continues exactly or is broken, which means that the compressor failed or was
+    interrupted. A broken stream writes nothing more, with one exception: after complete frames it writes the beginning
+    of another frame, so that the file reads as truncated. `tell` returns how much the compressor has taken, also after
+    an exception, and the object above checks it before it repeats a write. If that object does not check, `repeats`
+    is set, and an interrupt after the data was taken breaks the stream.
     """
 
     def __init__(self, compressor: Compressor) -> None:
@@ -53,19 +55,19 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self._close_fp = False
         self._pos = 0
         self._output: tuple[Bytes, list[object]] = b"", []
-        """What the file has yet to take, and what its write() of that has returned: two facts that change at once."""
-        self._unflushed = False  # whether the file is to be flushed once it has all
-        self._interrupt: BaseException | None = None  # what the next call raises
+        """What the file has yet to take, and the result of its write() for that: two facts that change at once."""
+        self._unflushed = False  # whether to flush the file once it has taken everything
+        self._interrupt: BaseException | None = None  # raised by the next call
         self._refused = False  # whether the last write took nothing
-        self._ends_frame = True  # whether what the compressor has given ends where a frame does
-        self.drops = False  # whether what is still written is of no use
+        self._ends_frame = True  # whether the compressor's output so far ends with a frame
+        self.drops = False  # whether further writes are dropped
         self.is_broken = False
         self.repeats = False
         self._lock = RLock()
         self.above: list[object] = []
 
     def attach(self, fp: object, close_fp: bool) -> None:
-        """Take the file that the compressed bytes go to."""
+        """Set the file that receives the compressed bytes."""
         self._fp = fp
         self._close_fp = close_fp
 
@@ -74,10 +76,10 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def leave_to(self, top: object) -> None:
         """
-        Let `top` be the one to close this in its finalizer, for as long as it is there.
+        Leave closing to `top` and its finalizer, for as long as `top` exists.
 
-        In a cycle of garbage its finalizer may come last. A list is emptied when it is gone: a callback that knew this
-        object would put it in a cycle.
+        In a cycle of garbage its finalizer may run last. When `top` is gone, a callback empties a list; a callback that
+        referred to this object would put it into a cycle.
         """
         above: list[object] = [True]
         self._watch = weakref.ref(top, lambda _: above.clear())
@@ -93,17 +95,17 @@ class CompressWriter(Exclusive, io.RawIOBase):
         if self.closed:
             raise ValueError("I/O operation on closed file")
         if self.is_broken:
-            raise ZstdError("writing was interrupted or failed before, and the file is cut there: write it again")
+            raise ZstdError("an earlier write failed or was interrupted, so the file is incomplete: write it again")
         interrupt, self._interrupt = self._interrupt, None
         if interrupt is not None:
             raise interrupt
 
     def write(self, data: Buffer, /) -> int:
         """
-        Compress and write; return the size.
+        Compress and write data; return its size.
 
-        The compressor cannot take data back, so an error of the file after that is raised by the next call, and the
-        bytes that the file did not take are written first then: no failure leaves a gap, or writes anything twice.
+        The compressor cannot give data back. So an error of the file after compression is raised by the next call,
+        which first writes the bytes that the file did not take: no failure leaves a gap or writes anything twice.
         """
         before = self._pos
         try:
@@ -125,7 +127,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
             raise
 
     def _take(self, call: Callable[[_Argument], bytes], argument: _Argument, size: int) -> None:
-        """Call the compressor, and count what it has taken; broken if that is interrupted anywhere, or fails."""
+        """Call the compressor and count the data it has taken; the stream is broken if that fails or is interrupted."""
         self.is_broken = True
         output = call(argument)
         if output:
@@ -141,7 +143,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self._output = b"".join((waiting, output)) if waiting else output, []
 
     def _put_or_wait(self) -> None:
-        """Write what was compressed; what fails is tried again by the next call, and an interrupt raised by it."""
+        """Write the compressed data. After an exception, keep the data and an interrupt for the next call."""
         try:
             self._put()
         except BaseException as exc:
@@ -152,7 +154,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
             self._interrupt = exc
 
     def _put(self) -> None:
-        """Write what the file has yet to take, whatever interrupted that before."""
+        """Write what the file has yet to take, even after an interrupt."""
         while True:
             output, returned = self._output
             if not output:
@@ -169,7 +171,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
             try:
                 call_and_keep(returned, self._fp.write, output)
             except BlockingIOError as exc:
-                if getattr(exc, "characters_written", 0) <= 0:  # not there unless it was set
+                if getattr(exc, "characters_written", 0) <= 0:  # the attribute is missing unless it was set
                     exc.characters_written = 0
                     raise
                 returned.append(exc.characters_written)
@@ -179,14 +181,14 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 raise
 
     def refuse_within(self) -> None:
-        """Raise RuntimeError within one of this thread's own calls."""
+        """Raise RuntimeError if the calling thread is inside one of its own calls of this object."""
         self._turn()
 
     def begin(self) -> None:
         """
-        Begin a frame, unless one has begun, so that even a write of nothing makes one.
+        Begin a frame unless one has begun, so that even a write of nothing creates a frame.
 
-        What was written has been taken by then, so that an error of the file is for the next call here too.
+        The written data has been taken by then, so the next call raises an error of the file here as well.
         """
         if self.compressor.last_mode == FLUSH_FRAME:
             with self._turn():
@@ -195,14 +197,14 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     self._put_or_wait()
 
     def end(self, mode: int) -> None:
-        """End a block or a frame, unless that was the last thing done."""
+        """End a block or a frame, unless that was the last operation."""
         with self._turn():
             if not self.drops:
                 self._check_usable()
                 self._end(mode)
 
     def finish(self) -> None:
-        """End the last frame, and with it the content; what a file does not take is tried again by the next call."""
+        """End the last frame, and with it the content; the next call repeats what the file did not take."""
         with self._turn():
             if not self.drops:
                 self._check_usable()
@@ -224,9 +226,9 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def give_up(self) -> bool:
         """
-        Take and drop what is still written if this is broken, so that what is on top can be closed.
+        Drop further writes if the stream is broken, so that the object above can be closed; return whether it is.
 
-        Returns whether it is. Waits for another thread's call, during which it counts as broken.
+        Waits for a call in another thread, during which the stream counts as broken.
         """
         with self._turn():
             self.drops = self.is_broken
@@ -234,10 +236,10 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def close(self) -> None:
         """
-        End the frame, unless data is missing from it, and let go of the compressor and the file.
+        End the frame, unless data is missing from it, and release the compressor and the file.
 
-        Data is missing if the last write took nothing: what gathers it closes this whether or not it could be written.
-        May be called again, and does then what an interrupt has left.
+        Data is missing if the last write took nothing: the object above closes the stream even if its data could not be
+        written. A further call completes what an interrupt has prevented.
         """
         with self._turn():
             try:
@@ -245,9 +247,9 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     self._finish()
                 elif not self.closed and self.is_broken and self._ends_frame:
                     with Suppressed(OSError, ValueError):  # ValueError: the file is closed
-                        self._fp.write(MAGIC)  # what was whole frames reads as cut, too
+                        self._fp.write(MAGIC)  # so that even complete frames read as truncated
             finally:
-                super().close()  # first: what an interrupt leaves of the rest, the next call does
+                super().close()  # first: if an interrupt prevents the rest, the next call does it
                 release(self.compressor)
                 if self._close_fp:
                     self._fp.close()

@@ -2,10 +2,10 @@
 """
 ZstdFile: file objects over any backend's stream types.
 
-Three things make it faster than the file object of `compression.zstd`, which it replaces. Small writes are gathered
-before they are compressed. The methods of what is underneath, an io.BufferedReader, an io.BufferedWriter or what
-replaces that, are put on the object itself, so that no Python function stands between a line and its
-reader or writer. And one decompressor reads the whole file, frame after frame, with its context.
+Three things make it faster than the file object of `compression.zstd`, which it replaces. Small writes are collected
+before they are compressed. The methods of the buffer below (an io.BufferedReader, an io.BufferedWriter or their
+replacements) are set on the object itself, so that no Python function runs between a line and its reader or writer.
+And one decompressor, with its context, reads all frames of the file.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from purepy.zstd.format.zdict import DictArgument
 
 BUFFER_SIZE = 128 << 10
-"""How much is decompressed ahead while reading, and gathered before compressing while writing."""
+"""Bytes decompressed ahead while reading, and collected before compression while writing."""
 
 TEXT_CHUNK_SIZE = 32 << 10
-"""How much io.TextIOWrapper decodes at a time: with its own 8 KiB reading lines takes half as long again."""
+"""Bytes that io.TextIOWrapper decodes at a time; its default of 8 KiB makes reading lines half as slow again."""
 
 _PUT_METHODS = frozenset((*READ_METHODS, "write"))
 
@@ -43,44 +43,44 @@ _PUT_METHODS = frozenset((*READ_METHODS, "write"))
 def text_types(
     encoding: str | None, newline: str | None
 ) -> tuple[Callable[..., io.TextIOWrapper], Callable[..., io.BufferedIOBase]]:
-    """Return the types of the text file that is best for reading, and of the reader under it."""
+    """Return the type of text file that reads fastest, and the type of the reader below it."""
     return io.TextIOWrapper, io.BufferedReader
 
 
 class ZstdFile(ReadHalf, WriteHalf):
     """
-    A Zstandard file, open in binary mode for reading or for writing (replaces `compression.zstd.ZstdFile`).
+    A Zstandard file, open in binary mode for reading or writing (replaces `compression.zstd.ZstdFile`).
 
     Args:
-        file (str | bytes | PathLike | file object): a name, which is opened, or an object with read() or
-            write(), which close() leaves open.
+        file (str | bytes | PathLike | file object): a path to open, or an object with read() or write(), which close()
+            leaves open.
         mode (str): "r", "w", "x" or "a", with or without "b".
-        level (int | None): for writing, -131072 to 22; None and 0 stand for 3.
-        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`; for
-            reading, of DecompressionParameter.
+        level (int | None): for writing, -131072 to 22; None and 0 mean 3.
+        options (Mapping[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
+            reading, values of DecompressionParameter.
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        threads (int | None): how many frames to work on at a time, 0 for one per core. Given this or
-            `frame_size`, a file is written in several frames, and flush() ends one.
-        frame_size (int | None): bytes of content in each frame that is written; None for 16 to 64 MiB, by
-            the level.
+        threads (int | None): how many frames to process at a time, 0 for one per core. If `threads` or `frame_size` is
+            given, a file is written in several frames, and flush() ends a frame.
+        frame_size (int | None): for writing, bytes of content in each frame; None for 16 to 64 MiB, depending on the
+            level.
         padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
-    Raises ValueError for another mode, TypeError for other wrong arguments; reading raises EOFError for a file that is
-    empty or ends inside a frame and ZstdError for one that is no Zstandard file.
+    Raises ValueError for another mode and TypeError for other wrong arguments. Reading raises EOFError for a file that
+    is empty or ends inside a frame, and ZstdError for a file that is not a Zstandard file.
 
-    Reading goes over all frames of the file. Small writes are gathered, so data reaches the underlying file with
-    flush() and close(), or when enough has come together.
+    All frames of the file are read. Small writes are collected, so data reaches the underlying file with flush() and
+    close(), or once enough has been collected.
     """
 
-    # As a slot `closed` costs no Python call: io.TextIOWrapper looks at it for each line and each write.
+    # As a slot, `closed` needs no Python call: io.TextIOWrapper reads it for each line and each write.
     __slots__ = ("closed",)
 
     FLUSH_BLOCK = FLUSH_BLOCK
-    """Mode of flush(): end the block; the frame goes on."""
+    """Mode of flush(): end the block and continue the frame."""
     FLUSH_FRAME = FLUSH_FRAME
     """Mode of flush(): end the frame."""
 
-    _backend: ClassVar[str]  # its module
+    _backend: ClassVar[str]  # the name of the backend's module
     _compressor_type: ClassVar[Callable[..., Compressor]]
     _decompressor_type: ClassVar[Callable[..., Decompressor]]
     _reader_type: Callable[..., io.BufferedIOBase] = io.BufferedReader
@@ -88,7 +88,7 @@ class ZstdFile(ReadHalf, WriteHalf):
     _writer_type: ClassVar[type[BuilderWriter | PlainWriter]] = BuilderWriter if JIT else PlainWriter
 
     _put: ClassVar[tuple[str, ...]] = READ_METHODS if PUTS_METHODS_ON_OBJECTS else ()
-    """The methods that a file has from its buffer."""
+    """The methods that a file copies from its buffer."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
@@ -107,10 +107,10 @@ class ZstdFile(ReadHalf, WriteHalf):
         frame_size: int | None = None,
         padding: bool = False,
     ) -> None:
-        for name in self.__dict__.keys() & _PUT_METHODS:  # of another file, if this is not the first call
+        for name in self.__dict__.keys() & _PUT_METHODS:  # methods of another file, if __init__ is called again
             delattr(self, name)
         self.closed = True  # type: ignore[misc]
-        self._buffer: File = None  # before the file: newer collectors finalize in this order
+        self._buffer: File = None  # set before the file, because newer collectors finalize in this order
         self._fp: File = None
         self._close_fp = False
         self._is_reading = self._is_writing = self._is_ending = self._has_ended = False
@@ -129,11 +129,11 @@ class ZstdFile(ReadHalf, WriteHalf):
             if padding:
                 raise TypeError("padding is illegal in write mode")
             raw = self._new_writer(level, options, zstd_dict, threads, frame_size)
-            buffer = self._writer_type(raw, BUFFER_SIZE)  # nothing is left to fail once the file is open
+            buffer = self._writer_type(raw, BUFFER_SIZE)  # so that nothing can fail once the file is open
         else:
             raise ValueError(f"Invalid mode: {mode!r}")
 
-        # wrong options are found before the file is opened
+        # wrong options raise before the file is opened
         make_reader = self._reader_maker(options, zstd_dict, threads) if kind == "r" else None
         if isinstance(file, (str, bytes, os.PathLike)):
             self._fp = open(file, "rb") if kind == "r" else WriteFile(os.fspath(file), kind)  # noqa: SIM115
@@ -166,7 +166,7 @@ class ZstdFile(ReadHalf, WriteHalf):
         threads: int | None,
         frame_size: int | None,
     ) -> CompressWriter:
-        """Return what compresses."""
+        """Return the raw stream that compresses."""
         if threads is None and frame_size is None:
             return CompressWriter(self._compressor_type(level=level, options=options, zstd_dict=zstd_dict))
         from purepy.zstd.threads.arguments import plan_compression
@@ -178,7 +178,7 @@ class ZstdFile(ReadHalf, WriteHalf):
     def _reader_maker(
         self, options: Parameters, zstd_dict: DictArgument, threads: int | None
     ) -> Callable[[BinaryIO, bool], ContentReader]:
-        """Check the arguments; return what makes the raw stream of content of a file."""
+        """Check the arguments; return a function that creates the raw stream of a file's content."""
         decompressor_type = self._decompressor_type
 
         def make_decompressor() -> Decompressor:
@@ -198,14 +198,14 @@ class ZstdFile(ReadHalf, WriteHalf):
 
     def close(self) -> None:
         """
-        Write what was held back, end the frame and close the file, if it was opened by name.
+        Write the data that was held back, end the frame, and close the file if it was opened by name.
 
-        May be called again. Any other use of the file is a ValueError afterwards. If writing fails, the file stays open
-        and nothing is lost: close() may be tried again, and until that succeeds the frame has no end. A file that
-        an interrupt has broken (any other call is a ZstdError then) is closed as it is, with a frame that has no end.
+        May be called again; any other use raises ValueError afterwards. If writing fails, the file stays open and
+        nothing is lost: close() may be called again, and until that succeeds the frame has no end. A file that an
+        interrupt has broken (so that other calls raise ZstdError) is closed without ending its frame.
         """
         buffer, fp = self._buffer, self._fp
-        if fp is None:  # also if another thread closes this
+        if fp is None:  # closed, perhaps by another thread
             return
         if self._is_writing:
             self._finish()
@@ -217,7 +217,7 @@ class ZstdFile(ReadHalf, WriteHalf):
                 buffer.close()
             if buffer is not None:
                 buffer.raw.close()
-        finally:  # what an interrupt has left, the next call does
+        finally:  # the next call completes what an interrupt has prevented
             if buffer is None or (buffer.raw.closed and (not self._close_fp or fp.closed)):
                 self._end_of_use()
 
@@ -227,21 +227,21 @@ class ZstdFile(ReadHalf, WriteHalf):
         self._fp = None
 
     def __del__(self) -> None:
-        # Where methods are on the objects, a file that nobody closed is closed with the last of them in use.
+        # If methods are set on objects, a file that was not closed is closed with the last of these methods.
         if PUTS_METHODS_ON_OBJECTS or not getattr(self, "_is_writing", False):
             return
         if not is_closed_from_above(self._buffer.raw):
             try:
                 self.close()
             except Exception:
-                self._buffer.__del__()  # tries once more and lets go of the file
+                self._buffer.__del__()  # tries once more and releases the file
 
     def _check_not_closed(self) -> None:
         if not (self._is_reading or self._is_writing):
             raise ValueError("I/O operation on closed file")
 
     def _file_below(self) -> File:
-        file = self._fp  # which another thread's close() may take away
+        file = self._fp  # another thread's close() may remove it
         if file is None:
             raise ValueError("I/O operation on closed file")
         self._check_not_closed()
@@ -258,7 +258,7 @@ class ZstdFile(ReadHalf, WriteHalf):
 
     @property
     def _compressor(self) -> object:
-        """The compressor of a file that is written: subclasses of `compression.zstd.ZstdFile` pledge its size."""
+        """The compressor of a file for writing: subclasses of `compression.zstd.ZstdFile` pledge its size."""
         if not self._is_writing:
             raise AttributeError("a file that is not open for writing has no compressor")
         return self._buffer.raw.compressor
@@ -270,11 +270,11 @@ class ZstdFile(ReadHalf, WriteHalf):
 
     @property
     def mode(self) -> str:
-        """What the file is open for: "wb" or "rb"."""
+        """The mode of the compressed file: "wb" or "rb"."""
         return "wb" if self._is_writing else "rb"
 
     def seekable(self) -> bool:
-        """Return whether seek() works: the file is open for reading and can seek itself."""
+        """Return whether seek() works: the file is open for reading, and the underlying file can seek."""
         return self.readable() and self._buffer.seekable()
 
     def readable(self) -> bool:

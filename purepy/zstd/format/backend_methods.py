@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of a backend that are methods of one object, which has the backend's module."""
+"""Functions of a backend that are methods of an object, which refers to the backend's module."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ if TYPE_CHECKING:
 
 
 class BackendMethods:
-    """Base of such objects: `_backend` is the module, whose functions may be builtins that are faster than these."""
+    """Base of such objects. `_backend` is the module, whose functions may be builtins, faster than these methods."""
 
     def __init__(self, backend: ModuleType) -> None:
         self._backend = backend
 
+    def __repr__(self) -> str:
+        """Name the backend: it is in what a method of this shows, say `cpkg.zstd.open`."""
+        return f"<Zstandard, backend {self._backend.BACKEND}>"
+
     def __reduce__(self) -> tuple[object, ...]:
-        # what pickles is a function of a module, as it would be without a class
+        # lets a method pickle like a module's function
         return _methods_of, (type(self), self._backend.__name__)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content in pieces: of callers' buffers and sources, and what a decompressor makes of them."""
+"""Content in pieces: chunks of callers' buffers and sources, and the decompressed pieces of chunks."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ if TYPE_CHECKING:
 
 
 def sliceable(data: Buffer) -> Bytes:
-    """Return the bytes of a C-contiguous buffer as what gives slices for C to read, copied only where need be."""
-    # on PyPy C gets at the bytes of a slice of a view only by a copy of them one by one
+    """Return the bytes of a C-contiguous buffer as an object to slice for C code, copied only if necessary."""
+    # PyPy passes the bytes of a view's slice to C only by copying them one by one
     return as_bytes(data) if JIT else memoryview(view_of(data))
 
 
 def sliceable_alone(data: Bytes) -> Bytes:
     """
-    Return what `sliceable` gave for slices that one thread takes beside others.
+    Return a result of `sliceable` as an object that one of several threads may slice.
 
-    Without the GIL, CPython counts the slices of a memoryview without a lock: two threads that begin or end one at once
-    lose a count, and the memory stays locked, or is given back too early. Readers of a buffer are counted atomically.
+    Without the GIL, CPython counts the slices of a memoryview without a lock. Two threads that begin or end slices at
+    the same time corrupt the count: the memory stays locked, or is released too early. The views of a buffer itself are
+    counted atomically.
     """
     if JIT or not python_runs_in_parallel():
         return data
-    from _pickle import PickleBuffer  # it reads a buffer and gives it on
+    from _pickle import PickleBuffer  # it takes a view of a buffer and exports it again
 
     return memoryview(PickleBuffer(data))
 
 
 def content_of(pieces: Iterable[Buffer], write_size: int) -> Iterator[bytes]:
-    """Yield buffers as bytes of at most `write_size`."""
+    """Yield the contents of buffers as bytes of at most `write_size`."""
     for piece in pieces:
         if type(piece) is bytes and len(piece) <= write_size:
             yield piece
@@ -50,7 +51,7 @@ def content_of(pieces: Iterable[Buffer], write_size: int) -> Iterator[bytes]:
 
 
 def chunks_of(source: Readable | Iterable[Buffer], read_size: int) -> Iterator[Buffer]:
-    """Yield the chunks of a source; of a file object, what read(read_size) gives until it gives nothing."""
+    """Yield the chunks of a source; for a file object, the results of read(read_size) until it returns nothing."""
     if getattr(source, "read", None) is None:
         yield from source  # type: ignore[misc]
     else:
@@ -73,9 +74,9 @@ def decompressed(
     truncated: Callable[[int], Exception] = truncated_error,
 ) -> Generator[bytes, None, None]:
     """
-    Yield what a decompressor that nobody else uses makes of chunks, in pieces of at most `write_size`.
+    Yield the content of chunks in pieces of at most `write_size`; only this function uses the decompressor.
 
-    `truncated(given)` makes the error of chunks that end inside a frame, after so many bytes.
+    `truncated(given)` returns the error for chunks that end inside a frame, after `given` bytes.
     """
     total = given = 0
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the compressors of all backends: their modes, the checks of arguments, what was promised."""
+"""Base of the compressors of all backends: their modes, argument checks, and the pledged size."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class CompressorBase(ExclusiveStream):
     Compress data in pieces, into any number of frames (replaces `compression.zstd.ZstdCompressor`).
 
     Args:
-        level (int | None): -131072 to 22; None and 0 stand for 3.
-        options (Mapping[int, int] | None): values of CompressionParameter, in place of `level`.
+        level (int | None): -131072 to 22; None and 0 mean 3.
+        options (Mapping[int, int] | None): values of CompressionParameter, instead of `level`.
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
 
-    Raises TypeError and ValueError for wrong arguments, ZstdError for a dictionary that is corrupted.
+    Raises TypeError and ValueError for wrong arguments, and ZstdError for a corrupted dictionary.
 
-    A call that goes against the pledged size changes nothing; any other that fails resets the compressor: `last_mode`
-    is FLUSH_FRAME and the frame begun is lost. Calls from several threads wait for each other.
+    A call that contradicts the pledged size changes nothing. Any other failed call resets the compressor: `last_mode`
+    becomes FLUSH_FRAME and the current frame is lost. Calls from several threads wait for each other.
     """
 
     __slots__ = ("_last_mode",)
 
     CONTINUE = rules.CONTINUE
-    """Mode: collect data; output comes when enough is there."""
+    """Mode: collect data; output is returned once there is enough."""
     FLUSH_BLOCK = rules.FLUSH_BLOCK
-    """Mode: end the block, so that a reader can have all data given so far."""
+    """Mode: end the block, so that a reader can decompress all data given so far."""
     FLUSH_FRAME = rules.FLUSH_FRAME
     """Mode: end the frame; the next data begins a new one."""
 
@@ -42,22 +42,23 @@ class CompressorBase(ExclusiveStream):
         _last_mode: int
 
         def _compress(self, data: Buffer, mode: int) -> bytes:
-            """Compress a buffer, in turn."""
+            """Compress a buffer; called under the lock."""
 
         def _pledge(self, size: int | None) -> None:
-            """Take the size of the next frame's content, between frames and in turn."""
+            """Set the size of the next frame's content; called between frames and under the lock."""
 
     @property
     def last_mode(self) -> int:
-        """The mode of the last call to `compress` or `flush` that succeeded; FLUSH_FRAME at first."""
+        """The mode of the last successful call to `compress` or `flush`; initially FLUSH_FRAME."""
         return self._last_mode
 
     def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
         """
-        Compress `data`, a buffer, and return the bytes that are ready, which may be none.
+        Compress `data`, a buffer, and return the bytes that are ready, perhaps b"".
 
-        `mode` is CONTINUE (0), FLUSH_BLOCK (1) or FLUSH_FRAME (2). Raises ValueError for another mode, ZstdError if the
-        frame's size turns out other than pledged, which changes nothing, or if libzstd fails, which ends the frame.
+        `mode` is CONTINUE (0), FLUSH_BLOCK (1) or FLUSH_FRAME (2). Raises ValueError for another mode. Raises ZstdError
+        if the frame's size contradicts the pledged size, which changes nothing, or if libzstd fails, which ends the
+        frame.
         """
         mode = index(mode)
         if not self.CONTINUE <= mode <= self.FLUSH_FRAME:
@@ -69,9 +70,9 @@ class CompressorBase(ExclusiveStream):
 
     def flush(self, mode: int = FLUSH_FRAME) -> bytes:
         """
-        Return what is left of the data given so far.
+        Return the remaining output for the data given so far.
 
-        `mode` is FLUSH_FRAME (2), which ends the frame, or FLUSH_BLOCK (1); ValueError for another one. Raises
+        `mode` is FLUSH_FRAME (2), which ends the frame, or FLUSH_BLOCK (1). Raises ValueError for another mode, and
         ZstdError as `compress` does.
         """
         mode = index(mode)
@@ -83,10 +84,10 @@ class CompressorBase(ExclusiveStream):
 
     def set_pledged_input_size(self, size: int | None, /) -> None:
         """
-        Promise the `size` of the next frame's content, in bytes, so that its header has it; None takes it back.
+        Pledge the `size` of the next frame's content, in bytes, so that its header declares it; None cancels a pledge.
 
-        It holds for one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or above
-        2**64 - 3, and inside of a frame.
+        A pledge applies to one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or
+        above 2**64 - 3, and inside a frame.
         """
         if size is not None:
             size = index(size)

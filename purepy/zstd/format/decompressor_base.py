@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the decompressors of all backends: how they begin, and their attributes."""
+"""Base of the decompressors of all backends: their initialization and attributes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ FRAME_IS_OVER = "Already at the end of a Zstandard frame."
 
 class DecompressorBase(ExclusiveStream):
     """
-    Decompress a frame that comes in pieces (replaces `compression.zstd.ZstdDecompressor`).
+    Decompress a frame that arrives in pieces (replaces `compression.zstd.ZstdDecompressor`).
 
     Args:
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
         options (Mapping[int, int] | None): values of DecompressionParameter.
-        multi_frame (bool): go on from each frame to the next, skippable ones included. `eof` is then True
-            whenever the input so far ends where a frame does, more may follow, and `unused_data` stays
-            empty. A prefix (`ZstdDict.as_prefix`) goes before each frame. An error in a later frame is
-            raised by the next call, after one that returned what the frames in front of it hold.
+        multi_frame (bool): continue with the next frame after each frame, including skippable frames. `eof` is
+            then True whenever the input so far ends with a frame; more input may follow, and `unused_data` stays
+            empty. A prefix (`ZstdDict.as_prefix`) applies to every frame. For an error in a later frame, one call
+            returns the content of the frames before it, and the next call raises the error.
 
     Raises TypeError and ValueError for wrong arguments.
 
-    An error resets the object; it can be used for another frame. Calls from several threads wait for each other.
+    An error resets the object, which can then be used for another frame. Calls from several threads wait for each
+    other.
     """
 
     __slots__ = ("_eof", "_goes_on", "_multi_frame", "_needs_input", "_settings")
@@ -41,20 +42,20 @@ class DecompressorBase(ExclusiveStream):
     if TYPE_CHECKING:
         _eof: bool
         _needs_input: bool
-        _settings: Any  # those of arguments, or a preset's
+        _settings: Any  # from the arguments, or from a preset
 
         def _checked(self, zstd_dict: DictArgument, options: Parameters) -> object:
-            """Return the settings that arguments make; TypeError and ValueError for wrong ones."""
+            """Return the settings for the arguments; raises TypeError and ValueError for wrong arguments."""
 
         def _start(self) -> None:
-            """Set up all else, between frames."""
+            """Set up the other attributes, between frames."""
 
         @staticmethod
         def _readable(data: Buffer) -> Any:
-            """Return the bytes of a buffer as the backend reads them."""
+            """Return the bytes of a buffer in the form that the backend reads."""
 
         def _decompress(self, data: Any, limit: int) -> Any:
-            """Return the content, in turn."""
+            """Return the content; called under the lock."""
 
     def __init__(
         self, zstd_dict: DictArgument = None, options: Parameters = None, *, multi_frame: bool = False
@@ -65,9 +66,9 @@ class DecompressorBase(ExclusiveStream):
     @classmethod
     def _over(cls, settings: Any, multi_frame: bool = False, frame_by_frame: bool = False) -> Self:
         """
-        Return a stream over settings made before (see presets.py of each backend).
+        Return a stream with existing settings (see presets.py of each backend).
 
-        With `multi_frame` and `frame_by_frame` no call goes beyond the end of a frame; `_at_start` is true there.
+        With both `multi_frame` and `frame_by_frame`, a call stops at the end of a frame, where `_at_start` is true.
         """
         stream = cls.__new__(cls)
         ExclusiveStream.__init__(stream)
@@ -82,10 +83,10 @@ class DecompressorBase(ExclusiveStream):
 
     def decompress(self, data: Buffer, max_length: int = -1) -> bytes:
         """
-        Return the content that `data` and earlier input decode to, `max_length` bytes at most unless it is negative.
+        Return the content of `data` and of earlier input, at most `max_length` bytes unless it is negative.
 
-        What could not be decoded or returned yet is kept for the next call, which may be given b""; `needs_input` is
-        False if there is more to return. Raises EOFError after the end of the frame and ZstdError for data that is not
+        Input and content that remain are kept for the next call, which may pass b"". `needs_input` is False if more
+        content is available. Raises EOFError after the end of the frame. Raises ZstdError for data that is not
         Zstandard, is corrupted, or needs another dictionary or a larger window than allowed.
         """
         limit = index(max_length)
@@ -98,7 +99,7 @@ class DecompressorBase(ExclusiveStream):
 
     @property
     def eof(self) -> bool:
-        """Whether the end of the frame was reached, and all of its content returned (see `multi_frame`)."""
+        """Whether the end of the frame was reached and all of its content returned (see `multi_frame`)."""
         return self._eof
 
     @property

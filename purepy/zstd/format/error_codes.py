@@ -2,8 +2,8 @@
 """
 Error codes: the numbers of libzstd's ZSTD_ErrorCode and the texts of ZSTD_getErrorName.
 
-The pure codec gives each error the code that libzstd gives it, so that handlers may distinguish errors with either
-backend; its message says more: what was expected, what was found, and where.
+The pure codec uses libzstd's code for each error, so that handlers can distinguish errors with every backend. Its
+messages contain more: what was expected, what was found, and where.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ NAMES = {
 
 
 def located(error: _Error, offset: int | None) -> _Error:
-    """Return an error, with the place in the input where it is."""
+    """Set the offset of an error in the input, and return the error."""
     error.offset = offset
     return error
 
 
 def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError:
-    """Make the ZstdError with this code."""
+    """Return the ZstdError with a code."""
     error = (ZstdLimitError if code == WINDOW_TOO_LARGE else ZstdError)(message)
     error.code = code
     error.name = NAMES[code]
@@ -73,7 +73,7 @@ def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError
 
 def decoding_error(code: int, offset: int, detail: str, advice: str | None = None) -> ZstdError:
     """
-    Make the ZstdError of an input that cannot be decoded: `detail` says what is wrong at byte `offset`.
+    Return the ZstdError for input that cannot be decoded; `detail` describes what is wrong at byte `offset`.
 
     `advice` is for errors of limits.
     """
@@ -86,12 +86,12 @@ def decoding_error(code: int, offset: int, detail: str, advice: str | None = Non
 
 
 def corruption(offset: int, detail: str) -> ZstdError:
-    """Make the ZstdError of damaged data: `detail` says what is wrong at byte `offset`."""
+    """Return the ZstdError for damaged data; `detail` describes what is wrong at byte `offset`."""
     return decoding_error(CORRUPTION_DETECTED, offset, detail)
 
 
 def moved(error: ZstdError, by: int) -> None:
-    """Let the `offset` of an error, in its text too, count from `by` bytes earlier on."""
+    """Add `by` bytes to the `offset` of an error, also in its text."""
     old = error.offset
     if old is not None:
         error.offset = old + by
@@ -102,35 +102,35 @@ def moved(error: ZstdError, by: int) -> None:
 
 
 def limit_error(what: str, offset: int | None) -> ZstdLimitError:
-    """Make the error of more output than `what` allows."""
+    """Return the error for more output than `what` allows."""
     return located(ZstdLimitError(f"decompressed data is larger than {what}"), offset)
 
 
 def output_limit_error(limit: int, offset: int | None) -> ZstdLimitError:
-    """Make the error of more output than `max_output_size` allows."""
+    """Return the error for more output than `max_output_size` allows."""
     return limit_error(f"max_output_size ({limit} bytes)", offset)
 
 
 def native_only(what: str) -> ZstdError:
-    """Return the error of a call for a feature of libzstd that the pure codec does not have."""
+    """Return the error for a feature of libzstd that the pure codec does not have."""
     return ZstdError(
-        f"the backend pure has no {what}, which takes libzstd: use the backend native, dlopen or stdlib; "
-        "`cpkg backends` prints which of them load here, and what the others need"
+        f"the pure backend does not support {what}: use the native, dlopen or stdlib backend; "
+        "`cpkg backends` prints which of them load here and what the others need"
     )
 
 
 def pledge_error(difference: int, is_more: bool) -> ZstdError:
-    """Make the error of a frame with so many bytes more, or less, than were pledged."""
+    """Return the error for a frame that is `difference` bytes larger, or smaller, than pledged."""
     what = "more" if is_more else "less"
     text = f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {difference} bytes {what} than pledged"
     return coded_error(SRC_SIZE_WRONG, text)
 
 
 def truncated_error(offset: int | None = None) -> ZstdError:
-    """Make the error of data of `offset` bytes, if that is known, that ends inside a frame, or before one."""
+    """Return the error for data of `offset` bytes (None if unknown) that ends inside or before a frame."""
     return located(ZstdError(f"Compressed data {_ENDED}"), offset)
 
 
 def truncated_file_error(size: int = 0) -> EOFError:
-    """Make the error of a file that ends inside a frame, or before one; its text is the same for every size."""
+    """Return the error for a file that ends inside or before a frame; the text does not depend on `size`."""
     return EOFError(f"Compressed file {_ENDED}")

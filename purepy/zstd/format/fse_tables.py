@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Finite State Entropy: the codes that Zstandard gives to the three fields of a sequence (RFC 8878 section 3.1.1.3.2.1),
-their predefined distributions, and the order of the states (section 4.1.1), which encoder and decoder share.
+Finite State Entropy: the codes of the three fields of a sequence (RFC 8878 section 3.1.1.3.2.1), their predefined
+distributions, and the order of the states (section 4.1.1). Encoder and decoder share all of these.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections import namedtuple
 from functools import lru_cache
 
-# Section 3.1.1.3.2.1.3 (limits of a table that a block describes) and 4.2.1.2 (Huffman weights).
+# Section 3.1.1.3.2.1.3 (limits for a table that a block describes) and 4.2.1.2 (Huffman weights).
 MIN_ACCURACY_LOG = 5
 MAX_WEIGHTS_LOG = 6
 
 MASKS: list[int] = [(1 << width) - 1 for width in range(57)]
-"""The lowest bits of an integer, by their number: a list costs PyPy less than a shift that may overflow."""
+"""MASKS[n] covers the lowest n bits of an integer; on PyPy a list is faster than a shift that may overflow."""
 
 FieldCodes = namedtuple("FieldCodes", ("name", "bases", "extra_bits", "max_log", "predefined", "predefined_log"))
 """
 The codes of one field of a sequence.
 
-By code: the first value, and the number of extra bits (section 3.1.1.3.2.1.1). Then the largest table log, and the
-predefined distribution with its own (section 3.1.1.3.2.2), where -1 means a probability below one.
+`bases` and `extra_bits` give the first value and the number of extra bits of each code (section 3.1.1.3.2.1.1).
+`max_log` is the largest table log. `predefined` is the predefined distribution, with -1 for a probability below one,
+and `predefined_log` its table log (section 3.1.1.3.2.2).
 """
 
 LITERALS_LENGTH = FieldCodes(
@@ -69,9 +70,9 @@ MATCH_LENGTH = FieldCodes(
 @lru_cache(maxsize=128)
 def _spread_order(log: int, spread: int) -> list[int]:
     """
-    Return for each of the first `spread` of `1 << log` states the place of its symbol among all that are spread.
+    Return, for the first `spread` of `1 << log` states, the index of each state's symbol among the spread symbols.
 
-    The states above are those of symbols with a probability below one, which are not spread.
+    The remaining states belong to symbols with a probability below one, which are not spread.
     """
     size = 1 << log
     order = [0] * spread

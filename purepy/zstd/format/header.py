@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The header of a frame (RFC 8878, section 3.1.1.1): the one model of it, for all that read frames."""
+"""The header of a frame (RFC 8878, section 3.1.1.1): its only model, for all code that reads frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAGIC_NUMBER = int.from_bytes(MAGIC, "little")
 
 class Header:
     """
-    The header of a frame, all sizes in bytes; `size` is its own, with the magic number.
+    The header of a frame. All sizes are in bytes; `size` is the header's own size, with the magic number.
 
     `content_size` is None if it is not declared. A skippable frame has `skipped_size` bytes, no content and no window.
     """
@@ -65,7 +65,7 @@ class Header:
 
     @property
     def block_size(self) -> int:
-        """The most that a block may hold, decoded or not (section 3.1.1.2.4, "Block_Maximum_Size")."""
+        """The largest size of a block, decoded or not (section 3.1.1.2.4, "Block_Maximum_Size")."""
         return min(self.window_size, BLOCK_SIZE_MAX)
 
 
@@ -73,10 +73,10 @@ def read_header(
     data: bytes | bytearray | memoryview, start: int, end: int, offset: int, magicless: bool = False
 ) -> Header | int:
     """
-    Read the header at `data[start:end]`, or return how many bytes from `start` on it takes at least.
+    Read the header at `data[start:end]`; if it is incomplete, return how many bytes from `start` on it needs at least.
 
-    `offset` is its place in the input. `magicless` frames begin with the descriptor; among them are no skippable ones.
-    Raises ZstdError as soon as the bytes at hand cannot begin a frame.
+    `offset` is the position of `start` in the input. `magicless` frames begin with the descriptor and are never
+    skippable. Raises ZstdError as soon as the available bytes cannot begin a frame.
     """
     at = start
     if not magicless:
@@ -87,14 +87,16 @@ def read_header(
             skipped = int.from_bytes(data[start + 4 : start + 8], "little")
             return Header(SKIPPABLE_HEADER_SIZE, int.from_bytes(magic, "little"), skipped_size=skipped)
         if magic != MAGIC[: len(magic)]:
-            raise decoding_error(PREFIX_UNKNOWN, offset, f"no frame begins with the bytes {magic.hex(' ')}")
+            raise decoding_error(
+                PREFIX_UNKNOWN, offset, f"expected a frame's magic number, found the bytes {magic.hex(' ')}"
+            )
         at += 4
     if at >= end:
         return at + 1 - start
     descriptor = data[at]
     size = at - start + header_size(descriptor)
     if end - start < size:
-        return size  # before the reserved bit is looked at, as libzstd does: a short file is cut, whatever it holds
+        return size  # before the check of the reserved bit, like libzstd: a short header always counts as truncated
     if descriptor & RESERVED_FLAG:
         raise decoding_error(
             FRAME_PARAMETER_UNSUPPORTED, offset + at - start, "reserved bit of the frame header descriptor is not 0"

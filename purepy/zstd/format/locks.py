@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams that threads share: one call at a time, and no call from inside another one."""
+"""Streams that threads may share: they run one call at a time, and refuse calls from inside another call."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def refuse_second_init(thing: object, attribute: str = "_lock") -> None:
-    """Raise RuntimeError if an object has an attribute: __init__() would replace what a call under way works on."""
+    """Raise RuntimeError if an object has an attribute: a second __init__() would replace state that a call uses."""
     if hasattr(thing, attribute):
-        raise RuntimeError(f"{type(thing).__name__} is initialized once")
+        raise RuntimeError(f"{type(thing).__name__} is already initialized")
 
 
 class ExclusiveStream(Exclusive):
@@ -30,7 +30,7 @@ class ExclusiveStream(Exclusive):
 
 
 def release(stream: object) -> None:
-    """Let a stream object that is not used again give back what it keeps, if its backend has that."""
+    """Release the resources of a stream that is no longer used, if its backend supports that."""
     give_back = getattr(stream, "_release", None)
     if give_back is not None:
         give_back()

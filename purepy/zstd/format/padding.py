@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zero bytes after frames: what pads a file to the size of a tape's record, or fills a buffer of a fixed size."""
+"""Zero bytes after frames, which pad a file to the size of a tape's record or fill a buffer of fixed size."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _READ_SIZE = 64 << 10
 
 class Unpadded:
     """
-    A filter that passes on the bytes of frames, without the zero bytes that follow the last frame.
+    A filter that passes on the bytes of frames without the zero bytes after the last frame.
 
-    It follows the headers of frames and blocks. From a wrong header on it passes on everything, so that the
-    decompressor raises its error; bytes that follow padding get zero bytes in front.
+    It follows the headers of frames and blocks. After a wrong header it passes on everything, so that the decompressor
+    raises its error. It puts zero bytes before other bytes that follow padding, for the same reason.
     """
 
     __slots__ = ("_base", "_scanner", "_tail")
 
     def __init__(self) -> None:
         self._scanner: FrameScanner | None = FrameScanner(is_strict=False, pads=True)
-        self._base = 0  # where `_tail` begins
-        self._tail = b""  # bytes that were passed on, of a header that is cut
+        self._base = 0  # the position of `_tail` in the stream
+        self._tail = b""  # bytes of an incomplete header, which were passed on already
 
     def feed(self, data: bytes) -> bytes:
         """Return the next bytes without padding, perhaps b""."""
@@ -53,7 +53,7 @@ class Unpadded:
 
 
 class UnpaddedFile:
-    """A file that is read without the zero bytes after its frames; it can seek to its beginning only."""
+    """A file read without the zero bytes after its frames; it can seek only to its beginning."""
 
     def __init__(self, file: File) -> None:
         self._file = file

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Parameters of Zstandard, and what a frame's header says: types that every backend takes and returns.
+Parameters of Zstandard and the fields of a frame's header: types that every backend accepts and returns.
 
-They are defined once, so that an option or a FrameInfo made with one backend serves all. The numbers are
-libzstd's (`ZSTD_cParameter`, `ZSTD_dParameter`, `ZSTD_strategy` in zstd.h), as in `compression.zstd`.
+They are defined once, so that options or a FrameInfo from one backend work with all. The numbers are libzstd's
+(`ZSTD_cParameter`, `ZSTD_dParameter`, `ZSTD_strategy` in zstd.h), as in `compression.zstd`.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
 COMPRESSION_LEVEL_DEFAULT = 3
-"""The level that stands for `level=None` and for level 0 (ZSTD_CLEVEL_DEFAULT)."""
+"""The level that `level=None` and level 0 mean (ZSTD_CLEVEL_DEFAULT)."""
 
 WINDOW_LOG_MAX_KEY = 100
 """The key of `DecompressionParameter.window_log_max` (ZSTD_d_windowLogMax)."""
 
 COMPRESSION_FORMAT, DECOMPRESSION_FORMAT = 10, 1000
 """
-Parameters of either direction that are in no enum (ZSTD_c_format, ZSTD_d_format): 1 is for frames without magic number.
+The keys of parameters that are in no enum (ZSTD_c_format, ZSTD_d_format); 1 means frames without magic number.
 
-No other of libzstd's experimental parameters is taken: every backend can do what these ask for.
+libzstd's other experimental parameters are not accepted. Every backend supports these two.
 """
 
-# The bounds of libzstd 1.5 on 64-bit machines, of all parameters that there are. A backend whose library says otherwise
-# answers instead: see answer_bounds_from().
+# The bounds of all parameters in libzstd 1.5 on 64-bit machines. If a backend's library differs, the backend provides
+# the bounds instead: see answer_bounds_from().
 COMPRESSION_BOUNDS = {
     COMPRESSION_FORMAT: (0, 1),
     100: (LEVEL_MIN, LEVEL_MAX),
@@ -60,7 +60,7 @@ COMPRESSION_BOUNDS = {
 DECOMPRESSION_BOUNDS = {WINDOW_LOG_MAX_KEY: (WINDOW_LOG_MIN, WINDOW_LOG_MAX), DECOMPRESSION_FORMAT: (0, 1)}
 
 WINDOW_SIZE_MAX_DEFAULT = (1 << 27) + 1
-"""The largest window that is decompressed unless `window_log_max` says otherwise (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
+"""The largest window that is decompressed by default, without `window_log_max` (ZSTD_MAXWINDOWSIZE_DEFAULT)."""
 
 _EXPERIMENTAL_TARGET = 1003
 """The key of `target_cblock_size` in libzstd before 1.5.6."""
@@ -69,7 +69,7 @@ BoundsSource: TypeAlias = "Callable[[int, bool], tuple[int, int]]"
 
 
 def table_bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """Return the bounds of a parameter by libzstd 1.5's table; raises ValueError for one that is not there."""
+    """Return the bounds of a parameter from libzstd 1.5's table; raises ValueError for an unknown parameter."""
     try:
         return (COMPRESSION_BOUNDS if is_compress else DECOMPRESSION_BOUNDS)[key]
     except KeyError:
@@ -81,17 +81,17 @@ _bounds_source: BoundsSource = table_bounds
 
 def answer_bounds_from(source: BoundsSource) -> None:
     """
-    Let `bounds()` of the enums answer from `source(key, is_compress)`.
+    Let the enums' `bounds()` return the results of `source(key, is_compress)`.
 
-    The facade calls this once with the function of the backend that it chose: an enum is shared by all
-    backends, the library behind it is not.
+    The facade calls this once, with the function of the backend that it chose: all backends share the enums, but their
+    libraries differ.
     """
     global _bounds_source
     _bounds_source = source
 
 
 def in_library(pairs: list[tuple[int, int]], version: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return checked compression parameters with the keys of a version of libzstd."""
+    """Return checked compression parameters with the keys that a version of libzstd uses."""
     if version >= (1, 5, 6):
         return pairs
     target = CompressionParameter.target_cblock_size
@@ -111,7 +111,7 @@ class CompressionParameter(enum.IntEnum):
     strategy = 107
 
     target_cblock_size = 130
-    """About how many bytes a compressed block takes at most, so that a reader has content early (libzstd 1.5.6)."""
+    """About the largest size of a compressed block in bytes, so that a reader gets content early (libzstd 1.5.6)."""
 
     enable_long_distance_matching = 160
     ldm_hash_log = 161
@@ -129,9 +129,9 @@ class CompressionParameter(enum.IntEnum):
 
     def bounds(self) -> tuple[int, int]:
         """
-        Return the lowest and the highest value allowed, both inclusive, by the library in use.
+        Return the lowest and the highest allowed value, both inclusive, for the library in use.
 
-        (0, 0) for `nb_workers` means that it compresses in the calling thread only.
+        (0, 0) for `nb_workers` means that the library compresses only in the calling thread.
         """
         return _bounds_source(int(self), True)
 
@@ -142,7 +142,7 @@ class DecompressionParameter(enum.IntEnum):
     window_log_max = WINDOW_LOG_MAX_KEY
 
     def bounds(self) -> tuple[int, int]:
-        """Return the lowest and the highest value allowed, both inclusive, by the library in use."""
+        """Return the lowest and the highest allowed value, both inclusive, for the library in use."""
         return _bounds_source(int(self), False)
 
 
@@ -150,7 +150,7 @@ class Strategy(enum.IntEnum):
     """
     Values of `CompressionParameter.strategy`, from the fastest to the strongest.
 
-    Only the order is promised, the numbers may change (replaces `compression.zstd.Strategy`).
+    Only the order is guaranteed; the numbers may change (replaces `compression.zstd.Strategy`).
     """
 
     fast = 1
@@ -166,9 +166,9 @@ class Strategy(enum.IntEnum):
 
 def invalid_parameter(key: int, value: int, is_compress: bool, bounds: tuple[int, int] | None) -> ValueError:
     """
-    Build the error for a parameter that the codec refuses, worded as in `compression.zstd`.
+    Return the error for a parameter that the codec rejects, with the text of `compression.zstd`.
 
-    `bounds` is None if the codec does not know the parameter at all.
+    `bounds` is None if the codec does not know the parameter.
     """
     kind = "compression" if is_compress else "decompression"
     try:
@@ -183,13 +183,13 @@ def invalid_parameter(key: int, value: int, is_compress: bool, bounds: tuple[int
 
 
 def invalid_level(level: int, bounds: tuple[int, int]) -> ValueError:
-    """Build the error for a compression level out of range, worded as in `compression.zstd`."""
+    """Return the error for a compression level out of range, with the text of `compression.zstd`."""
     shown = f" {level}" if -(2**31) <= level < 2**31 else ""
     return ValueError(f"illegal compression level{shown}; the valid range is [{bounds[0]}, {bounds[1]}]")
 
 
 def checked_level(level: object, options: object, bounds: tuple[int, int]) -> int:
-    """Return an argument `level`; raises TypeError and ValueError for others, and if `options` are given besides."""
+    """Check and return a `level`; raises TypeError or ValueError if it is wrong, or if `options` are given as well."""
     if options is not None:
         raise TypeError("Only one of level or options should be used.")
     if not isinstance(level, int):
@@ -201,12 +201,12 @@ def checked_level(level: object, options: object, bounds: tuple[int, int]) -> in
 
 def checked_options(options: object, is_compress: bool, bounds_of: BoundsSource) -> list[tuple[int, int]]:
     """
-    Turn an `options` dict into pairs of C ints, in its order.
+    Convert an `options` dict to pairs of C ints, in the same order.
 
-    `bounds_of(key, is_compress)` returns the bounds of a parameter, or raises ValueError if there is no such; 0, which
-    stands for the default, is never out of them. Raises TypeError for what is not a dict, for a key of the other
-    direction's enum and for a key or value that is no integer, OverflowError for one beyond a C int, ValueError for a
-    parameter that does not exist and for a value out of its bounds.
+    `bounds_of(key, is_compress)` returns the bounds of a parameter, or raises ValueError for an unknown one; the value
+    0, which means the default, is always accepted. Raises TypeError for an object that is not a dict, for a key of the
+    other direction's enum, and for a key or value that is not an integer. Raises OverflowError for an integer beyond a
+    C int, and ValueError for an unknown parameter or a value out of bounds.
     """
     if not isinstance(options, dict):
         direction = "Zstd" + ("Compressor" if is_compress else "Decompressor")
@@ -237,7 +237,7 @@ def _integer(value: object) -> int:
 
 
 def size_argument(value: int | None, name: str) -> int | None:
-    """Return an argument that is a size in bytes, or None; raises TypeError and ValueError for others."""
+    """Check and return an argument that is a size in bytes or None; raises TypeError or ValueError if it is wrong."""
     if value is None:
         return None
     number = operator.index(value)
@@ -257,13 +257,14 @@ def window_size_max(pairs: list[tuple[int, int]]) -> int:
 
 class FrameInfo:
     """
-    What a frame's header says (replaces `compression.zstd.FrameInfo`).
+    The fields of a frame's header (replaces `compression.zstd.FrameInfo`).
 
-    `decompressed_size` is the size of the content in bytes, or None if the header does not have it;
-    `dictionary_id` the number of the dictionary that is needed, 0 if none is named. Unlike the original it
-    pickles and copies, and compares by value.
+    `decompressed_size` is the size of the content in bytes, or None if the header does not declare it. `dictionary_id`
+    is the number of the required dictionary, 0 if the header names none. Unlike the original, the type supports
+    pickling, copying and comparison by value.
     """
 
+    __module__ = "cpkg.zstd"  # where callers find it
     __slots__ = ("decompressed_size", "dictionary_id")
 
     decompressed_size: int | None

@@ -1,51 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The format of Zstandard frames (RFC 8878, section 3.1): its constants, and the rules that more than one part goes by.
+The format of Zstandard frames (RFC 8878, section 3.1): constants, and rules that several modules share.
 
-It imports nothing, so that asking whether bytes are a frame loads no other module.
+The module imports nothing, so that testing whether bytes are a frame loads no other module.
 """
 
 from __future__ import annotations
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE_MAGIC_TAIL = b"\x2a\x4d\x18"
-"""Bytes 2 to 4 of a skippable frame; the first is 0x50 to 0x5F (section 3.1.2)."""
+"""Bytes 2 to 4 of a skippable frame; byte 1 is 0x50 to 0x5F (section 3.1.2)."""
 DICTIONARY_MAGIC = b"\x37\xa4\x30\xec"
-"""First bytes of a dictionary with tables and an id (section 5); any other content is raw."""
+"""The first bytes of a dictionary with tables and an id (section 5); any other content is raw."""
 
 SKIPPABLE_HEADER_SIZE = 8
 HEADER_SIZE_MAX = 18
-"""The longest header of a frame, magic number included."""
+"""The largest size of a frame's header, with the magic number."""
 CHECKSUM_SIZE = 4
 
-# The frame header descriptor (section 3.1.1.1.1): two flags of two bits, which stand for the sizes of two fields, and
+# The frame header descriptor (section 3.1.1.1.1): two fields of two bits, which encode the sizes of header fields, and
 # flags of one bit.
 DICTIONARY_ID_SIZES = (0, 1, 2, 4)
-"""By bits 0 and 1."""
+"""The size of the field, indexed by bits 0 and 1."""
 CHECKSUM_FLAG = 0x04
 RESERVED_FLAG = 0x08
 SINGLE_SEGMENT_FLAG = 0x20
 CONTENT_SIZE_SIZES = (0, 2, 4, 8)
-"""By bits 6 and 7; 1 in place of 0 in a single segment."""
+"""The size of the field, indexed by bits 6 and 7; 1 instead of 0 in a single segment."""
 
 UNKNOWN_SIZE = 2**64 - 1
-"""A content's size by which libzstd says that it is not declared."""
+"""The content size by which libzstd means that it is not declared."""
 ERROR_SIZE = 2**64 - 2
-"""A content's size by which libzstd says that there is no header; below it are sizes."""
+"""The content size by which libzstd reports that there is no header; smaller values are sizes."""
 
 WINDOW_LOG_MIN = 10
 WINDOW_LOG_MAX = 31
-"""libzstd's bound on 64-bit machines; the format would allow 41."""
+"""libzstd's limit on 64-bit machines; the format would allow 41."""
 
 # Blocks (section 3.1.1.2).
 BLOCK_HEADER_SIZE = 3
 BLOCK_SIZE_MAX = 128 << 10
 LEVEL_MIN, LEVEL_MAX = -BLOCK_SIZE_MAX, 22
-"""libzstd's levels of compression; in a negative one blocks are searched in steps of about so many bytes."""
+"""libzstd's levels; the absolute value of a negative level is about the step, in bytes, of the search in a block."""
 RAW, RLE, COMPRESSED, RESERVED = range(4)
 
 CONTINUE, FLUSH_BLOCK, FLUSH_FRAME = 0, 1, 2
-"""How a compressor goes on after a chunk: libzstd's ZSTD_EndDirective."""
+"""How a compressor continues after a chunk: libzstd's ZSTD_EndDirective."""
 
 DECLARED_SIZE_TRUST = 1 << 30
 HINT_TRUST = 64 << 20
@@ -58,16 +58,16 @@ def is_frame(data: bytes | bytearray | memoryview) -> bool:
 
 
 def header_size(descriptor: int) -> int:
-    """Return the size of a frame header with this descriptor, which counts, as the magic number does not."""
+    """Return the size of a frame header with this descriptor, including the descriptor but not the magic number."""
     is_single = 1 if descriptor & SINGLE_SEGMENT_FLAG else 0
     return 2 - is_single + DICTIONARY_ID_SIZES[descriptor & 3] + (CONTENT_SIZE_SIZES[descriptor >> 6] or is_single)
 
 
 def header_fields(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int | None, int]:
     """
-    Return the window, the declared size of the content or None, and the id of the dictionary, 0 if there is none.
+    Return the window, the declared content size or None, and the dictionary id, 0 if there is none.
 
-    `at` is the place of the descriptor in front of them, all of which `data` has (section 3.1.1.1).
+    `at` is the position of the descriptor; `data` must contain the whole header (section 3.1.1.1).
     """
     descriptor = data[at]
     end = at + header_size(descriptor)
@@ -80,35 +80,35 @@ def header_fields(data: bytes | bytearray | memoryview, at: int) -> tuple[int, i
     dictionary_id = int.from_bytes(data[at:content], "little")
     if content == end:
         return window, None, dictionary_id
-    # a size in two bytes is 256 at least
+    # a size in two bytes is stored less 256
     size = int.from_bytes(data[content:end], "little") + (256 if end - content == 2 else 0)
     return size if descriptor & SINGLE_SEGMENT_FLAG else window, size, dictionary_id
 
 
 def block_header(data: bytes | bytearray | memoryview, at: int) -> tuple[bool, int, int, int]:
-    """Return whether the block at `data[at:]` is the last, its type, its size, and how many bytes follow its header."""
+    """Return whether the block at `data[at:]` is the last, its type and size, and the bytes stored after its header."""
     header = data[at] | data[at + 1] << 8 | data[at + 2] << 16
     kind, size = header >> 1 & 3, header >> 3
     return bool(header & 1), kind, size, 1 if kind == RLE else size
 
 
 def window_size(descriptor: int) -> int:
-    """Return the window that a window descriptor stands for (section 3.1.1.1.2)."""
+    """Return the window size that a window descriptor encodes (section 3.1.1.1.2)."""
     base = 1 << (WINDOW_LOG_MIN + (descriptor >> 3))
     return base + (base >> 3) * (descriptor & 7)
 
 
 def frame_window(data: bytes | memoryview, start: int, content_size: int) -> int:
-    """Return the window that a complete header at `data[start:]` asks for; a single segment is its own window."""
+    """Return the window that a complete header at `data[start:]` requires; a single segment is its own window."""
     return content_size if data[start + 4] & SINGLE_SEGMENT_FLAG else window_size(data[start + 5])
 
 
 def may_ask_for_more(data: bytes | memoryview, start: int, window_max: int) -> bool:
     """
-    Say, at a glance, whether a frame at `data[start:]` may ask for a larger window than allowed.
+    Return whether a frame at `data[start:]` may require a larger window than allowed: a quick check without errors.
 
-    It does not if this is false. A single segment asks for the size of its content; a size in 1 or 2 bytes is at most
-    65,791. Among other windows that of the exponent alone is taken for twice as large, which is more than there is.
+    If the result is false, the frame does not. A single segment requires the size of its content; a size stored in 1 or
+    2 bytes is at most 65,791. For other windows, twice the size given by the exponent is assumed, an upper bound.
     """
     if len(data) < start + 6:
         return False
@@ -119,15 +119,15 @@ def may_ask_for_more(data: bytes | memoryview, start: int, window_max: int) -> b
 
 
 def content_size_max(size: int) -> int:
-    """Return the most that `size` bytes of frames can hold: a block takes 4 bytes at least and is 128 KiB at most."""
+    """Return the most bytes that `size` bytes of frames can hold: a block has at least 4 bytes and at most 128 KiB."""
     return (size // 4 + 1) * BLOCK_SIZE_MAX
 
 
 def is_trusted(declared: int, size: int) -> bool:
-    """Say whether to allocate at once what whole frames of `size` bytes declare; else memory grows with the output."""
+    """Return whether to allocate `declared` bytes at once for frames of `size` bytes; otherwise memory must grow."""
     return declared <= max(DECLARED_SIZE_TRUST, 64 * size)
 
 
 def trusted_hint(hint: int, size: int) -> int:
-    """Return as much of a caller's hint at the content's size as to allocate at once for an input of `size` bytes."""
+    """Return how much of a caller's hint at the content's size to allocate at once for an input of `size` bytes."""
     return min(hint, max(HINT_TRUST, 32 * size), content_size_max(size))

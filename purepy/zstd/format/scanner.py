@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where frames and their blocks begin and end, without decompressing (RFC 8878, section 3.1): the one scanner."""
+"""The only scanner: it finds frames and their blocks without decompressing (RFC 8878, section 3.1)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _BLOCK_TYPES = ("raw", "rle", "compressed")
 
 class Block(NamedTuple):
     """
-    A block of a frame: `type` is "raw", "rle" or "compressed"; `offset` and `size` are with its header.
+    A block of a frame. `type` is "raw", "rle" or "compressed"; `offset` and `size` include its header.
 
-    `content_size` is None for a compressed block: only decompressing shows it.
+    `content_size` is None for a compressed block, because only decompression reveals it.
     """
 
     type: str
@@ -42,12 +42,12 @@ class Block(NamedTuple):
 
 class FrameScanner:
     """
-    Follow one frame after the other through data that comes in pieces.
+    Follow frame after frame through data that arrives in pieces.
 
-    `step(data, start, end)` looks at `data[start:end]`, the rest of what has come, and passes over the frame or block
-    header there, and what belongs to it. All positions are in the whole of the data. Without `is_strict` blocks may be
-    larger than their frame allows. With `pads` zero bytes may follow the frames, but nothing may follow the zeros:
-    `step` passes over the zeros at hand.
+    `step(data, start, end)` reads the header of a frame or block at `data[start:end]`, the rest of the available data,
+    and moves past it and the bytes that belong to it. All positions are relative to the whole data. Without
+    `is_strict`, blocks may be larger than their frame allows. With `pads`, zero bytes may follow the frames, but
+    nothing may follow the zeros; `step` moves past all available zeros.
     """
 
     __slots__ = (
@@ -66,15 +66,15 @@ class FrameScanner:
 
     def __init__(self, offset: int = 0, is_strict: bool = True, pads: bool = False) -> None:
         self.offset = offset
-        """Where the next thing begins: a frame, a block or a checksum."""
+        """The position of the next part: a frame, a block or a checksum."""
         self.start = offset
-        """Where the frame begins, or the padding."""
+        """The position of the current frame, or of the padding."""
         self.header: Header | None = None
         self.is_between = True
         """Whether the last frame is complete."""
         self.block_max = 0
         self.content_max = 0
-        """The most content that the blocks so far can have."""
+        """The most content that the blocks so far can have, in bytes."""
         self.in_padding = False
         self._pads = pads
         self._block: tuple[int, int, int, int] | None = None
@@ -83,12 +83,12 @@ class FrameScanner:
 
     @property
     def wanted(self) -> int:
-        """How many bytes the next step needs at most."""
+        """The most bytes that the next step needs."""
         return HEADER_SIZE_MAX if self.is_between else BLOCK_HEADER_SIZE
 
     @property
     def block(self) -> Block | None:
-        """The block that the last step has passed over."""
+        """The block that the last step moved past, if it was a block."""
         if self._block is None:
             return None
         kind, offset, size, content = self._block
@@ -96,13 +96,13 @@ class FrameScanner:
 
     def step(self, data: bytes | bytearray | memoryview, start: int, end: int) -> bool:
         """
-        Pass over the next thing, perhaps beyond the data at hand; return False if it takes more bytes to decide.
+        Move past the next part, perhaps beyond the available data; return False if more bytes are needed to decide.
 
-        Raises ZstdError for what cannot be.
+        Raises ZstdError for data that is not valid.
         """
         self._block = None
         if self.is_between:
-            if self._pads and self.offset and (self.in_padding or not data[start]):  # no magic number begins so
+            if self._pads and self.offset and (self.in_padding or not data[start]):  # no magic number starts with 0
                 self._pass_zeros(bytes(data[start:end]))
                 return True
             header = read_header(data, start, min(end, start + HEADER_SIZE_MAX), self.offset)
@@ -138,7 +138,7 @@ class FrameScanner:
         if not self.in_padding:
             self.in_padding, self.start = True, self.offset
         if data.strip(b"\0"):
-            raise decoding_error(PREFIX_UNKNOWN, self.start, "there is no frame, but zeros and then other bytes")
+            raise decoding_error(PREFIX_UNKNOWN, self.start, "expected a frame, found zeros and then other bytes")
         self.offset += len(data)
 
     def _damaged(self, what: str) -> ZstdError:
@@ -147,10 +147,11 @@ class FrameScanner:
 
 def frame_extent(read: Callable[[int, int], bytes], offset: int, content_max: int) -> tuple[int, int] | None:
     """
-    Return the size of the frame at `offset` and that of its content, in bytes; `read(size, offset)` reads the file.
+    Return the size in bytes of the frame at `offset` and of its content; `read(size, offset)` reads the file.
 
-    None if the frame does not declare its content's size, or more than its blocks can hold, if either can be more than
-    `content_max`, or if the headers end early. Raises ZstdError for what is no frame.
+    Returns None if the frame does not declare its content's size, if it declares more than its blocks can hold, if
+    either size may exceed `content_max`, or if the headers are incomplete. Raises ZstdError for data that is not a
+    frame.
     """
     scanner = FrameScanner(offset)
     while True:
@@ -167,10 +168,10 @@ def frame_extent(read: Callable[[int, int], bytes], offset: int, content_max: in
 
 class Frame(NamedTuple):
     """
-    A frame, as its header and the headers of its blocks describe it; sizes in bytes, `offset` in the whole file.
+    A frame, as its header and the headers of its blocks describe it; sizes are in bytes, `offset` is in the whole file.
 
-    `content_size` is None if the header does not declare it, `content_max` what its blocks can hold at most, `checksum`
-    None if there is none. A skippable frame has no blocks, no content and no window.
+    `content_size` is None if the header does not declare it; `content_max` is the most that its blocks can hold;
+    `checksum` is None if there is none. A skippable frame has no blocks, no content and no window.
     """
 
     offset: int
@@ -188,9 +189,9 @@ class Frame(NamedTuple):
 
 def scan_frames(file: Seekable, with_blocks: bool = True, is_strict: bool = True) -> Iterator[Frame]:
     """
-    Yield the frames of a binary file that can seek, from its beginning, without decompressing.
+    Yield the frames of a seekable binary file from its beginning, without decompressing.
 
-    Frames have no `blocks` if these are not wanted. Raises ZstdError for what is no frame, or not a whole one.
+    Without `with_blocks`, frames have no `blocks`. Raises ZstdError for data that is not a frame, or is truncated.
     """
 
     def read(size: int, offset: int) -> bytes:

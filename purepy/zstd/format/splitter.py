@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cut a stream of Zstandard frames (RFC 8878, section 3.1) into frames, by their headers and those of their blocks."""
+"""Split a stream of Zstandard frames (RFC 8878, section 3.1) into frames, using only frame and block headers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from purepy.zstd.format.scanner import FrameScanner
 
 READ_SIZE: Final = 1 << 20
 WHOLE_CONTENT_MAX: Final = 32 << 20
-"""A frame that may hold more than this is not kept whole."""
+"""A frame that may hold more bytes than this is not kept whole."""
 WHOLE_SIZE_MAX: Final = 16 << 20
-"""Nor one of more compressed bytes than this."""
+"""A frame with more compressed bytes than this is not kept whole."""
 
 
 class WholeFrame(NamedTuple):
@@ -27,18 +27,18 @@ class WholeFrame(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """The compressed pieces of a frame that is too large to be kept whole: take all of them before the next frame."""
+    """The compressed pieces of a frame that is too large to keep whole; consume all of them before the next frame."""
 
     data: Iterator[bytes]
 
 
 class FrameSplitter:
     """
-    An iterator over the frames that `read(n)` gives; skippable frames are left out.
+    An iterator over the frames in the data that `read(n)` returns; skippable frames are left out.
 
-    Zeros may fill up what follows the last frame, as bsdtar and tape drives write them. Raises ZstdError for what is no
-    frame and for one that is cut, ZstdLimitError for a window of more than 2**window_log_max bytes. `consumed` counts
-    the compressed bytes of what was given so far.
+    Zero bytes may follow the last frame, as bsdtar and tape drives write them. Raises ZstdError for data that is not a
+    frame or is truncated, and ZstdLimitError for a window of more than 2**window_log_max bytes. `consumed` counts the
+    compressed bytes of the frames given so far.
     """
 
     def __init__(self, read: Callable[[int], bytes], window_log_max: int = 27) -> None:
@@ -46,8 +46,8 @@ class FrameSplitter:
         self._window_max = 1 << window_log_max
         self._scanner = FrameScanner(pads=True)
         self._buffer = bytearray()
-        self._begin = 0  # the place in the stream where the buffer begins
-        self._frame_begin = 0  # and where the frame does
+        self._begin = 0  # the position of the buffer in the stream
+        self._frame_begin = 0  # the position of the frame
         self._is_at_end = False
         self.consumed = 0
 
@@ -79,7 +79,7 @@ class FrameSplitter:
         yield WholeFrame(self._take(), bound if declared is None else min(bound, declared), declared)
 
     def _pieces(self) -> Iterator[bytes]:
-        """Give what is at hand, and then block after block."""
+        """Yield the available data of a frame, and then its further blocks."""
         scanner = self._scanner
         while not scanner.is_between:
             self._step("block")
@@ -92,12 +92,12 @@ class FrameSplitter:
             raise self._error("the frame needs a dictionary")
         if header.window_size > self._window_max:
             raise ZstdLimitError(
-                f"a frame asks for a window of {header.window_size:,} bytes, more than the {self._window_max:,} "
+                f"a frame requires a window of {header.window_size:,} bytes, more than the {self._window_max:,} "
                 "allowed; if you trust it, allow more with window_log_max=31"
             )
 
     def _step(self, what: str) -> None:
-        """Let the scanner take a step, and read what belongs to that, but for the content of a skippable frame."""
+        """Let the scanner take a step, and read the data of that step, except the content of a skippable frame."""
         scanner = self._scanner
         ahead = 1
         while not scanner.step(self._buffer, scanner.offset - self._begin, len(self._buffer)):
@@ -107,12 +107,12 @@ class FrameSplitter:
             self._need(scanner.offset, what)
 
     def _has(self, size: int) -> bool:
-        """Say whether `size` bytes behind what was given are at hand, after reading as far as needed."""
+        """Return whether `size` bytes after the given data are available, after reading as much as needed."""
         while self._begin + len(self._buffer) < self.consumed + size:
             if self._is_at_end:
                 return False
             if self._begin < self.consumed:
-                # a new one: PyPy 8 lets go of views late, and a bytearray that has one cannot be cut
+                # a new bytearray: PyPy 8 releases views late, and a bytearray with a view cannot shrink
                 self._buffer = self._buffer[self.consumed - self._begin :]
                 self._begin = self.consumed
             chunk = self._read(READ_SIZE)
@@ -127,9 +127,9 @@ class FrameSplitter:
             raise self._cut_within(f"a {what}")
 
     def _take(self) -> bytes:
-        """Return the bytes up to where the scanner is."""
+        """Return the bytes up to the scanner's position."""
         start, self.consumed = self.consumed, self._scanner.offset
-        with memoryview(self._buffer) as view:  # copied once, not twice
+        with memoryview(self._buffer) as view:  # slicing the view copies the bytes only once
             return bytes(view[start - self._begin : self.consumed - self._begin])
 
     def _pass_over(self, end: int) -> None:
@@ -139,7 +139,7 @@ class FrameSplitter:
             self.consumed = min(end, self._begin + len(self._buffer))
 
     def _cut_within(self, what: str) -> ZstdError:
-        return self._error(f"the compressed data is cut: it ends within {what}", "in the frame at")
+        return self._error(f"the compressed data is truncated: it ends within {what}", "in the frame at")
 
     def _error(self, text: str, where: str = "at") -> ZstdError:
         return located(ZstdError(f"{text} ({where} byte {self._frame_begin:,})"), self._frame_begin)

@@ -2,9 +2,9 @@
 """
 XXH64, whose low 32 bits are the content checksum of a frame (RFC 8878 section 3.1.1, "Content_Checksum").
 
-The algorithm runs four 64-bit lanes over stripes of 32 bytes. There are two forms of that loop: signed integers
-that wrap, for a JIT, and one with all four lanes in a single large integer, for interpreters that pay for each
-operation.
+The algorithm processes stripes of 32 bytes in four lanes of 64 bits. There are two forms of that loop. For a JIT, it
+uses signed integers that wrap. For interpreters, which pay for each operation, a single large integer holds all four
+lanes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _signed(value: int) -> int:
 
 
 def _stripes_jit(lanes: list[int], data: Bytes, start: int, end: int) -> None:
-    """Run the lanes over the stripes of `data[start:end]` (a multiple of 32 bytes), one machine word at a time."""
+    """Process the stripes of `data[start:end]` (a multiple of 32 bytes) with one machine word per lane."""
     a, b, c, d = (_signed(lane) for lane in lanes)
     unpack_from = _STRIPE.unpack_from
     while start < end:
@@ -63,7 +63,7 @@ def _stripes_jit(lanes: list[int], data: Bytes, start: int, end: int) -> None:
     lanes[:] = (a & _MASK, b & _MASK, c & _MASK, d & _MASK)
 
 
-# Four 64-bit lanes, each in a field of 128 bits, so that a product of a lane and a prime stays in its field.
+# Four 64-bit lanes, each in a field of 128 bits, so that the product of a lane and a prime stays in its field.
 _FIELD = _MASK.to_bytes(16, "little")
 _FIELDS = int.from_bytes(_FIELD * 4, "little")
 _PIECE = 4096
@@ -71,13 +71,13 @@ _PIECE_FIELDS = int.from_bytes(_FIELD * (_PIECE // 8), "little")
 
 
 def _stripes_wide(lanes: list[int], data: Bytes, start: int, end: int) -> None:
-    """Run the lanes over the stripes of `data[start:end]`, with one large integer holding all four."""
+    """Process the stripes of `data[start:end]` with one large integer that holds all four lanes."""
     acc = lanes[0] | lanes[1] << 128 | lanes[2] << 256 | lanes[3] << 384
     from_bytes = int.from_bytes
     fields, prime_1 = _FIELDS, _PRIME_1
     with memoryview(data) as whole, whole[start:end] as part, part.cast("B") as view, view.cast("Q") as words:
         for at in range(0, len(words), _PIECE >> 3):
-            # What does not depend on the lanes is done for many stripes at once: words to fields, times a prime.
+            # Work that does not depend on the lanes is done for many stripes at once: words to fields, times a prime.
             piece = words[at : at + (_PIECE >> 3)]
             spread = bytearray(2 * piece.nbytes)
             with memoryview(spread) as target, target.cast("Q") as targets:
@@ -95,7 +95,7 @@ _stripes = _stripes_jit if JIT else _stripes_wide
 
 class XXH64:
     """
-    Compute XXH64, with the seed 0, over data that comes in pieces.
+    Compute XXH64, with the seed 0, of data that arrives in pieces.
 
     Replaces XXH64_createState, XXH64_update and XXH64_digest of the xxHash library.
     """
@@ -108,7 +108,7 @@ class XXH64:
         self._size = 0
 
     def update(self, data: Bytes) -> None:
-        """Take in all of `data` (a contiguous buffer of bytes)."""
+        """Add all of `data`, a contiguous buffer of bytes, to the hash."""
         size = len(data)
         self._size += size
         at = 0
@@ -125,7 +125,7 @@ class XXH64:
         self._tail = bytes(data[end:])
 
     def digest(self) -> int:
-        """Return the hash of everything taken in so far, an unsigned 64-bit integer; more data may follow."""
+        """Return the hash of the data so far, an unsigned 64-bit integer; more data may follow."""
         tail = self._tail
         if self._size >= 32:
             a, b, c, d = self._lanes

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-ZstdDict: the content of a dictionary, once for all backends.
+ZstdDict: the content of a dictionary, shared by all backends.
 
-A backend digests the content into its tables before use. It keeps them in the dictionary's Digests, so that one
-ZstdDict serves every backend, level and thread, and each digest is created once.
+A backend digests the content into its tables before use. It keeps the tables in the dictionary's Digests, so that one
+ZstdDict serves every backend, level and thread, and each digest is created only once.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ UNDIGESTED = 1
 PREFIX = 2
 
 KEPT_DIGESTS = 4
-"""How many forms of a kind are kept, such as the tables for as many levels."""
+"""How many prepared forms of each kind a ZstdDict keeps, for example the tables for this number of levels."""
 SHARED_CONTENT_MAX = 256 << 10
-"""The largest dictionary, in bytes, of which forms are kept without being asked for by `as_digested_dict`."""
+"""The largest dictionary, in bytes, whose forms are kept by default, without `as_digested_dict`."""
 
 
 class Digests(dict["Hashable", "Any"]):
     """
-    The forms that backends have created of a dictionary, by keys that name the backend and the kind.
+    The forms of a dictionary that backends have created; a key names the backend and the kind of form.
 
-    Callers hold a form while they use it, because another thread may replace it meanwhile. They look it up without a
-    lock, as C also does (`ffi_build/zstd/digests.c`). No form refers to the ZstdDict, and all are freed with it.
+    Callers hold a reference to a form while they use it, because another thread may replace it meanwhile. They look it
+    up without a lock, as C code also does (`ffi_build/zstd/digests.c`). No form refers to the ZstdDict, and all forms
+    are freed with it.
     """
 
     __slots__ = ("_locks",)
@@ -54,8 +55,8 @@ class Digests(dict["Hashable", "Any"]):
         self._locks: dict[int, RLock] = {}
 
     def _lock(self) -> RLock:
-        """Return the lock of this process: in a forked child nobody gives back what threads of the parent had taken."""
-        return self._locks.setdefault(getpid(), RLock())  # a finalizer may come back here while make() runs
+        """Return this process's lock: a forked child could wait forever for locks that threads of its parent held."""
+        return self._locks.setdefault(getpid(), RLock())  # an RLock: a finalizer may return here while make() runs
 
     def single(self, key: Hashable, make: Callable[[], object]) -> Any:
         """Return the form under `key`, created by `make()` if there is none."""
@@ -68,7 +69,7 @@ class Digests(dict["Hashable", "Any"]):
         return found
 
     def one_of(self, key: Hashable, part: Hashable, make: Callable[[], object]) -> Any:
-        """Return the form for `part`, such as a level, among those under `key`, of which the newest are kept."""
+        """Return the form under `key` for `part`, such as a level; for each key, only the newest forms are kept."""
         found = self._among(key, part)
         if found is None:
             with self._lock():
@@ -87,13 +88,14 @@ class Digests(dict["Hashable", "Any"]):
 
 class ZstdDict:
     """
-    A Zstandard dictionary, to be shared by any number of compressors and decompressors.
+    A Zstandard dictionary, which any number of compressors and decompressors may share.
 
-    `dict_content` is a buffer of at least 8 bytes. With `is_raw=True` it may be anything, else it must be what
-    `train_dict`, `finalize_dict` or `zstd --train` made. Raises ValueError otherwise. Replaces
-    `compression.zstd.ZstdDict`; unlike that one it pickles.
+    `dict_content` is a buffer of at least 8 bytes. With `is_raw=True` any content is allowed; otherwise it must be a
+    dictionary from `train_dict`, `finalize_dict` or `zstd --train`, or ValueError is raised. Replaces
+    `compression.zstd.ZstdDict`; unlike the original, it supports pickling.
     """
 
+    __module__ = "cpkg.zstd"  # where callers find it
     __slots__ = ("__weakref__", "_content", "_id", "digests")
 
     def __init__(self, dict_content: Buffer, /, *, is_raw: bool = False) -> None:
@@ -115,29 +117,29 @@ class ZstdDict:
 
     @property
     def dict_id(self) -> int:
-        """The number that frames name the dictionary by; 0 for raw content."""
+        """The number by which frames refer to the dictionary; 0 for raw content."""
         return self._id
 
     @property
     def as_digested_dict(self) -> tuple[ZstdDict, int]:
         """
-        Pass this as `zstd_dict` to compress with the tables of a level, whatever other parameters there are.
+        Pass this as `zstd_dict` to compress with the tables of a level, which do not depend on other parameters.
 
-        They override some of the compressor's parameters. The tables of the last four levels stay in this object.
+        The tables override some of the compressor's parameters. This object keeps the tables of the last four levels.
         """
         return self, DIGESTED
 
     @property
     def as_undigested_dict(self) -> tuple[ZstdDict, int]:
-        """Pass this as `zstd_dict` to compress with tables for all of the compressor's parameters: the default."""
+        """Pass this as `zstd_dict` to compress with tables for all of the compressor's parameters, the default."""
         return self, UNDIGESTED
 
     @property
     def as_prefix(self) -> tuple[ZstdDict, int]:
         """
-        Pass this as `zstd_dict` to use the content as if it had gone before the data, for a compressor's first frame.
+        Pass this as `zstd_dict` to use the content as if it preceded the data of a compressor's first frame.
 
-        Decompressing needs the same prefix, and takes it for every frame.
+        Decompression needs the same prefix, and applies it to every frame.
         """
         return self, PREFIX
 
@@ -160,15 +162,16 @@ def _unpickle(content: bytes) -> ZstdDict:
 
 def can_train(sizes: Sequence[int]) -> bool:
     """
-    Say whether samples of these sizes are enough to train on: 7 of them, and 8 bytes in the first three quarters.
+    Return whether samples of these sizes are enough to train on: 7 samples, and 8 bytes in the first three quarters.
 
-    libzstd takes a dictionary from those and tries it out on the rest; with less than 8 bytes there it would crash.
+    libzstd builds a dictionary from the first three quarters and evaluates it on the rest. With fewer than 8 bytes it
+    would crash.
     """
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 
 
 def check_positive(dict_size: int) -> None:
-    """Raise ValueError for a size of a dictionary that is to be made of less than one byte."""
+    """Raise ValueError if the size of a new dictionary is less than one byte."""
     if dict_size <= 0:
         raise ValueError("dict_size argument should be positive number.")
 
@@ -177,7 +180,7 @@ def parse_dict_argument(zstd_dict: DictArgument, default: int) -> tuple[ZstdDict
     """
     Split a `zstd_dict` argument into the dictionary and how to load it (DIGESTED, UNDIGESTED, PREFIX).
 
-    `default` is for a bare ZstdDict. Raises TypeError for anything else than a ZstdDict or one of its `as_*` pairs.
+    `default` applies to a plain ZstdDict. Raises TypeError for anything but a ZstdDict or one of its `as_*` pairs.
     """
     if isinstance(zstd_dict, ZstdDict):
         return zstd_dict, default

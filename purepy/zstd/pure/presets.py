@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Settings that many frames share, as the native backends have them too: what cpkg.zstandard's objects are made of.
+Settings that many frames share, as in the native backends: the base of cpkg.zstandard's objects.
 
-There are no contexts to keep here. Preparing a dictionary is kept in the dictionary itself.
+There are no contexts to keep here. A prepared dictionary is kept in the dictionary itself.
 """
 
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from purepy.zstd.decoder.decompressor import ZstdDecompressor
 from purepy.zstd.encoder.compressor import ZstdCompressor
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
 
 class CompressionPreset:
-    """Parameters and a dictionary for any number of frames. `_configure` is called once, before anything else."""
+    """Parameters and a dictionary for any number of frames. `_configure` must be called once, before anything else."""
 
     _stream_type = ZstdCompressor
+    _compress_at_once: ClassVar[Any]
+    """The backend's compress(), which may keep a compressor with the dictionary."""
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
-        """Take checked parameters, and a dictionary with the way to load it (DIGESTED, UNDIGESTED, PREFIX)."""
+        """Set checked parameters, and a dictionary with how to load it (DIGESTED, UNDIGESTED, PREFIX)."""
         self._options = dict(pairs)
         self._dictionary = None if zstd_dict is None else (zstd_dict, how)
 
@@ -34,44 +36,49 @@ class CompressionPreset:
         """
         Compress `data`, a buffer, into one frame and return it as bytes.
 
-        The header has the content's size, unless the parameters say otherwise.
+        The header declares the content's size unless the parameters exclude it.
         """
-        return self._new_stream().compress(data, ZstdCompressor.FLUSH_FRAME)
+        frame: bytes = self._compress_at_once(data, None, self._options, self._dictionary)
+        return frame
 
     def _new_stream(self) -> ZstdCompressor:
-        """Return a stream between frames."""
+        """Return a new stream."""
         return self._stream_type(None, self._options, self._dictionary)
 
     def _memory_size(self) -> int:
-        """Return about how many bytes a frame's tables and window will take."""
+        """Return about how many bytes a frame's tables and window need."""
         return self._new_stream()._memory_size()
 
 
 class DecompressionPreset:
-    """Limits and a dictionary for any number of frames. `_configure` is called once, before anything else."""
+    """Limits and a dictionary for any number of frames. `_configure` must be called once, before anything else."""
 
     _stream_type = ZstdDecompressor
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
-        """Take a dictionary with the way to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
+        """Set a dictionary with how to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
         options = {} if has_magic else {DECOMPRESSION_FORMAT: 1}
         self._settings = self._stream_type._settings_type(None if zstd_dict is None else (zstd_dict, how), options)
         if window_max is not None:
             self._settings.window_max = window_max
 
+    def _whole_frame(self, data: bytes) -> bytes | None:
+        """Return None: no library decompresses a frame in one call."""
+        return None
+
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
-        """Return a stream between frames; the arguments are those of `ZstdDecompressor`."""
+        """Return a new stream; the arguments are those of `ZstdDecompressor`."""
         return self._stream_type._over(self._settings, multi_frame, frame_by_frame)
 
     def _memory_size(self) -> int:
-        """Return about how many bytes decoding a block takes, besides the window."""
+        """Return about how many bytes decoding a block needs, without the window."""
         return BLOCK_SIZE_MAX
 
 
 def preset_types(codec: ModuleType) -> tuple[type, type]:
-    """Return the types of presets over the stream types of a backend's module."""
+    """Return preset types that use the stream types of a backend's module."""
     return tuple(
-        type(base.__name__, (base,), {"_stream_type": stream})
+        type(base.__name__, (base,), {"_stream_type": stream, "_compress_at_once": staticmethod(codec.compress)})
         for base, stream in (
             (CompressionPreset, codec.ZstdCompressor),
             (DecompressionPreset, codec.ZstdDecompressor),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of any file as a seek table: found by going over it, and kept in a file of their own."""
+"""The frames of any file as a seek table, which is built by reading the file and kept in a separate file."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def index_frames(
     module: ModuleType, file: BinaryIO, zstd_dict: DictArgument = None, options: Parameters = None
 ) -> SeekTable:
     """
-    Return the table of the frames of a file that has none, or whose table is of no use.
+    Return a table of the frames of a file without a usable table.
 
-    Goes over all of the file, but decompresses only frames that do not declare their size. Raises ZstdError for what is
-    not whole frames, SeekableFormatError for a frame that a table cannot hold.
+    Reads through the whole file, but decompresses only frames that do not declare their size. Raises ZstdError unless
+    the file consists of complete frames, and SeekableFormatError for a frame that a table cannot hold.
     """
     table = SeekTable(checksums=False)
     for frame in scan_frames(file, with_blocks=False):
@@ -45,11 +45,11 @@ def index_frames(
 
 
 def _counted(decompressor: Decompressor, file: BinaryIO, frame: Frame) -> int:
-    """Return the size of a frame's content by decompressing it."""
+    """Decompress a frame and return the size of its content."""
 
     def chunks() -> Iterator[bytes]:
         position, end = file.seek(frame.offset), frame.offset + frame.size
-        while position < end and (data := read_some(file, min(_READ_SIZE, end - position))):  # else it has been cut
+        while position < end and (data := read_some(file, min(_READ_SIZE, end - position))):  # b"": truncated meanwhile
             position += len(data)
             yield data
 
@@ -61,9 +61,9 @@ def _counted(decompressor: Decompressor, file: BinaryIO, frame: Frame) -> int:
 
 def index_name(index: Name | bool | None, filename: object) -> str | bytes | None:
     """
-    Return the name of the file that keeps the index of `filename`, a name or a file object; None if none is wanted.
+    Return the name of the index file of `filename`, a name or a file object; None if no index is wanted.
 
-    Raises TypeError for an `index` that is no name, ValueError for True where the file has no name.
+    Raises TypeError for an `index` that is not a name, and ValueError for True if the file has no name.
     """
     if index is None or index is False:
         return None
@@ -71,12 +71,12 @@ def index_name(index: Name | bool | None, filename: object) -> str | bytes | Non
         return os.fspath(index)
     name = filename if isinstance(filename, (str, bytes, os.PathLike)) else getattr(filename, "name", None)
     if not isinstance(name, (str, bytes, os.PathLike)):
-        raise ValueError("index=True is for files that have a name")
+        raise ValueError("index=True needs a file that has a name")
     return os.fsdecode(name) + ".seek"
 
 
 def write_index(name: str | bytes, table: SeekTable) -> None:
-    """Write a table to a file of its own, which appears whole or not at all."""
+    """Write a table to its own file, which appears complete or not at all."""
     path = os.fsdecode(name)
     new = NewFile(path, shown=path)
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What goes beyond `compression.zstd` and is the same over every backend: looking at frames, verifying.
+Extensions of `compression.zstd` that are the same on every backend: inspection and verification of frames.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _READ_SIZE = 1 << 20
 
 
 class Verified(NamedTuple):
-    """Counts of what `verify` has gone through: numbers of frames, checksums and skippable frames, sizes in bytes."""
+    """The results of `verify`: numbers of frames, skippable frames and checksums, and sizes in bytes."""
 
     frames: int
     skippable_frames: int
@@ -42,7 +42,7 @@ class Verified(NamedTuple):
 
 @contextmanager
 def _opened(source: Source) -> Iterator[BinaryIO]:
-    """Give a binary file that can seek: one opened by name, the caller's, or one over a buffer's bytes."""
+    """Yield a seekable binary file: a file opened by name, the caller's file, or one over a buffer's bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         yield io.BytesIO(source)
     elif isinstance(source, (str, os.PathLike)):
@@ -51,31 +51,32 @@ def _opened(source: Source) -> Iterator[BinaryIO]:
     elif hasattr(source, "read") and hasattr(source, "seek"):
         yield source
     else:
-        raise TypeError("expected bytes, a file's name (str or PathLike) or a binary file that can seek")
+        raise TypeError("expected bytes, a file name (str or PathLike) or a binary file that can seek")
 
 
 class Extras(BackendMethods):
-    """The functions of one backend."""
+    """The functions of one backend for inspecting frames."""
 
     def iter_frames(self, source: Source) -> Iterator[scanner.Frame]:
         """
-        Yield the frames of bytes or of a file, with their blocks, without decompressing.
+        Yield the frames of bytes or a file, with their blocks, without decompressing.
 
-        `source` is a bytes-like object, a file's name (str or PathLike) or a binary file that can seek, which is read
-        from its beginning. A frame has its offset and size, its header's fields (magic number, content size,
-        window, dictionary id, checksum), the most that its blocks can hold, and its blocks, each with type, offset and
-        size. Raises ZstdError for what is no frame, or not a whole one, behind the frames in front of it.
+        `source` is a bytes-like object, a file name (str or PathLike) or a seekable binary file, which is read from its
+        beginning. A frame has its offset and size, its header's fields (magic number, content size, window, dictionary
+        id, checksum), the most bytes that its blocks can hold, and its blocks, each with type, offset and size. Raises
+        ZstdError for data that is not a frame or is truncated, after yielding the frames before it.
         """
         with _opened(source) as file:
             yield from scanner.scan_frames(file)
 
     def index_frames(self, source: Source, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
         """
-        Return the table of the frames of bytes or of a file, as a seekable file has it at its end, without checksums.
+        Return a table of the frames of bytes or a file, like the table at the end of a seekable file without checksums.
 
-        `source` is that of `iter_frames`; only frames that do not declare their size are decompressed, with `zstd_dict`
-        and `options` as `decompress` takes them. `to_bytes()` of the result makes a seekable file of the frames in
-        front of it. Raises ZstdError for what is not whole frames, SeekableFormatError for a frame of 4 GiB or more.
+        `source` is that of `iter_frames`. Only frames that do not declare their size are decompressed; `zstd_dict` and
+        `options` are those of `decompress`. Appending the result's `to_bytes()` to the frames creates a seekable file.
+        Raises ZstdError unless the source consists of complete frames, and SeekableFormatError for a frame of 4 GiB or
+        more.
         """
         with _opened(source) as file:
             return index_frames(self._backend, file, zstd_dict, options)
@@ -90,12 +91,12 @@ class Extras(BackendMethods):
         max_output_size: int | None = None,
     ) -> Verified:
         """
-        Decompress bytes or a file without keeping anything, and return what was in it.
+        Decompress bytes or a file without keeping the content, and return counts of what was verified.
 
         `source` is that of `iter_frames`; `zstd_dict`, `options`, `threads` and `max_output_size` are those of
-        `decompress_iter`. A file that ends with a seek table is read by it, in the calling thread: its sizes and
-        checksums have to be those of the frames. Raises what decompressing would, ZstdError for data that is not whole
-        frames and SeekableFormatError for a table that does not fit.
+        `decompress_iter`. A file that ends with a seek table is read by its table, in the calling thread; the table's
+        sizes and checksums must match the frames. Raises the errors of decompression, ZstdError for data that does not
+        consist of complete frames, and SeekableFormatError for a table that does not match.
         """
         with _opened(source) as file:
             frames = skippable = checksums = 0
@@ -123,13 +124,13 @@ class Extras(BackendMethods):
     def _through_table(
         self, file: BinaryIO, bounds: list[int], zstd_dict: DictArgument, options: Parameters
     ) -> Iterator[bytes]:
-        """Yield the content of a file with a seek table, whose entries have to be the frames."""
+        """Yield the content of a file with a seek table, whose entries must match the frames."""
         table = read_seek_table(file)
         known = set(bounds)
         for index in range(len(table)):
             offset, size, *_ = table.frame(index)
             if offset + size not in known:
-                text = f"the seek table does not fit: no frame ends where entry {index} does"
+                text = f"the seek table does not fit: no frame ends where entry {index} ends"
                 raise located(SeekableFormatError(text), offset)
         with self._backend.SeekableZstdFile(file, level_or_option=options, zstd_dict=zstd_dict) as opened:
             yield from iter(lambda: opened.read(_READ_SIZE), b"")

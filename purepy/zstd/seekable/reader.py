@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream that a SeekableZstdFile reads through: raw, over a table of frames, which are held to what it says."""
+"""The raw stream through which a SeekableZstdFile reads: it checks frames against the entries of a table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIECE = 128 << 10
 
 
 class TableReader(ContentReader):
-    """The content of a file whose frames are in a table; goes to a frame at once."""
+    """The content of a file whose frames are in a table; moves to a frame directly."""
 
     _frame: _FrameReader | None = None
 
@@ -37,7 +37,7 @@ class TableReader(ContentReader):
         self._table = table
         self._decompressor = decompressor
         self._hasher = hasher
-        self._checked = 0  # up to which frame those without content were looked at last
+        self._checked = 0  # the frame up to which empty frames were last checked
 
     def _let_go(self) -> None:
         frame, self._frame = self._frame, None
@@ -65,16 +65,16 @@ class TableReader(ContentReader):
         return b"".join(pieces)
 
     def _next(self, position: int, size: int) -> bytes:
-        """Return up to `size` bytes of content from a position on; b"" at the end."""
+        """Return up to `size` bytes of content from a position; b"" at the end."""
         if position >= self._table.decompressed_size:
             if not len(self._table) and not self._fp.seek(0, io.SEEK_END):
-                raise truncated_file_error()  # of no bytes, as any other without a frame
+                raise truncated_file_error()  # the file is empty, which is an error for files without a frame
             self._check_empty(len(self._table))
             return b""
         return self._content(position, size)
 
     def _content(self, position: int, size: int) -> bytes:
-        frame, self._frame = self._frame, None  # a frame within which an exception came is not read on
+        frame, self._frame = self._frame, None  # after an exception, the frame is not read any further
         if frame is not None and not frame.position <= position < frame.end:
             frame.close()
             frame = None
@@ -96,13 +96,13 @@ class TableReader(ContentReader):
         return content
 
     def _check_empty(self, index: int) -> None:
-        """Hold the frames right before the frame `index` that have no content, by the table, to that."""
+        """Check the frames directly before frame `index` that are empty according to the table."""
         first = index
         while first > self._checked and not self._table.frame(first - 1)[3]:
             first -= 1
         for number in range(first, index):
             if not self._table.frame(number)[1]:
-                continue  # an entry that stands for nothing
+                continue  # an entry without a frame
             frame = _FrameReader(self._fp, self._table, number, self._decompressor(), self._hasher)
             try:
                 frame.check_end()
@@ -112,7 +112,7 @@ class TableReader(ContentReader):
 
 
 class _FrameReader:
-    """One frame that is being decompressed, and held to what the table says of it."""
+    """A frame that is being decompressed and checked against its entry in the table."""
 
     def __init__(
         self,
@@ -134,18 +134,18 @@ class _FrameReader:
         self._tail = b""
 
     def close(self) -> None:
-        """Let go of the decompressor."""
+        """Release the decompressor."""
         release(self._decompressor)
         if self._hasher is not None:
             release(self._hasher)
 
     def skip_to(self, position: int) -> None:
-        """Pass over the content in front of a position."""
+        """Skip the content before a position."""
         while self.position < position:
             self.read(min(position - self.position, _PIECE))
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes of content, at least one; at the end of the frame check all of it."""
+        """Return up to `size` bytes of content, at least one; at the end of the frame, check the whole frame."""
         while True:
             content: bytes = self._decompress(min(size, self.end - self.position))
             if content:
@@ -162,7 +162,7 @@ class _FrameReader:
         if self._decompressor.needs_input:
             data = self._more()
             if not data:
-                raise self._lie(f"it has {self.end - self.position} bytes of content less than the table says")
+                raise self._lie(f"it has {self.end - self.position} fewer bytes of content than the table states")
         try:
             content: bytes = self._decompressor.decompress(data, size)
         except ZstdError as exc:
@@ -174,7 +174,7 @@ class _FrameReader:
         wanted = min(self._compressed_end - self._offset, READ_SIZE)
         if not wanted:
             return b""
-        self._fp.seek(self._offset)  # others may use the file, too
+        self._fp.seek(self._offset)  # others may use the file as well
         data = read_some(self._fp, wanted)
         if not data:
             raise truncated_file_error()
@@ -185,18 +185,18 @@ class _FrameReader:
         return bytes(data)
 
     def check_end(self) -> None:
-        """Read the rest of the frame, in which no content may be, and check all of it."""
+        """Read the rest of the frame, which must not contain more content, and check the whole frame."""
         while not (self._decompressor.eof and self._offset == self._compressed_end):
             data = self._more() if self._decompressor.needs_input else b""
             if not data and self._decompressor.needs_input:
-                raise self._lie("it is not complete where the table says that it ends")
+                raise self._lie("it is incomplete at the end that the table states")
             if self._decompressor.decompress(data, 1):
-                raise self._lie("it has more content than the table says")
+                raise self._lie("it has more content than the table states")
         if self._checksum is None:
             return
         found = self._tail if self._hasher is None else self._hasher.flush()[-CHECKSUM_SIZE:]
         if int.from_bytes(found, "little") != self._checksum:
-            raise self._lie("its content has another checksum than the table says")
+            raise self._lie("its content does not have the checksum that the table states")
 
     def _lie(self, what: str) -> SeekableFormatError:
         text = f"the seek table does not fit frame {self._index}, at byte {self._start}: {what}"
@@ -204,5 +204,5 @@ class _FrameReader:
 
 
 def _has_checksum(data: bytes) -> bool:
-    """Say whether the frame that data begins with ends with a checksum of its own."""
+    """Return whether the frame at the start of `data` ends with its own checksum."""
     return len(data) > len(MAGIC) and data[:4] == MAGIC and bool(data[4] & CHECKSUM_FLAG)

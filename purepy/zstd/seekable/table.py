@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The seek table of the Zstandard seekable format 0.1.0 (contrib/seekable_format of zstd): made, written and read.
+The seek table of the Zstandard seekable format 0.1.0 (contrib/seekable_format of zstd): created, written and read.
 
-A seekable file is a sequence of frames, of which each can be decompressed alone, and then one skippable frame, the seek
-table. It has an entry per frame: how many bytes it takes, how many its content has and, if the table has checksums, the
-low 32 bits of the content's XXH64. Empty and skippable frames have entries, too, with a content of 0 bytes.
+A seekable file is a sequence of frames, each of which can be decompressed alone, followed by one skippable frame, the
+seek table. The table has an entry per frame: its size in bytes, the size of its content and, if the table has
+checksums, the low 32 bits of the content's XXH64. Empty and skippable frames also have entries, with a content of 0
+bytes.
 
     skippable frame's header (8)  |  entries (8 or 12 each)  |  number of entries (4)  descriptor (1)  magic number (4)
 
-This module stands beside the package purepy.zstd so that who reads a table alone loads no module of that.
+Code that only reads a table needs to load no other part of purepy.zstd's codec.
 """
 
 from __future__ import annotations
@@ -33,49 +34,50 @@ if TYPE_CHECKING:
 SKIPPABLE_MAGIC = 0x184D2A5E
 SEEKABLE_MAGIC = 0x8F92EAB1
 FRAMES_MAX = 0x8000000
-"""The most entries that a table may have, as in zstd's own reader."""
+"""The largest number of entries in a table, as in zstd's own reader."""
 SIZE_MAX = 0xFFFFFFFF
-"""The most bytes that a frame of a seekable file may take, and that its content may have: 32 bits of the entry."""
+"""The largest size in bytes of a seekable file's frame, and of its content: an entry has 32 bits for each."""
 
 _CHECKSUM_FLAG = 0x80
-_RESERVED_BITS = 0x7C  # must be 0; the two bits below them may be anything
+_RESERVED_BITS = 0x7C  # must be 0; the lowest two bits are ignored
 _HEADER = Struct("<II")
 _FOOTER = Struct("<IBI")
-_TAIL_SIZE = 4096  # read from the end of the file at first: most tables are in it
+_TAIL_SIZE = 4096  # bytes read from the end of the file first; most tables fit
 
 
 class SeekTable:
     """
-    The frames of a seekable file, in order: where each is and where its content stands in the whole content.
+    The frames of a seekable file, in order: the position of each, and the position of its content in the whole content.
 
-    Made empty and filled with `append`, or read from a file by `read_seek_table`. `checksums` says whether entries have
-    a checksum. All sizes and positions are in bytes; 20 bytes of memory per entry at most.
+    A table is created empty and filled with `append`, or read from a file by `read_seek_table`. `checksums` is whether
+    entries have a checksum. All sizes and positions are in bytes. An entry uses at most 20 bytes of memory.
     """
 
     __slots__ = ("_checksums", "_offsets", "_positions", "checksums")
 
     def __init__(self, *, checksums: bool) -> None:
         self.checksums = checksums
-        # where each frame, and where its content begins; the last item is where the next one will
+        # the positions of each frame and of its content; the last item is the position of the next frame
         self._offsets = array("Q", (0,))
         self._positions = array("Q", (0,))
         self._checksums = array("I")
 
     def append(self, compressed_size: int, decompressed_size: int, checksum: int | None = None) -> None:
         """
-        Add the frame that follows.
+        Add the next frame.
 
-        `checksum`, the low 32 bits of the content's XXH64, is needed if the table has checksums and ignored else.
-        Raises ValueError for a size or checksum that does not fit in 32 bits, SeekableFormatError if the table is full.
+        `checksum`, the low 32 bits of the content's XXH64, is required if the table has checksums, and ignored
+        otherwise. Raises ValueError for a size or checksum that does not fit in 32 bits, and SeekableFormatError if the
+        table is full.
         """
         for size in (compressed_size, decompressed_size):
             if not 0 <= size <= SIZE_MAX:
-                raise ValueError(f"a frame of a seekable file and its content have 0 to {SIZE_MAX} bytes, not {size}")
+                raise ValueError(f"the size of a frame and of its content must be 0 to {SIZE_MAX} bytes, not {size}")
         if len(self) >= FRAMES_MAX:
-            raise SeekableFormatError(f"a seek table has at most {FRAMES_MAX} entries; make larger frames")
+            raise SeekableFormatError(f"a seek table has at most {FRAMES_MAX} entries; use larger frames")
         if self.checksums:
             if checksum is None or not 0 <= checksum <= 0xFFFFFFFF:
-                raise ValueError(f"each frame of this seek table has a checksum of 32 bits, not {checksum}")
+                raise ValueError(f"this seek table needs a checksum of 32 bits for each frame, not {checksum}")
             self._checksums.append(checksum)
         self._offsets.append(self._offsets[-1] + compressed_size)
         self._positions.append(self._positions[-1] + decompressed_size)
@@ -88,33 +90,33 @@ class SeekTable:
         """
         Return (offset, compressed size, position of the content, its size, checksum or None) of one frame.
 
-        Raises IndexError if there is no frame of that number, counted from 0.
+        Frames are counted from 0. Raises IndexError for a number out of range.
         """
         if not 0 <= index < len(self):
-            raise IndexError(f"there is no frame {index} among {len(self)}")
+            raise IndexError(f"frame {index} does not exist; the table has {len(self)} entries")
         offset, position = self._offsets[index], self._positions[index]
         checksum = self._checksums[index] if self.checksums else None
         return offset, self._offsets[index + 1] - offset, position, self._positions[index + 1] - position, checksum
 
     def find(self, position: int) -> int:
-        """Return the number of the frame that holds a position of the content; IndexError if none does."""
+        """Return the number of the frame that holds a position of the content; raises IndexError if none does."""
         if not 0 <= position < self.decompressed_size:
-            raise IndexError(f"position {position} is not in a content of {self.decompressed_size} bytes")
-        # of several frames that begin there all but the last are empty
+            raise IndexError(f"position {position} is outside the content of {self.decompressed_size} bytes")
+        # if several frames begin there, all but the last are empty
         return bisect_right(self._positions, position) - 1
 
     @property
     def compressed_size(self) -> int:
-        """The size of all frames, without the table itself."""
+        """The size of all frames in bytes, without the table itself."""
         return self._offsets[-1]
 
     @property
     def decompressed_size(self) -> int:
-        """The size of the whole content."""
+        """The size of the whole content in bytes."""
         return self._positions[-1]
 
     def to_bytes(self) -> bytes:
-        """Return the skippable frame that stands behind the frames."""
+        """Return the skippable frame that follows the other frames."""
         columns = [_sizes(self._offsets), _sizes(self._positions)]
         if self.checksums:
             columns.append(self._checksums)
@@ -140,12 +142,12 @@ def _bounds(sizes: Iterable[int]) -> array[int]:
 
 def read_seek_table(file: Seekable, frames_size: int | None = None) -> SeekTable:
     """
-    Return the table at the end of a binary file that can seek; frames and table have to fill the file.
+    Return the table at the end of a seekable binary file; the frames and the table must fill the file.
 
-    `frames_size` is for a table that has a file of its own: the size of the file with the frames. Reads the table only,
-    and leaves the file somewhere behind it. Raises SeekableFormatError if there is none, if it is cut or damaged, and
-    if it does not fit the file: sizes that do not add up to the size of the file, or a content that
-    a frame so small cannot have. Only decompressing shows whether the entries' borders are those of frames.
+    `frames_size` is for a table in a separate file: the size of the file with the frames. Only the table is read; the
+    file's position afterwards is undefined. Raises SeekableFormatError if there is no table, if it is truncated or
+    damaged, or if it does not match the file: if its sizes do not add up to the size of the file, or a frame is too
+    small for its content. Only decompression shows whether the entries match the frames.
     """
     file_size = file.seek(0, 2)
     tail = _read_at(file, max(file_size - _TAIL_SIZE, 0), file_size)
@@ -175,11 +177,11 @@ def read_seek_table(file: Seekable, frames_size: int | None = None) -> SeekTable
 
 
 def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
-    """Make the table of what was read, if it fits the `frames_size` bytes of frames."""
+    """Return the table for the entries, if they match the `frames_size` bytes of frames."""
     compressed, decompressed = entries[0::columns], entries[1::columns]
     total = sum(compressed)
     if total != frames_size:
-        raise _damaged(frames_size, f"its entries are {total} bytes of frames, where the file has {frames_size}")
+        raise _damaged(frames_size, f"its entries cover {total} bytes of frames, the file has {frames_size}")
     for index, (size, content) in enumerate(zip(compressed, decompressed)):
         if content and (not size or content > content_size_max(size)):
             raise _damaged(frames_size, f"entry {index} has {content} bytes of content in a frame of {size} bytes")
@@ -191,16 +193,16 @@ def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
 
 
 def _read_at(file: Seekable, start: int, end: int) -> bytes:
-    """Read `file[start:end]`, from raw files in several pieces."""
+    """Read `file[start:end]`; raw files may need several reads."""
     file.seek(start)
     data = read_full(file, end - start)
     if len(data) < end - start:
-        raise SeekableFormatError(f"the file ends at byte {start + len(data)}, in front of its own end at {end}")
+        raise SeekableFormatError(f"the file ended at byte {start + len(data)} while reading, expected {end} bytes")
     return data
 
 
 def _no_table(offset: int, why: str) -> SeekableFormatError:
-    exc = located(SeekableFormatError(f"the file has no seek table, or is cut: {why}"), offset)
+    exc = located(SeekableFormatError(f"the file has no seek table, or is truncated: {why}"), offset)
     exc.has_table = False
     return exc
 

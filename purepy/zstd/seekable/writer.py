@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stream that a SeekableZstdFile writes through: frames of a size, and the table of them at the end."""
+"""The stream through which a SeekableZstdFile writes: frames of limited size, and their table at the end."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 class FrameCompressor:
     """
-    A compressor that ends a frame wherever it is full, and notes each in a table.
+    A compressor that ends a frame whenever it is full, and records each frame in a table.
 
-    The frames have checksums if the table has: an entry's is the one that its frame ends with.
+    If the table has checksums, frames have them as well: an entry contains the checksum at the end of its frame.
     """
 
     def __init__(self, compressor: Compressor, table: SeekTable, frame_size: int, compressed_max: int) -> None:
@@ -27,18 +27,18 @@ class FrameCompressor:
         self._frame_size = frame_size
         self._compressed_max = compressed_max
         self.table = table
-        self._content = self._compressed = 0  # of the frame in the making
+        self._content = self._compressed = 0  # bytes of the current frame
         self.last_mode: int = FLUSH_FRAME
 
     @property
     def ends_frame(self) -> bool:
-        """Whether the output so far ends where a frame does."""
+        """Whether the output so far ends with a frame."""
         return not self._compressed
 
     def compress(self, data: Buffer) -> bytes:
         begins, self.last_mode = self.last_mode == FLUSH_FRAME, CONTINUE
         view = sliceable(data)
-        if not len(view):  # a frame that ended because it was full needs no empty one behind it
+        if not len(view):  # after a frame that ended because it was full, no empty frame is needed
             return self._count(self._compressor.compress(b"")) if begins else b""
         pieces = []
         start = 0
@@ -82,7 +82,7 @@ class TableWriter(CompressWriter):
 
     def write(self, data: Buffer, /) -> int:
         if self._has_table:
-            raise ValueError("the file has its table already: close() was called, and may be tried again")
+            raise ValueError("cannot write: close() has already written the seek table; call close() again to finish")
         return super().write(data)
 
     def _finish(self) -> None:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-SeekableZstdFile: files of the seekable format, and the frames of any file as if it were one.
+SeekableZstdFile: files of the seekable format, and any other file of frames with the same interface.
 
-A seekable file (contrib/seekable_format of zstd, version 0.1.0) is made of frames that can be decompressed alone, and a
-table of them at its end (purepy/zstd/seekable/table.py), so that any position is reached in the time of one frame.
+A seekable file (contrib/seekable_format of zstd, version 0.1.0) consists of frames that can be decompressed alone, and
+a table of them at its end (purepy/zstd/seekable/table.py). Reading at any position takes the time for one frame.
 """
 
 from __future__ import annotations
@@ -32,32 +32,42 @@ if TYPE_CHECKING:
 _CHECKSUM_KEY = int(CompressionParameter.checksum_flag)
 _LEVEL_KEY = int(CompressionParameter.compression_level)
 
-_READ_SIZE_DEFAULT, _WRITE_SIZE_DEFAULT = 131075, 131591  # of pyzstd, where neither has an effect any more
+_FRAME_SIZE_DEFAULT = 4 << 20
+"""With pyzstd's default of 1 GiB few files would be seekable; frames of 4 MiB make files 2 % larger."""
+_READ_SIZE_DEFAULT, _WRITE_SIZE_DEFAULT = 131075, 131591  # pyzstd's defaults, which no longer have an effect there
 
 
 class SeekableZstdFile(ZstdFile):
     """
-    A file of the Zstandard seekable format, open in binary mode for reading or for writing.
+    A file of the Zstandard seekable format, open in binary mode for reading or writing.
 
-    `filename` is a name (str, bytes or a path) or a binary file object; to read, one that can seek; to append ("a"), a
-    name. `level_or_option` is a level or a dict of CompressionParameter when writing, a dict of DecompressionParameter
-    when reading, `zstd_dict` what ZstdFile takes. A frame ends when its content has `max_frame_content_size` bytes, and
-    by flush(FLUSH_FRAME): any position is reached by decompressing one frame from its beginning. `read_size` and
-    `write_size` have no effect.
+    Args:
+        filename: a path (str, bytes or PathLike) or a binary file object, which must be able to seek for reading. To
+            append ("a"), a path.
+        mode: "r", "w", "x" or "a", with or without "b".
+        level_or_option: for writing, a level or a dict of CompressionParameter; for reading, a dict of
+            DecompressionParameter.
+        zstd_dict: a dictionary, as for ZstdFile.
+        read_size, write_size: have no effect.
+        max_frame_content_size: for writing, the bytes of content after which a frame ends, by default 4 MiB;
+            flush(FLUSH_FRAME) also ends it. Reading at any position decompresses one frame from its beginning.
+        checksums: for writing, whether the table has checksums.
+        scan: for reading, whether to find the frames by reading through the file if its table is missing or damaged;
+            this works for any file of frames.
+        index: for reading, the name of a file that keeps the result of `scan`, and is used as long as it matches; True
+            means the file's name with ".seek" added.
 
-    Beyond pyzstd: the table has checksums, unless `checksums` is false; reading, frames are held to them and to their
-    sizes. With `scan=True` a file whose table is missing or damaged, or any file of frames, is gone over for its
-    frames. `index` names a file that keeps what was found, and is used as long as it fits; True stands for the file's
-    name and ".seek".
+    `checksums`, `scan` and `index` do not exist in pyzstd. When reading, frames are checked against the sizes and
+    checksums in the table.
 
-    Raises SeekableFormatError for a file without a table, or whose table is damaged or does not fit the frames,
-    ZstdError for damaged frames, ValueError and TypeError for wrong arguments. Replaces `pyzstd.SeekableZstdFile`.
+    Raises SeekableFormatError if a file has no table, or the table is damaged or does not match the frames. Raises
+    ZstdError for damaged frames, and ValueError and TypeError for wrong arguments. Replaces `pyzstd.SeekableZstdFile`.
     """
 
     FRAME_MAX_C_SIZE: ClassVar[int] = 2 << 30
-    """A frame ends, too, when it takes so many bytes."""
+    """A frame also ends when its compressed size reaches this many bytes."""
     FRAME_MAX_D_SIZE: ClassVar[int] = 1 << 30
-    """The most that `max_frame_content_size` may be."""
+    """The largest allowed `max_frame_content_size`."""
 
     def __init__(
         self,
@@ -68,7 +78,7 @@ class SeekableZstdFile(ZstdFile):
         zstd_dict: DictArgument = None,
         read_size: int = _READ_SIZE_DEFAULT,
         write_size: int = _WRITE_SIZE_DEFAULT,
-        max_frame_content_size: int = 1 << 30,
+        max_frame_content_size: int = _FRAME_SIZE_DEFAULT,
         checksums: bool = True,
         scan: bool = False,
         index: Name | bool | None = None,
@@ -85,7 +95,7 @@ class SeekableZstdFile(ZstdFile):
                 raise TypeError("in read mode level_or_option is a dict of DecompressionParameter, not a level")
             if read_size <= 0:
                 raise ValueError(f"read_size must be positive, not {read_size}")
-            if write_size != _WRITE_SIZE_DEFAULT or max_frame_content_size != 1 << 30:
+            if write_size != _WRITE_SIZE_DEFAULT or max_frame_content_size != _FRAME_SIZE_DEFAULT:
                 raise ValueError("write_size and max_frame_content_size are for writing")
             options = level_or_option
         elif kind in ("w", "a", "x"):
@@ -106,7 +116,7 @@ class SeekableZstdFile(ZstdFile):
             table = SeekTable(checksums=checksums)
             if kind == "a":
                 if not isinstance(filename, (str, bytes, os.PathLike)):
-                    raise TypeError("to append, SeekableZstdFile takes a file's name (str, bytes or PathLike)")
+                    raise TypeError("to append, SeekableZstdFile needs a file's name (str, bytes or PathLike)")
                 if os.path.isfile(filename) and os.path.getsize(filename):
                     with open(filename, "rb") as file:
                         table = read_seek_table(file)
@@ -114,7 +124,7 @@ class SeekableZstdFile(ZstdFile):
             self._frame_size = max_frame_content_size
         super().__init__(filename, mode, level=level, options=options, zstd_dict=zstd_dict)
         if kind == "a":
-            self._fp.truncate(table.compressed_size)  # the table comes again, behind what is written now
+            self._fp.truncate(table.compressed_size)  # the table is written again, after the new frames
 
     def _new_writer(
         self,
@@ -143,14 +153,14 @@ class SeekableZstdFile(ZstdFile):
             return decompressor_type(zstd_dict, options, multi_frame=True)
 
         def hasher() -> Compressor:
-            # libzstd gives an XXH64 only as the end of a frame, so one is made as fast as can be
+            # libzstd provides an XXH64 only at the end of a frame, so a frame is created as fast as possible
             return compressor_type(options={_LEVEL_KEY: LEVEL_MIN, _CHECKSUM_KEY: 1})
 
         def make(fp: BinaryIO, close_fp: bool) -> TableReader:
             try:
                 for name in ("readable", "seekable"):
                     if not hasattr(fp, name) or not getattr(fp, name)():
-                        raise TypeError(f"to be read by SeekableZstdFile a file object has to be {name}")
+                        raise TypeError(f"SeekableZstdFile reads only a file object that is {name}")
                 self._table = table = self._find_table(fp, zstd_dict, options)
                 return TableReader(fp, close_fp, table, decompressor, hasher)
             except BaseException:
@@ -184,14 +194,14 @@ class SeekableZstdFile(ZstdFile):
         return table
 
     def write(self, data: Buffer) -> int:
-        """Write the bytes of `data`, a buffer, and return how many they are."""
+        """Write the bytes of `data`, a buffer, and return their number."""
         return super().write(data)
 
     def close(self) -> None:
         """
-        Write what was held back, end the frame, write the table and close the file, if it was opened by name.
+        Write the data that was held back, end the frame, write the table, and close the file if it was opened by name.
 
-        May be called again; if writing fails, the file stays open and close() may be tried again.
+        May be called again. If writing fails, the file stays open and close() may be called again.
         """
         super().close()
         self._table = None
@@ -199,9 +209,9 @@ class SeekableZstdFile(ZstdFile):
     @property
     def seek_table_info(self) -> tuple[int, int, int] | None:
         """
-        The number of frames, their size and that of their content, in bytes; None once the file is closed.
+        The number of frames, their size and the size of their content, in bytes; None once the file is closed.
 
-        The table itself, and what is in no whole frame yet, are not counted.
+        The table itself and data of the incomplete last frame are not counted.
         """
         table = self._table
         if table is None or self.closed:
@@ -211,17 +221,15 @@ class SeekableZstdFile(ZstdFile):
     @staticmethod
     def is_seekable_format_file(filename: Name | BinaryIO) -> bool:
         """
-        Return whether a file ends with a table that fits it, or has 0 bytes; `filename` is its name or a file object.
+        Return whether `filename`, a name or a file object, is empty or ends with a seek table that matches the file.
 
-        A file object stays where it was. Raises TypeError for an object that is neither.
+        The position of a file object does not change. Raises TypeError for an object that is neither.
         """
         if isinstance(filename, (str, bytes, os.PathLike)):
             with open(filename, "rb") as file:
                 return _has_table(file)
         if not all(hasattr(filename, name) and getattr(filename, name)() for name in ("readable", "seekable")):
-            raise TypeError(
-                "a str, bytes or PathLike object, or a file object that is readable and seekable, is needed"
-            )
+            raise TypeError("expected a str, bytes or PathLike object, or a file object that is readable and seekable")
         position = filename.tell()
         try:
             return _has_table(filename)
@@ -237,5 +245,5 @@ def _has_table(file: BinaryIO) -> bool:
 
 
 def _with_advice(exc: SeekableFormatError) -> SeekableFormatError:
-    text = f"{exc}; scan=True finds the frames by going over the file"
+    text = f"{exc}; scan=True finds the frames by reading through the file"
     return located(SeekableFormatError(text), exc.offset)

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The arguments `threads` and `frame_size` of a backend's functions, checked: plans that all threads of a call work by.
+Checks of the arguments `threads` and `frame_size` of a backend's functions, and the plans that a call's threads share.
 
-`module` is the backend's module, whose functions do the work. Threads are of use where that runs without the GIL: the
-pure backend makes the same frames in the calling thread, and decompresses as if no threads were asked for.
+`module` is the backend's module, whose functions do the work. Threads help only where that work runs without the GIL.
+The pure backend creates the same frames in the calling thread, and decompresses as if no threads were requested.
 """
 
 from __future__ import annotations
 
-import operator
 from types import ModuleType
 from typing import TYPE_CHECKING, Callable, NamedTuple
 
-from purepy.base.cores import python_runs_in_parallel, thread_count
+from purepy.base.cores import checked_int, python_runs_in_parallel, thread_count
 from purepy.base.errors import ZstdError
 from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.parameters import COMPRESSION_LEVEL_DEFAULT, DECOMPRESSION_FORMAT, CompressionParameter
@@ -29,17 +28,17 @@ _SLOW_LEVEL, _SLOW_STRATEGY = 10, 6
 
 FRAME_SIZE_MIN = 1 << 10
 FRAME_SIZE_MAX = 1 << 30
-"""The most content of one frame, as in zstd's seekable format."""
+"""The largest content of one frame in bytes, as in zstd's seekable format."""
 
 _DEFAULT_SIZE_MIN, _DEFAULT_SIZE_MAX = 16 << 20, 64 << 20
 _WINDOWS_PER_FRAME = 16
-# the highest level that has a window of that logarithm, for content of more than 256 KiB
+# pairs of the highest level and the window log that it and lower levels have, for content of more than 256 KiB
 _WINDOW_LOGS = ((1, 19), (2, 20), (8, 21), (16, 22), (19, 23), (20, 25), (21, 26))
 _WINDOW_LOG_LONG = 27
 
 
 def useful_threads(module: ModuleType, threads: int | None) -> int:
-    """Check the argument `threads`; return how many are of use. None is one, 0 one per core."""
+    """Check the argument `threads`; return how many threads help. None means one, 0 one per core."""
     count = 1 if threads is None else thread_count(threads)
     return count if module.RELEASES_GIL or python_runs_in_parallel() else 1
 
@@ -53,13 +52,13 @@ def _parameters(level: int | None, options: Parameters) -> dict[int, int]:
 
 def frame_size_for(frame_size: int | None, level: int | None, options: Parameters) -> int:
     """
-    Return the content's size of each frame but the last: the argument `frame_size`, or what suits checked parameters.
+    Return the content size of every frame but the last: the argument `frame_size`, or a size that suits the parameters.
 
-    That is sixteen windows, so that little is lost by each beginning without history, but at least 16 MiB and at most
-    64 MiB. Raises TypeError for what is no integer, ValueError for a size below 1 KiB or above 1 GiB.
+    The default is sixteen windows, so that frames lose little by starting without history, but at least 16 MiB and at
+    most 64 MiB. Raises TypeError unless the argument is an integer, ValueError for less than 1 KiB or more than 1 GiB.
     """
     if frame_size is not None:
-        size = operator.index(frame_size)
+        size = checked_int("frame_size", frame_size)
         if not FRAME_SIZE_MIN <= size <= FRAME_SIZE_MAX:
             raise ValueError(f"frame_size must be {FRAME_SIZE_MIN} to {FRAME_SIZE_MAX} bytes, not {size}")
         return size
@@ -73,7 +72,7 @@ def frame_size_for(frame_size: int | None, level: int | None, options: Parameter
 
 
 def is_slow(level: int | None, options: Parameters) -> bool:
-    """Say whether a frame takes so long that a thread has to look in between whether it is still wanted."""
+    """Return whether a frame takes so long that its thread must check meanwhile whether it is still needed."""
     found = _parameters(level, options)
     return (
         found.get(int(CompressionParameter.compression_level), 0) >= _SLOW_LEVEL
@@ -82,7 +81,7 @@ def is_slow(level: int | None, options: Parameters) -> bool:
 
 
 class CompressionPlan(NamedTuple):
-    """What all frames of an output are compressed with: a backend's functions and the caller's checked arguments."""
+    """A backend's functions and the caller's checked arguments for compressing all frames of an output."""
 
     compress: Callable[..., bytes]
     compressor_type: Callable[..., FrameCompressor]
@@ -94,7 +93,7 @@ class CompressionPlan(NamedTuple):
     is_slow: bool
 
     def frame(self, data: Bytes, check: Callable[[], None]) -> bytes:
-        """Compress one frame; where that takes long, call `check` in between."""
+        """Compress one frame; if that takes long, call `check` meanwhile."""
         try:
             return self._frame(data, check)
         except ZstdError as exc:
@@ -126,8 +125,8 @@ def plan_compression(
     """
     Check the arguments of a compression into several frames.
 
-    Raises what `compress` raises for `level`, `options` and `zstd_dict`, besides ValueError for `nb_workers` (both are
-    ways to use several cores) and for a prefix, which other readers know in front of the first frame only.
+    Raises the errors of `compress` for `level`, `options` and `zstd_dict`. Also raises ValueError for `nb_workers`,
+    another way to use several cores, and for a prefix, which other readers apply only to the first frame.
     """
     count = useful_threads(module, threads)
     module.ZstdCompressor(level, options, zstd_dict)
@@ -135,7 +134,9 @@ def plan_compression(
     if options and options.get(_WORKERS_KEY):
         raise ValueError("threads and nb_workers exclude each other: leave nb_workers out")
     if zstd_dict is not None and parse_dict_argument(zstd_dict, UNDIGESTED)[1] == PREFIX:
-        raise ValueError("threads and frame_size make several frames, a prefix is for one: use as_undigested_dict")
+        raise ValueError(
+            "a prefix works for one frame, but threads and frame_size create several: use as_undigested_dict"
+        )
     if options is not None:
         options = dict(options)
     slow = is_slow(level, options)
@@ -143,7 +144,7 @@ def plan_compression(
 
 
 class DecompressionPlan(NamedTuple):
-    """What all frames of an input are decompressed with: a backend's functions and the caller's checked arguments."""
+    """A backend's functions and the caller's checked arguments for decompressing all frames of an input."""
 
     decompress: Callable[..., bytes]
     decompress_into: Callable[..., int]
@@ -154,7 +155,7 @@ class DecompressionPlan(NamedTuple):
     truncated: Callable[[int], Exception]
 
     def new_decompressor(self) -> Decompressor:
-        """Return a decompressor that goes over all frames."""
+        """Return a decompressor for several frames."""
         return self.decompressor_type(self.zstd_dict, self.options, multi_frame=True)
 
 
@@ -166,10 +167,10 @@ def plan_decompression(
     truncated: Callable[[int], Exception] = truncated_error,
 ) -> DecompressionPlan | None:
     """
-    Check `threads`; return None if several are of no use, else what they decompress with.
+    Check `threads`; return the plan for decompressing with several threads, or None if they do not help.
 
-    They are of none for frames without magic number, and with a prefix, which is for one frame. `truncated(given)`
-    makes the error of an input that ends inside a frame, after so many bytes.
+    They do not help for frames without magic number, or with a prefix, which serves one frame. `truncated(given)`
+    returns the error for an input that ends inside a frame, after `given` bytes.
     """
     count = useful_threads(module, threads)
     if count == 1 or (options and options.get(DECOMPRESSION_FORMAT)):

@@ -2,8 +2,8 @@
 """
 Compress into independent frames, several at a time.
 
-What comes out depends on the parameters and the frames' size, not on the number of threads, and is read by anything
-that reads more than one frame. Each frame declares its size.
+The output depends on the parameters and the frame size, not on the number of threads, and any program that reads
+several frames can read it. Each frame declares its size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes]) -> bytes:
-    """Compress a buffer into frames and return them; `join(frames, threads)` puts them together."""
+    """Compress a buffer into frames and return them; `join(frames, threads)` joins them."""
     view = sliceable(data)
     size = plan.frame_size
     frames: list[bytes] = [b""] * max(-(-len(view) // size), 1)
@@ -40,7 +40,7 @@ def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[by
 
 
 class _FrameJob(Job):
-    """Compress one frame."""
+    """Compresses one frame."""
 
     def __init__(self, plan: CompressionPlan, data: Bytes, finished: Callable[[], None] | None) -> None:
         super().__init__()
@@ -50,21 +50,21 @@ class _FrameJob(Job):
 
     def run(self) -> None:
         frame = self._plan.frame(self._data, self.crew.check)
-        self._data = b""  # the memory of a caller's, who may change it from here on
+        self._data = b""  # may be a caller's memory, which the caller may change from now on
         if self._finished is not None:
             self._finished()
         self.put(frame)
 
 
 class _Placed(NamedTuple):
-    """The frame of what stands at a place in a file, and how much that was in bytes: less if the file has been cut."""
+    """The frame of a part of a file, and the part's size in bytes, which is smaller if the file was truncated."""
 
     frame: bytes
     size: int
 
 
 class _PlaceJob(Job):
-    """Compress one frame of what stands at a place in a file; put a _Placed."""
+    """Compresses a part of a file into one frame; puts a _Placed."""
 
     def __init__(self, plan: CompressionPlan, source: Descriptor, position: int, spare: list[object]) -> None:
         super().__init__()
@@ -98,9 +98,9 @@ class _PlaceJob(Job):
 
 class _NextFrame:
     """
-    The content of the next frame: memory that is used again where a compressor may read a caller's memory, else pieces.
+    The content of the next frame: reused memory if a compressor can read a caller's memory, otherwise pieces.
 
-    On PyPy, C cannot read a bytearray where it is: pieces of bytes are joined there.
+    On PyPy, C code cannot read a bytearray in place, so pieces of bytes are joined there.
     """
 
     def __init__(self, size: int) -> None:
@@ -111,7 +111,7 @@ class _NextFrame:
         self.filled = 0
 
     def put(self, data: Bytes, start: int) -> int:
-        """Take as much of `data[start:]`, as `sliceable` gives it, as fits; return how much that was."""
+        """Take as much of `data[start:]`, a result of `sliceable`, as fits; return the number of bytes."""
         taken = min(len(data) - start, self._size - self.filled)
         if JIT:
             self._pieces.append(data[start : start + taken])
@@ -125,14 +125,14 @@ class _NextFrame:
         memory = self._memory
         if memory is None:
             memory = self._memory = self._spare.pop() if self._spare else bytearray()
-        if len(memory) < self.filled + taken:  # the whole size once it shows that there is so much
+        if len(memory) < self.filled + taken:  # allocate the full size once a second piece arrives
             larger = work_memory(self._size if self.filled else taken)
             larger[: self.filled] = memory[: self.filled]
             memory = self._memory = larger
         return memory
 
     def read_from(self, file: File) -> int:
-        """Fill it from a file as far as that goes in one read; return how much that was."""
+        """Fill the rest with one read of a file; return the number of bytes read."""
         wanted = self._size - self.filled
         if JIT:
             data = read_some(file, wanted)
@@ -148,7 +148,7 @@ class _NextFrame:
         return int(taken)
 
     def give(self) -> tuple[Bytes, Callable[[], None] | None]:
-        """Return the content, and what to call once nobody reads it any more; begin anew."""
+        """Return the content and a function to call once it is no longer read; start a new frame."""
         filled, self.filled = self.filled, 0
         if JIT:
             pieces, self._pieces = self._pieces, []
@@ -169,13 +169,14 @@ class _NextFrame:
 
 class ParallelCompressor:
     """
-    A compressor that makes frames of one size, several at a time; what file objects and iterators need of one.
+    A compressor that creates frames of a fixed size, several at a time, with the methods that files and iterators need.
 
-    A flush ends the frame: only so can a reader have all that was given. Calls are for one thread at a time.
+    A flush ends the frame: only then can a reader decompress all data given so far. Only one thread at a time may call
+    methods.
     """
 
     ends_frame = True
-    """Whether the output so far ends where a frame does."""
+    """Whether the output so far ends with a frame."""
 
     def __init__(self, plan: CompressionPlan) -> None:
         self._plan = plan
@@ -185,7 +186,7 @@ class ParallelCompressor:
         self._is_begun = False
         self.last_mode = FLUSH_FRAME
         self.missing = 0
-        """The bytes that `compress_places` counted and did not find, since the file was cut meanwhile."""
+        """The bytes that `compress_places` counted but did not find, because the file was truncated meanwhile."""
 
     def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
         """Take a buffer's bytes and return the frames that are ready."""
@@ -201,7 +202,7 @@ class ParallelCompressor:
         return b"".join(ready)
 
     def compress_from(self, file: BinaryIO) -> tuple[int, list[bytes]]:
-        """Read once from a file; return how much that was, 0 at its end, and the frames that are ready."""
+        """Read once from a file; return the number of bytes read, 0 at its end, and the frames that are ready."""
         self.last_mode = CONTINUE
         ready: list[bytes] = []
         taken = self._next.read_from(file)
@@ -210,9 +211,9 @@ class ParallelCompressor:
 
     def compress_places(self, file: BinaryIO, count: Callable[[int], None]) -> Iterator[bytes]:
         """
-        Yield the frames of a file as far as they are full, if threads can read it each at its place; then read on.
+        Yield the full frames of a file that threads can read at positions; the caller continues after them.
 
-        `count(size)` is called for each.
+        Calls `count(size)` for each frame.
         """
         place = place_of(file, is_written=False)
         size = self._plan.frame_size
@@ -244,7 +245,7 @@ class ParallelCompressor:
         self._is_begun = True
 
     def _collect(self, ready: list[bytes], most: int) -> None:
-        """Take what is ready, and wait until there are no more than `most` frames under way."""
+        """Take the frames that are ready, and wait until no more than `most` frames are in progress."""
         while True:
             frame = self._crew.take(lambda: len(self._crew) > most)
             if frame is None:
@@ -253,11 +254,11 @@ class ParallelCompressor:
             if type(frame) is _Placed:
                 self.missing += self._plan.frame_size - (0 if is_cut else frame.size)
                 frame = frame.frame
-            if not is_cut:  # what was read behind the new end before the cut would follow a gap
+            if not is_cut:  # a part read beyond the new end, before the truncation, would follow a gap
                 ready.append(frame)
 
     def flush(self, mode: int = FLUSH_FRAME) -> bytes:
-        """End the frame and return all that is left."""
+        """End the frame and return the remaining output."""
         if self._next.filled or (self.last_mode == CONTINUE and not self._is_begun):
             self._give()
         self._is_begun = False
@@ -275,10 +276,10 @@ def compressed_pieces(
     plan: CompressionPlan, source: Any, read_size: int, size: int | None, read: Callable[[int], None] | None
 ) -> Generator[bytes, None, None]:
     """
-    Yield the frames of a source: a plain file, or else chunks, which a file object gives by read(read_size).
+    Yield the frames of a source: a plain file, or chunks, which a file object returns from read(read_size).
 
-    Raises ZstdError if the content is not as long as `size` says. `read(size)` is called with the size of what was
-    read, and with less than 0 for what was counted and then not there.
+    Raises ZstdError if the content does not have `size` bytes. Calls `read(size)` with the number of bytes read, and
+    with a negative number for bytes that were counted but then missing.
     """
     compressor = ParallelCompressor(plan)
     given = 0
@@ -298,7 +299,7 @@ def compressed_pieces(
                 taken, ready = compressor.compress_from(source)
                 if taken:
                     count(taken)
-                yield from ready  # at the end of the file, too: frames may have become ready while it was read
+                yield from ready  # also at the end of the file: frames may have become ready during the read
                 if not taken:
                     break
         else:

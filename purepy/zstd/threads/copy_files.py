@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Decompress frames from file to file: each thread reads, decompresses and writes frames of its own, where they belong.
+Decompress frames from file to file: each thread reads and decompresses its own frames and writes them to their places.
 
-That works as far as the headers say where: over frames that declare their size. No content waits in memory for the
-one in front of it, and so a few MB are enough, which stay in the processor's caches. What it cannot do, errors
-included, is left to who goes through the frames one after the other from there on.
+This works as long as the headers determine the places, which is for frames that declare their size. No content waits in
+memory for the content before it, so a few MB are enough, and they stay in the processor's caches. Whatever this module
+cannot do, including errors, is left to the caller, which continues frame by frame.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from purepy.zstd.threads.spare_memory import reused
 if TYPE_CHECKING:
     from purepy.base.types import Buffer, Bytes, Decompressor, File
 
-_PART_SIZE = 4 << 20  # small frames are put together until they have so much content
+_PART_SIZE = 4 << 20  # small frames are combined until they have this much content
 _PART_FRAMES = 1 << 10
 _READ_SIZE = 256 << 10
 _WRITE_SIZE = 1 << 20
@@ -39,7 +39,7 @@ Put = Callable[[int, "Bytes", int], None]
 
 
 class CopyPart:
-    """Whole frames next to each other: `size` bytes from `start` in the source, and where their content goes."""
+    """Adjacent whole frames: `size` bytes from `start` in the source, and the position and size of their content."""
 
     __slots__ = ("content_size", "position", "size", "start")
 
@@ -54,7 +54,7 @@ class CopyPart:
 
 
 class _CopyJob(Job):
-    """Decompress one CopyPart."""
+    """Decompresses one CopyPart."""
 
     def __init__(
         self,
@@ -122,13 +122,13 @@ class _CopyJob(Job):
 
 
 class _CopyParts:
-    """The frames of a file, from a position on, as an iterator of Parts; `position` is where their content begins."""
+    """The frames of a file from a position, as an iterator of CopyParts; `position` is where their content begins."""
 
     def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
         self._read = partial(os.pread, source)
         self._position = position
         self._end = None if limit is None else position + limit
-        self._begin = start  # of the next part
+        self._begin = start  # the start of the next part
         self._is_over = False
 
     def __iter__(self) -> _CopyParts:
@@ -155,16 +155,16 @@ class _CopyParts:
     def _extent(self, offset: int) -> tuple[int, int] | None:
         try:
             return frame_extent(self._read, offset, CONTENT_MAX)
-        except ZstdError:  # no frame: who goes through the file one after the other says so
+        except ZstdError:  # not a frame: reading frame by frame will raise the error
             return None
 
 
 class FrameCopy:
     """
-    Decompress frames of one file, from `start` on, to another, from `position` on; both are given by descriptors.
+    Decompress the frames of one file, from `start`, into another file, from `position`, in threads.
 
-    Jobs hold duplicates of the descriptors. Without a destination nothing is written. `read` and `written` say how far
-    it has come without a gap, in bytes; behind that anything may have been written.
+    `source` and `destination` are descriptors, and jobs hold duplicates of them. Without a destination nothing is
+    written. `read` and `written` count the bytes up to the first unfinished part; later parts may be written already.
     """
 
     def __init__(
@@ -187,9 +187,9 @@ class FrameCopy:
 
     def run(self, limit: int | None, done: Callable[[int, int], object] | None) -> None:
         """
-        Copy as far as it can, at most `limit` bytes of content; nothing if all is in one CopyPart.
+        Copy as much as possible, at most `limit` bytes of content; copy nothing if all fits into one CopyPart.
 
-        Calls `done(read, written)` in between. Raises what reading and writing raise; an error of the frames ends it.
+        Calls `done(read, written)` meanwhile. Raises errors of reading and writing; an error in a frame ends the copy.
         """
         parts = _CopyParts(self._source, self._start, self._position, limit)
         first, second = next(parts, None), next(parts, None)
@@ -218,7 +218,7 @@ class FrameCopy:
                     destination.close()
 
     def _take(self, crew: Crew, most: int, done: Callable[[int, int], object] | None) -> None:
-        """Take note of what was copied, and wait until there are no more than `most` parts under way."""
+        """Record finished parts, and wait until no more than `most` parts are in progress."""
         while True:
             copied = crew.take(lambda: len(crew) > most)
             if copied is None:
@@ -237,10 +237,10 @@ def copy_frames(
     done: Callable[[int, int], object] | None,
 ) -> tuple[int, int]:
     """
-    Decompress frames from file to file as far as that goes by FrameCopy, and leave both files behind those.
+    Decompress frames from file to file as far as FrameCopy can, and move both files to the end of the copied part.
 
-    Returns the bytes read and written; `limit` and `done` are those of `FrameCopy.run`. If it fails, the destination
-    has what was written without a gap.
+    Returns the number of bytes read and written; `limit` and `done` are those of `FrameCopy.run`. After an error the
+    destination contains what was written without a gap.
     """
     read_from = place_of(source, is_written=False)
     written_to = place_of(destination, is_written=True) if read_from is not None else None
@@ -263,9 +263,9 @@ def rest_of(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, read: int, written: int
 ) -> Generator[Bytes, None, None]:
     """
-    Yield the content of a stream behind the `read` bytes and the content that `copy_frames` has done, as views.
+    Yield, as views, the content that follows what `copy_frames` has done, after `read` and `written` bytes.
 
-    Nothing if that was all.
+    Yields nothing if that was everything.
     """
     if read:
         first = next(chunks, None)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Decompress frames of one stream several at a time, and what cannot be divided beside reading and consuming it.
+Decompress frames of one stream in parallel; a frame that cannot be divided is decompressed while the caller reads.
 
-Frames that are whole, and whose content is bounded by what they declare or by their blocks, are decompressed in one go,
-small ones several in a row. A larger one, and anything that is no frame, goes piece by piece to one thread, which says
-what a decompressor in the caller's thread would. Memory is bounded: by frames under way, and by what each may hold.
+Complete frames with a known limit on their content, which they declare or their blocks imply, are decompressed in one
+go; small ones are combined. A larger frame, or data that is not a frame, goes piece by piece to one thread, which
+raises the same errors as a decompressor in the calling thread. Memory is bounded by the number of frames in progress
+and the most that each can hold.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, Bytes
 
 CONTENT_MAX = 64 << 20
-"""The most content, and the most compressed bytes, of what is decompressed in one go."""
-_RUN_SIZE = 4 << 20  # small frames are put together until they have so much content
+"""The largest content, and the largest compressed size, that is decompressed in one go, in bytes."""
+_RUN_SIZE = 4 << 20  # small frames are combined until they have this much content
 _RUN_FRAMES = 1 << 10
 _PIECE = 1 << 20
-_WAITING_MAX = 4 << 20  # input of a frame that goes piece by piece, while a thread is busy with what came before
-_AHEAD_MAX = 4 << 20  # output of it, until it is taken
+_WAITING_MAX = 4 << 20  # waiting input of a frame that goes piece by piece, while its thread is busy
+_AHEAD_MAX = 4 << 20  # output of such a frame that has not been taken
 
 
 class _DecompressJob(Job):
-    """The part of all jobs that decompresses piece by piece, as a decompressor in the caller's thread would."""
+    """Base of the jobs: decompresses piece by piece, like a decompressor in the calling thread."""
 
     output_max = _AHEAD_MAX
 
@@ -44,7 +45,7 @@ class _DecompressJob(Job):
         super().__init__()
         self._plan = plan
         self._offset = offset
-        self._spare_pieces = spare_pieces  # memory of _PIECE bytes that nobody uses
+        self._spare_pieces = spare_pieces  # unused memory of _PIECE bytes each
 
     def _flow(self, read: Callable[[], Bytes | None]) -> None:
         plan = self._plan
@@ -72,14 +73,14 @@ class _DecompressJob(Job):
             release(decompressor)
 
     def _filled(self, into: Callable[[object, object], int], data: Buffer) -> Lent:
-        """Return content in memory that is used again: fresh pages cost half as much as decompressing."""
+        """Return content in reused memory: fresh pages cost half as much as decompressing."""
         memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
             return Lent(memory, into(data, view), self._spare_pieces)
 
 
 class _WholeJob(_DecompressJob):
-    """Decompress whole frames, whose content is at most `content_max` bytes, in one go."""
+    """Decompresses whole frames, with at most `content_max` bytes of content, in one go."""
 
     def __init__(
         self,
@@ -99,7 +100,7 @@ class _WholeJob(_DecompressJob):
         with self._data.view() as data:
             try:
                 content = self._content(data)
-            except ZstdError:  # what is in front of the error comes first, and its text is that of a stream
+            except ZstdError:  # decompress as a stream: the content before the error, and then the stream's error
                 self._flow(iter((bytes(data), None)).__next__)
                 return
         self._data.give_back()
@@ -107,7 +108,7 @@ class _WholeJob(_DecompressJob):
 
     def _content(self, data: memoryview) -> bytes | Lent:
         plan, size_max = self._plan, self._content_max
-        if JIT:  # C can neither read nor write a bytearray where it is
+        if JIT:  # C code can neither read nor write a bytearray in place
             return plan.decompress(bytes(data), plan.zstd_dict, plan.options, max_output_size=size_max)
         memory: Any = reused(self._spare, bytes)
         if len(memory) <= size_max:
@@ -117,29 +118,29 @@ class _WholeJob(_DecompressJob):
 
 
 class _FlowJob(_DecompressJob):
-    """Decompress what comes piece by piece: a large frame, or the rest of a stream, which need not be frames."""
+    """Decompresses input that arrives piece by piece: a large frame, or the rest of a stream, valid or not."""
 
     def __init__(self, plan: DecompressionPlan, offset: int, spare_pieces: list[object]) -> None:
         super().__init__(plan, offset, spare_pieces)
         self._input: deque[bytes] = deque()
         self._arrived = Bell()
-        self._fed = 0  # counts of bytes, each written by one thread
+        self._fed = 0  # these two count bytes; one thread writes each
         self._used = 0
         self._is_complete = False
 
     @property
     def waiting(self) -> int:
-        """The size of the input that was fed and not used, in bytes."""
+        """The size of the unused input in bytes."""
         return self._fed - self._used
 
     def feed(self, data: bytes) -> None:
-        """Give more input; called by who gave the job."""
+        """Add input; called by the thread that gave the job."""
         self._fed += len(data)
         self._input.append(data)
         self._arrived.ring()
 
     def end(self) -> None:
-        """Say that there is no more input."""
+        """Declare that there is no more input."""
         self._is_complete = True
         self._arrived.ring()
 
@@ -165,23 +166,23 @@ class _FlowJob(_DecompressJob):
 
 
 class ParallelDecompressor:
-    """Decompress a stream that is fed, and yield its content; for one thread at a time."""
+    """Decompresses a stream and returns its content; only one thread at a time may use it."""
 
     def __init__(self, plan: DecompressionPlan) -> None:
         self._plan = plan
         self._crew = Crew(plan.threads)
         self._jobs_max = plan.threads + 1
         self._scanner = FrameScanner()
-        self._data = Pending()  # not given to a job yet, from `_begin` on
+        self._data = Pending()  # input that no job has yet, from `_begin` on
         self._begin = 0
-        self._run_content = 0  # whole frames at the start of it: their content, size and number
+        self._run_content = 0  # the content, size and number of the whole frames at the start of `_data`
         self._run_size = 0
         self._run_frames = 0
-        self._noted = 0  # the end of the last frame that has come
+        self._noted = 0  # the end of the last complete frame
         self._flow: _FlowJob | None = None
         self._flow_ends_with_frame = False
         self._is_complete = False
-        self._spare_pieces: list[object] = []  # memory to be used again: for pieces, and for whole runs
+        self._spare_pieces: list[object] = []  # memory to reuse: this list for pieces, the next for whole runs
         self._spare: list[object] = []
         self._lent: Lent | None = None
         self._has_begun = False
@@ -195,7 +196,7 @@ class ParallelDecompressor:
 
     @property
     def wants_input(self) -> bool:
-        """Whether to feed more now; else there is, or will be, output to take."""
+        """Whether to feed more input now; otherwise there is output to take, now or soon."""
         if self._is_complete or (self._flow is not None and self._flow.waiting >= _WAITING_MAX):
             return False
         return len(self._crew) < self._jobs_max
@@ -212,7 +213,7 @@ class ParallelDecompressor:
             self._give_rest()
 
     def end(self) -> None:
-        """Say that the stream has ended."""
+        """Declare that the stream has ended."""
         self._is_complete = True
         if self._flow is None:
             self._give_run()
@@ -225,7 +226,7 @@ class ParallelDecompressor:
             self._flow = None
 
     def _scan(self) -> None:
-        """Follow the frames as far as they have come, and give those that are complete to the threads."""
+        """Scan the available frames, and give complete frames to the threads."""
         scanner, data = self._scanner, self._data
         while True:
             position = scanner.offset - self._begin
@@ -243,11 +244,11 @@ class ParallelDecompressor:
         if self._flow is None and scanner.header is not None and len(self._data) - self._run_size > CONTENT_MAX:
             self._give_run()
             self._give_flow(to_the_end=False)
-        if self._flow is not None:  # up to where the scanner is: it has yet to see what follows
+        if self._flow is not None:  # only up to the scanner's position: it has not seen the rest
             self._feed_flow(min(scanner.offset - self._begin, len(self._data)))
 
     def _frame_has_come(self, size: int) -> None:
-        """Take note that the first `size` bytes of the data end with a frame."""
+        """Record that the first `size` bytes of the data end with a frame."""
         if self._flow is not None:
             self._feed_flow(size)
             self._flow.end()
@@ -276,7 +277,7 @@ class ParallelDecompressor:
         return self._scanner.content_max > CONTENT_MAX or (declared is not None and declared > CONTENT_MAX)
 
     def _cut(self, size: int) -> bytes:
-        """Take the first bytes of the data away."""
+        """Remove and return the first bytes of the data."""
         taken = self._data.take(size)
         self._begin += size
         with taken.view() as view:
@@ -299,7 +300,7 @@ class ParallelDecompressor:
         self._crew.give(self._flow)
 
     def _give_rest(self) -> None:
-        """Leave all that comes to one thread, which finds out what is wrong with it."""
+        """Give all further input to one thread, which detects what is wrong."""
         self._give_run()
         if self._flow is None:
             self._give_flow(to_the_end=True)
@@ -314,9 +315,9 @@ class ParallelDecompressor:
 
     def _take(self) -> Bytes | None:
         """
-        Return the next piece of content, bytes or a view that holds until the next call; None if there is none.
+        Return the next piece of content, bytes or a view that is valid until the next call; None if there is none.
 
-        Waits for it while there is no room for more input.
+        Waits for it if there is no room for more input.
         """
         if self._lent is not None:
             self._lent.give_back()
@@ -329,12 +330,12 @@ class ParallelDecompressor:
 
     def next_piece(self, read: Callable[[], Bytes | None]) -> Bytes | None:
         """
-        Return the next piece of content as `_take` does, None at the end of the stream.
+        Return the next piece of content as `_take` does; None at the end of the stream.
 
         `read()` returns the next bytes of the stream, at most _PIECE, or None at its end.
         """
         if not self._has_begun:
-            if not self._crew.begin():  # the system gives no thread
+            if not self._crew.begin():  # the system cannot start a thread
                 decompressor, truncated = self._plan.new_decompressor(), self._plan.truncated
                 self._alone = decompressed(decompressor, iter(read, None), _PIECE, truncated=truncated)
             self._has_begun = True
@@ -357,9 +358,9 @@ def decompressed_views(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, before: int = 0
 ) -> Generator[Bytes, None, None]:
     """
-    Yield the content of a stream, as bytes or views that hold until the next is asked for.
+    Yield the content of a stream, as bytes or as views that are valid until the next one is requested.
 
-    `limit` is for it and the `before` bytes of content in front of it.
+    `limit` applies to this content together with the `before` bytes of earlier content.
     """
     parallel = ParallelDecompressor(plan)
     parts = content_of(chunks, _PIECE)
@@ -377,7 +378,7 @@ def decompressed_views(
 def decompressed_pieces(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, write_size: int
 ) -> Generator[bytes, None, None]:
-    """Yield the content of a stream in pieces of at most `write_size`, within the limit."""
+    """Yield the content of a stream in pieces of at most `write_size` bytes, up to the limit."""
     views = decompressed_views(plan, chunks, limit)
     try:
         yield from content_of(views, write_size)

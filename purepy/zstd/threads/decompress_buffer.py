@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of a buffer in parts: each is decompressed by a thread."""
+"""The frames of a buffer, divided into parts that threads decompress."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from purepy.zstd.threads.arguments import DecompressionPlan
 if TYPE_CHECKING:
     from purepy.base.types import Buffer, Bytes
 
-_PART_SIZE = 1 << 20  # of content, that is worth a thread's while
+_PART_SIZE = 1 << 20  # the least content in bytes for which a thread is worthwhile
 
 
 class Part(NamedTuple):
-    """Whole frames next to each other: where they are, and where their content goes; `content_size` None if unknown."""
+    """Adjacent whole frames: their place in the buffer, and the place of their content; the size is None if unknown."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Part(NamedTuple):
 
 
 class Divided(NamedTuple):
-    """A buffer of frames and its parts; `content_size` is that of all, None if a frame does not declare its own."""
+    """A buffer of frames and its parts; `content_size` is the total, None if a frame does not declare its size."""
 
     data: Buffer
     parts: list[Part]
@@ -39,14 +39,14 @@ class Divided(NamedTuple):
 
 def divide(data: Buffer, window_max: int, limit: int | None) -> Divided | None:
     """
-    Divide the frames of a buffer into parts that are worth a thread's while; None if that is not possible.
+    Divide the frames of a buffer into parts that are each worth a thread; return None if that is not possible.
 
-    It is not if there is one part alone, if the buffer does not consist of whole frames, if one declares more than its
-    blocks can hold or asks for more than `window_max`, or if all may have more content than `limit`: then one thread
-    goes through all, and finds out what is wrong.
+    Returns None if there is only one part, if the buffer does not consist of whole frames, if a frame declares more
+    than its blocks can hold or requires a window of more than `window_max`, or if the content may exceed `limit`. Then
+    one thread decompresses everything, and detects what is wrong.
     """
     try:
-        # no view of bytes: where C has one in a cycle of garbage, CPython 3.11 crashes as it collects that
+        # bytes without a view: CPython 3.11 crashes when it collects such a view that C holds in a cycle of garbage
         data = as_bytes(data) if JIT else view_of(data)
     except BufferError:
         return None
@@ -63,7 +63,7 @@ def divide(data: Buffer, window_max: int, limit: int | None) -> Divided | None:
 
 
 def _parts(data: Bytes, window_max: int) -> list[Part]:
-    """Return the parts of a buffer of frames; none if one is cut or damaged, or is not for several threads."""
+    """Return the parts of a buffer of frames; [] if a frame is truncated, damaged or unsuitable for several threads."""
     scanner = FrameScanner()
     parts: list[Part] = []
     start = position = content = 0
@@ -93,7 +93,7 @@ def _parts(data: Bytes, window_max: int) -> list[Part]:
 
 
 def decompress_parts(plan: DecompressionPlan, divided: Divided) -> bytes | None:
-    """Decompress all parts, each to bytes of its own, and join them; None if there is an error in the data."""
+    """Decompress each part to separate bytes, and join them; return None if there is an error in the data."""
     view = sliceable(divided.data)
     contents: list[bytes] = [b""] * len(divided.parts)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Memory that several threads use again and again: fresh memory costs a page fault for every 4 KiB.
+Memory that several threads reuse, because fresh memory costs a page fault for every 4 KiB.
 
-A list has what nobody uses at the moment; taking from it and giving back are one operation of the list each.
+A list holds the memory that is currently unused. Taking from the list and giving back are one list operation each.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _HUGE_FROM = 4 << 20
 
 def work_memory(size: int) -> bytearray | mmap.mmap:
     """
-    Return writable memory that is used again and again: where it is large, with huge pages if the system has them.
+    Return writable memory for repeated use; if it is large, with huge pages where the system has them.
 
-    Without them, a fifth of the time of decompressing into it for the first time goes into its page faults.
+    Without huge pages, page faults take a fifth of the time of the first decompression into the memory.
     """
     if size >= _HUGE_FROM:
         import mmap
@@ -37,14 +37,14 @@ def work_memory(size: int) -> bytearray | mmap.mmap:
             except OSError as exc:
                 raise_if_from_handler(exc)
                 raise MemoryError(f"no memory for {size} bytes") from exc
-            with Suppressed(OSError):  # a kernel without them
+            with Suppressed(OSError):  # a kernel without huge pages
                 memory.madvise(advice)
             return memory
     return bytearray(size)
 
 
 def reused(spare: list[object], make: Callable[[], object]) -> Any:
-    """Take something out of a list that several threads take from, or make it if there is none."""
+    """Remove and return an item of a list that several threads use; return `make()` if the list is empty."""
     try:
         return spare.pop()
     except IndexError:
@@ -52,7 +52,7 @@ def reused(spare: list[object], make: Callable[[], object]) -> Any:
 
 
 class Lent:
-    """Bytes in memory that is given back once they were consumed."""
+    """Bytes in memory that is given back after they have been consumed."""
 
     def __init__(self, memory: Buffer, size: int, spare: list[object]) -> None:
         self.memory = memory
@@ -72,9 +72,9 @@ class Lent:
 
 class Pending:
     """
-    Input that no thread has yet: `memory[:filled]`. What is taken of it is given back, and its memory used again.
+    Input that no thread has yet: `memory[:filled]`. Memory that was taken is given back later and reused.
 
-    On PyPy, where writing to a part of a bytearray goes byte by byte, it grows and is cut instead.
+    On PyPy, where writing to a part of a bytearray copies byte by byte, the bytearray grows and shrinks instead.
     """
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Pending:
             view[start : start + len(data)] = data
 
     def take(self, size: int) -> Lent:
-        """Take the first bytes away; the rest is copied to other memory."""
+        """Remove and return the first bytes; the rest is copied to other memory."""
         memory, end = self.memory, self.filled
         if JIT:
             self.memory, self.filled = memory[size:], end - size

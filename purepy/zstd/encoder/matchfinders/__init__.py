@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Match finders: what makes sequences out of a block, one module for each family of strategies."""
+"""Match finders, which turn a block into sequences: one module for each family of strategies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["MatchFinder", "make_match_finder"]
 
 
 def make_match_finder(parameters: MatchParameters) -> MatchFinder:
-    """Return a new match finder of the parameters' strategy."""
+    """Return a new match finder for the parameters' strategy."""
     if parameters.strategy == FAST:
         return FastMatchFinder(parameters)
     if parameters.strategy == DFAST:

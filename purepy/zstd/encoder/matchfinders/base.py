@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Parts that all match finders share: hashing, counting and the form that they have.
+Code that all match finders share: hashing, counting, and their interface.
 
-The loops of fast.py, dfast.py and chain.py repeat each other where they find and record a match, because a call there
-would cost more than the rest: a change to one of these parts belongs into all three.
+The loops in fast.py, dfast.py and chain.py repeat the code that finds and records a match, because a call would cost
+more than the rest of the loop. A change to that code must be made in all three.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from struct import unpack_from
 from purepy.zstd.encoder.levels import MatchParameters
 from purepy.zstd.encoder.sequences import Repeats, Sequences
 
-# A hash table's slot that was never written: further away than any window reaches.
+# A slot of a hash table that was never written: further back than any window reaches.
 NEVER = -(1 << 31)
 
-# Positions that are hashed or compared are read as words of 8 bytes, which must lie inside the block.
+# Positions are hashed and compared as words of 8 bytes, which must be inside the block.
 WORD = 8
 
 LOW32 = 0xFFFFFFFF
-# Fibonacci hashing: 2**31 divided by the golden ratio, odd. A 32-bit key times this stays below 2**63, so that it
-# never leaves the range of an unboxed integer.
+# Fibonacci hashing: 2**31 divided by the golden ratio, made odd. The product with a 32-bit key is below 2**63, within
+# the range of an unboxed integer.
 PRIME = 0x4F1BBCDD
 
 
@@ -36,14 +36,14 @@ def hash_word(word: int, mask: int, shift: int) -> int:
     """
     Hash the bytes of `word` that `mask` keeps into 32 - shift bits.
 
-    Hot loops have this written out: a call would cost CPython as much as the hash itself.
+    Hot loops contain this code inline, because a call would cost CPython as much as the hash itself.
     """
     word &= mask
     return ((word ^ (word >> 29)) & LOW32) * PRIME % (1 << 32) >> shift
 
 
 def match_length(window: bytearray, at: int, earlier: int, end: int) -> int:
-    """Return how many bytes at `at`, before `end`, equal those at `earlier` (which is smaller)."""
+    """Return how many bytes from `at` to `end` equal those from `earlier`, a smaller position."""
     start = at
     last_word = end - WORD
     while at <= last_word:
@@ -59,7 +59,7 @@ def match_length(window: bytearray, at: int, earlier: int, end: int) -> int:
 
 
 def equal_before(window: bytearray, at: int, earlier: int, most: int) -> int:
-    """Return how many bytes before `at`, at most `most`, equal those before `earlier` (which is smaller)."""
+    """Return how many bytes before `at`, at most `most`, equal those before `earlier`, a smaller position."""
     if most > earlier:
         most = earlier
     count = 0
@@ -68,15 +68,16 @@ def equal_before(window: bytearray, at: int, earlier: int, most: int) -> int:
     return count
 
 
-# How many low bytes of the XOR of two words are equal, by the remainder of its lowest set bit: 2 is a primitive root of
-# 67, so that all 64 bits have different remainders. A lookup has no branches for a processor, or a JIT, to guess.
+# The number of equal low bytes of two words, indexed by the remainder of the lowest set bit of their XOR: 2 is a
+# primitive root of 67, so all 64 bits have different remainders. A lookup needs no branch that a processor or JIT must
+# predict.
 EQUAL_BYTES_DIVISOR = 67
 _by_remainder = {(1 << bit) % EQUAL_BYTES_DIVISOR: bit >> 3 for bit in range(64)}
 EQUAL_BYTES = [_by_remainder.get(remainder, 0) for remainder in range(EQUAL_BYTES_DIVISOR)]
 
 
 def equal_bytes(difference: int) -> int:
-    """Return how many low bytes of the XOR of two words (which is not 0) are equal."""
+    """Return how many low bytes of two words are equal, given their XOR, which must not be 0."""
     return EQUAL_BYTES[(difference & -difference) % EQUAL_BYTES_DIVISOR]
 
 
@@ -84,8 +85,8 @@ class MatchFinder(ABC):
     """
     Finds the matches of one block at a time in a window that it does not own.
 
-    Positions are indices into the window's buffer. When the compressor moves the window's content down, it says so
-    with `slide`.
+    Positions are indices into the window's buffer. When the compressor moves the window's content down, it calls
+    `slide`.
     """
 
     parameters: MatchParameters
@@ -98,34 +99,34 @@ class MatchFinder(ABC):
         """
         Split window[start:end] into sequences and remaining literals.
 
-        No match reaches beyond `end`, or back by more than `max_distance` or before the buffer's start. `repeats`
-        are the last three offsets, worth trying first because they are cheap to write.
+        No match extends beyond `end`, refers back by more than `max_distance`, or refers to before the buffer's start.
+        `repeats` are the last three offsets, which are tried first because they are cheap to write.
         """
 
     @abstractmethod
     def index(self, window: bytearray, start: int, end: int) -> None:
-        """Make window[start:end] known without looking for matches in it: a dictionary's content."""
+        """Index window[start:end], such as a dictionary's content, without looking for matches in it."""
 
     @abstractmethod
     def slide(self, distance: int) -> None:
-        """Note that the window's content has moved down by `distance`."""
+        """Adjust to a move of the window's content down by `distance`."""
 
     @abstractmethod
     def copy(self) -> MatchFinder:
-        """Return a finder with a copy of the tables: those of a dictionary are kept, to start frames from."""
+        """Return a finder with copies of the tables; a dictionary keeps one and starts frames with copies of it."""
 
 
 def new_table(log: int) -> array[int]:
-    """Return a table of 2**log positions, four bytes each."""
+    """Return a table of 2**log positions of four bytes each."""
     return array("i", [NEVER]) * (1 << log)
 
 
 def slide_table(table: array[int], distance: int) -> None:
-    """Move all positions down by `distance`, those that fall out of the buffer to NEVER."""
+    """Move all positions down by `distance`; positions that leave the buffer become NEVER."""
     for slot, position in enumerate(table):
         table[slot] = position - distance if position >= distance else NEVER
 
 
 def usable_repeat(repeat: int, start: int, max_distance: int) -> int:
-    """Return a repeat offset if it can be tried from `start` on, 0 if it reaches too far back."""
+    """Return a repeat offset if it is valid from `start` on, 0 if it reaches too far back."""
     return repeat if repeat <= start and repeat <= max_distance else 0

@@ -2,8 +2,8 @@
 """
 The strategies from `greedy` on: hash chains, searched for the best match, with lazy parsing.
 
-A chain links each position to the one before it with the same hash. Greedy parsing takes the best match of a
-position. Lazy parsing first looks one or two positions ahead, where a match may start that saves more.
+A chain links each position to the previous position with the same hash. Greedy parsing takes the best match of a
+position. Lazy parsing first tries one or two positions ahead, where a match that saves more may start.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from purepy.zstd.encoder.matchfinders.base import (
 )
 from purepy.zstd.encoder.sequences import Repeats, Sequences
 
-# After 2**8 positions without a match the steps grow.
+# After 2**8 positions without a match, the steps grow.
 SKIP_SHIFT = 8
 
-# With steps longer than this, what looks incompressible is not linked either, but for the positions tried.
+# With longer steps the data looks incompressible, so only the positions that are tried are linked.
 LINKED_STEP = 8
 
-# A gap of more positions than this, which a long match leaves, is linked at its two ends only.
+# After a long match, a gap of more positions than this is linked only at its two ends.
 LONG_GAP = 384
 GAP_HEAD = 96
 GAP_TAIL = 32
@@ -68,17 +68,17 @@ class ChainMatchFinder(MatchFinder):
         sequences = Sequences()
         literals = sequences.literals
         anchor = start
-        # The buffer's first byte has nothing before it.
+        # The buffer's first byte has no byte before it.
         at = start or 1
         repeat = usable_repeat(repeats[0], at, max_distance)
         second = usable_repeat(repeats[1], at, max_distance)
-        # One position more is read ahead for the repeat offset.
+        # The repeat offset is tried one position ahead.
         limit = end - WORD - 1
         while at <= limit:
             place = at
             length = 0
             offset = 0
-            # A match's weight is four per byte, less the bits of its offset; a repeat's offset is as good as free.
+            # A match's weight is four per byte, minus the bits of its offset; a repeat offset costs almost nothing.
             offset_bits = 0
             if repeat:
                 word = unpack_from("<I", window, at + 1)[0]
@@ -151,7 +151,7 @@ class ChainMatchFinder(MatchFinder):
         return sequences
 
     def _search(self, window: bytearray, at: int, end: int, max_distance: int) -> tuple[int, int]:
-        """Return the length and the distance of the longest match at `at`; (0, 0) if there is none of 4 bytes."""
+        """Return the length and distance of the longest match at `at`; (0, 0) if there is none of at least 4 bytes."""
         gap = at - self._linked
         if gap > LONG_GAP:
             self.index(window, self._linked, self._linked + GAP_HEAD + WORD - 1)
@@ -169,7 +169,7 @@ class ChainMatchFinder(MatchFinder):
         word = unpack_from("<q", window, at)[0]
         key = word & mask
         candidate = heads[((((key ^ (key >> 29)) & LOW32) * PRIME) & LOW32) >> shift]
-        # A position's link is overwritten by the one a whole table further on.
+        # A position's link is overwritten after as many positions as the table has.
         oldest_link = at - chain_mask
         best = SHORTEST - 1
         distance = 0
@@ -207,7 +207,7 @@ class ChainMatchFinder(MatchFinder):
     def slide(self, distance: int) -> None:
         slide_table(self._heads, distance)
         slide_table(self._chain, distance)
-        # Links are found by their position's low bits, which the move has changed for all of them alike.
+        # Links are indexed by the low bits of their positions, which the move has changed by the same amount for all.
         turn = distance & self._chain_mask
         self._chain = self._chain[turn:] + self._chain[:turn]
         self._linked = max(0, self._linked - distance)

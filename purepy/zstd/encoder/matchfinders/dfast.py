@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `dfast` strategy: two hash tables, of 8-byte keys for long matches and of short keys for the others."""
+"""The `dfast` strategy: two hash tables, with 8-byte keys for long matches and short keys for the others."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from purepy.zstd.encoder.matchfinders.base import (
 )
 from purepy.zstd.encoder.sequences import Repeats, Sequences
 
-# After 2**8 positions without a match the steps grow.
+# After 2**8 positions without a match, the steps grow.
 SKIP_SHIFT = 8
 FIRST_STEP = 1 << SKIP_SHIFT
 
 
 class DoubleFastMatchFinder(MatchFinder):
-    """`hash_log` sizes the table of long keys, `chain_log` that of short keys of `min_match` bytes."""
+    """`hash_log` is the size of the table of long keys, `chain_log` that of short keys of `min_match` bytes."""
 
     def __init__(
         self, parameters: MatchParameters, long_table: array[int] | None = None, short_table: array[int] | None = None
@@ -52,13 +52,13 @@ class DoubleFastMatchFinder(MatchFinder):
             sequences.match_lengths,
             sequences.offsets,
         )
-        # Where a step of one position would begin: it grows with the distance from here.
+        # The position where steps of one would begin: the step grows with the distance from here.
         origin = start - FIRST_STEP
-        # The buffer's first byte has nothing before it.
+        # The buffer's first byte has no byte before it.
         at = start or 1
         repeat = usable_repeat(repeats[0], at, max_distance)
         second = usable_repeat(repeats[1], at, max_distance)
-        # One position more is read ahead, for the repeat offset and for a longer match.
+        # One position ahead is read as well, for the repeat offset and for a longer match.
         limit = end - WORD - 1
         while at <= limit:
             word = unpack_from("<q", window, at)[0]
@@ -88,14 +88,14 @@ class DoubleFastMatchFinder(MatchFinder):
                         (difference := word ^ unpack_from("<q", window, short_candidate)[0]) & LOW32
                     ):
                         at += (at - origin) >> SKIP_SHIFT
-                        # `JIT` says why.
+                        # see `JIT`
                         if JIT:
                             origin += 0
                             repeat += 0
                             second += 0
                             here = candidate = short_candidate = offset = difference = length = before = 0
                         continue
-                    # A short match: the next position may have a long one.
+                    # A short match: the next position may have a long match.
                     word = unpack_from("<q", window, at + 1)[0]
                     slot = ((((word ^ (word >> 29)) & LOW32) * PRIME) & LOW32) >> long_shift
                     candidate = long_table[slot]

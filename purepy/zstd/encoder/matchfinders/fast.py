@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `fast` strategy: one hash table of the last position of each key, the first match that it offers is taken."""
+"""The `fast` strategy: one hash table with the last position of each key; its first match is taken."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from purepy.zstd.encoder.matchfinders.base import (
 )
 from purepy.zstd.encoder.sequences import Repeats, Sequences
 
-# After 2**7 positions without a match the steps grow: what did not compress so far will hardly do so soon.
+# After 2**7 positions without a match, the steps grow: the next positions will hardly compress either.
 SKIP_SHIFT = 7
 
 
 class FastMatchFinder(MatchFinder):
-    """`min_match` is the length of the key, `target_length` the step between positions that are tried."""
+    """`min_match` is the length of the key, `target_length` the step between the positions that are tried."""
 
     def __init__(self, parameters: MatchParameters, table: array[int] | None = None) -> None:
         super().__init__(parameters)
@@ -49,11 +49,11 @@ class FastMatchFinder(MatchFinder):
         )
         first_step = step << SKIP_SHIFT
         origin = start - first_step
-        # The buffer's first byte has nothing before it.
+        # The buffer's first byte has no byte before it.
         at = start or 1
         repeat = usable_repeat(repeats[0], at, max_distance)
         second = usable_repeat(repeats[1], at, max_distance)
-        # One position more is read ahead for the repeat offset.
+        # The repeat offset is tried one position ahead.
         limit = end - WORD - 1
         while at <= limit:
             word = unpack_from("<q", window, at)[0]
@@ -69,7 +69,7 @@ class FastMatchFinder(MatchFinder):
                 offset = at - candidate
                 if offset > max_distance or ((difference := word ^ unpack_from("<q", window, candidate)[0]) & LOW32):
                     at += (at - origin) >> SKIP_SHIFT
-                    # `JIT` says why.
+                    # see `JIT`
                     if JIT:
                         origin += 0
                         repeat += 0
