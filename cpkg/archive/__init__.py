@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Archives: trees of files to .tar.zst and back, in process and on all processors.
+Archives: pack trees of files into .tar.zst and unpack them, in process and on all processors.
 
-Any tar and zstd can read the archives, and this module reads theirs. See docs/archives.md.
+tar and zstd can read the archives, and this module reads theirs. See docs/archives.md.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from cpkg.archive._create import create
 from cpkg.archive._extract import entries, extract, verify
 from cpkg.archive._result import ArchiveWarning, Problem, Summary
 from purepy.base.errors import ArchiveError, ArchiveLimitError, UnsafeEntryError
+from purepy.base.lazy import public_dir
 from purepy.tar.entry import Entry
 
 __all__ = [
@@ -26,3 +27,4 @@ __all__ = [
     "extract",
     "verify",
 ]
+__dir__ = public_dir(__name__)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Make an archive: the calling thread walks, reads and writes, others compress, a frame each.
+Create an archive: the calling thread walks, reads and writes; other threads compress one frame each.
 
-The last bytes of a frame are held back until the next is ready, and the end-of-archive marker comes in a frame of its
-own: an archive that is cut anywhere reads as cut.
+The last bytes of each frame are held back until the next frame is ready, and the end-of-archive marker has its own
+frame. An archive that was cut off anywhere is therefore recognised as truncated.
 """
 
 from __future__ import annotations
@@ -70,27 +70,27 @@ def create(
     progress: Callable[[int, int], object] | None = None,
 ) -> Summary:
     """
-    Write files and trees to a .tar.zst archive, as `tar -cf - PATHS | zstd` would; return a Summary.
+    Write files and trees to a .tar.zst archive, like `tar -cf - PATHS | zstd`, and return a Summary.
 
-    `target` is a path (the file appears whole or not at all), a binary file that is written from where it stands, or
-    a URL of fsspec. `paths` and `files_from` are relative to `base`, by default the working directory, and become the
-    names in the archive; without any of them all of `base` is archived as `.`. Links are kept, not followed.
+    `target` is a path (the file is written completely or not at all), a binary file, which is written from its current
+    position, or a URL for fsspec. `paths` and `files_from` are relative to `base`, by default the working directory,
+    and become the names in the archive. Without any paths, all of `base` is archived as `.`. Links are stored as links.
 
-    `level` is Zstandard's; `threads` is how many threads compress: None and 0 for one per core, 1 for the calling
-    thread alone. `frame_size` is the bytes of content per frame. `exclude` and `include` are patterns as of
-    `tar --exclude`; `include` chooses among what is no directory. `recursive=False` archives directories without what
-    is in them, `sort=False` takes names in the order of the file system. `mtime` (seconds since 1970) and `owner`
-    (user and group number) stand for those of all entries; `numeric_owner` leaves out the owners' names;
-    `reproducible` makes equal trees equal archives: sorted, mtime 0 or SOURCE_DATE_EPOCH, owner 0:0, nothing writable
-    for group and others. `xattrs`, `acls` and `sparse` store extended attributes, access control lists, and the holes
-    of files as holes.
+    `level` is the Zstandard level. `threads` is the number of threads that compress: None or 0 for one per core, 1 for
+    only the calling thread. `frame_size` is the content per frame in bytes. `exclude` and `include` are patterns like
+    those of `tar --exclude`; `include` does not apply to directories. `recursive=False` archives directories without
+    their content. `sort=False` keeps the order of the file system. `mtime` (seconds since 1970) and `owner` (user and
+    group number) replace those of all entries; `numeric_owner` omits the names of owners. `reproducible` creates equal
+    archives from equal trees: names are sorted, the time is 0 or SOURCE_DATE_EPOCH, the owner is 0:0, and nothing is
+    writable for group and others. `xattrs`, `acls` and `sparse` store extended attributes, access control lists, and
+    the holes of sparse files.
 
-    `select` is called with each entry, and returns the entry to archive, changed or not, or None to leave it out;
-    `on_entry` is called with each entry that is archived, `progress` with the bytes of content and of output so far.
-    `on_problem` is called with each Problem, and the work continues; without it a file that cannot be read is an
-    OSError, and one that changes, shrinks or vanishes an ArchiveWarning.
+    `select` is called with each entry and returns the entry to archive, changed or not, or None to leave it out.
+    `on_entry` is called with each archived entry, `progress` with the bytes of content and of output so far.
+    `on_problem` is called with each Problem, and the work continues. Without it, a file that cannot be read raises
+    OSError, and a file that changes, shrinks or vanishes gives an ArchiveWarning.
 
-    Raises OSError, ValueError for wrong arguments, and what `target`'s methods raise.
+    Raises OSError, ValueError for wrong arguments, and the errors that methods of `target` raise.
     """
     settings = CreateSettings(
         level,
@@ -112,7 +112,7 @@ def create(
     names = _names(paths, files_from, has_base=base is not None)
     for name in (root, *names):
         if not name or "\0" in name:
-            raise ValueError(f"no file has the path {name!r}")
+            raise ValueError(f"expected a path, found {name!r}: a path is not empty and has no NUL")
     workers = threads_of(threads)
     problems = Problems(on_problem)
     count = 0
@@ -138,7 +138,7 @@ def create(
                 frames.give_back(plan.content)
                 count += plan.entry_count
                 for entry in plan.entries:
-                    on_entry(entry)  # type: ignore[misc]  # there are none without it
+                    on_entry(entry)  # type: ignore[misc]  # without on_entry, plans collect no entries
             end = frames.content()
             end.add(END)
             output.end(frames.deflate(end))
@@ -153,12 +153,12 @@ def _names(
     if names or files_from is not None:
         return names
     if not has_base:
-        raise ValueError("no paths: name what to archive, '.' for all of the working directory")
+        raise ValueError("no paths given: name what to archive ('.' is the whole working directory)")
     return ["."]
 
 
 def _own_files(file: IO[bytes], target: Place) -> list[tuple[int, int]]:
-    """Return device and number of the file that is written and of the one that it will replace: neither is archived."""
+    """Return device and inode of the new file and of the file that it will replace: neither is archived."""
     found = []
     with Suppressed(AttributeError, OSError, ValueError):
         found.append(os.fstat(file.fileno()))
@@ -168,7 +168,7 @@ def _own_files(file: IO[bytes], target: Place) -> list[tuple[int, int]]:
 
 
 class _Output:
-    """Writes frames, holding back the end of each until the next one, then the list of members and the seek table."""
+    """Writes frames, then the list of members and the seek table; holds back the end of each frame until the next."""
 
     def __init__(self, file: IO[bytes], progress: Callable[[int, int], object] | None) -> None:
         self._file = file

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Make files, directories and links below one directory, without ever following a link on the way.
+Create files, directories and links below one directory, without ever following a link on the way.
 
-Everything is done relative to descriptors of directories, so that links which are swapped in meanwhile change nothing,
-and with names as bytes, as which the archive has them (of a str PyPy makes them in microseconds). Owner and mode are
-set by the descriptor of the new file, never by its name, which may be another file's by then; without /proc,
-by its name in a directory into which nobody else can put anything.
-A file is written under a temporary name and renamed when it is whole. Modes and times of directories are set at the
-end, from the innermost outwards.
+All calls are relative to descriptors of directories, so that a link that another program creates meanwhile has no
+effect. Names are bytes, as stored in the archive; on PyPy, encoding a str takes microseconds. Owner and mode are set by
+the descriptor of the new file, never by its name, which may belong to another file by then. Without /proc, they are set
+by name in a private directory, where no other user can create files.
+
+A file is written under a temporary name and renamed when it is complete. Modes and times of directories are set at the
+end, innermost directories first.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from purepy.tar.owners import owner_number
 
 Data = Iterable[Union[bytes, memoryview]]
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.O_NOFOLLOW | system.OPEN_FLAGS
-_REPLACED = "another file has taken the place of the one that was created"
+_REPLACED = "another file replaced the one that was just created"
 _PATH_FLAGS = system.O_NOFOLLOW | getattr(os, "O_PATH", 0o10000000) | system.OPEN_FLAGS  # PyPy has no O_PATH
 
 
 def _path(descriptor: int, *name: bytes) -> bytes:
-    """Return the path of a descriptor, or of a name in an open directory, for calls that take no descriptor."""
+    """Return the path of a descriptor, or of a name in an open directory, for calls that do not accept descriptors."""
     return b"/".join((b"/proc/self/fd/%d" % descriptor, *name))
 
 
 def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
-    """Make a hard link, of a symbolic link as of any file."""
+    """Create a hard link; a symbolic link is linked itself, not followed."""
     if sys.implementation.name != "pypy":
         system.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
         return
-    try:  # PyPy hands linkat the wrong flag for follow_symlinks=False
+    try:  # PyPy passes linkat the wrong flag for follow_symlinks=False
         os.link(_path(source, name), _path(parent, new_name))
     except FileNotFoundError:
         if os.path.exists(_path(source)):
@@ -61,7 +62,7 @@ def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
 
 
 def _umask() -> int:
-    """Return the process's umask, 0o7777 if it is unknown: the system call that returns it changes it, too."""
+    """Return the umask of the process, 0o7777 if unknown; os.umask is not used, because it also changes the umask."""
     with (
         Suppressed(OSError, ValueError),
         open("/proc/self/status", encoding="ascii", errors="replace") as file,
@@ -74,30 +75,30 @@ def _umask() -> int:
 
 class Tree:
     """
-    The directory that entries are extracted to.
+    Creates files below the directory that entries are extracted to.
 
-    `open_max` bounds how many directories, one below the other, are kept open.
+    At most `open_max` nested directories stay open.
     """
 
     def __init__(self, directory: str, settings: ExtractSettings, open_max: int) -> None:
         self._settings = settings
         self._directory = directory
         self._open_max = open_max
-        self._names: list[str] = []  # of the directory opened last, and those above it
-        self._fds: list[Descriptor] = []  # of the same, the root first; some may be closed for want of room
-        self._held: list[Descriptor] = []  # open for one entry
-        self._created: list[int] = []  # of the file that is written; kept as a Descriptor keeps it, for half the time
-        self._with_list: dict[int, bool] = {}  # by descriptor, whether new files get an access control list
+        self._names: list[str] = []  # path components of the directory opened last
+        self._fds: list[Descriptor] = []  # its descriptors, the root first; some may be closed to stay below open_max
+        self._held: list[Descriptor] = []  # open for the current entry
+        self._created: list[int] = []  # descriptor of the file being written; half the cost of a Descriptor
+        self._with_list: dict[int, bool] = {}  # descriptor -> whether new files get an access control list
         self._has_proc = os.path.exists("/proc/self/fd")
         self.umask = _umask()
         self.finished: list[tuple[list[str], Entry]] = []
-        """Directories, and the entries whose attributes they get in the end."""
+        """Directories, and the entries whose attributes they get at the end."""
         self.token = f".cpkg-{os.getpid()}-{os.urandom(4).hex()}"
         self._temporary = encoded(f"{self.token}.tmp")
-        """The name of a file that is not whole yet, and of a link whose name is taken: one at a time."""
+        """The name of a file that is not complete yet, or of a link that replaces a file: only one exists at a time."""
 
     def open(self) -> None:
-        """Make the directory, if it is missing, and open it."""
+        """Create the directory if it is missing, and open it."""
         os.makedirs(self._directory, exist_ok=True)
         self._fds.append(opened(self._directory, os.O_RDONLY | system.O_DIRECTORY | system.OPEN_FLAGS))
 
@@ -112,11 +113,11 @@ class Tree:
         self._shorten(-1)
 
     def __del__(self) -> None:
-        if hasattr(self, "_with_list"):  # after an interrupt in `close`
+        if hasattr(self, "_with_list"):  # closes the rest if `close` was interrupted
             self.close()
 
     def _release(self) -> None:
-        """Close what was opened for one entry."""
+        """Close the descriptors that were opened for one entry."""
         if self._created:
             self._close_created()
         while self._held:
@@ -146,7 +147,7 @@ class Tree:
             self._shorten(0)
         for at in range(len(self._names), len(parts)):
             self._fds.append(self._enter(self._fds[-1].number, parts, at, make))
-            self._with_list.pop(self._fds[-1].number, None)  # what it says is of a directory that was closed
+            self._with_list.pop(self._fds[-1].number, None)  # the number may have belonged to another directory
             self._names.append(parts[at])
             above = len(self._fds) - self._open_max
             if above > 0:
@@ -154,7 +155,7 @@ class Tree:
         return self._fds[-1].number
 
     def has(self, parts: Sequence[str]) -> bool:
-        """Say whether anything has this path; raises OSError for one that leads through a link or file."""
+        """Return whether a path exists; raises OSError for a path that leads through a link or file."""
         try:
             parent = self.directory(list(parts[:-1]), make=False)
             system.stat(encoded(parts[-1]), dir_fd=parent, follow_symlinks=False)
@@ -175,7 +176,7 @@ class Tree:
                 raise_if_from_handler(exc)
                 shown = self._shown(parts[: at + 1])
                 if exc.errno in (errno.ELOOP, errno.ENOTDIR):
-                    what = "a link or file is where a directory belongs"
+                    what = "expected a directory, found a file or link"
                     raise NotADirectoryError(errno.ENOTDIR, what, shown) from None
                 exc.filename = shown
                 raise
@@ -184,7 +185,7 @@ class Tree:
         return os.path.join(self._directory, *parts)
 
     def make(self, entry: Entry, parts: list[str], data: Data) -> None:
-        """Make what an entry describes at `parts`; OSError names the path."""
+        """Create the file, directory or link of an entry at `parts`; raises OSError with the path."""
         if not parts and entry.type != DIRECTORY:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._directory)
         try:
@@ -198,7 +199,7 @@ class Tree:
                 self._make_other(entry, parts)
         except OSError as exc:
             raise_if_from_handler(exc)
-            if exc.filename2 is not None:  # a second name of None would show as " -> None"
+            if exc.filename2 is not None:  # setting filename2 to None would still show " -> None"
                 raise OSError(exc.errno, exc.strerror, self._shown(parts)) from None
             if exc.filename is None or not str(exc.filename).startswith(self._directory):
                 exc.filename = self._shown(parts)
@@ -208,7 +209,7 @@ class Tree:
                 self._release()
 
     def _make_directory(self, entry: Entry, parts: list[str]) -> None:
-        """Create a directory, replacing any other file, and note the attributes that it gets at the end."""
+        """Create a directory, replacing any other file; it gets its attributes at the end."""
         parent = self.directory(parts[:-1])
         if parts:
             name = encoded(parts[-1])
@@ -220,7 +221,7 @@ class Tree:
                     system.unlink(name, dir_fd=parent)
                     system.mkdir(name, 0o700, dir_fd=parent)
                 elif status.st_mode & 0o700 != 0o700 and not system.is_root():
-                    # rights are missing to write into it: they come back in the end
+                    # make the directory writable; it gets its old mode back at the end
                     self._held.append(opened(name, _PATH_FLAGS | system.O_DIRECTORY, parent))
                     os.chmod(_path(self._held[-1].number), stat.S_IMODE(status.st_mode) | 0o700)
         self.finished.append((parts, entry))
@@ -231,7 +232,7 @@ class Tree:
         mode, gets_mode = self.file_mode(entry)
         gets_mode = gets_mode and not self.has_list(parent)
         create = partial(system.open, dir_fd=parent)
-        try:  # from here on: an interrupt may come when the file is there and `extend` has not returned
+        try:  # an interrupt may come after the file was created and before the call returns
             call_and_keep(self._created, create, temporary, _CREATE_FLAGS, mode if gets_mode else 0o600)
             fd = self._created[0]
             self._write(fd, entry, data)
@@ -245,7 +246,7 @@ class Tree:
             raise
 
     def _replace(self, parent: int, name: bytes, source: int | None = None) -> None:
-        """Give the temporary file its name, replacing any file and any empty directory of that name."""
+        """Rename the temporary file, replacing any file or empty directory of that name."""
         source = parent if source is None else source
         try:
             system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
@@ -258,12 +259,12 @@ class Tree:
             system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
 
     def file_mode(self, entry: Entry) -> tuple[int, bool]:
-        """Return the mode of a file, and whether the file gets it when it is created where it gets no list."""
+        """Return the mode of a file, and whether open() sets it exactly in a directory without access control lists."""
         mode = names.target_mode(entry.mode, entry.type, self._settings.filter)
         return mode, not self._settings.owns and not mode & (self.umask | ~0o777)
 
     def has_list(self, parent: int) -> bool:
-        """Say whether new files get an access control list of an open directory."""
+        """Return whether new files in an open directory inherit an access control list."""
         found = self._with_list.get(parent)
         if found is None:
             found = False
@@ -290,7 +291,7 @@ class Tree:
                 left -= written
 
     def _set_attributes(self, fd: int, entry: Entry, has_mode: bool = False) -> None:
-        """Set owner, mode, extended attributes and times, in the order in which none undoes another."""
+        """Set owner, mode, extended attributes and times, in an order in which no call undoes another."""
         settings = self._settings
         if settings.owns:
             os.fchown(fd, *self.owner(entry))
@@ -303,7 +304,7 @@ class Tree:
         system.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
 
     def owner(self, entry: Entry) -> tuple[int, int]:
-        """Return the numbers that the names of an entry's owners have here, or those stored if a name is unknown."""
+        """Return the user and group numbers of an entry's owner names on this system, else the stored numbers."""
         is_numeric = self._settings.numeric_owner
         uid = None if is_numeric or not entry.uname else owner_number(entry.uname, True)
         gid = None if is_numeric or not entry.gname else owner_number(entry.gname, False)
@@ -316,7 +317,7 @@ class Tree:
         source = self._held[-1].number
         status = system.stat(first, dir_fd=source, follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            # it is safe where it lies, but may lead out from another place
+            # a link that is safe in its own directory may lead outside from another directory
             text = os.fsdecode(system.readlink(first, dir_fd=source))
             link = entry.replace(type=SYMLINK, linkname=text)
             if names.symlink_text(link, parts, self._settings.filter) != text:
@@ -353,7 +354,7 @@ class Tree:
         system.utime(base, ns=(entry.mtime_ns, entry.mtime_ns), dir_fd=parent, follow_symlinks=False)
 
     def _make_privately(self, make: Callable[..., None], entry: Entry, mode: int, parent: int, name: bytes) -> None:
-        """Create a file in a private directory, where nobody can replace it, and move it to its place."""
+        """Create a file in a private directory, where no other user can replace it, and move it into place."""
         temporary = self._temporary
         try:
             system.mkdir(temporary, 0o700, dir_fd=parent)
@@ -377,7 +378,7 @@ class Tree:
                 system.rmdir(temporary, dir_fd=parent)
 
     def _opened(self, name: bytes, parent: int, kind: int) -> int:
-        """Return a descriptor of the new file, to set its owner and mode; OSError if the file is gone."""
+        """Return a descriptor of the new file, to set its owner and mode; raises OSError if the file was replaced."""
         self._held.append(opened(name, _PATH_FLAGS, parent))
         fd = self._held[-1].number
         status = os.fstat(fd)
@@ -386,7 +387,7 @@ class Tree:
         return fd
 
     def _place(self, make: Callable[[bytes], None], parent: int, name: bytes) -> None:
-        """Make something under its name or, if that is taken, under a temporary name that takes its place."""
+        """Call `make` with the final name or, if that exists, with a temporary name that then replaces it."""
         try:
             make(name)
             return
@@ -396,15 +397,15 @@ class Tree:
         try:
             self._replace(parent, name)
         finally:
-            # renaming one link of a file to another one does nothing
+            # rename() does nothing if both names are links to the same file
             with Suppressed(OSError):
                 system.unlink(temporary, dir_fd=parent)
 
     def finish(self, fails: Callable[[str, OSError], None]) -> None:
         """
-        Give directories their attributes: each once, as its last entry says, the deepest first.
+        Set the attributes of directories, innermost first; the last entry of a directory counts.
 
-        `fails` is called with the path and the error of each that cannot get them.
+        `fails` is called with the path and the error of each directory for which that fails.
         """
         last = {tuple(parts): entry for parts, entry in self.finished}
         self.finished = []
@@ -412,7 +413,7 @@ class Tree:
             self.finish_one(list(parts), last[parts], fails)
 
     def finish_one(self, parts: list[str], entry: Entry, fails: Callable[[str, OSError], None]) -> None:
-        """Give a directory its attributes, unless something else has taken its place."""
+        """Set the attributes of a directory, unless something else replaced it."""
         try:
             self._set_attributes(self.directory(parts, make=False), entry)
         except (FileNotFoundError, NotADirectoryError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read an archive, to extract, list or verify it: threads decompress frames ahead of their use."""
+"""Extract, list and verify archives; threads decompress frames in advance."""
 
 from __future__ import annotations
 
@@ -46,10 +46,10 @@ def opened_archive(
     read_some: Callable[[Any, int], bytes] = read_some,
 ) -> Iterator[tuple[Inflater, Crew]]:
     """
-    Open an archive for reading; yields it and the crew whose `threads` decompress.
+    Open an archive for reading; yields the archive and the crew of `threads` that decompresses it.
 
-    `by_table` asks for the seek table of a path or URL, so that frames are left out which `include` does not need.
-    `read_some` reads from a file without one.
+    `by_table` uses the seek table of a path or URL, so that frames that `include` does not need are left out.
+    `read_some` reads from a file without a seek table.
     """
     window_log_max = limit.window_log_max
     native = native_frames()
@@ -60,7 +60,7 @@ def opened_archive(
         file = stack.enter_context(reading(source, seeks=by_table))
         own = file
         try:
-            if type(file) is io.FileIO:  # threads may read their own even if the caller closes his
+            if type(file) is io.FileIO:  # threads read from a duplicate, which the caller cannot close
                 own = Descriptor(file.fileno()).file("rb", 0)
             frames: FrameSplitter | IndexedFrames | None = None
             if by_table and isinstance(source, (str, bytes, os.PathLike)):
@@ -102,28 +102,29 @@ def extract(
     progress: Callable[[int, int], object] | None = None,
 ) -> Summary:
     """
-    Extract a .tar.zst archive into a directory, which is created if it is missing; return a Summary.
+    Extract a .tar.zst archive into a directory, which is created if it is missing, and return a Summary.
 
-    `source` is a path, a binary file that is read from where it stands, or a URL of fsspec. `include` and `exclude` are
-    patterns as GNU tar's, those of `include` for whole names or directories: of a path or URL only the frames that hold
-    such entries are read, if the archive has a list of its members. `strip_components` leaves out leading directories.
-    `filter` is one of tarfile's (PEP 706): "data" refuses links that lead out and devices, and keeps neither owners nor
-    rights of others to write; "tar" does the last of it alone; "fully_trusted" keeps all. None of them writes outside
-    of `directory` or through a link. As root the last two set owners, by name unless `numeric_owner`. `xattrs` and
-    `acls` set extended attributes and access control lists.
+    `source` is a path, a binary file, which is read from its current position, or a URL for fsspec. `include` and
+    `exclude` are patterns like those of GNU tar; a pattern of `include` matches a whole name or directory. If the
+    archive at a path or URL has a list of its members, only frames with wanted entries are read. `strip_components`
+    removes that many leading directories from names.
 
-    `threads` decompress and write: by default and with 0 one per processor, with 1 the calling thread alone.
-    `max_size` bounds the content in bytes: by default 1 GiB or 250 times the compressed size, -1 for no limit.
-    `window_log_max` bounds the window of frames, as zstd --long does.
+    `filter` is one of the filters of tarfile (PEP 706). "data" refuses devices and links that lead outside, and keeps
+    neither owners nor write permission for others. "tar" only removes that permission, and "fully_trusted" keeps
+    everything. No filter writes outside `directory` or through a link. "tar" and "fully_trusted" set owners if run as
+    root, by name unless `numeric_owner`. `xattrs` and `acls` set extended attributes and access control lists.
 
-    `recover` goes on behind frames that are damaged: what is lost is a Problem, the entries behind it are extracted.
+    `threads` is the number of threads that decompress and write: None or 0 for one per core, 1 for only the calling
+    thread. `max_size` limits the content in bytes: by default 1 GiB or 250 times the compressed size, -1 for no limit.
+    `window_log_max` limits the window of frames to 2**N bytes, like `zstd --long`.
 
-    `select` is called with each entry, and returns the entry to extract, changed or not, or None to leave it out;
-    `on_entry` is called with each entry that was extracted, `progress` with the bytes of content and of input so far.
-    `on_problem` is called with each Problem of an entry, and the rest is extracted; without it the first one is raised.
+    `recover` continues after damaged frames: each loss is a Problem, and all later entries are extracted. `select` is
+    called with each entry and returns the entry to extract, changed or not, or None to leave it out. `on_entry` is
+    called with each extracted entry, `progress` with the bytes of content and of input so far. `on_problem` is called
+    with each Problem, and the rest is extracted; without it, the first problem is raised.
 
-    Files appear whole or not at all, and take the place of others of the same name. Raises ArchiveError and ZstdError
-    for what is damaged or cut, UnsafeEntryError for what the filter refuses, ArchiveLimitError, OSError.
+    Files appear complete or not at all, and replace files of the same name. Raises ArchiveError and ZstdError if the
+    archive is damaged or truncated, UnsafeEntryError for entries that the filter refuses, ArchiveLimitError, OSError.
     """
     wanted = Wanted(include, exclude)
     settings = ExtractSettings(wanted, strip_components, filter, recover, xattrs, acls, numeric_owner, select, on_entry)
@@ -159,11 +160,11 @@ def entries(
     """
     Yield the entries of the archive `source`, in order.
 
-    `include`, `exclude`, `threads`, `max_size` and `window_log_max` are those of `extract`; `on_problem` is called with
-    each pattern of `include` that nothing matches. Frames that lie within the data of one file are not decompressed,
-    and of a path or URL not read, nor are those that hold nothing of `include`.
+    `include`, `exclude`, `threads`, `max_size` and `window_log_max` are the same as in `extract`. `on_problem` is
+    called with a Problem for each pattern of `include` that matches nothing. Frames inside the data of one file are not
+    decompressed; in a file or URL with a seek table, they and frames that `include` does not need are not even read.
 
-    Raises ArchiveError and ZstdError where the archive is damaged or cut, ArchiveLimitError, OSError.
+    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError.
     """
     wanted = Wanted(include, exclude)
     limit = ContentLimit(max_size, window_log_max)
@@ -189,11 +190,11 @@ def verify(
     """
     Decompress all of the archive `source`, check its checksums and headers, and return a Summary.
 
-    `threads`, `max_size`, `window_log_max` and `progress` are those of `extract`.
+    `threads`, `max_size`, `window_log_max` and `progress` are the same as in `extract`.
 
-    The seek table is not needed and not looked at; `cpkg.zstd.verify` holds the frames of a file against it.
+    The seek table is neither needed nor checked; `cpkg.zstd.verify` compares it with the frames of a file.
 
-    Raises ArchiveError and ZstdError where it is damaged or cut, as `extract` would.
+    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError.
     """
     count = 0
     with opened_archive(source, threads_of(threads), ContentLimit(max_size, window_log_max)) as (archive, _):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Extract an archive's entries: every decision about them, with or without C that writes ordinary files."""
+"""Extract the entries of an archive; all decisions about entries are made here, C only writes ordinary files."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
 _DEPTH: Final = 256
 _RUNS_PER_THREAD: Final = 8
 _MISSED_MAX: Final = 8
-"""After so many entries without a run, several entries are read before the next search for one."""
+"""After this many entries without a run, several entries are read before the next search for a run."""
 
 
 class Extraction:
     """
-    Extract entries one by one, hard links whose files come later at the end, then the attributes of directories.
+    Extracts entries one by one, then the hard links whose files came later, then sets attributes of directories.
 
-    A hard link is created at once if its file was extracted before. Else it waits for the end, since its file may come
-    later: then it links to the file that has the name at the end.
+    A hard link is created at once if its file was extracted before. Otherwise it waits until the end, because its file
+    may come later, and links to the file that has the name by then.
 
-    Where C can write files, the crew writes runs of them meanwhile: ordinary files that follow each other. An entry
-    waits for the runs under way if its path depends on theirs, and everything is reported in the order of the archive.
+    If C can write files, the crew writes runs (consecutive ordinary files) in the background. An entry waits for those
+    runs if its path depends on their paths. Entries and problems are reported in the order of the archive.
     """
 
     def __init__(
@@ -68,22 +68,22 @@ class Extraction:
         self._runs_max = min(_RUNS_PER_THREAD * threads, part)
         self._tree = Tree(directory, settings, min(max(part // 2, 2), _DEPTH))
         self._links: dict[tuple[str, ...], tuple[Entry, Entry]] = {}
-        """Hard links that wait for the end, by their paths: as stored, and as they will be created."""
+        """Hard links that wait until the end: path -> the stored entry and the entry to create."""
         self._lost: set[tuple[str, ...]] = set()
-        """Paths of entries that could not be extracted: no link is created to older files of those names."""
+        """Paths of entries that could not be extracted; no link is created to older files with those paths."""
         self._made: set[tuple[str, ...]] | None = None
-        """Paths of what was extracted, where there was something before that could be taken for it."""
+        """Paths that were extracted; None if the directory was empty, so that every file in it is from the archive."""
         self._last = ""
         """The name of the last entry."""
         self._finder: RunFinder | None = None
         self._crew: Crew
         self._waiting: deque[Run] = deque()
-        """Runs that are written, or will be."""
+        """Runs that are being written, or wait for that."""
         self._pending: dict[tuple[str, ...], set[bytes]] = {}
-        """The names of their files, by directories."""
+        """The names of the files in those runs, by directory."""
         self._run_count = 0
         self.entries = 0
-        """How many entries were extracted."""
+        """The number of extracted entries."""
 
     def run(self, archive: Inflater, crew: Crew) -> None:
         """Extract an archive."""
@@ -103,14 +103,14 @@ class Extraction:
             self._make_links()
             self._tree.finish(self._report)
         except BaseException as exc:
-            with Suppressed(Exception):  # the error that led here is what the caller has to see
+            with Suppressed(Exception):  # the caller must see the first error
                 self._end(is_wanted=isinstance(exc, Exception))
             raise
         finally:
             self._tree.close()
 
     def _end(self, is_wanted: bool) -> None:
-        """End after an error; what came before it `is_wanted`, or not if the caller was interrupted."""
+        """Clean up after an error; complete the entries before it if `is_wanted`, which is false for an interrupt."""
         if not is_wanted:
             self._crew.stop()
         try:
@@ -125,7 +125,7 @@ class Extraction:
             self._tree.finish(lambda path, exc: None)
 
     def _content(self, archive: Inflater, chunks: Iterator[Any]) -> Content:
-        """Return the content in chunks, each of which stays until the runs in it are written."""
+        """Return the content in chunks; a chunk stays valid until the runs in it are written."""
 
         def views() -> Iterator[Any]:
             for chunk in chunks:
@@ -136,16 +136,16 @@ class Extraction:
         return archive.content(views())
 
     def _report(self, name: str, exc: Exception) -> None:
-        """Report that an entry cannot be extracted; raises `exc` if the caller does not want to be called."""
+        """Report that an entry cannot be extracted; raises `exc` if the caller has no `on_problem`."""
         self._drain()
         message = exc.strerror if isinstance(exc, OSError) and exc.strerror else exception_text(exc)
         self._problems.add(Problem(name.rstrip("/") or name[:1], f"cannot be extracted: {message}", exc))
 
     def _extract(self, stored: Entry, entry: Entry, data: Data, *, is_last: bool = False) -> None:
         """
-        Extract an entry, or queue a hard link unless it `is_last`.
+        Extract an entry, or let a hard link wait, unless `is_last` is set.
 
-        `stored` is the archive's entry, `entry` what to create.
+        `stored` is the entry in the archive, `entry` the entry to create.
         """
         settings = self._settings
         try:
@@ -155,7 +155,7 @@ class Extraction:
             return
         if parts is None:
             return
-        # a directory whose path is no file's under way does not wait, unless the caller is to be called in order
+        # a directory waits only if its path depends on a file being written, or if on_entry must be called in order
         if self._pending and (entry.type != DIRECTORY or settings.on_entry is not None or self._depends(parts)):
             self._drain()
         try:
@@ -166,9 +166,9 @@ class Extraction:
             if self._links:
                 self._links.pop(tuple(parts), None)
             if is_last and target in self._lost:
-                raise FileNotFoundError(errno.ENOENT, "its file could not be extracted")
+                raise FileNotFoundError(errno.ENOENT, "the file that it links to could not be extracted")
             if target is not None and not is_last and (target in self._links or not self._has_made(target)):
-                with contextlib.suppress(FileNotFoundError):  # OSError if no file can have the path of its target
+                with contextlib.suppress(FileNotFoundError):  # other OSErrors: the target's path is impossible
                     self._tree.directory(list(target[:-1]), make=False)
                 self._links[tuple(parts)] = stored, entry
                 return
@@ -188,7 +188,7 @@ class Extraction:
         return self._tree.has(target) if self._made is None else target in self._made
 
     def _extracted(self, entry: Entry, parts: list[str]) -> None:
-        """Count an entry that was extracted, report the attributes that it lacks, and call the caller with it."""
+        """Count an extracted entry, report its unreadable attributes, and call `on_entry`."""
         self.entries += 1
         if self._made is not None:
             self._made.add(tuple(parts))
@@ -203,7 +203,7 @@ class Extraction:
             self._settings.on_entry(entry)
 
     def _make_links(self) -> None:
-        """Create the hard links that wait, each after the one that it is a link to."""
+        """Create the hard links that wait; a link to another link comes after that link."""
         while self._links:
             chain: dict[tuple[str, ...], None] = {}
             path = next(iter(self._links))
@@ -216,7 +216,7 @@ class Extraction:
     # runs
 
     def _take_runs(self, chunk: Any, at: int, end: int, start: int) -> int:
-        """Have the crew write the runs at `at` of a chunk; return where the entries begin that are left."""
+        """Pass the runs at position `at` of a chunk to the crew; return where the first other entry begins."""
         assert self._finder is not None
         while True:
             run, behind = self._finder.find(chunk, at, end, start)
@@ -225,7 +225,7 @@ class Extraction:
             at = behind
 
     def _begin(self, run: Run) -> bool:
-        """Have the crew write a run; return whether that is possible, or its files are to be extracted one by one."""
+        """Pass a run to the crew; return False if its files must be extracted one by one."""
         settings = self._settings
         path, last = text(run.path()), text(run.names[-1])
         try:
@@ -255,7 +255,7 @@ class Extraction:
         return True
 
     def _depends(self, parts: list[str]) -> bool:
-        """Say whether a path is that of a file under way, or leads through one."""
+        """Return whether a path is the path of a file being written, or leads through one."""
         for depth, part in enumerate(parts):
             found = self._pending.get(tuple(parts[:depth]))
             if found is not None and encoded(part) in found:
@@ -263,13 +263,13 @@ class Extraction:
         return False
 
     def _drain(self, leave: int = 0) -> None:
-        """Wait for all runs but the last ones, and take account of their files."""
+        """Wait for all runs except the last `leave`, and record their files."""
         waiting, self._waiting = self._waiting, deque()
         try:
             while len(waiting) > leave:
                 run = waiting.popleft()
                 run.wait()
-                if run.error:  # the next attempt comes when nothing else is under way
+                if run.error:  # try the file again when no other run is being written
                     for other in waiting:
                         other.wait()
                 self._complete(run)
@@ -279,7 +279,7 @@ class Extraction:
             self._pending.clear()
 
     def _complete(self, run: Run) -> None:
-        """Take account of a run's files; those that C could not write are extracted as any other entry."""
+        """Record the files of a run; files that C could not write are extracted like any other entry."""
         begin = 0
         try:
             while True:
@@ -305,7 +305,7 @@ class Extraction:
             self._extracted(run.entry(at), parts)
 
     def _extract_all(self, archive: Inflater, content: Content) -> Content | None:
-        """Extract what follows; return None, or after damage the content from the next entry on that is whole."""
+        """Extract all entries; return None, or after damage the content from the next undamaged entry on."""
         batches = self._batches(TarReader(content), archive)
         select = self._settings.select
         try:
@@ -317,15 +317,15 @@ class Extraction:
                         if entry is not None:
                             self._extract(stored, entry, data)
                 self._drain()
-                for _ in archive.views():  # content after the end also has checksums
+                for _ in archive.views():  # check the checksums of any content after the end
                     pass
             except CodecError:
-                self._drain()  # what came before is reported first
+                self._drain()  # report earlier entries first
                 raise
         except (ArchiveError, ZstdError) as exc:
             if not self._settings.recover or isinstance(exc, LimitError) or exc in self._settings.raised:
                 raise
-            where = "within or behind it" if self._last else "at its beginning"
+            where = "inside or after this entry" if self._last else "at its beginning"
             self._problems.add(Problem(self._last, f"the archive is damaged {where}: {exc}", exc))
             chunks = _next_whole(archive)
             return None if chunks is None else self._content(archive, chunks)
@@ -347,7 +347,7 @@ class Extraction:
 
 
 def spare_descriptors() -> int:
-    """Return how many more files this process may open; a large number where the system does not report it."""
+    """Return how many more files this process may open, a large number if unknown."""
     with Suppressed(ImportError, OSError):
         import resource
 
@@ -358,7 +358,7 @@ def spare_descriptors() -> int:
 
 
 def _next_whole(archive: Inflater) -> Iterator[Any] | None:
-    """Return the chunks from the next one on that begins with an entry, or None if there is none."""
+    """Return the chunks from the next one that begins with an entry, None if there is no such chunk."""
     while True:
         try:
             for chunk in archive:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lay out members in frames: their headers and their files' data, read in order."""
+"""Lay out members in frames: headers and file data, in order."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Generator, Iterable, Iterator
 
 from cpkg.archive._frames import Frames, Plan
 from cpkg.archive._result import Problem
-from cpkg.archive._walk import GONE, Found, Member, Walker, failed
+from cpkg.archive._walk import GONE, Found, Member, Walker
 from purepy.base.errors import ArchiveError
 from purepy.tar.encode import encode, sparse_map
 from purepy.tar.entry import FILE, Entry, padding
 
 
 class Planner:
-    """Yields the plans of an archive's frames, in order; reads the files of members as they come."""
+    """Yields the plans of an archive's frames in order, and reads the files of members into them."""
 
     def __init__(self, frame_size: int, walker: Walker, frames: Frames, has_entries: bool) -> None:
         self._frame_size = frame_size
@@ -26,7 +26,7 @@ class Planner:
         self._plan = Plan(frames.content())
 
     def plans(self, found: Iterable[Found]) -> Generator[Plan, None, None]:
-        """Yield a plan whenever one is full, and the last."""
+        """Yield each plan when it is full, and the last plan."""
         for item in found:
             if isinstance(item, Member):
                 yield from self._add(item if item.status.st_nlink == 1 else self._walker.linked(item))
@@ -71,7 +71,7 @@ class Planner:
         return plan
 
     def _begin(self, member: Member, header: bytes) -> None:
-        """Put a header into the content: what it announces follows without fail."""
+        """Put a header into the content; from here on, the data that it announces must follow."""
         plan = self._plan
         plan.content.add(header)
         plan.members.add(member.entry.name)
@@ -83,7 +83,7 @@ class Planner:
         self._frames.learn(member.entry, member.status)
 
     def _header(self, entry: Entry) -> bytes:
-        """Return an entry's headers; if no header can hold it, note a problem and return b""."""
+        """Return the headers of an entry; if the format cannot express it, add a problem and return b""."""
         try:
             header = encode(entry)
         except ValueError as exc:
@@ -94,17 +94,18 @@ class Planner:
         return header if entry.sparse is None else header + sparse_map(entry)
 
     def _file(self, member: Member) -> int | None:
-        """Open a member's file; None if that cannot be, which is noted."""
+        """Open the file of a member; return None and add a problem if it cannot be opened."""
         try:
             return self._walker.open_file(member.base)
         except OSError as exc:
             name = member.entry.name
             is_gone = isinstance(exc, FileNotFoundError)
-            self._plan.problems.append(Problem(name, GONE) if is_gone else failed(name, "cannot be opened", exc))
+            problem = self._walker.failed(name, "cannot be opened", exc, member.base)
+            self._plan.problems.append(Problem(name, GONE) if is_gone else problem)
             return None
 
     def _is_another(self, status: os.stat_result, member: Member) -> bool:
-        """Say whether a file that was opened is not the one that was seen under its name, which is noted."""
+        """Return whether the opened file is not the one that was found before; add a problem if so."""
         if status.st_ino == member.status.st_ino and stat.S_ISREG(status.st_mode):
             return False
         self._plan.problems.append(Problem(member.entry.name, "file was replaced before we read it"))
@@ -128,10 +129,10 @@ class Planner:
         self._check(member, os.fstat(file), missing, error)
 
     def _check(self, member: Member, status: os.stat_result, missing: int, error: OSError | None) -> None:
-        """Note that a file could not be read, became shorter, or changed since it was seen first."""
+        """Add a problem if a file could not be read, became shorter, or changed since it was found."""
         seen, name = member.status, member.entry.name
         if error is not None:
-            error.filename = name
+            error.filename = self._walker.path(member.base)
             self._plan.problems.append(Problem(name, f"read error: {error.strerror}; padding with zeros", error))
         elif missing:
             self._plan.problems.append(Problem(name, f"file shrank by {missing:,} bytes; padding with zeros"))

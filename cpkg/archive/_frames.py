@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of an archive that is written: memory for their content, reading into it, and compressing."""
+"""The frames of an archive being written: memory for their content, reading into it, and compression."""
 
 from __future__ import annotations
 
@@ -32,7 +32,11 @@ class Content:
         self.size += len(data)
 
     def read(self, file: int, offset: int, size: int) -> tuple[int, OSError | None]:
-        """Add a piece of a file, zeros after its end or an error; return how many bytes are missing, and the error."""
+        """
+        Add a piece of a file; return how many bytes are missing, and the error.
+
+        Zeros replace bytes after the end of the file or after an error.
+        """
         missing, error = size, None
         try:
             while missing:
@@ -50,16 +54,16 @@ class Content:
         return missing, error
 
     def take(self) -> bytearray:
-        """Return the bytes, and keep none."""
+        """Return the bytes and forget them."""
         data, self._data = self._data, bytearray()
         return data
 
 
 class Plan:
     """
-    The content of one frame, how many entries begin in it, and what went wrong with others; `entries` if asked for.
+    The content of one frame, the number of entries that begin in it, and problems with other entries.
 
-    `members` has the numbers of the names.
+    `entries` lists the entries if `on_entry` was given. `members` has the hashes of names for the list of members.
     """
 
     __slots__ = ("content", "entries", "entry_count", "members", "problems")
@@ -81,7 +85,7 @@ class Frame(NamedTuple):
 
 
 class Frames:
-    """Makes frames of plans, in Python; `_native_frames` has the same in C."""
+    """Compresses plans into frames, in Python; `_native_frames` does the same in C."""
 
     reads_runs = False
 
@@ -99,13 +103,13 @@ class Frames:
         return Content()
 
     def give_back(self, content: Content) -> None:
-        """Do nothing: memory is freed when nobody holds it."""
+        """Do nothing: Python frees the memory."""
 
     def learn(self, entry: Entry, status: os.stat_result) -> None:
-        """Do nothing: no runs of files are read."""
+        """Do nothing: Python does not read runs of files."""
 
     def deflate(self, content: Content) -> bytes | CBuffer:
-        """Return the frame of some content, with its size and a checksum."""
+        """Compress some content; return a frame with content size and checksum."""
         return zstd.compress(content.take(), options=self._options)
 
     def compressed(self, plan: Plan) -> Frame:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take frames by a seek table: only those that are needed are read."""
+"""Find frames by a seek table, so that only the needed ones are read."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
 
 
 class IndexedFrame(NamedTuple):
-    """A frame that is not read yet; in front of it, `left_out` bytes of content are left out."""
+    """A frame that is not read yet; `left_out` bytes of content before it are left out."""
 
     offset: int
     compressed_size: int
     size: int
     left_out: int
     is_continued: bool | None
-    """Whether it begins within an entry; None if nobody knows."""
+    """Whether it begins inside an entry; None if unknown."""
 
 
 class IndexedFrames:
     """
-    An iterator over the frames with content, or those of them that `include` needs, and the last.
+    Iterates over the frames with content; with `include`, only over the frames that it needs and the last frame.
 
-    The table is a hint: `agrees` holds it against the headers of all frames, and a frame that is passed over is
-    looked at before (`check`). Which frames `include` needs is what the list of members says.
-    `consumed` counts the compressed bytes that were taken or left out.
+    The table is only a hint: `agrees` compares it with the headers of all frames, and `check` looks at each frame that
+    is skipped. The list of members tells which frames `include` needs. `consumed` counts the compressed bytes that
+    were taken or left out.
     """
 
     def __init__(self, file: File, table: SeekTable, include: list[str]) -> None:
@@ -52,7 +52,7 @@ class IndexedFrames:
         self.consumed = 0
 
     def _listed(self) -> Members | None:
-        """Return the list of members, if there is one and it is of as many frames as there are."""
+        """Return the list of members; None if it is missing or has another number of frames."""
         offset, size, _, content, _ = self._table.frame(len(self._table) - 1)
         if content or size > members.SIZE_MAX:
             return None
@@ -65,7 +65,7 @@ class IndexedFrames:
         return isinstance(self._file, io.FileIO)
 
     def _read(self, size: int, offset: int) -> bytes:
-        """Read from the file: of a local one in any thread, else in that of the caller."""
+        """Read from the file: any thread may read a local file, only the calling thread another one."""
         if self._is_local:
             return bytes_at(self._file.fileno(), size, offset)
         self._file.seek(offset)
@@ -74,7 +74,7 @@ class IndexedFrames:
     def _bytes(self, size: int, offset: int) -> bytes:
         found = self._read(size, offset)
         if len(found) < size:
-            raise SeekableFormatError("the file has become shorter")
+            raise SeekableFormatError("the file became shorter while it was read")
         return found
 
     def __iter__(self) -> Iterator[IndexedFrame]:
@@ -84,7 +84,7 @@ class IndexedFrames:
             offset, compressed_size, position, size, _ = self._table.frame(index)
             self.consumed += compressed_size
             if not size:
-                if not self._has_content(offset, compressed_size, 0):  # it may hold what the table does not say
+                if not self._has_content(offset, compressed_size, 0):  # the frame may have content after all
                     yield IndexedFrame(offset, compressed_size, size, left_out, None)
                     left_out = 0
                 continue
@@ -97,7 +97,7 @@ class IndexedFrames:
         self.consumed += len(self._table.to_bytes())
 
     def _has_content(self, offset: int, compressed_size: int, content_size: int) -> bool:
-        """Say whether a header at `offset` is of a frame, or of a skippable one, with so much content."""
+        """Return whether a frame or skippable frame with this content size begins at `offset`."""
         try:
             data = self._read(min(compressed_size, HEADER_SIZE_MAX), offset)
             header = read_header(data, 0, len(data), offset)
@@ -108,15 +108,15 @@ class IndexedFrames:
         return not header.is_skippable or header.size + header.skipped_size == compressed_size
 
     def agrees(self) -> bool:
-        """Say whether the table agrees with what the headers of all frames declare."""
+        """Return whether the table agrees with the headers of all frames."""
         frames = map(self._table.frame, range(len(self._table)))
         return all(self._has_content(offset, size, content) for offset, size, _, content, _ in frames)
 
     def check(self, stored: IndexedFrame) -> None:
         """
-        Look at a frame that is passed over; raises SeekableFormatError if it is not as the table has it.
+        Check a frame that is skipped; raises SeekableFormatError if the table is wrong about it.
 
-        Of a local file that is where its blocks end, too: else there could be another frame behind it.
+        In a local file, this also checks where the blocks end, because another frame could follow.
         """
         offset, size, content = stored.offset, stored.compressed_size, stored.size
         try:
@@ -127,10 +127,10 @@ class IndexedFrames:
         except ZstdError:
             is_right = False
         if not is_right:
-            raise self._wrong(stored, "its header says something else")
+            raise self._wrong(stored, "its header has other sizes")
 
     def begin(self, stored: IndexedFrame) -> bytes | None:
-        """Return the bytes of a frame if the caller has to read them; None where `inflate` does."""
+        """Return the bytes of a frame if only the calling thread can read them; None if `inflate` reads them."""
         return None if self._is_local else self._bytes(stored.compressed_size, stored.offset)
 
     def inflate(self, stored: IndexedFrame, data: bytes | None, inflate: Callable[[WholeFrame], Sized]) -> Sized:
@@ -149,18 +149,19 @@ class IndexedFrames:
     def _wrong(self, stored: IndexedFrame, why: str) -> SeekableFormatError:
         return SeekableFormatError(
             f"the file is damaged at byte {stored.offset:,}, or its seek table is wrong: "
-            f"there is no frame of {stored.compressed_size:,} bytes and a content of {stored.size:,} ({why})"
+            f"expected a frame of {stored.compressed_size:,} bytes with {stored.size:,} bytes of content ({why})"
         )
 
 
 def indexed_frames(file: File, include: list[str], recover: bool) -> IndexedFrames | None:
     """
-    Return the frames of a file by its seek table; None, and the file at its begin, if it has none or cannot seek.
+    Return the frames of a file by its seek table.
 
-    Nor is it used if the headers of frames disagree with it, unless `recover` takes the file to be damaged. They are
-    read of a local file; of a URL each may be a request.
+    Returns None, with the file at its beginning, if the file has no table or cannot seek, or if the headers of frames
+    in a local file disagree with the table. The headers are not checked for a URL, where each may cost a request, or
+    with `recover`, because the file may be damaged.
     """
-    with Suppressed(AttributeError, OSError, ValueError):  # it may be unable to seek after all
+    with Suppressed(AttributeError, OSError, ValueError):  # a file may fail to seek although it reports that it can
         if not file.seekable():
             return None
         with contextlib.suppress(SeekableFormatError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decompress frames ahead of their use, in threads, and hand out their content in order."""
+"""Decompress frames in advance, in threads, and return their content in order."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 
 CHUNK: Final = 4 << 20
-"""Bytes of content that come at a time from a frame that is too large to be decompressed whole."""
+"""The size in bytes of chunks from a frame that is too large to be decompressed as a whole."""
 
 
 class Codec:
-    """Decompresses frames to chunks, whose bytes `view` returns, and which `give_back` takes at the end."""
+    """Decompresses frames to chunks; `view` returns the bytes of a chunk, and `give_back` releases it."""
 
     def __init__(self, window_log_max: int) -> None:
         self._reading: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window_log_max}
 
     def inflate(self, frame: WholeFrame) -> Sized:
-        """Return a frame's content."""
+        """Return the content of a frame."""
         return zstd.decompress(frame.data, options=self._reading, max_output_size=frame.bound)
 
     def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Sized]:
-        """Return the content of a frame that comes in pieces, in chunks."""
+        """Yield chunks of the content of a frame that comes in pieces."""
         decompressor = zstd.ZstdDecompressor(options=self._reading)
         for piece in pieces:
             data = piece
@@ -46,11 +46,11 @@ class Codec:
             raise truncated_error()
 
     def view(self, chunk: Any) -> Any:
-        """Return a chunk's bytes."""
+        """Return the bytes of a chunk."""
         return chunk
 
     def give_back(self, chunk: Any) -> None:
-        """Do nothing: a chunk is freed when nobody holds it."""
+        """Do nothing: Python frees the chunk."""
 
     def close(self) -> None:
         """Do nothing: nothing stays open."""
@@ -58,12 +58,12 @@ class Codec:
 
 class Inflater:
     """
-    An iterator over the content of an archive in chunks of its codec, in order; whoever takes one gives it back.
+    Iterates over the content of an archive, in chunks of its codec; callers give each chunk back.
 
-    The crew decompresses up to `ahead` frames in advance. `skip` passes over content that was not asked for yet,
-    without decompressing frames that lie in it whole. An error comes when all frames before it were taken; the iterator
-    goes on behind a frame that is damaged. `size` counts the content that came or was skipped, and `is_continued` says
-    whether the last chunk begins within an entry, None if unknown.
+    The crew decompresses up to `ahead` frames in advance. `skip` skips the next bytes of content, without decompressing
+    frames that are completely inside them. An error is raised after all frames before it were returned; the iterator
+    can continue after a damaged frame. `size` counts the content that was returned or skipped. `is_continued` is True
+    if the last chunk begins inside an entry, None if unknown.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Inflater:
         self._frames: Iterator[WholeFrame | Pieces | IndexedFrame] = iter(source)
         self._codec = codec
         self.view = codec.view
-        """Returns the bytes of a chunk."""
+        """A function that returns the bytes of a chunk."""
         self.give_back = codec.give_back
         self._crew = crew
         self._ahead = ahead
@@ -82,27 +82,27 @@ class Inflater:
         self._stream: Call | None = None
         self._chunks: Iterator[Sized] = iter(())
         self._error: Exception | None = None
-        self._left_out = 0  # of the content, so far
+        self._left_out = 0  # bytes of content left out so far
         self.size = 0
         self.is_continued: bool | None = None
 
     @property
     def consumed(self) -> int:
-        """How many compressed bytes were read or left out."""
+        """The number of compressed bytes that were read or left out."""
         return self._source.consumed
 
     def position_behind(self) -> int:
-        """Return where the last chunk ends in the content."""
+        """Return the position in the content at which the last chunk ends."""
         return self.size + self._left_out
 
     def views(self) -> Iterator[Any]:
-        """Yield the bytes of the next chunks; each is valid until the next one is asked for."""
+        """Yield the bytes of the next chunks, each valid until the next one is requested."""
         for chunk in self:
             yield self.view(chunk)
             self.give_back(chunk)
 
     def content(self, views: Iterable[Any] | None = None) -> Content:
-        """Return the content in the chunks that follow, or in views of them."""
+        """Return the content of the following chunks, or of `views` of them."""
         return Content(self.views() if views is None else views, self.skip, self.position_behind)
 
     def __iter__(self) -> Iterator[Any]:
@@ -114,9 +114,9 @@ class Inflater:
         allowed = self._limit.allowed(self.consumed)
         if self.size > allowed:
             error = ArchiveLimitError(
-                f"the archive holds more than {allowed:,} bytes, from {self.consumed:,} compressed so far"
+                f"the archive has more than {allowed:,} bytes of content (found in {self.consumed:,} compressed bytes)"
             )
-            error.advice = "if you trust it, allow more with max_size"
+            error.advice = "if you trust the archive, raise max_size"
             raise error
         return chunk
 
@@ -150,7 +150,7 @@ class Inflater:
             self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
 
     def _next_frame(self) -> WholeFrame | Pieces | IndexedFrame | None:
-        """Return the next frame, None at the end or while frames before an error are still to be taken."""
+        """Return the next frame; None at the end, or while frames before an error are still in the queue."""
         if self._error is None:
             try:
                 return next(self._frames, None)
@@ -167,7 +167,7 @@ class Inflater:
         if isinstance(frame, IndexedFrame):
             assert isinstance(source, IndexedFrames)
             return self._crew.submit(source.inflate, frame, source.begin(frame), self._codec.inflate), frame
-        # the bytes are the job's alone: they take as much memory as the content
+        # only the job keeps the bytes of the frame, which may be as large as the content
         return self._crew.submit(self._codec.inflate, frame), frame._replace(data=b"")
 
     def _pass(self, frame: WholeFrame | IndexedFrame) -> None:
@@ -176,7 +176,7 @@ class Inflater:
             self.is_continued = frame.is_continued
 
     def skip(self, size: int) -> int:
-        """Pass over whole frames of declared size within the next `size` bytes; return how many bytes that are."""
+        """Skip whole frames of declared size within the next `size` bytes; return the number of bytes skipped."""
         begin = self.size
         while self._stream is None:
             left = begin + size - self.size
@@ -199,7 +199,7 @@ class Inflater:
         return self.size - begin
 
     def _is_within(self, frame: WholeFrame | IndexedFrame, size: int) -> bool:
-        """Say whether all of a frame lies within the next `size` bytes; looks at it, if its size is that of a table."""
+        """Return whether a whole frame is within the next `size` bytes; a size from a seek table is checked."""
         if frame.size is None or frame.size > size:
             return False
         if isinstance(frame, IndexedFrame):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The frames of an archive in memory of C that is used again and again, so that its pages are there already.
+The frames of an archive in C memory, which is reused because new pages are expensive.
 
-C compresses them and reads files into them: runs of ordinary files with their headers in one call, and large files
-piece by piece. C also decompresses whole frames.
+C compresses frames and reads files into them: runs of ordinary files with their headers in one call, large files in
+pieces. C also decompresses whole frames.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _new: Final = ffi.new_allocator(should_clear_after_alloc=False)
 _KEPT_MAX: Final = 16
 _FILES_MAX: Final = 1024
 _PIECE: Final = 1 << 20
-"""Bytes that one call reads: Python looks for signals in between."""
+"""The bytes that one call reads; Python handles signals between calls."""
 
 
 class _Place(Place):
-    """The place of an archive's contexts of one direction, all with the same parameters."""
+    """Keeps the contexts of one archive and direction, all with the same parameters."""
 
     __slots__ = ("_make", "_parameters", "_set")
 
@@ -48,7 +48,7 @@ class _Place(Place):
         self._make, self._set, self._parameters = contexts.new, set_all, list(parameters.items())
 
     def take(self) -> CData:
-        """Return a context, a new one if all are in use."""
+        """Return a context; create one if all are in use."""
         context = super().take()
         if context is None:
             context = self._make()
@@ -56,13 +56,13 @@ class _Place(Place):
         return context
 
     def close(self) -> None:
-        """Free the contexts that no thread uses."""
+        """Free the contexts that are not in use."""
         while (context := super().take()) is not None:
             ffi.release(context)
 
 
 class Chunk:
-    """The content of a frame that was decompressed."""
+    """The decompressed content of a frame."""
 
     __slots__ = ("memory", "size")
 
@@ -75,7 +75,7 @@ class Chunk:
 
 
 class NativeCodec(Codec):
-    """Decompresses whole frames into chunks that are used again."""
+    """Decompresses whole frames into chunks that are reused."""
 
     def __init__(self, window_log_max: int) -> None:
         super().__init__(window_log_max)
@@ -100,17 +100,17 @@ class NativeCodec(Codec):
         return chunk
 
     def view(self, chunk: Any) -> Any:
-        """Return a chunk's bytes, as a buffer whose slices are bytes."""
+        """Return the bytes of a chunk as a buffer whose slices are bytes."""
         return ffi.buffer(chunk.memory, chunk.size) if isinstance(chunk, Chunk) else chunk
 
     def give_back(self, chunk: Any) -> None:
-        """Keep the memory of a chunk for another one."""
+        """Keep the memory of a chunk for reuse."""
         if isinstance(chunk, Chunk) and len(self._chunks) < _KEPT_MAX:
             self._chunks.append(chunk)
 
 
 class NativeContent(Content):
-    """The content of a frame in memory of C."""
+    """The content of a frame, in C memory."""
 
     __slots__ = ("frame", "memory")
 
@@ -145,7 +145,7 @@ class NativeContent(Content):
 
 
 class NativeFrames(Frames):
-    """Makes frames with memory and contexts that are used again; reads runs of files into plans."""
+    """Compresses plans with reused memory and contexts, and reads runs of files into plans."""
 
     reads_runs = True
 
@@ -172,7 +172,7 @@ class NativeFrames(Frames):
         self._learned = 0
 
     def close(self) -> None:
-        """Free the contexts that no thread uses."""
+        """Free the contexts that are not in use."""
         self._contexts.close()
 
     def content(self) -> NativeContent:
@@ -182,13 +182,13 @@ class NativeFrames(Frames):
             return NativeContent(_new("char[]", self._frame_size + BLOCK))
 
     def give_back(self, content: Content) -> None:
-        """Keep the memory of a frame, which was written, for another."""
+        """Keep the memory of a written frame for reuse."""
         assert isinstance(content, NativeContent)
         content.size = 0
         self._kept.append(content)
 
     def deflate(self, content: Content) -> CBuffer:
-        """Return the frame of some content, with its size and a checksum, in the memory of the content."""
+        """Compress some content; return a frame with content size and checksum, in memory of the content."""
         assert isinstance(content, NativeContent)
         context = self._contexts.take()
         room = lib.ZSTD_compressBound(max(content.size, self._frame_size))
@@ -200,7 +200,7 @@ class NativeFrames(Frames):
         return ffi.buffer(content.frame, size)
 
     def learn(self, entry: Entry, status: os.stat_result) -> None:
-        """Have files of this one's mode and owner read from now on, if their headers are ordinary."""
+        """Make C read files with the mode and owner of this one from now on, if their headers are ordinary."""
         key = status.st_mode, status.st_uid, status.st_gid
         if key in self._keys or not stat.S_ISREG(status.st_mode) or entry.type != FILE:
             return
@@ -212,12 +212,12 @@ class NativeFrames(Frames):
         header.mode, header.uid, header.gid = key
         header.block = block
         self._keys[index : index + 1] = [key]
-        self._models[index : index + 1] = [entry.replace()]  # which callers cannot change
+        self._models[index : index + 1] = [entry.replace()]  # a copy, which callers cannot change
         self._learned += 1
         self._run.header_count = len(self._keys)
 
     def files(self, path: str, names: list[str]) -> RunOfFiles:
-        """Return the files of these names, "" for one to be left to Python, in a directory of this path."""
+        """Return the files with these names in the directory `path`; a name of "" is left to Python."""
         return RunOfFiles(self, path, names)
 
     def read(self, plan: Plan, files: RunOfFiles) -> None:
@@ -244,10 +244,10 @@ class NativeFrames(Frames):
 
 class RunOfFiles:
     """
-    The names in a directory, of which `index` is the first that was neither read nor passed over.
+    The names in a directory; `index` is the first one that was neither read nor skipped.
 
-    `directory` is its descriptor, `path` comes before the names in the archive, and `at` is where the first one begins
-    among `names`.
+    `directory` is the descriptor of the directory. In the archive, `path` precedes the names. The name of `index`
+    begins at byte `at` of `names`.
     """
 
     __slots__ = ("_frames", "at", "directory", "index", "names", "path")
@@ -264,6 +264,6 @@ class RunOfFiles:
         self._frames.read(plan, self)
 
     def skip(self) -> None:
-        """Pass over one name."""
+        """Skip one name."""
         self.at = self.names.index(b"\0", self.at) + 1
         self.index += 1

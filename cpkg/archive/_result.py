@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was done, and what went wrong on the way."""
+"""The results of archiving and extracting: summaries, problems and warnings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ArchiveWarning(UserWarning):
 
 class Problem(NamedTuple):
     """
-    What went wrong with one entry, in a `message`; `error` is None where the entry is in the archive, though changed.
+    A problem with one entry, described by `message`; `error` is None if the entry is in the archive but was changed.
 
-    The name is "" where an archive is damaged before its first entry.
+    `name` is "" if an archive is damaged before its first entry.
     """
 
     name: str
@@ -31,7 +31,9 @@ class Problem(NamedTuple):
 
 class Summary(NamedTuple):
     """
-    What was written or read: `entries`, bytes of content with headers (`size`), `compressed_size`, and `problems`.
+    The result of a call: the number of `entries`, `size`, `compressed_size` and `problems`.
+
+    `size` is the uncompressed size with headers; both sizes are in bytes.
     """
 
     entries: int
@@ -44,8 +46,8 @@ class Problems:
     """
     Collects problems and reports them to the caller.
 
-    With `on_problem` each goes there and the work continues. Without it an error is raised, and anything else is an
-    ArchiveWarning.
+    With `on_problem`, each problem is passed to it and the work continues. Without it, a problem with an error raises
+    the error, and any other problem gives an ArchiveWarning.
     """
 
     def __init__(self, on_problem: Callable[[Problem], object] | None) -> None:

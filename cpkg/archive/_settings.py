@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Union, cast
 from cpkg import _backend
 from cpkg.archive._result import Problem, Problems
 from purepy.base import system
-from purepy.base.cores import thread_count
+from purepy.base.cores import checked_int, thread_count
 from purepy.base.errors import CodecError
 from purepy.base.lazy import imported
 from purepy.tar import names, patterns
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 8 << 20
-"""Bytes of content per frame: each is decompressed by itself, so a few per processor are enough."""
+"""Bytes of content per frame. Frames are decompressed independently, and a few per processor are enough."""
 _FRAME_SIZE_MIN: Final = 64 << 10
 _FRAME_SIZE_MAX: Final = 32 << 20
-"""Larger frames would be read piece by piece, by one thread."""
+"""Larger frames would be read in pieces, by one thread."""
 WINDOW_LOG_MAX: Final = 27
 CONTENT_MIN: Final = 1 << 30
 CONTENT_RATIO: Final = 250
-"""The size that extract accepts by default: 1 GiB, or 250 times the compressed bytes read so far if that is more."""
+"""By default, extract accepts 1 GiB of content, or 250 times the compressed bytes read so far if that is more."""
 
 Patterns = Union[str, Iterable[str]]
 Select = Callable[[Entry], "Entry | None"]
@@ -42,21 +42,21 @@ _Call = TypeVar("_Call", bound="Callable[..., Any] | None")
 
 
 def threads_of(threads: int | None) -> int:
-    """Return the argument `threads` of any function: None and 0 mean one per core. Raises ValueError and TypeError."""
+    """Return the number of threads for an argument `threads`; None and 0 mean one per core."""
     return thread_count(0 if threads is None else threads)
 
 
 def frames_ahead(threads: int) -> int:
-    """Return how many frames are compressed or decompressed in advance: one per thread, and one that is ready."""
+    """Return how many frames are compressed or decompressed in advance: one per thread and one ready."""
     return threads + 1 if threads > 1 else 1
 
 
 def native_frames() -> Named | None:
     """
-    Return the module `_native_frames`; None where Python does the work, without the native backend of Zstandard.
+    Return the module `_native_frames`, or None if Python does the work, because zstd has another backend than native.
 
-    `CPKG_ARCHIVE_BACKEND`, or CPKG_BACKEND, names a backend: native is C, all others are Python. Raises ImportError if
-    the backend that it names cannot load.
+    `CPKG_ARCHIVE_BACKEND` or `CPKG_BACKEND` may name a backend: `native` means C, all others mean Python. Raises
+    ImportError if the named backend cannot load.
     """
     policy, source = _backend.policy("archive")
     backend = _backend.zstd() if policy == "auto" else _backend.load("zstd", policy)
@@ -71,16 +71,16 @@ def native_frames() -> Named | None:
 
 
 def pattern_list(given: Patterns) -> list[str]:
-    """Return patterns as a list, of one as of many; raises ValueError for one that no name can match."""
+    """Return one pattern or several as a list; raises ValueError for a pattern with NUL."""
     patterns = [given] if isinstance(given, str) else list(given)
     for pattern in patterns:
         if "\0" in pattern:
-            raise ValueError(f"a pattern holds a NUL, which no name does: {pattern!r}")
+            raise ValueError(f"a pattern must not contain NUL: {pattern!r}")
     return patterns
 
 
 def selected(select: Select, entry: Entry) -> Entry | None:
-    """Return what `select` returns for an entry; raises ValueError or TypeError for a change that is impossible."""
+    """Call `select` and return its result; raises ValueError or TypeError for an impossible change."""
     before = entry.replace()
     found = select(entry)
     if found is None:
@@ -93,10 +93,10 @@ def selected(select: Select, entry: Entry) -> Entry | None:
 
 
 def _check_change(entry: Entry, before: Entry) -> None:
-    """Raise ValueError or TypeError for an entry that cannot replace another one."""
+    """Raise ValueError or TypeError if an entry cannot replace another one."""
 
     def refuse(name: str, kind: type[Exception] = ValueError) -> None:
-        raise kind(f"select cannot make {name} of {before.name!r} {getattr(entry, name)!r}")
+        raise kind(f"select returned an invalid {name} for {before.name!r}: {getattr(entry, name)!r}")
 
     for name in ("type", "size", "sparse", "position"):
         if getattr(entry, name) != getattr(before, name):
@@ -129,11 +129,11 @@ def _source_date() -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"SOURCE_DATE_EPOCH is a number of seconds since 1970, not {text!r}") from None
+        raise ValueError(f"SOURCE_DATE_EPOCH must be a number of seconds since 1970, not {text!r}") from None
 
 
 class CreateSettings(NamedTuple):
-    """The arguments of `create` that say what an archive holds, as they were given; `checked` returns them for use."""
+    """The arguments of `create` about the content of an archive, as given; `checked` returns them validated."""
 
     level: int
     frame_size: int
@@ -151,17 +151,19 @@ class CreateSettings(NamedTuple):
     select: Select | None
 
     def checked(self) -> CreateSettings:
-        """Return the settings with all that `reproducible` implies, and patterns as lists; raises ValueError."""
-        if not _FRAME_SIZE_MIN <= self.frame_size <= _FRAME_SIZE_MAX:
-            raise ValueError(f"frame_size is {_FRAME_SIZE_MIN:,} to {_FRAME_SIZE_MAX:,} bytes, not {self.frame_size:,}")
-        if not LEVEL_MIN <= self.level <= LEVEL_MAX:
-            raise ValueError(f"level is {LEVEL_MIN} to {LEVEL_MAX}, not {self.level}")
+        """Return the settings with the consequences of `reproducible` and patterns as lists; raises ValueError."""
+        if not _FRAME_SIZE_MIN <= checked_int("frame_size", self.frame_size) <= _FRAME_SIZE_MAX:
+            raise ValueError(
+                f"frame_size must be {_FRAME_SIZE_MIN:,} to {_FRAME_SIZE_MAX:,} bytes, not {self.frame_size:,}"
+            )
+        if not LEVEL_MIN <= checked_int("level", self.level) <= LEVEL_MAX:
+            raise ValueError(f"level must be {LEVEL_MIN} to {LEVEL_MAX}, not {self.level}")
         mtime = _source_date() if self.mtime is None and self.reproducible else self.mtime
         if mtime is not None and not -SECONDS_MAX <= mtime <= SECONDS_MAX:
-            raise ValueError(f"mtime is in seconds since 1970, not {mtime}")
+            raise ValueError(f"mtime must be a number of seconds since 1970, not {mtime}")
         owner = (0, 0) if self.owner is None and self.reproducible else self.owner
         if owner is not None and not all(0 <= number <= NUMBER_MAX for number in owner):
-            raise ValueError(f"owner is a user's and a group's number, each 0 to {NUMBER_MAX}, not {owner}")
+            raise ValueError(f"owner must be the numbers of a user and a group, each 0 to {NUMBER_MAX}, not {owner}")
         return self._replace(
             exclude=pattern_list(self.exclude),
             include=pattern_list(self.include),
@@ -173,7 +175,7 @@ class CreateSettings(NamedTuple):
 
     @property
     def mtime_ns(self) -> int | None:
-        """The time of all entries in nanoseconds; None if each has its file's."""
+        """The time of all entries in nanoseconds; None if each entry has the time of its file."""
         mtime = self.mtime
         return None if mtime is None else int(mtime * NANO) if isinstance(mtime, float) else mtime * NANO
 
@@ -182,7 +184,7 @@ class Wanted:
     """The names that patterns choose from an archive."""
 
     def __init__(self, include: Patterns, exclude: Patterns) -> None:
-        # a slash at the end means nothing, as for GNU tar
+        # a slash at the end is ignored, as in GNU tar
         self.include = [pattern.rstrip("/") or pattern for pattern in pattern_list(include)]
         self.exclude = pattern_list(exclude)
         self._is_included = patterns.matcher(self.include, anchored=True)
@@ -199,7 +201,7 @@ class Wanted:
         return self._is_excluded is None or not self._is_excluded(name)
 
     def report_unmatched(self, problems: Problems) -> None:
-        """Report the patterns of `include` that no name matched, as tar does."""
+        """Report the patterns of `include` that matched no name, as tar does."""
         for pattern in self._unmatched:
             problems.add(Problem(pattern, "not found in the archive"))
 
@@ -220,20 +222,20 @@ class ExtractSettings:
 
     def __post_init__(self) -> None:
         self.raised: list[CodecError] = []
-        """Errors of the caller's functions and file, which `recover` must not take for damage."""
+        """Errors from callbacks and from the caller's file, which `recover` must not treat as damage."""
         self.select = self.noting(self.select)
         self.on_entry = self.noting(self.on_entry)
         if self.strip < 0:
-            raise ValueError(f"strip_components is not negative: {self.strip}")
+            raise ValueError(f"strip_components must be 0 or more, not {self.strip}")
         if self.filter not in names.FILTERS:
             raise ValueError(f"unknown filter {self.filter!r}: expected one of {', '.join(names.FILTERS)}")
         self.owns = self.filter != names.DATA and system.is_root()
-        """Whether files get their owners."""
+        """Whether the owners of files are set."""
         self.spellings = Spellings() if system.IS_WINDOWS else None
-        """What keeps names apart that are one to the system."""
+        """Detects names that are the same to Windows."""
 
     def noting(self, call: _Call) -> _Call:
-        """Return a function of the caller's, or None, such that its errors are found in `raised`."""
+        """Wrap a callback (or None) so that its errors are recorded in `raised`."""
         if call is None or not self.recover:
             return call
 
@@ -247,27 +249,27 @@ class ExtractSettings:
         return cast("_Call", noted)
 
     def sets_attribute(self, name: str) -> bool:
-        """Return whether files get an extended attribute, or an access control list, that they have in the archive."""
+        """Return whether a stored extended attribute or access control list is set on files."""
         return self.acls if name in ACL_KEYS else self.xattrs and names.keeps_attribute(name, self.filter)
 
 
 class ContentLimit:
     """
-    Bounds the content of an archive by `max_size` bytes, or by default by what was read of it so far.
+    Limits the content of an archive to `max_size` bytes, by default relative to the compressed bytes read so far.
 
-    Also has the largest window that frames may ask for.
+    `window_log_max` is the largest window that frames may need.
     """
 
     def __init__(self, max_size: int | None, window_log_max: int = WINDOW_LOG_MAX) -> None:
         if not 10 <= window_log_max <= 31:
-            raise ValueError(f"window_log_max is 10 to 31, not {window_log_max}")
+            raise ValueError(f"window_log_max must be 10 to 31, not {window_log_max}")
         if max_size is not None and max_size < -1:
-            raise ValueError(f"max_size is a number of bytes, or -1 for no limit, not {max_size}")
+            raise ValueError(f"max_size must be a number of bytes, or -1 for no limit, not {max_size}")
         self._max_size = max_size
         self.window_log_max = window_log_max
 
     def allowed(self, consumed: int) -> int:
-        """Return the most content that may have come out of so many compressed bytes."""
+        """Return the limit of the content, in bytes, after `consumed` compressed bytes."""
         if self._max_size is None:
             return max(CONTENT_MIN, CONTENT_RATIO * consumed)
         return (1 << 63) if self._max_size == -1 else self._max_size

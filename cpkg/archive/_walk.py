@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Walk over trees as GNU tar does, relative to handles of directories, and make an entry of each thing found."""
+"""Walk trees like GNU tar, relative to descriptors of directories, and create an entry for each file found."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FILE_FLAGS = os.O_RDONLY | system.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | sy
 
 
 class Member(NamedTuple):
-    """An entry, and its file: the name in the directory that is open, and its status."""
+    """An entry and its file: `base` is the name in the open directory, `status` the result of stat()."""
 
     entry: Entry
     base: str
@@ -56,7 +56,7 @@ Found = Union[Member, Problem, "RunOfFiles"]
 
 
 def member_name(path: str) -> str:
-    """Return the name that a path gets in an archive: without leading slashes, and without all up to a last `..`."""
+    """Return the name of a path in an archive: without leading slashes and everything up to the last `..`."""
     if system.IS_WINDOWS:
         path = os.path.splitdrive(path)[1].replace("\\", "/")
     parts = path.split("/")
@@ -67,20 +67,20 @@ def member_name(path: str) -> str:
 
 
 class _Folder(NamedTuple):
-    """A directory on the way to the one that is walked: its name in the one above, which it is, and the path above."""
+    """A directory on the way to the current one: its name, its identity (device and inode), and the path above."""
 
     base: str
     identity: tuple[int, int]
     above: str | int
-    """The path, or how many characters of this directory's own are that."""
+    """The path of the directory above, or its length if the path of this directory begins with it."""
 
 
 class Walker:
     """
     Yields the members of trees, each directory before its contents.
 
-    The directories on the way are open, of a long one the root and the innermost. The others are opened by their names
-    again when the way leads back.
+    The directories on the way to the current one stay open; on a long way, only the root and the innermost ones. The
+    others are opened again by name on the way back.
     """
 
     def __init__(self, settings: CreateSettings, own: list[tuple[int, int]], frames: Frames) -> None:
@@ -96,7 +96,7 @@ class Walker:
         self._way: list[_Folder] = []
         self._path = ""
         self._open: list[Descriptor] = []
-        """The directories on the way, some closed, after the root."""
+        """The root, then the directories on the way; some may be closed."""
         self._files: list[int] = []
         self._opener = -1, system.open
 
@@ -108,7 +108,7 @@ class Walker:
             self._open.pop().close()
 
     def directory(self) -> int:
-        """Return the open directory of the member that came last; raises OSError if it is not there any more."""
+        """Return the open directory of the last member; raises OSError if it does not exist any more."""
         if self._open[-1].is_closed:
             start = max(depth for depth, directory in enumerate(self._open) if not directory.is_closed)
             for depth, folder in enumerate(self._way[start:], start + 1):
@@ -124,7 +124,7 @@ class Walker:
             self._open[depth - _OPEN_MAX + 1].close()
 
     def open_file(self, base: str) -> int:
-        """Open a file of the directory of the member that came last; `close_file` closes it. Raises OSError."""
+        """Open a file in the directory of the last member; `close_file` closes it. Raises OSError."""
         directory = self.directory()
         if self._opener[0] != directory:
             self._opener = directory, partial(system.open, flags=FILE_FLAGS, dir_fd=directory)
@@ -137,9 +137,9 @@ class Walker:
 
     def walk(self, base: str, paths: Iterable[str]) -> Generator[Found, None, None]:
         """
-        Yield the members of `paths`, relative to `base`, and what went wrong with others.
+        Yield the members of `paths`, which are relative to `base`, and problems with others.
 
-        A RunOfFiles in between has names whose files may be read at once: what is left of them comes after it.
+        A RunOfFiles in between has names whose files the consumer may read at once; members follow for the others.
         """
         self._open.append(opened(base, DIRECTORY_FLAGS & ~system.O_NOFOLLOW))
         for path in paths:
@@ -151,7 +151,7 @@ class Walker:
                         try:
                             levels.append(self._enter(found))
                         except OSError as exc:
-                            yield failed(found.entry.name, "cannot be opened", exc)
+                            yield self.failed(found.entry.name, "cannot be opened", exc, found.base)
                             continue
                         break
                 else:
@@ -172,11 +172,11 @@ class Walker:
         try:
             names = system.listdir(self._open[-1].number)
         except OSError as exc:
-            return iter([failed(name, CANNOT_READ, exc)])
+            return iter([self.failed(name, CANNOT_READ, exc)])
         if self._settings.sort:
             try:
                 "".join(names).encode()
-                names.sort()  # code points have the order of their bytes
+                names.sort()  # code points have the same order as their UTF-8 bytes
             except UnicodeEncodeError:
                 names.sort(key=os.fsencode)
         return self._found(names)
@@ -203,12 +203,12 @@ class Walker:
             except OSError as exc:
                 name = self._name(names[at])
                 is_gone = isinstance(exc, FileNotFoundError) and is_inside
-                found = Problem(name, GONE) if is_gone else failed(name, CANNOT_READ, exc)
+                found = Problem(name, GONE) if is_gone else self.failed(name, CANNOT_READ, exc, names[at])
             at += 1
             if run is not None:
                 run.skip()
             if select is not None and isinstance(found, Member):
-                # outside of the `try`: an OSError of the caller's function does not concern the file
+                # outside the `try`: an OSError of the callback is not about the file
                 entry = selected(select, found.entry)
                 found = None if entry is None else found._replace(entry=entry)
             if found is not None:
@@ -218,7 +218,7 @@ class Walker:
         return f"{self._path}/{base}" if self._way else member_name(base)
 
     def _run(self, names: list[str]) -> RunOfFiles:
-        """Return the files of a directory for C, without those that are left out unless they are directories."""
+        """Return the files of a directory for C; names that `include` excludes become "": they may be directories."""
         assert self._frames is not None
         is_included = self._is_included
         if is_included is not None:
@@ -253,8 +253,23 @@ class Walker:
             entry.xattrs = _attributes(directory, base, settings) or None
         return Member(entry, base, status)
 
+    def failed(self, name: str, what: str, exc: OSError, *base: str) -> Problem:
+        """
+        Return the problem of an entry that is not archived; an error from a signal handler is raised instead.
+
+        `base` is the name in the current directory; without it, the directory itself failed. The error gets the path as
+        the caller named it.
+        """
+        raise_if_from_handler(exc)
+        exc.filename = self.path(*base)
+        return Problem(name, f"{what}: {exc.strerror}", exc)
+
+    def path(self, *base: str) -> str:
+        """Return the path of the current directory, or of a name in it, starting as the caller named it."""
+        return os.path.join(*(folder.base for folder in self._way), *base)
+
     def linked(self, member: Member) -> Member:
-        """Return a member of several names, as a hard link if its file is in the archive under another one already."""
+        """Return a member that has several names, as a hard link if its file is already archived under another name."""
         entry, status = member.entry, member.status
         first = self._links.get(_identity(status)) if entry.type != DIRECTORY else None
         if first is None or first == entry.name:
@@ -263,14 +278,14 @@ class Walker:
         return member._replace(entry=link)
 
     def stored(self, member: Member) -> None:
-        """Note that a member of several names is in the archive: the other ones become links to it."""
+        """Record that a member with several names is archived: its other names become links to it."""
         if member.entry.type != DIRECTORY:
             self._links.setdefault(_identity(member.status), member.entry.name)
 
 
 def opened(base: str | bytes, flags: int, directory: int | None = None, mode: int = 0o777) -> Descriptor:
     """Open an entry of a directory, or a path."""
-    # PyPy's partial is Python code, in which an interrupt loses what was opened: not for a whole call's directory
+    # On PyPy, partial() is Python code, where an interrupt may lose the new descriptor: use it only with a directory.
     by = system.open if directory is None else partial(system.open, dir_fd=directory)
     return Descriptor(base, flags, mode, by=by)
 
@@ -279,19 +294,12 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
-def failed(name: str, what: str, exc: OSError) -> Problem:
-    """Return the problem of an entry that is not archived; raises an error that comes from a signal handler."""
-    raise_if_from_handler(exc)
-    exc.filename = name
-    return Problem(name, f"{what}: {exc.strerror}", exc)
-
-
 def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | None:
-    """Return the pieces of a file that hold data, or None if the system reports no holes."""
+    """Return (offset, size) of the pieces of a file that hold data, None if the system reports no holes."""
     pieces = []
     at = 0
     seek_data, seek_hole = getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)
-    if sys.platform == "linux":  # PyPy has no names for them
+    if sys.platform == "linux":  # PyPy lacks the names
         seek_data, seek_hole = 3, 4
     if seek_data is None or seek_hole is None:
         return None
@@ -301,9 +309,9 @@ def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | Non
                 start = os.lseek(file.number, at, seek_data)
             except OSError as exc:
                 raise_if_from_handler(exc)
-                if exc.errno != errno.ENXIO:  # nothing is known of holes there: all of it is data
+                if exc.errno != errno.ENXIO:  # the file system does not report holes
                     return None
-                break  # a hole up to the end
+                break  # the rest is a hole
             end = min(os.lseek(file.number, start, seek_hole), size)
             if start >= end:
                 break
@@ -315,7 +323,7 @@ def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | Non
 def _attributes(directory: int, base: str, settings: CreateSettings) -> dict[str, bytes]:
     path = f"/proc/self/fd/{directory}/{base}"
     found: dict[str, bytes] = {}
-    with Suppressed(OSError):  # a file system without them
+    with Suppressed(OSError):  # the file system may not support attributes
         for name in os.listxattr(path, follow_symlinks=False):
             if settings.acls if name in ACL_KEYS else settings.xattrs and not name.startswith("system."):
                 with Suppressed(OSError):

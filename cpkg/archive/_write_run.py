@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Have C write runs of ordinary files into their directories.
+Let C write runs of ordinary files into their directories.
 
-C recognizes a file by headers of its kind (mode, owner and form) that Python has read before, and repeats for it what
-was decided then. Everything else ends the run.
+Python decides once for each kind of header (mode, owner and form), and C repeats that decision for files with such
+headers. Everything else ends the run.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _new_run: Final = ffi.new_allocator(should_clear_after_alloc=False)
 
 class Run:
     """
-    Files of one directory that follow each other in a chunk, whose bytes have to stay until `call` is done.
+    Consecutive files of one directory in a chunk, which must stay valid until the files are written.
 
-    `directory` are the components of the directory's path, `names` those of the files. `done` files are written, and
-    `error` is the errno of the next one, if that was not possible.
+    `directory` has the components of the directory's path, `names` the names of the files. `done` files are written.
+    If the next file could not be written, `error` is its errno.
     """
 
     __slots__ = ("_call", "_chunk", "_descriptor", "_known", "_memory", "_run", "_start", "directory", "error", "names")
@@ -61,7 +61,7 @@ class Run:
         return (bytes(self._chunk[file.data_at : file.data_at + file.size]),)
 
     def path(self) -> bytes:
-        """Return what comes before the names in the archive: nothing, or a path and a slash."""
+        """Return the text before the names in the archive: nothing, or a path and a slash."""
         at = self._run.files[0].data_at - BLOCK
         return bytes(self._chunk[at : at + self._run.path_size])
 
@@ -75,11 +75,11 @@ class Run:
 
     @property
     def done(self) -> int:
-        """How many files are written."""
+        """The number of files written."""
         return int(self._run.done)
 
     def pass_over(self) -> None:
-        """Pass over the file that could not be written."""
+        """Skip the file that could not be written."""
         self._run.done += 1
 
     def open(self, tree: Tree, temporary: str) -> None:
@@ -91,11 +91,11 @@ class Run:
         run.temporary, run.is_named = encoded(temporary), False
 
     def begin(self, crew: Crew) -> None:
-        """Have the crew write the files."""
+        """Let the crew write the files."""
         self._call = crew.submit(self.write, crew)
 
     def write(self, crew: Crew) -> None:
-        """Write the files that are left, up to one that cannot be written."""
+        """Write the remaining files, up to one that cannot be written."""
         run = self._run
         self.error = 0
         while not self.error and run.done < run.count:
@@ -104,7 +104,7 @@ class Run:
             self.error = lib.cpkg_write_run_next(run)
 
     def wait(self) -> None:
-        """Wait until all is written that can be."""
+        """Wait until `write` has ended."""
         assert self._call is not None
         self._call.result()
 
@@ -115,20 +115,20 @@ class Run:
 
 
 class RunFinder:
-    """Finds the runs in an archive's content, and learns which files are ordinary."""
+    """Finds runs in the content of an archive, and learns which files are ordinary."""
 
     def __init__(self, tree: Tree, settings: ExtractSettings) -> None:
         self._tree = tree
         self._settings = settings
         self._known = ffi.new("cpkg_write_known *")
         self._seen: set[bytes] = set()
-        self._spare: CData | None = None  # of a search that has found nothing
+        self._spare: CData | None = None  # memory of a search that found nothing
 
     def find(self, chunk: Any, at: int, end: int, start: int) -> tuple[Run | None, int]:
         """
-        Return the run at `at` of a chunk, and where the run ends; None and `at` if there is none.
+        Return the run at position `at` of a chunk and the position of its end; None and `at` if there is none.
 
-        The chunk is at `start` of the content.
+        The chunk begins at position `start` of the content.
         """
         memory = ffi.from_buffer(chunk)
         run = self._spare or _new_run("cpkg_write_run *")
@@ -143,7 +143,7 @@ class RunFinder:
                 return None, at
 
     def _learn(self, chunk: Any, at: int, end: int) -> bool:
-        """Have C know files like the one at `at`; return whether such files are ordinary, and new to C."""
+        """Teach C the kind of the file at `at`; return whether such files are ordinary and were unknown to C."""
         flag = at + _FLAG_AT
         if chunk[flag : flag + 1] == _PAX:
             flag += 2 * BLOCK
@@ -157,7 +157,7 @@ class RunFinder:
         missing = {key for key in (fields + rest, pax) if key and key not in self._seen}
         if not missing:
             return False
-        if max(self._known.kind_count, self._known.pax_count) == _KNOWN_MAX:  # runs under way still need those
+        if max(self._known.kind_count, self._known.pax_count) == _KNOWN_MAX:  # older runs still use the full table
             self._known = ffi.new("cpkg_write_known *")
             self._seen.clear()
         known = self._known

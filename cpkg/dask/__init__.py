@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Record files on Dask: read by splits into bags and data frames, written one file per partition (extra `dask`).
+Record files on Dask: read splits into bags and data frames, and write one file per partition (extra `dask`).
 
     import cpkg.dask
     bag = cpkg.dask.read_records("s3://bucket/events/*.rec")
     cpkg.dask.write_records(bag.filter(lambda record: record["status"] >= 500), "s3://bucket/errors")
 
-Dask schedules; the functions here take one partition each, which it may call again when a worker dies.
+Dask does the scheduling. Each function works on one partition, and Dask may call it again if a worker dies.
 docs/records.md shows more.
 """
 
@@ -38,8 +38,12 @@ if TYPE_CHECKING:
 
 Urls = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 
-PARTITION_SIZE: Final = 8 << 20
-"""Of compressed records; as objects they take some ten times as much memory."""
+PARTITION_SIZE: Final = 1 << 19
+"""
+Bytes of compressed records: 30,000 to 500,000 short records, and 12 to 25 MB of usual objects.
+
+A file of a million records has several partitions, so that several workers can read it.
+"""
 
 _PART: Final = re.compile(r"part-\d{5,}\.rec")
 _SAMPLE: Final = 1000
@@ -47,15 +51,15 @@ _SAMPLE: Final = 1000
 
 def find(urls: Urls) -> list[str]:
     """
-    Return the record files that paths, URLs, patterns (`*`) and folders name, those of each in the order of names.
+    Return the record files for paths, URLs, patterns (`*`) and folders; the files of each are sorted by name.
 
-    A folder means its files that end in .rec. Raises FileNotFoundError for what names none.
+    A folder stands for its files that end in .rec. Raises FileNotFoundError if there is no file for one of `urls`.
     """
     found = []
     for url in [urls] if isinstance(urls, (str, os.PathLike)) else urls:
         named = _named(os.fspath(url))
         if not named:
-            raise FileNotFoundError(f"{os.fspath(url)}: there is no record file")
+            raise FileNotFoundError(f"{os.fspath(url)}: no record file found")
         found += named
     return found
 
@@ -78,27 +82,27 @@ def _named(url: str) -> list[str]:
 
 
 def partitions(urls: Urls, partition_size: int = PARTITION_SIZE) -> list[records.Split]:
-    """Return the splits of files, each of about `partition_size` bytes in its file."""
+    """Return the splits of files, each with about `partition_size` bytes of a file."""
     return [split for url in find(urls) for split in records.splits(url, size=partition_size)]
 
 
 def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options: object) -> dask.bag.Bag:
     """
-    Return a dask.bag of the records of files, in order, with one partition per split.
+    Return a dask.bag with the records of files, in order, with one partition per split.
 
     Args:
-        urls: a path, URL of fsspec, pattern (`*`) or folder, or several; workers have to reach them, too.
-        partition_size: how many bytes of a file make a partition.
-        **options: `errors`, `type` and the options of unpacking, as for `records.open`.
+        urls: a path, URL for fsspec, pattern (`*`) or folder, or several of these; workers must be able to reach them.
+        partition_size: the bytes of a file per partition.
+        **options: `errors`, `type` and the options of unpacking, as in `records.open`.
 
-    Reads the files' indexes now, the records when the bag is computed: one by one where what follows takes them so
-    (`map`, `filter`, `sum`, `take`, ...), so that memory stays small. Raises FileNotFoundError if there are none,
-    and what `records.splits` does.
+    Reads the indexes of the files now, and the records when the bag is computed. Operations that process records one by
+    one (`map`, `filter`, `sum`, `take`, ...) need little memory. Raises FileNotFoundError if there are no files, and
+    the errors of `records.splits`.
     """
     splits = partitions(urls, partition_size)
     if not splits:
         return dask.bag.from_sequence([], npartitions=1)
-    # not one list per partition: where Dask can, it takes the records one by one, and lets go of each
+    # not one list per partition: Dask can then process the records one by one and drop each
     return dask.bag.from_sequence(splits, npartitions=len(splits)).map(_read, options).flatten()
 
 
@@ -110,27 +114,26 @@ def write_records(
     bag: dask.bag.Bag, url: str | os.PathLike[str], *, overwrite: bool = False, compute: bool = True, **options: object
 ) -> list[str] | Delayed:
     """
-    Write each partition of a dask.bag to a file of its own, `part-00000.rec` and so on, in the folder `url`.
+    Write each partition of a dask.bag to its own file, `part-00000.rec` and so on, in the folder `url`.
 
-    From 100,001 partitions on the numbers have as many digits as the last one, so that names sort by them.
+    From 100,001 partitions on, numbers have as many digits as the last one, so that names sort in order.
 
-    Each file is written in a folder of this write's own (`.writing-...`), and gets its name when all are complete: the
-    bag may read the files that it replaces, and a worker that dies, or a partition that is computed twice, leaves no
-    record missing or doubled.
+    The files are first written to a temporary folder (`.writing-...`) and get their names when all are complete. So the
+    bag may read the files that it replaces, and no record is lost or duplicated if a worker dies or a partition is
+    computed twice.
 
     Args:
-        bag: a dask.bag of anything that MessagePack holds.
-        url: a folder, or URL of one; created if it does not exist. This process and all workers have to reach it.
-        overwrite: replace the parts that exist, and remove those beyond the last one. Other files stay.
-        compute: write now and return the files' names; if false, return a Delayed that does.
-        **options: `level`, `frame_size`, `dictionary` and the options of packing, as for `records.open`.
+        bag: a dask.bag of objects that MessagePack supports.
+        url: a folder, or the URL of one, which is created if missing. This process and all workers must reach it.
+        overwrite: replace existing parts, and remove parts with higher numbers. Other files stay.
+        compute: if true, write now and return the names of the files; if false, return a Delayed that does both.
+        **options: `level`, `frame_size`, `dictionary` and the options of packing, as in `records.open`.
 
-    A write that fails, or is interrupted, removes its own folder and nothing else; one that has begun to name the
-    files goes on to the last of them. A Delayed that fails leaves that folder, and goes on in it when it is computed
-    again.
+    A write that fails or is interrupted removes only its temporary folder; if it has begun to name the files, it names
+    all of them. A Delayed that fails keeps the temporary folder, and continues there when it is computed again.
 
-    Raises FileExistsError if the folder has parts and `overwrite` is false: before anything is computed, and again
-    when the files are to get their names.
+    Raises FileExistsError if the folder has parts and `overwrite` is false, before anything is computed and again
+    before the files get their names.
     """
     folder = _Folder(os.fspath(url).rstrip("/"), overwrite)
     parts = bag.to_delayed()
@@ -149,12 +152,13 @@ def write_records(
 
 class _Folder:
     """
-    The folder that one write puts its parts into; pickles.
+    The folder to which one write adds its parts; can be pickled.
 
-    In it is `.writing-...`, the write's own folder, with two marks beside the parts. While `begun` is there, parts are
-    wanted; `named` says that all are complete and get their names. Whoever gives up takes `begun` away and then looks
-    for `named`, whoever names the parts does so the other way around, and a worker that comes late finds no `begun`
-    and removes what it has written. So the parts get all of their names or none, and nothing is left over.
+    The write has a temporary folder `.writing-...` in it, with the parts and two marker files. `begun` exists while
+    parts are wanted; `named` exists when all parts are complete and are getting their names. A process that gives up
+    removes `begun`, then checks for `named`. A process that names the parts creates `named`, then checks for `begun`. A
+    late worker finds no `begun` and removes its part. So either all parts get their names or none, and no temporary
+    file is left.
     """
 
     def __init__(self, url: str, overwrite: bool) -> None:
@@ -164,16 +168,16 @@ class _Folder:
         self._is_new = False
 
     def _place(self) -> tuple[fsspec.AbstractFileSystem, str, str]:
-        """Return the file system of the folder, its path there, and that of the write's own folder."""
+        """Return the file system, the path of the folder, and the path of the temporary folder."""
         if is_url(self.url):
             fs, path = filesystem(self.url)
         else:
             fs, path = fsspec.filesystem("file"), os.path.abspath(self.url)
-        fs.invalidate_cache()  # of what other processes have changed
+        fs.invalidate_cache()  # other processes may have changed files
         return fs, path, f"{path}/.writing-{self._run}"
 
     def begin(self) -> _Folder:
-        """Make the write's own folder. Raises FileExistsError if there are parts that it may not replace."""
+        """Create the temporary folder; raises FileExistsError if there are parts that must not be replaced."""
         fs, path, own = self._place()
         self._refuse_parts(fs, path, own)
         self._is_new = not fs.isdir(path)
@@ -183,18 +187,20 @@ class _Folder:
 
     def _refuse_parts(self, fs: fsspec.AbstractFileSystem, path: str, own: str) -> None:
         if not self._overwrite and not fs.exists(f"{own}/named") and self._parts(fs, path):
-            raise FileExistsError(f"{self.url}: has record files; give another folder, or overwrite=True")
+            raise FileExistsError(
+                f"{self.url}: the folder already has record files; choose another folder, or pass overwrite=True"
+            )
 
     @staticmethod
     def _parts(fs: fsspec.AbstractFileSystem, path: str) -> list[str]:
-        """Return the names of the parts that are in the folder, whoever wrote them."""
+        """Return the names of all parts in the folder, from any write."""
         if not fs.isdir(path):
             return []
         names = (name.rstrip("/").rpartition("/")[2] for name in fs.ls(path, detail=False))
         return [name for name in names if _PART.fullmatch(name)]
 
     def write(self, number: int, part: Iterable[object], options: dict[str, Any]) -> None:
-        """Write a part, which appears whole or not at all."""
+        """Write a part, which appears complete or not at all."""
         rows = list(part)
         fs, _, own = self._place()
         name = f"{own}/{_part(number)}"
@@ -207,7 +213,7 @@ class _Folder:
             if fs.exists(f"{own}/begun"):
                 return
         self._remove()
-        raise RuntimeError(f"{self.url}: part {number} comes too late, this write has failed or is complete")
+        raise RuntimeError(f"{self.url}: part {number} arrived after this write failed or was completed")
 
     @staticmethod
     def _upload(fs: fsspec.AbstractFileSystem, name: str, rows: list[object], options: dict[str, Any]) -> None:
@@ -218,9 +224,10 @@ class _Folder:
 
     def finish(self, count: int, written: Iterable[None] = ()) -> list[str]:
         """
-        Give the parts their names; `written` is there to be waited for.
+        Give the parts their names; `written` only makes Dask wait for the parts.
 
-        May be done again where it was interrupted, and by two at once: what has its name keeps it.
+        After an interruption, the call may be repeated, and two processes may call it at once: parts that already have
+        their names keep them.
         """
         fs, path, own = self._place()
         names = [_part(number, count) for number in range(count)]
@@ -242,31 +249,31 @@ class _Folder:
         return [f"{self.url}/{name}" for name in names]
 
     def settle(self, count: int) -> list[str]:
-        """Name the parts, and return their names, if that has begun; else remove what this write has created."""
+        """If naming has begun, name all parts and return their names; otherwise remove everything of this write."""
         fs, _, own = self._place()
         if fs.exists(f"{own}/named"):
             return self.finish(count)
-        with Suppressed(OSError):  # the error that led here is what the caller has to see
+        with Suppressed(OSError):  # the caller must see the first error
             fs.rm_file(f"{own}/begun")
         if not fs.exists(f"{own}/named"):
             self._remove()
         return []
 
     def _remove(self) -> None:
-        """Remove the write's own folder, and the one around it if that is new and empty. No name is a pattern here."""
+        """Remove the temporary folder, and the folder itself if it is new and empty, without interpreting patterns."""
         fs, path, own = self._place()
         with Suppressed(OSError):
             for name in sorted(fs.find(own), key=lambda name: not name.endswith("/begun")):
                 with contextlib.suppress(FileNotFoundError):
                     fs.rm_file(name)
-            # fails where there are no folders, or where one more part comes, whose writer does this again
+            # fails if the file system has no folders, or if another part arrives, whose writer repeats this call
             fs.rmdir(own)
-            if self._is_new and "/" in path.strip("/"):  # what has no folder around it is a bucket
+            if self._is_new and "/" in path.strip("/"):  # a path without a parent is a bucket
                 fs.rmdir(path)
 
 
 def _move(fs: fsspec.AbstractFileSystem, old: str, new: str) -> None:
-    """Give a file another name in one step, or by a copy: the `mv` that copies takes names for patterns."""
+    """Rename a file, in one step if possible; fsspec's generic `mv`, which copies, would interpret patterns."""
     if type(fs).mv is fsspec.AbstractFileSystem.mv:
         fs.cp_file(old, new)
         fs.rm_file(old)
@@ -275,7 +282,7 @@ def _move(fs: fsspec.AbstractFileSystem, old: str, new: str) -> None:
 
 
 def _part(number: int, count: int = 0) -> str:
-    """Return the name of a part; those of `count` parts sort by their numbers."""
+    """Return the name of a part; with `count`, the names of all parts sort by number."""
     return f"part-{number:0{max(len(str(count - 1)), 5)}d}{_SUFFIX}"
 
 
@@ -289,21 +296,21 @@ def to_dataframe(
     **options: Any,
 ) -> dask.dataframe.DataFrame:
     """
-    Return a dask.dataframe of the records of files, which have to be maps, with one partition per split.
+    Return a dask.dataframe with the records of files, which must be maps, with one partition per split.
 
     Args:
-        urls, partition_size, **options: as for `read_records`.
-        type: a dataclass, or another type with fields, that each record is decoded to by `cpkg.typed`; its fields are
+        urls, partition_size, **options: as in `read_records`.
+        type: a dataclass, or another type with fields, to which `cpkg.typed` decodes each record; its fields become
             the columns.
-        meta: an empty pandas.DataFrame (or dict of names and dtypes) that says the columns and their types; taken
-            from the fields of `type`, or from the first 1000 records, if it is None.
+        meta: an empty pandas.DataFrame (or a dict of names and dtypes) with the columns and their dtypes; None takes
+            them from the fields of `type`, or from the first 1000 records.
         columns: the columns to keep; the others are dropped while each frame is read.
 
-    Types from the fields or the records are int64, float64, bool, what pandas makes of texts and times, and Int64 and
-    boolean where values are missing or None; missing floats are NaN. No value is changed to fit: ValueError, when it
-    is computed, names the first record whose value does not, and a `meta` that has another type for it helps. Of the
-    fields' types, timedelta is timedelta64, and what is none of these is object. A record that is not of `type`
-    raises `typed.ValidationError`, whose path begins with its number.
+    Dtypes from fields or records are int64, float64, bool, and the dtypes that pandas infers for strings and times;
+    Int64 and boolean if values are missing or None, while missing floats become NaN. For fields, timedelta becomes
+    timedelta64, and all other types become object. Values are never changed to fit: computing the frame raises
+    ValueError with the number of the first record that does not fit; pass another dtype for the column in `meta`. A
+    record that is not of `type` raises `typed.ValidationError`, whose path begins with the number of the record.
     """
     import dask.dataframe
 
@@ -325,7 +332,7 @@ def to_dataframe(
         meta = _columns.empty(meta)
     if columns is not None:
         meta = meta[columns]
-    # or Dask makes texts of all objects, lists and numbers among them
+    # otherwise Dask would convert all objects to strings, even lists and numbers
     with dask.config.set({"dataframe.convert-string": False}):
         if not splits:
             return dask.dataframe.from_pandas(meta, npartitions=1)
@@ -333,14 +340,14 @@ def to_dataframe(
 
 
 def _frame(split: records.Split, types: dict[str, object], options: dict[str, Any]) -> object:
-    """Read a split into a pandas.DataFrame, a frame of the file at a time."""
+    """Read a split into a pandas.DataFrame, one frame of the file at a time."""
     import pandas
 
     from cpkg.dask import columns as _columns
 
     columns: dict[str, list[object]] = {name: [] for name in types}
     getters = _columns.getters(options["type"], columns) if "type" in options else None
-    # records that are passed over have numbers, too, which nobody knows here
+    # with skipped records, the numbers of later records are unknown here
     first = split.first if options.get("errors") != "skip" else None
     try:
         for batch in split.batches(**options):

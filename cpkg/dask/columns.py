@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values of records as columns of pandas: in the type that is asked for, and none of them changed."""
+"""Convert values of records to pandas columns with the requested dtypes, without changing any value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NULLABLE = {bool: "boolean", int: "Int64"}
 
 
 class MisfitError(ValueError):
-    """A value does not fit the type of its column."""
+    """A value does not fit the dtype of its column."""
 
 
 def _named(place: int, first: int | None) -> str:
@@ -23,21 +23,21 @@ def _named(place: int, first: int | None) -> str:
 
 
 def check_maps(rows: list[object], before: int, first: int | None) -> None:
-    """Raise MisfitError for a record that is no map; `before` records were in front of these."""
+    """Raise MisfitError for a record that is not a map; `before` records precede these."""
     if set(map(type, rows)) <= {dict}:
         return
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise MisfitError(f"{_named(before + place, first)} is no map, but {type(row).__name__}")
+            raise MisfitError(f"{_named(before + place, first)}: expected a map, found {type(row).__name__}")
 
 
 def empty(types: Mapping[str, object]) -> pandas.DataFrame:
-    """Return an empty DataFrame with columns of these names and types."""
+    """Return an empty DataFrame with columns of these names and dtypes."""
     return pandas.DataFrame({name: pandas.Series(dtype=kind) for name, kind in types.items()})
 
 
 def guessed(rows: list[Any], first: int) -> pandas.DataFrame:
-    """Return an empty DataFrame with the columns of some records, and types that their values fit."""
+    """Return an empty DataFrame with the columns of some records, and dtypes that fit their values."""
     check_maps(rows, 0, first)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return empty({name: _guess([row.get(name) for row in rows]) for name in names})
@@ -62,12 +62,12 @@ _OF_KINDS = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def of_type(kind: object) -> pandas.DataFrame:
-    """Return an empty DataFrame with the fields of a type; TypeError if it has none."""
+    """Return an empty DataFrame with the fields of a type as columns; raises TypeError if it has no fields."""
     return empty({name: _dtype(field) for name, field in _fields(kind)[1].items()})
 
 
 def _fields(kind: object) -> tuple[bool, dict[str, tuple[dict[str, object], bool]]]:
-    """Return whether objects of a type are dicts, and of each field its type and whether it may be missing."""
+    """Return whether objects of a type are dicts, and for each field its type and whether it may be missing."""
     from cpkg import typed
 
     found = typed.inspect(kind)
@@ -101,7 +101,7 @@ def _dtype_of(kind: type | None, has_gaps: bool) -> object:
 
 
 def getters(kind: object, names: Iterable[str]) -> dict[str, Callable[[object], object]]:
-    """Return for columns the functions that take their values from an object of a type."""
+    """Return a function for each column that returns its value from an object of a type."""
     is_dict, fields = _fields(kind)
     get: Callable[[str], Callable[[object], object]] = operator.attrgetter
     return {
@@ -116,10 +116,10 @@ def _nothing(row: object) -> None:
 
 def column(name: str, values: list[object], dtype: object, first: int | None) -> pandas.Series:
     """
-    Return values as a pandas.Series of a type; None is a missing value.
+    Return values as a pandas.Series with a dtype; None is a missing value.
 
-    Raises MisfitError, with the number of the record (`first` is that of the first value), for a value that the type
-    cannot hold as it is.
+    `first` is the record number of the first value. Raises MisfitError with the number of the record for a value that
+    the dtype cannot represent exactly.
     """
     kinds = set(map(type, values))
     try:
@@ -140,11 +140,11 @@ def column(name: str, values: list[object], dtype: object, first: int | None) ->
 def _misfit(name: str, place: int, value: object, dtype: object, first: int | None) -> MisfitError:
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
-    return MisfitError(f"{_named(place, first)}: {name!r} is {shown}, and the values do not fit {dtype}")
+    return MisfitError(f"{_named(place, first)}: {name!r} is {shown}, which does not fit {dtype}")
 
 
 def _is_exact(kinds: set[type], dtype: object) -> bool:
-    """Return whether pandas takes values of these types into that one as they are, or raises."""
+    """Return whether pandas stores values of these types exactly in this dtype, or raises."""
     if str(dtype) == "float64":
         return kinds <= {float, type(None)}
     return str(dtype) in ("int64", "Int64") and kinds <= ({int} if str(dtype) == "int64" else {int, type(None)})
@@ -159,7 +159,7 @@ def _is_held(value: object, dtype: object) -> bool:
 
 
 def _is_same(value: Any, held: Any, dtype: object) -> bool:
-    """Return whether what a series holds is the value that was given."""
+    """Return whether the value in a series equals the original value."""
     types = pandas.api.types
     if value is None:
         return bool(pandas.isna(held))

@@ -7,8 +7,8 @@ Record files: MessagePack records in Zstandard frames, to append to, seek in, sp
     with records.open("events.rec") as file:
         print(len(file), file[0], file[-10:])
 
-A record file is a file of the Zstandard seekable format: `zstd -dc` gives its records as a stream of MessagePack.
-docs/records.md shows what can be done with it, docs/records_format.md describes it byte for byte.
+A record file uses the Zstandard seekable format: `zstd -dc` prints its records as a stream of MessagePack objects.
+docs/records.md shows how to use record files, docs/records_format.md describes the format byte by byte.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from cpkg.records.settings import WriterSettings
 from cpkg.records.shards import Shards
 from cpkg.records.splits import Split, splits
 from cpkg.records.writer import Writer
+from purepy.base.lazy import public_dir
 
 if TYPE_CHECKING:
     from cpkg._places import Place
@@ -101,29 +102,30 @@ def open(
 ) -> Writer: ...
 def open(place: Any, mode: str = "rb", *, threads: int | None = None, **arguments: Any) -> Any:
     """
-    Open a record file: a Reader for mode "rb", a Writer for "wb" (anew), "xb" (only if there is none), "ab" (append).
+    Open a record file: mode "rb" returns a Reader; "wb" (replace), "xb" (create only) and "ab" (append) a Writer.
 
-    A list of places, and the path of a folder, whose files that end in .rec are meant, give Shards for "rb".
+    A list of places, or a folder with files that end in .rec, returns Shards for "rb".
 
     Args:
-        place: a path; a URL of fsspec ("rb", "wb"); a binary file object that can seek ("rb") or has `write` ("wb").
-        threads: how many threads compress or decompress, the caller's among them: 1 is his alone, 0 one per core, None
-            as many as help (one per core, at most 4 for writing and 3 for reading).
-        errors: "raise" a DamagedError where records cannot be read, or "skip" them and note it ("rb").
-        level: of Zstandard, -131072 to 22 (writing).
-        frame_size: how many bytes of records make a frame (writing); one record is read by decompressing one frame.
-        fsync: what outlasts a crash of the whole system: "never", or what was written when "close" or "flush" returns
-            (writing). What `flush` has returned for always outlasts the process.
-        dictionary: a ZstdDict with tables, as `cpkg.zstd.train_dict` makes it, for small frames (writing).
-        max_memory: how many bytes the objects of a frame may take at once, or of a record where they come one by one,
-            in place of 64 MiB or 100 times the frame's compressed size, whichever is larger; -1 for any (reading).
-            Beyond it LimitError is raised.
-        type: a dataclass, or another type of `cpkg.typed`, that each record is decoded to (reading); `options` are
-            those of `cpkg.typed.Decoder` then. The path of a ValidationError begins with the record's number.
-        **options: of `cpkg.msgpack.unpackb` (reading) and `Packer` (writing). Map keys of every type are allowed.
+        place: a path, a URL for fsspec ("rb", "wb"), or a binary file object that can seek ("rb") or write ("wb").
+        threads: the number of threads that compress or decompress. 1: the calling thread only; 0: one per core; None:
+            as many as are useful (one per core, at most 4 for writing and 3 for reading).
+        errors: "raise" DamagedError for records that cannot be read, or "skip" and list them in `damage` (reading).
+        level: the Zstandard level, -131072 to 22 (writing).
+        frame_size: bytes of records per frame (writing). Reading one record decompresses one frame.
+        fsync: when written data is forced to disk, so that it survives a system crash: "never", at "close", or at
+            each "flush" (writing). Records that were flushed always survive the end of the process.
+        dictionary: a trained ZstdDict, as returned by `cpkg.zstd.train_dict`, for small frames (writing).
+        max_memory: the limit in bytes for the objects of a frame, or of one record when reading one by one (reading).
+            The default is 64 MiB or 100 times the compressed size of the frame, whichever is larger; -1 for no limit.
+        type: a dataclass, or another type that `cpkg.typed` supports, to which each record is decoded (reading);
+            `options` are then the options of `cpkg.typed.Decoder`. The path of a ValidationError begins with the number
+            of the record.
+        **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing). Map keys may have any type.
+            Records may have the types of `cpkg.dumps` and `loads`; `default` and `ext_hook` are for other types.
 
-    Raises OSError as the builtin `open` does, RecordsError if it is no record file, LockedError (another writer has
-    it), ValueError and TypeError for wrong arguments.
+    Raises OSError like the builtin `open`, RecordsError if it is not a record file, LockedError if another writer has
+    the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong arguments.
     """
     asked, mode = mode, mode if mode.endswith("b") else mode + "b"
     if mode == "rb":
@@ -134,6 +136,4 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
     return open_writer(place, mode, WriterSettings(threads=threads, **arguments))
 
 
-def __dir__() -> list[str]:
-    """Leave out the modules, of which completion would show more than public names."""
-    return sorted({*__all__, *(name for name in globals() if name.startswith("_"))})
+__dir__ = public_dir(__name__)

@@ -26,19 +26,20 @@ from purepy.base.locks import Lock
 from purepy.base.new_files import replacing
 
 _ANY: Final[dict[str, object]] = {"max_memory": -1}
-"""Frames of any size are checked and copied: nothing becomes an object."""
+"""No memory limit: frames are checked and copied without creating objects."""
 _LARGE: Final = 64 << 20
-"""Frames of more content are checked one at a time: a hundred may lie in a file of a few megabytes."""
+"""Frames with more content are checked one at a time, because a file of a few megabytes may have a hundred of them."""
 
 Progress = Callable[[int, int], object]
-"""Called with the bytes done and the bytes in all."""
+"""A function that is called with the number of bytes done and the total."""
 
 
 class Damage(NamedTuple):
     """
-    Something that is not as it was written: `records` records from number `first` on, at `offset`.
+    Damage to `records` records from number `first` on, at byte `offset`.
 
-    `reason` says what was found, `lost` whether they cannot be read; where the index makes up for a header, they can.
+    `reason` describes the damage. `lost` is whether the records cannot be read; if only a header is damaged, the index
+    replaces it and the records can be read.
     """
 
     offset: int
@@ -57,10 +58,11 @@ class Report:
     """
     The state of the record file `name`.
 
-    `records` can be read, of `total` numbers; `marked` of these were lost before an earlier repair. `frames` of
-    `compressed` bytes hold `decompressed` bytes of MessagePack, in a file of `size` bytes. `indexed` is whether it has
-    its index, `has_dictionary` its dictionary, `torn` how many bytes at its end are of a frame that was never finished,
-    `damage` what is wrong with frames and `problems` what is wrong with header, dictionary and index.
+    `records` is the number of readable records, `total` the number that the next record would get, and `marked` the
+    number of records marked as lost by an earlier repair. `frames` frames have `compressed` bytes and contain
+    `decompressed` bytes of MessagePack; the file has `size` bytes. `indexed` and `has_dictionary` are whether the file
+    has an index and a dictionary. `torn` counts bytes of an unfinished frame at the end. `damage` lists damaged frames,
+    `problems` faults of the file header, dictionary and index.
     """
 
     name: str
@@ -79,12 +81,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether all is as it was written; a file that was never closed only lacks its index."""
+        """Whether the file is undamaged; a missing index, in a file that was not closed, is not damage."""
         return not (self.damage or self.problems or self.torn)
 
     @property
     def lost(self) -> int:
-        """The number of records that are damaged beyond reading, apart from those marked before."""
+        """The number of records that cannot be read, without those marked as lost by an earlier repair."""
         return sum(damage.records for damage in self.damage if damage.lost)
 
 
@@ -93,16 +95,16 @@ class _Checked(NamedTuple):
     layout: Layout
     bad: set[int]
     is_misled: bool
-    """Whether a header says something else than the index, or than its own place."""
+    """Whether a header contradicts the index or its own position."""
 
 
 def verify(place: Place, *, threads: int | None = None, progress: Progress | None = None) -> Report:
     """
-    Read the whole record file at `place` and report what is not as it was written.
+    Read the whole record file at `place` and report all damage.
 
-    Compares headers, index and frames with each other, decompresses each frame in `threads` (as `records.open`),
-    compares checksums and counts records. `progress(done, size)` is called with bytes of the file. Raises RecordsError
-    if it is no record file, OSError if it cannot be read.
+    Compares headers, index and frames, decompresses all frames in `threads` (see `records.open`), compares checksums
+    and counts records. `progress(done, size)` is called with bytes of the file. Raises RecordsError if it is not a
+    record file, OSError if it cannot be read.
     """
     source = open_source(place)
     try:
@@ -112,7 +114,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 
 def inspect(place: Place) -> Report:
-    """Report what the index of the file at `place` says, or else its headers; no frame is decompressed."""
+    """Report the content of the file at `place` from its index or, without one, its headers; decompresses nothing."""
     source = open_source(place)
     try:
         layout = load(source)
@@ -172,9 +174,9 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         elif header != layout.header(frame):
             is_misled = True
             if layout.indexed:
-                reason = "its header is damaged; the index says the same"
+                reason = "its header is damaged; the index has the same data"
             else:
-                reason = "its header has another position or number: bytes in front of it were lost or added"
+                reason = "its header names another position or record: bytes before it were lost or inserted"
             report.damage.append(Damage(frame.offset, frame.first, frame.records, reason, False))
         if progress is not None:
             progress(frame.offset + frame.compressed, report.size)
@@ -184,14 +186,14 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         elif not _is_marked(source, layout, gap):
             is_misled = True
             what = f"the header that marks {numbers(gap.first, gap.records)} as lost"
-            report.problems.append(f"{what} is damaged (behind byte {gap.start}); the index says the same")
+            report.problems.append(f"{what} is damaged (after byte {gap.start}); the index has the same data")
     report.damage.sort()
     report.records -= sum(layout.frame(number).records for number in bad)
     return _Checked(report, layout, bad, is_misled)
 
 
 def _is_marked(source: Source, layout: Layout, gap: Gap) -> bool:
-    """Return whether all records that the index has in a gap are declared lost by headers."""
+    """Return whether headers mark all records as lost that the index has in a gap."""
     walk = Walk(source, gap.start, gap.first, layout.token, gap.end)
     found = [piece for piece in walk if isinstance(piece, Gap)]
     return all(piece.known for piece in found) and sum(piece.records for piece in found) == gap.records
@@ -199,17 +201,17 @@ def _is_marked(source: Source, layout: Layout, gap: Gap) -> bool:
 
 def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress: Progress | None = None) -> Report:
     """
-    Make the record file at `path` whole again; return what was wrong with it, which is what `verify` reports.
+    Repair the record file at `path` and return the same report as `verify` before the repair.
 
-    `threads` and `progress` are those of `verify`.
+    `threads` and `progress` are the same as in `verify`.
 
-    Cuts a torn tail off and writes the index, in place. If more is wrong, the frames that are sound go to a new file
-    that takes the old one's place when it is complete: nothing is compressed again, records keep their numbers, and
-    those that are lost are marked as such. What a damaged frame still holds is dropped: copy the file before if
-    somebody is to look at it. A file without fault stays as it is.
+    An unfinished frame at the end is cut off and the index is written, in place. If there is other damage, the intact
+    frames are copied to a new file, which replaces the old one when it is complete. Nothing is compressed again,
+    records keep their numbers, and lost records are marked as lost. The rest of damaged frames is dropped; copy the
+    file before if you want to examine it. An undamaged file is not changed.
 
-    Raises RecordsError if it is not a record file, several that were joined, or one with a damaged dictionary;
-    LockedError if a writer has it, OSError if it cannot be written. The file is unchanged then.
+    Raises RecordsError if it is not a record file, consists of joined files, or has a damaged dictionary; LockedError
+    if a writer has it open; OSError if it cannot be written. The file is unchanged in these cases.
     """
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
         report, layout, bad, is_misled = _check(source, load(source), threads, progress)
@@ -235,19 +237,22 @@ def join(
     places: Iterable[Place], path: str | os.PathLike[str], *, overwrite: bool = False, progress: Progress | None = None
 ) -> int:
     """
-    Write the records of the files at `places` into one, in order, and return how many numbers it has.
+    Write the records of the files at `places` to one file, in order, and return its total number of records.
 
-    Frames are copied as they are; those of a file with another dictionary than the first one that has any are
-    compressed again. The new file appears whole or not at all, so that it may be one of the old ones. `progress` is
-    that of `verify`.
+    Lost records count. Frames are copied unchanged, except that the frames of a file with another dictionary than the
+    first one are compressed again. The new file appears when it is complete, so it may replace one of the old files.
+    `progress(done, total)` is called with numbers of files.
 
-    Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError where a file is damaged: repair it
-    first; RecordsError for what is no record file, OSError if a file cannot be read or written.
+    Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if a file is damaged (repair it
+    first), RecordsError if a place is not a record file, OSError if a file cannot be read or written, TypeError if
+    `places` is one path instead of several.
     """
+    if isinstance(places, (str, bytes, os.PathLike)):
+        raise TypeError(f"the first argument of join must be a list of files, not {type(places).__name__}")
     sources = []
     try:
         for place in places:
-            sources.append(open_source(place))  # noqa: PERF401 (those that are open get closed)
+            sources.append(open_source(place))  # noqa: PERF401 (after an error, open sources must be closed)
         found = [(source, load(source)) for source in sources]
         for _, layout in found:
             for gap in layout.gaps:
@@ -267,17 +272,17 @@ def join(
 
 
 def _is_begun(source: Source) -> bool:
-    """Return whether a file begins as a record file does."""
+    """Return whether a file begins with a complete or unfinished header of a record file."""
     head = source.read_at(0, fmt.FILE_HEADER_SIZE)
     return fmt.parse_file_header(head) is not None or fmt.is_begun_file_header(head)
 
 
 class _Copy:
-    """A new record file of the frames of other files, in their order."""
+    """Writes a new record file from the frames of other files, in order."""
 
     def __init__(self, file: BinaryIO, found: list[tuple[Source, Layout]]) -> None:
         self._file = file
-        self._stop = 0  # the number that follows the last frame
+        self._stop = 0  # the record number after the last frame
         self.layout = layout = Layout(new_token())
         file.write(fmt.file_header(layout.token))
         layout.go_on(fmt.FILE_HEADER_SIZE, 0)
@@ -290,7 +295,7 @@ class _Copy:
             file.write(data)
 
     def add(self, source: Source, old: Layout, bad: Container[int] = ()) -> None:
-        """Append the frames of a file but those whose numbers are in `bad`, whose records are marked as lost."""
+        """Append the frames of a file, without those whose numbers are in `bad`; their records are marked as lost."""
         new, base = self.layout, self.layout.total
         decoder: Decoder[object] = Decoder(_ANY, read_dictionary(source, old.dictionary_at))
         own = decoder.dictionary
@@ -300,7 +305,9 @@ class _Copy:
             if isinstance(piece, Gap):
                 if first + piece.records - self._stop > fmt.LOST_MAX:
                     lost = f"more than {fmt.LOST_MAX} records in a row are lost"
-                    raise RecordsError(f"{source.name}: {lost}, and a file cannot mark as many: copy the records")
+                    raise RecordsError(
+                        f"{source.name}: {lost}, more than a repaired file can mark: copy the others to a new file"
+                    )
                 header = fmt.DataHeader(piece.records, 0, first, new.end, 0, 0, new.token, new.dictionary_at, True)
                 self._file.write(fmt.data_header(header))
                 new.go_on(new.end + fmt.DATA_HEADER_SIZE, first + piece.records)
@@ -321,7 +328,7 @@ class _Copy:
 
 
 def _sound(layout: Layout, bad: Container[int]) -> Iterator[Frame | Gap]:
-    """Yield frames that are not among `bad`, and in the place of all else gaps that join."""
+    """Yield the frames that are not in `bad`, and one gap for each stretch of anything else."""
     lost: Gap | None = None
     numbers = count()
     for piece in layout.pieces():

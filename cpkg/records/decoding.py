@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a Zstandard frame to the records in it."""
+"""Decode Zstandard frames into records."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, NoReturn, Union
 
 from cpkg import _backend, msgpack, zstd
+from cpkg.objects import types_written
+from cpkg.objects.dumps_loads import chosen_codecs
 from cpkg.records import format as fmt
 from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import Frame, Gap, Layout
@@ -25,50 +27,52 @@ if TYPE_CHECKING:
     from purepy.base.types import Keywords
 
 Content = Union[bytes, "CBuffer"]
-"""The records of a frame, one behind the other; in memory of C where its threads have decompressed it."""
+"""The packed records of a frame, one after the other; in C memory if C threads decompressed the frame."""
 _ARRAY32: Final = b"\xdd"
 _ARRAY_HEADER: Final = 5
 _DEPTH: Final = 1024
 _ANY_DEPTH: Final[Keywords] = {"max_depth": fmt.CONTENT_MAX}
-"""To find where records begin and end: how deep they may nest is asked where they become objects."""
+"""Options for finding where records begin and end; the depth is limited later, when records become objects."""
 _MEMORY: Final = 64 << 20
 _EXPANSION: Final = 100
-"""The records of a frame may take so much memory, or so many times its compressed size: the limits of `cpkg.loads`."""
+"""By default, the records of a frame may take 64 MiB or 100 times its compressed size, as in `cpkg.loads`."""
 _PLACE: Final = 8
-"""So many bytes a list takes for an item."""
+"""Bytes that a list takes per item."""
 _ITEM: Final = 64
-"""So many bytes of memory an item takes, about."""
+"""Approximate bytes of memory per item."""
 _LIGHT: Final = 1 << 12
-"""The objects in so many bytes take little memory, whatever they are."""
+"""The objects in a message of up to this size take little memory, whatever they are."""
 _STARTS_MAX: Final = 1 << 16
-"""The starts of more records are not kept: they may take more memory than the content."""
+"""The start positions of more records are not kept, because they may take more memory than the content."""
 _ROWS: Final = 32
-"""Fewer records with the same keys, one behind the other, are not worth to be read as rows."""
+"""Reading records as rows pays off from this many consecutive records with the same keys."""
 _ROWS_PATIENCE: Final = 4
-"""After so many frames without rows there is no more search for them."""
-# What counts over a whole message, or is called with each array: such options go record by record.
+"""After this many frames without rows, the search for rows stops."""
+# Options that count over a whole message or are called with each array; they need unpacking record by record.
 _PER_RECORD_UNPACKING: Final = frozenset(
     ("list_hook", "max_array_len", "max_total_items", "max_total_bytes", "raw_depth", "max_depth")
 )
 
 
 def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
-    """Read the dictionary of a file at an offset; None for 0. RecordsError if it is damaged."""
+    """Read the dictionary of a file at an offset; return None for 0. Raises RecordsError if it is damaged."""
     if not offset:
         return None
     head = fmt.parse_skippable(source.read_at(offset, fmt.PREFIX.size))
     size = min(head[0], fmt.PREFIX.size + fmt.DICTIONARY_MAX) if head is not None else 0
     content = fmt.parse_dictionary_frame(source.read_at(offset, size))
     if content is None:
-        raise RecordsError(f"{source.name}: the dictionary at byte {offset} is damaged; no record can be read without")
+        raise RecordsError(
+            f"{source.name}: the dictionary at byte {offset} is damaged; no record can be read without it"
+        )
     return zstd.ZstdDict(content)
 
 
 class LaidOut(NamedTuple):
     """
-    The content of a frame in memory of C's threads, with the rows that they have laid out.
+    The content of a frame in memory of C threads, with the rows that the threads laid out.
 
-    `data` is a buffer of cffi's, `rows` the memory of the rows; both serve another frame when this one is done with.
+    `data` is a cffi buffer, `rows` the memory of the rows; both are reused for another frame afterwards.
     """
 
     data: CBuffer
@@ -76,10 +80,12 @@ class LaidOut(NamedTuple):
 
 
 class Decoder(Generic[Record]):
-    """Decompresses and unpacks frames, under one set of options of `unpackb`; used by several threads at once."""
+    """Decompresses and unpacks frames with one set of options of `unpackb`; safe for several threads."""
 
     def __init__(self, options: Keywords, dictionary: zstd.ZstdDict | None = None) -> None:
         options = dict(options)
+        if options.get("ext_hook") is None:
+            options.pop("ext_hook", None)  # None is the default, as in `loads`
         max_memory = options.pop("max_memory", None)
         self._max_memory = None if max_memory is None else index(max_memory)
         self._light = _LIGHT
@@ -88,12 +94,18 @@ class Decoder(Generic[Record]):
         self.is_typed = self._typed is not None
         if options and self._typed is None:
             try:
-                msgpack.unpackb(b"\xc0", **options)  # an option that does not exist is found here, not in a frame
+                msgpack.unpackb(b"\xc0", **options)  # detect an unknown option here, not in a frame
             except TypeError as exc:
                 raise TypeError(str(exc).replace("unpackb()", "records.open()")) from None
         self.dictionary = dictionary
-        # all that a writer takes comes back, keys of every type among it
-        self._options = {"strict_map_key": False, **({} if self._typed is not None else options)}
+        # a reader accepts everything that a writer accepts, including map keys of any type
+        self._options: Keywords = {"strict_map_key": False, **types_written.UNPACKING}
+        if self._typed is None:
+            self._options |= options
+            if "ext_hook" in options:
+                self._options["ext_hook"] = types_written.with_ext_hook(options["ext_hook"])
+        # Without options, which cost as much as a short record. After an error, `unpackb` raises the right one.
+        self._unpack_short = None if options else chosen_codecs().plain_unpackb
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         limits = self._typed.limits if self._typed is not None else None
         if limits is not None:
@@ -101,23 +113,28 @@ class Decoder(Generic[Record]):
             self._light = fmt.CONTENT_MAX if allowed < 0 else allowed // limits.heaviest
         self._max_depth: int = self._options.get("max_depth", _DEPTH) if limits is None else limits.max_depth
         self._whole = not _PER_RECORD_UNPACKING.intersection(options)
-        # where the JIT of PyPy makes many alike records by columns
-        self._read_rows = None if options else _backend.msgpack().read_rows
+        # on PyPy, the JIT creates many similar records by columns
+        backend = _backend.msgpack()
+        self._read_rows = None if options else backend.read_rows
+        # for values in rows: a row is a map, so a value may be nested one level less
+        self._read_other: Any = None
+        if self._read_rows is not None and backend.prepare_unpackb is not None:
+            self._read_other = backend.prepare_unpackb(**{**self._options, "max_depth": _DEPTH - 1})
         self._frames_without_rows = 0
-        self._starts_by_c = _backend.msgpack().message_starts
+        self._starts_by_c = backend.message_starts
 
     def rows_of(self, job: FrameJob, frame: Frame) -> Rows | None:
-        """Have a thread of C lay out the rows of a frame's content, where records are read by columns; else None."""
+        """Let a C thread lay out the rows of a frame if records are read by columns; otherwise return None."""
         rows = _backend.msgpack().Rows if self.reads_rows else None
         return rows.of_job(job, frame.records, _ROWS) if rows is not None else None
 
     @property
     def reads_rows(self) -> bool:
-        """Whether records are read by columns, as far as those of this file have shown."""
+        """Whether records are read by columns, judging by the records of this file so far."""
         return self._read_rows is not None
 
     def decompressing_queue(self, threads: int) -> FrameQueue:
-        """Return a queue of frames that so many threads of C decompress, where the backend has them."""
+        """Return a queue of frames that this many C threads decompress; the backend must have C threads."""
         make_queue = _backend.zstd().decompressing_queue
         assert make_queue is not None
         return make_queue(self.dictionary, threads)
@@ -126,13 +143,13 @@ class Decoder(Generic[Record]):
         """
         Decompress a frame.
 
-        Raises DamagedError with the numbers of the records if the bytes are not those that were written.
+        Raises DamagedError with the numbers of the records if the frame is damaged.
         """
         size = frame.decompressed
         if len(data) != frame.compressed:
-            raise damaged(frame, f"it has {len(data)} of {frame.compressed} bytes")
+            raise damaged(frame, f"only {len(data)} of its {frame.compressed} bytes are in the file")
         if size > fmt.CONTENT_MAX or frame.records > size:
-            raise damaged(frame, f"it says to hold {frame.records} records of {size} bytes in all")
+            raise damaged(frame, f"its header claims {frame.records} records in {size} bytes")
         content = b""
         try:
             info = zstd.get_frame_info(data)
@@ -151,35 +168,35 @@ class Decoder(Generic[Record]):
 
     def check_lost(self, layout: Layout) -> None:
         """
-        Raise LimitError if so many records are lost that a list of all numbers takes more memory than objects may.
+        Raise LimitError if a list with a place for each lost record would exceed `max_memory`.
 
-        `list` allocates as many places as `len` says, and any file can say that 2**32 - 1 records are lost.
+        `list` allocates `len` items in advance, and any file can claim that 2**32 - 1 records are lost.
         """
         lost = sum(gap.records for gap in layout.gaps)
         allowed = self._allowed(layout.compressed)
         if 0 <= allowed < lost * _PLACE:
             raise LimitError(
-                f"{lost} records are lost, and {layout.records} are there: places for all of them take more than "
-                f"max_memory={allowed}; raise that"
+                f"a list of {layout.records} records and {lost} lost ones takes more than "
+                f"max_memory={allowed}; raise max_memory"
             )
 
     def _allowed(self, compressed: int) -> int:
-        """Return how much memory the records of so many bytes may take, in bytes; -1 is without limit."""
+        """Return the memory limit in bytes for the records of a frame with this compressed size; -1 for no limit."""
         return max(_MEMORY, compressed * _EXPANSION) if self._max_memory is None else self._max_memory
 
     def _too_large(self, frame: Frame, what: str) -> LimitError:
         which = numbers(frame.first, frame.records)
         allowed = f"max_memory={self._allowed(frame.compressed)}"
-        return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what}, beyond {allowed}; raise that")
+        return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what} ({allowed}); raise max_memory")
 
     def _room(
         self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX
     ) -> int | None:
         """
-        Return how many bytes are left if the objects in a content are there, all of them at once.
+        Return how many bytes of the memory limit are left after all objects in a content were created.
 
-        None if they take more memory than they may, -1 if they cannot. What comes behind one that is nested deeper than
-        `max_depth` does not count: unpacking ends there.
+        Returns None if they would exceed the limit, -1 if they cannot possibly do that. Objects after one that is
+        nested deeper than `max_depth` do not count, because unpacking ends there.
         """
         allowed = self._allowed(frame.compressed)
         heaviest = HEAVIEST if self._typed is None else self._typed.limits.heaviest
@@ -191,16 +208,16 @@ class Decoder(Generic[Record]):
 
     def records(self, frame: Frame, content: bytes | LaidOut) -> list[Record]:
         """
-        Unpack the records of a frame's content, by one call where that is fastest.
+        Unpack the records of a frame's content, with a single call where that is fastest.
 
-        Raises DamagedError if they are not as many as the frame says. What limits and hooks of the caller's raise
-        passes as it is.
+        Raises DamagedError if their number differs from the frame's header. Errors of the caller's limits and hooks are
+        not changed.
         """
         prefix = _ARRAY32 + frame.records.to_bytes(4, "big")
         data = content.data if isinstance(content, LaidOut) else content
         room = self._room(frame, data, prefix, self._max_depth + 1)
         if room is None:
-            raise self._too_large(frame, "objects of too much memory")
+            raise self._too_large(frame, "objects that take too much memory")
         if self._typed is not None:
             return self._typed_records(frame, data[:], room)
         if not self._whole or self._read_rows is not None or isinstance(content, LaidOut):
@@ -209,22 +226,22 @@ class Decoder(Generic[Record]):
         try:
             found = self._plain(whole, max_depth=_DEPTH + 1)
         except StackError:
-            return list(self._one_by_one(frame, content, 0))  # the error says how deep a record may be
+            return list(self._one_by_one(frame, content, 0))  # raises an error with the right depth of a record
         except (UnpackException, ExtraData, LimitError) as exc:
             raise self._wrong(frame, exc) from exc
         return found if type(found) is list else list(found)
 
     def each(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Record]:
         """
-        Unpack the records of a frame's content one after the other, without the first `skip`.
+        Unpack the records of a frame's content one by one, without the first `skip`.
 
-        Takes less time than `records` where each is let go of before the next one: they use the same memory. Raises
-        what `records` does.
+        This is faster than `records` if the caller drops each record before the next, because they then use the same
+        memory. Raises the same errors as `records`.
         """
         return chain.from_iterable(self.stretches(frame, content, skip))
 
     def stretches(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Iterator[Record]]:
-        """Yield iterators that together are what `each` returns; each is to be exhausted before the next one."""
+        """Yield iterators that together give the records of `each`; exhaust each iterator before the next."""
         plain = content.data if isinstance(content, LaidOut) else content
         room = self._room(frame, plain, _ARRAY32 + frame.records.to_bytes(4, "big"))
         if self._typed is not None:
@@ -242,20 +259,20 @@ class Decoder(Generic[Record]):
             yield self._one_by_one(frame, plain[:], max(skip, done))
 
     def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
-        """Unpack records one by one; each may take as much memory as otherwise all of them together."""
+        """Unpack records one by one, with the memory limit applied to each record instead of to all together."""
         while skip < frame.records:
             try:
                 for record in self._one_by_one(frame, content, skip, self._allowed(frame.compressed) // _ITEM):
                     skip += 1
                     yield record
                 return
-            except LimitError:  # this one has many items: it is weighed itself
+            except LimitError:  # the record has many items: check it by itself
                 ((start, end),) = self.pick(frame, content, [skip], count=False)
                 skip += 1
                 yield self.record(frame, skip - 1, content[start:end])
 
     def _typed_together(self, frame: Frame, content: bytes, room: int) -> Decoded[Record]:
-        """Do what `decode_all` does, but for limits on each record; the failure's offset counts from the record."""
+        """Call `decode_all`, unless limits apply to each record; the failure's offset is relative to its record."""
         if self._typed is None or self._is_limited:
             return [], 0, None, room
         made, start, failure, room = self._typed.decode_all(content, frame.records, room)
@@ -265,7 +282,7 @@ class Decoder(Generic[Record]):
         return made, start, failure, room
 
     def _typed_records(self, frame: Frame, content: bytes, room: int) -> list[Record]:
-        """Return the records as objects of the caller's type, which all together take no more than the room."""
+        """Return the records as objects of the caller's type; all together may take at most `room` bytes."""
         made, _, failure, room = self._typed_together(frame, content, room)
         if len(made) < frame.records or failure is not None:
             for _, number, message in self._messages(frame, content, len(made)):
@@ -274,14 +291,14 @@ class Decoder(Generic[Record]):
         return made
 
     def _typed_each(self, frame: Frame, content: bytes, room: int | None, skip: int) -> Iterator[Record]:
-        """Yield the records as objects of the caller's type; those without a common room have one each."""
+        """Yield the records as objects of the caller's type; if `room` is None, the limit applies to each record."""
         made: list[Record] = []
         failure = None
         if room is not None:
             made, _, failure, _ = self._typed_together(frame, content, room)
-            if _is_of_room(failure):  # together, as `_weighed` reads others
+            if _is_of_room(failure):  # all together exceed the limit: read them one by one, like `_weighed`
                 failure = None
-        # unlike a generator, `map` continues after an error: with the record after the one that is not of the type
+        # unlike a generator, `map` can continue with the next record after one that does not have the type
         failures = chain((failure,), repeat(None))
         done = len(made) == frame.records and failure is None
         rest = () if done else self._messages(frame, content, skip + len(made))
@@ -290,13 +307,13 @@ class Decoder(Generic[Record]):
     def _next_typed(self, message: tuple[Frame, int, bytes], failure: Exception | None) -> Record:
         try:
             return self.record(*message, failure)
-        except StopIteration as exc:  # a constructor's or hook's, which would end the iteration
+        except StopIteration as exc:  # raised by a constructor or hook, it would end the iteration
             raise RuntimeError(f"decoding record {message[0].first + message[1]} raised StopIteration") from exc
 
     def _typed_record(
         self, frame: Frame, number: int, data: bytes, room: int, failure: Exception | None
     ) -> tuple[Record, int]:
-        """Return a record as an object of the caller's type, and how much it leaves of the room."""
+        """Return a record as an object of the caller's type, and the rest of `room`."""
         assert self._typed is not None
         try:
             return self._typed.decode_within(data, room, failure)
@@ -318,7 +335,7 @@ class Decoder(Generic[Record]):
         _check_end(frame, unpacker.tell(), content)
 
     def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[Record]:
-        """Unpack records one by one; LimitError for one of more than so many `items`, if nothing else limits them."""
+        """Unpack records one by one; raises LimitError for a record with more than `items` items (0: no limit)."""
         options = self._options if not items or self._is_limited else {**self._options, "max_total_items": items}
         unpacker = self._unpacker(content, options)
         done, end = skip, frame.records + 1
@@ -343,26 +360,26 @@ class Decoder(Generic[Record]):
         _check_end(frame, unpacker.tell(), content)
 
     def _wrong(self, frame: Frame, exc: Exception) -> Exception:
-        """Return what to raise for an error of unpacking: DamagedError, or itself for a limit of the caller's."""
+        """Return the error to raise for an unpacking error: DamagedError, or a limit of the caller unchanged."""
         if isinstance(exc, StackError) or (isinstance(exc, LimitError) and self._is_limited):
             return exc
-        return damaged(frame, f"its MessagePack is wrong: {exc}")
+        return damaged(frame, f"its MessagePack is not valid: {exc}")
 
     def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
-        """Yield the records that a frame begins with, their numbers and ends, as long as many have the same keys."""
+        """Yield the first records of a frame with their counts and ends, as long as many have the same keys."""
         done = end = 0
         if isinstance(content, LaidOut):
-            # up to a wrong value, whose error is raised where the value is read alone
-            for found in content.rows.each(content.data):
+            # stops at an invalid value, whose error is raised when the value is read alone
+            for found in content.rows.each(content.data, self._read_other):
                 _, count, end = found
                 done += count
                 yield found
             if done == frame.records:
                 return
             content = content.data[:]
-        read_rows = self._read_rows  # once: another thread may give rows up meanwhile
+        read_rows = self._read_rows  # read once, because another thread may set it to None
         while read_rows is not None and (left := frame.records - done):
-            found = read_rows(content, end, left, _ROWS)
+            found = read_rows(content, end, left, _ROWS, self._read_other)
             if found is None:
                 self._frames_without_rows += 1
                 if self._frames_without_rows >= _ROWS_PATIENCE:
@@ -378,7 +395,7 @@ class Decoder(Generic[Record]):
         return unpacker
 
     def _plain(self, data: bytes, **more: Any) -> Any:
-        """Call `unpackb`; once more for arrays among the map keys, which takes longer on PyPy."""
+        """Call `unpackb`; repeat the call with `tuple_keys`, which is slower on PyPy, if map keys are arrays."""
         try:
             return msgpack.unpackb(data, **self._options, **more)
         except TypeError:
@@ -387,12 +404,12 @@ class Decoder(Generic[Record]):
         return msgpack.unpackb(data, **self._options, **more, tuple_keys=True)
 
     def starts(self, frame: Frame, content: Content) -> Sequence[int] | None:
-        """Return where each record begins in a frame's content, and where the last one ends; None if that is slow."""
+        """Return the start of each record in a frame's content and the end of the last; None if that would be slow."""
         found = self.message_starts(content, frame.records) if frame.records <= _STARTS_MAX else None
         return found if found is not None and found[frame.records] == len(content) else None
 
     def message_starts(self, content: Content, count: int) -> Sequence[int] | None:
-        """Return where each of so many records begins in a content, and where the last one ends; None if it is slow."""
+        """Return the start of each of `count` records in a content and the end of the last; None if that is slow."""
         return None if self._starts_by_c is None else self._starts_by_c(content, count)
 
     def put_records(
@@ -403,14 +420,16 @@ class Decoder(Generic[Record]):
         frame_at: Callable[[int], tuple[Frame, int]],
     ) -> None:
         """
-        Unpack records of several frames: of each span, which is a place in `found`, a start and an end.
+        Unpack records of several frames into `found`; a span is an index of `found`, a start and an end.
 
-        `frame_at` returns of a place in `found` the frame and the record's number in it.
+        `frame_at` returns, for an index of `found`, the frame and the record's number in it.
         """
         unpackb: Callable[..., Record] = msgpack.unpackb
         options = self._options
         if self._typed is not None:
             unpackb, options = self._typed.decode, {}
+        elif self._unpack_short is not None:
+            unpackb, options = self._unpack_short, {}
         for place, start, end in spans:
             data = content[start:end]
             if end - start <= self._light:
@@ -418,7 +437,8 @@ class Decoder(Generic[Record]):
                     found[place] = unpackb(data, **options)
                     continue
                 except CodecError as exc:
-                    self._fail(exc, *frame_at(place))
+                    if self._unpack_short is None:
+                        self._fail(exc, *frame_at(place))
                 except TypeError:
                     if self._typed is not None:
                         raise
@@ -428,10 +448,10 @@ class Decoder(Generic[Record]):
         self, frame: Frame, content: Content, places: Sequence[int], *, count: bool = True
     ) -> list[tuple[int, int]]:
         """
-        Return where records of a frame begin and end in its content.
+        Return the start and end of records in the content of a frame.
 
-        `places` are their numbers, counted from the frame's first one, in rising order. Raises DamagedError if the
-        content is wrong as far as it is read, or with `count` if it is not as many objects as it should be.
+        `places` are their numbers within the frame, in ascending order. Raises DamagedError if the content up to the
+        last of them is not valid or, with `count`, if the content has another number of records.
         """
         spans = []
         start = end = 0
@@ -449,38 +469,43 @@ class Decoder(Generic[Record]):
             if count:
                 end += self._skipper(memoryview(content)[end:], frame.records - done).tell() - _ARRAY_HEADER
         except CodecError as exc:
-            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+            raise damaged(frame, f"its MessagePack is not valid: {exc}") from exc
         if count:
             _check_end(frame, end, content)
         return spans
 
     def _skipper(self, content: Content | memoryview, count: int) -> msgpack.Unpacker:
-        """Return an Unpacker positioned behind the first `count` objects of a content, if it has as many."""
+        """Return an Unpacker positioned after the first `count` objects of a content."""
         unpacker = msgpack.Unpacker(**_ANY_DEPTH, max_buffer_size=0)
-        unpacker.feed(_ARRAY32 + count.to_bytes(4, "big"))  # as one array: skipping them is one call
+        unpacker.feed(_ARRAY32 + count.to_bytes(4, "big"))  # as one array, which a single call skips
         unpacker.feed(content)
         unpacker.skip()
         return unpacker
 
     def check_count(self, frame: Frame, content: bytes) -> None:
-        """Raise DamagedError if a frame's content is not as many objects as it should be."""
+        """Raise DamagedError if the content of a frame does not have the right number of records."""
         try:
             end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
         except CodecError as exc:
-            raise damaged(frame, f"its MessagePack is wrong: {exc}") from exc
+            raise damaged(frame, f"its MessagePack is not valid: {exc}") from exc
         _check_end(frame, end, content)
 
     def record(self, frame: Frame, number: int, data: bytes, failure: Exception | None = None) -> Record:
         """
-        Unpack one record of a frame, of which it is number `number`.
+        Unpack one record; `number` is its number within the frame.
 
-        With a `failure`, which `decode_all` returned for the record, raises its error.
+        With a `failure`, which `decode_all` returned for the record, raises the error for it.
         """
         room = self._room(frame, data, b"", self._max_depth) if len(data) > self._light else -1
         if room is None:
-            raise self._too_large(frame, "a record of too much memory")
+            raise self._too_large(frame, "a record that takes too much memory")
         if self._typed is not None and (room >= 0 or failure is not None):
             return self._typed_record(frame, number, data, room, failure)[0]
+        if self._unpack_short is not None and len(data) <= _LIGHT:
+            try:
+                return self._unpack_short(data)  # type: ignore[no-any-return]
+            except (CodecError, TypeError):
+                pass
         try:
             found: Record = self._plain(data) if self._typed is None else self._typed.decode(data)
             return found
@@ -490,7 +515,7 @@ class Decoder(Generic[Record]):
     def _fail(self, exc: CodecError, frame: Frame, number: int) -> NoReturn:
         """Raise the error of a record. The path of a ValidationError begins with the number of the record."""
         if _is_of_room(exc):
-            raise self._too_large(frame, "objects of too much memory") from None
+            raise self._too_large(frame, "objects that take too much memory") from None
         if isinstance(exc, (UnpackException, ExtraData, LimitError)):
             raise self._wrong(frame, exc) from exc
         for error in getattr(exc, "errors", ()):
@@ -499,21 +524,21 @@ class Decoder(Generic[Record]):
 
 
 def _is_of_room(failure: Exception | None) -> bool:
-    """Return whether a failure of `decode_all` or `decode_within` is that the objects take too much memory."""
+    """Return whether `decode_all` or `decode_within` failed because the objects take too much memory."""
     return isinstance(failure, LimitError) and not failure.args
 
 
 def _check_end(frame: Frame, end: int, content: Content) -> None:
-    """Raise DamagedError if a frame's content goes on where its last record ends."""
+    """Raise DamagedError if the content of a frame continues after its last record."""
     if end != len(content):
         raise damaged(frame, f"it holds more than {frame.records} records")
 
 
 def lost(gap: Gap) -> DamagedError:
-    """Return the error about records that no frame holds."""
+    """Return the error for the records of a gap."""
     return DamagedError(gap.reason, gap.start, gap.first, gap.records)
 
 
 def damaged(frame: Frame, reason: str) -> DamagedError:
-    """Return the error about a frame."""
+    """Return the error for a damaged frame."""
     return DamagedError(reason, frame.offset, frame.first, frame.records)

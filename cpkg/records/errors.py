@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults that a record file can have."""
+"""The errors of record files."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from purepy.base.errors import CodecError
 
 class RecordsError(CodecError):
     """
-    A record file cannot be read or written as asked; base of the errors of `cpkg.records`.
+    A record file cannot be read or written; the base class of all errors of `cpkg.records`.
 
-    `offset` is the position in the file, in bytes, where there is one.
+    `offset` is the position in the file in bytes, or None.
     """
 
 
 class DamagedError(RecordsError):
     """
-    A stretch of a record file is damaged or was lost; the rest of the file can be read.
+    A part of a record file is damaged or lost; the rest of the file can be read.
 
-    `first` is the number of the first record that is lost with it and `count` how many there are; both are None where
-    nobody knows. Reading goes on behind it with `reader.iter(error.first + error.count)`, or passes over all damage
-    with `errors="skip"`.
+    `first` is the number of the first lost record and `count` the number of lost records; both are None if unknown.
+    `reason` describes the damage. To continue after the damage, call `reader.iter(error.first + error.count)`, or open
+    the file with `errors="skip"` to skip all damage.
     """
 
     def __init__(self, reason: str, offset: int, first: int | None, count: int | None) -> None:
@@ -35,11 +35,11 @@ class DamagedError(RecordsError):
 
 
 class LockedError(RecordsError):
-    """Another writer, in this process or another one, has the file open."""
+    """Another writer, in this or another process, has the file open."""
 
 
 def joined(name: str, offset: int) -> RecordsError:
-    """Return the error about record files that were joined by other means than `join`."""
+    """Return the error for record files that were concatenated without `join`."""
     return RecordsError(
         f"{name}: expected one record file, found joined files: another one begins at byte {offset}. Join the original "
         "files with `cpkg records join a.rec b.rec -o OUT`, or divide this file at that byte first"
@@ -47,7 +47,7 @@ def joined(name: str, offset: int) -> RecordsError:
 
 
 def numbers(first: int | None, count: int | None) -> str:
-    """Say which records a stretch holds."""
+    """Return a phrase for `count` records from number `first` on."""
     if first is None or count is None:
         return "an unknown number of records"
     if count == 0:

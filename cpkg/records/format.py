@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The frames of a record file that are not Zstandard's own: docs/records_format.md, as code.
+Encode and parse the skippable frames of a record file, as docs/records_format.md describes them.
 
-All of them are skippable frames (RFC 8878, section 3.1.2), so that a Zstandard decoder passes over them. Each begins
-with a prefix: the magic number, the size of what follows, four letters that say which kind it is, and a CRC-32 of
-these letters and of the bytes behind the CRC. Numbers are little-endian.
+A Zstandard decoder ignores skippable frames (RFC 8878, section 3.1.2). Each frame begins with a prefix: the magic
+number, the size of the rest, four letters for the kind, and a CRC-32 of these letters and of the bytes after the CRC.
+Numbers are little-endian.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DATA: Final = b"RecD"
 LOST: Final = b"RecX"
 INDEX: Final = b"RecI"
 
-PREFIX: Final = Struct("<II4sI")  # magic number, size of what follows these two, kind, CRC-32
+PREFIX: Final = Struct("<II4sI")  # magic number, size of everything after this field, kind, CRC-32
 _SIZE_FIELDS_END: Final = 8
 _FILE_BODY: Final = Struct("<B3x8s")  # version, token
 _DATA_BODY: Final = Struct("<IIQQII8sQ")  # DataHeader
@@ -34,25 +34,26 @@ FILE_HEADER_SIZE: Final = PREFIX.size + _FILE_BODY.size
 DATA_HEADER_SIZE: Final = PREFIX.size + _DATA_BODY.size
 
 CONTENT_MAX: Final = 1 << 30
-"""The most bytes of records in a frame, as in the seekable format's own library."""
+"""The maximum bytes of records in a frame, as in the reference library of the seekable format."""
 DICTIONARY_MAX: Final = 128 << 20
 LOST_MAX: Final = 2**32 - 1
-"""The most records that can be lost between two frames."""
+"""The maximum number of lost records between two frames."""
 LOST_SIZE_MAX: Final = 1 << 31
-"""The seek table has several entries for a longer stretch without records."""
+"""A longer stretch without records has several entries in the seek table."""
 
 EMPTY_CHECKSUM: Final = 0x51D8E999
-"""The low 32 bits of XXH64 of nothing: what the seek table has for frames without content."""
+"""The low 32 bits of XXH64 of no data, which the seek table contains for frames without content."""
 
 
 class DataHeader(NamedTuple):
     """
-    The header in front of a frame of records: their numbers and the position.
+    The header before a frame of records.
 
-    `offset` is its own position in the file, `compressed` the size of the Zstandard frame that follows at once,
-    `decompressed` that of its content, and `checksum` the low 32 bits of the content's XXH64, as at the end of the
-    Zstandard frame. `token` is the file's, `dictionary` the offset of the dictionary if there is one in front of it,
-    else 0. `lost` is for records that a repair could not save: nothing follows the header.
+    `records` is the number of records, `first` the number of the first one. `offset` is the header's own position in
+    the file. `compressed` is the size of the Zstandard frame after the header, `decompressed` the size of its content,
+    and `checksum` the low 32 bits of the XXH64 of the content, which are also at the end of the Zstandard frame.
+    `token` is the token of the file. `dictionary` is the offset of the dictionary if it precedes the header, otherwise
+    0. `lost` marks records that a repair could not save; no frame follows then.
     """
 
     records: int
@@ -77,12 +78,12 @@ def file_header(token: bytes) -> bytes:
 
 
 def dictionary_frame(content: bytes) -> bytes:
-    """Return the frame that holds a dictionary of Zstandard."""
+    """Return the frame for a Zstandard dictionary."""
     return _frame(DICTIONARY, content)
 
 
 def data_header(header: DataHeader) -> bytes:
-    """Return the bytes in front of a frame of records, or instead of a frame that is lost."""
+    """Return the bytes before a frame of records, or in place of a lost frame."""
     return _frame(LOST if header.lost else DATA, _DATA_BODY.pack(*header[:-1]))
 
 
@@ -90,9 +91,9 @@ class Index(NamedTuple):
     """
     The index of a file.
 
-    `total` is the number that the next record would have, `dictionary` the offset of the dictionary's frame (0 for
-    none), `table_crc` the CRC-32 of the seek table behind the index, `entries` two 32-bit numbers for each frame of
-    records: how many it has, and how many are lost in front of it.
+    `total` is the number that the next record would get, `dictionary` the offset of the dictionary's frame (0 for
+    none), and `table_crc` the CRC-32 of the seek table after the index. `entries` has two 32-bit numbers for each frame
+    of records: the number of its records, and the number of records lost before it.
     """
 
     total: int
@@ -103,19 +104,19 @@ class Index(NamedTuple):
 
 
 def index_frame(index: Index) -> bytes:
-    """Return the frame that holds an index."""
+    """Return the frame for an index."""
     count = len(index.entries) // INDEX_ENTRY_SIZE
     body = _INDEX_BODY.pack(index.total, index.dictionary, count, index.table_crc, index.token)
     return _frame(INDEX, body + index.entries)
 
 
 def index_size(frames: int) -> int:
-    """Return the size of the index of so many frames."""
+    """Return the size in bytes of the index of a file with `frames` frames."""
     return PREFIX.size + _INDEX_BODY.size + frames * INDEX_ENTRY_SIZE
 
 
 def _body(kind: bytes, data: bytes, at: int = 0, needed: int = 0) -> bytes | None:
-    """Return the body of a sound frame of that kind at data[at:], or None; with `needed`, of a frame of that size."""
+    """Return the body of a valid frame of this kind at data[at:], or None; `needed` is its required size, 0 for any."""
     if len(data) - at < PREFIX.size:
         return None
     magic, size, found, crc = PREFIX.unpack_from(data, at)
@@ -129,9 +130,9 @@ def _body(kind: bytes, data: bytes, at: int = 0, needed: int = 0) -> bytes | Non
 
 def parse_data_header(data: bytes, token: bytes = b"", at: int = 0) -> DataHeader | None:
     """
-    Return the valid header at data[at:], of records or of a loss, or None.
+    Return the valid header at data[at:], of existing or lost records, or None.
 
-    `token` is that of the file, whose headers alone count; b"" takes those of any file.
+    `token` is the token of the file, whose headers are the only valid ones; b"" accepts headers of any file.
     """
     for kind in (DATA, LOST):
         body = _body(kind, data, at, DATA_HEADER_SIZE)
@@ -144,7 +145,7 @@ def parse_data_header(data: bytes, token: bytes = b"", at: int = 0) -> DataHeade
 
 
 def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
-    """Return the version and token that a file's first bytes give, or None if they are no header of a record file."""
+    """Return the version and token in the first bytes of a file, None if they are not the header of a record file."""
     body = _body(FILE, data, at)
     if not body or (body[0] == FORMAT_VERSION and len(body) != _FILE_BODY.size):
         return None
@@ -152,13 +153,13 @@ def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
 
 
 def is_begun_file_header(data: bytes) -> bool:
-    """Return whether a file is so short that its writer was killed before the header was written."""
+    """Return whether a file has only a part of the header, because its writer was killed."""
     head = PREFIX.pack(SKIPPABLE_MAGIC, FILE_HEADER_SIZE - _SIZE_FIELDS_END, FILE, 0)[:-4]
     return len(data) < FILE_HEADER_SIZE and data[: len(head)] == head[: len(data)]
 
 
 def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
-    """Return the whole size of the skippable frame that begins with `data`, and its kind (b"" if it is not ours)."""
+    """Return the total size and kind of the skippable frame that begins with `data`; the kind of others is b""."""
     if len(data) < _SIZE_FIELDS_END or data[1:4] != b"\x2a\x4d\x18" or not 0x50 <= data[0] <= 0x5F:
         return None
     size = int.from_bytes(data[4:_SIZE_FIELDS_END], "little")
@@ -167,12 +168,12 @@ def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
 
 
 def parse_dictionary_frame(data: bytes) -> bytes | None:
-    """Return the dictionary in a whole frame, or None if it is damaged."""
+    """Return the dictionary in a complete frame, None if the frame is damaged."""
     return _body(DICTIONARY, data, needed=len(data))
 
 
 def parse_index_frame(data: bytes) -> Index | None:
-    """Return the content of a whole index frame, or None if it is damaged."""
+    """Return the index in a complete frame, None if the frame is damaged."""
     body = _body(INDEX, data, needed=len(data)) or b""
     if len(body) < _INDEX_BODY.size:
         return None

@@ -15,16 +15,16 @@ from cpkg.records import format as fmt
 from purepy.zstd.seekable.table import SeekTable
 
 MARKED: Final = "lost before the file was repaired"
-"""The reason of a gap that `repair` has marked."""
+"""The reason of a gap that `repair` marked."""
 
 
 def new_token() -> bytes:
-    """Return the token of a new file, which its header and those of its frames have, and no other file's."""
+    """Return a random token for a new file; the headers of the file and of its frames contain it."""
     return os.urandom(fmt.TOKEN_SIZE)
 
 
 class Frame(NamedTuple):
-    """One frame of records; `offset` is that of the Zstandard frame, behind its header."""
+    """One frame of records; `offset` is the offset of the Zstandard frame, after its header."""
 
     offset: int
     compressed: int
@@ -36,10 +36,10 @@ class Frame(NamedTuple):
 
 class Gap(NamedTuple):
     """
-    A stretch of a file that holds no records that can be read.
+    A stretch of a file without readable records.
 
-    `first` is the number of the first record that was there and `records` how many there were. `known` is whether
-    `repair` has marked it: reading passes over it.
+    `first` is the number of the first lost record and `records` the number of lost records. `known` is whether `repair`
+    marked the gap; reading then skips it.
     """
 
     start: int
@@ -51,7 +51,7 @@ class Gap(NamedTuple):
 
 
 class Layout:
-    """The frames of a file in order, in arrays: 32 bytes of memory each. `token` is the file's, b"" if unknown."""
+    """The frames of a file in order, in arrays with 32 bytes per frame; `token` is b"" if it is unknown."""
 
     def __init__(self, token: bytes) -> None:
         self.token = token
@@ -62,34 +62,34 @@ class Layout:
         self._records = array("I")
         self._checksums = array("I")
         self.gaps: list[Gap] = []
-        self._place = (0, 0, 0)  # the end and the total that were set, behind so many frames
+        self._place = (0, 0, 0)  # a number of frames, and the end and total that were set after them
         self.torn = 0
-        """The number of bytes of an unfinished frame behind the last one."""
+        """The number of bytes of an unfinished frame after the last frame."""
         self.dictionary: tuple[int, int] | None = None
-        """Offset and size of the dictionary's frame."""
+        """Offset and size of the frame with the dictionary."""
         self.indexed = False
         self.has_table = False
-        """Whether a walk came to an index and what should be its seek table, behind the last frame."""
+        """Whether a walk found an index and a possible seek table after the last frame."""
         self.problems: list[str] = []
-        """The faults of the file's header, its dictionary or its index."""
+        """Faults of the file header, the dictionary or the index."""
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     @property
     def dictionary_at(self) -> int:
-        """The offset of the dictionary's frame; 0 if there is none."""
+        """The offset of the frame with the dictionary, 0 if there is none."""
         return self.dictionary[0] if self.dictionary is not None else 0
 
     def header(self, frame: Frame) -> fmt.DataHeader:
-        """Return the header that belongs in front of a frame."""
+        """Return the header for a frame."""
         at = frame.offset - fmt.DATA_HEADER_SIZE
         dictionary = self.dictionary_at if self.dictionary_at < at else 0
         fields = (frame.records, frame.compressed, frame.first, at, frame.decompressed, frame.checksum)
         return fmt.DataHeader(*fields, self.token, dictionary)
 
     def part(self, start: int, stop: int) -> Layout:
-        """Return the frames from number `start` to `stop` (not included) and the gaps among them as a layout."""
+        """Return a layout with the frames from number `start` to `stop` (not included) and the gaps between them."""
         part = Layout(self.token)
         for name in ("offsets", "firsts", "_compressed", "_decompressed", "_records", "_checksums"):
             setattr(part, name, getattr(self, name)[start:stop])
@@ -105,7 +105,7 @@ class Layout:
         return part
 
     def add(self, frame: Frame) -> None:
-        """Append a frame. It takes place by the last line, should a signal interrupt the others."""
+        """Append a frame; only the last line counts, so that a signal in between does no harm."""
         number = len(self)
         if len(self._compressed) > number:
             for column in (self._compressed, self._decompressed, self._records, self.firsts, self._checksums):
@@ -118,12 +118,12 @@ class Layout:
         self.offsets.append(frame.offset)
 
     def go_on(self, end: int, total: int) -> None:
-        """Have the next frame written at `end`, with `total` as the number of its first record."""
+        """Set the offset at which the next frame is written, and the number of its first record."""
         self._place = len(self), end, total
 
     @property
     def end(self) -> int:
-        """The offset behind the last whole frame, or the dictionary, where the next frame is written."""
+        """The offset after the last complete frame or the dictionary, where the next frame is written."""
         frames, end, _ = self._place
         last = len(self) - 1
         if frames <= last:
@@ -149,30 +149,30 @@ class Layout:
         )
 
     def columns(self) -> tuple[array[int], array[int], array[int], array[int]]:
-        """Return of all frames the offsets, the sizes, those of the contents, and how many records they have."""
+        """Return arrays with the offsets, sizes, content sizes and record counts of all frames."""
         return self.offsets, self._compressed, self._decompressed, self._records
 
     def find(self, record: int) -> int:
-        """Return the number of the last frame that begins with this record or an earlier one; -1 if there is none."""
+        """Return the number of the last frame whose first record is `record` or earlier, -1 if there is none."""
         return bisect_right(self.firsts, record) - 1
 
     @property
     def records(self) -> int:
-        """The number of records that are there."""
+        """The number of records, without lost ones."""
         return sum(self._records)
 
     @property
     def compressed(self) -> int:
-        """The size of all Zstandard frames."""
+        """The total size of all Zstandard frames in bytes."""
         return sum(self._compressed)
 
     @property
     def decompressed(self) -> int:
-        """The size of all records as MessagePack."""
+        """The total size of all records as MessagePack in bytes."""
         return sum(self._decompressed)
 
     def pieces(self, start: int = 0) -> Iterator[Frame | Gap]:
-        """Yield frames from number `start` on, with damage and losses between them, in the file's order."""
+        """Yield the frames from number `start` on and the gaps between them, in the order of the file."""
         gaps = iter(self.gaps)
         gap = next(gaps, None)
         begin = self.offsets[start] if start < len(self) else self.end
@@ -197,7 +197,7 @@ class Layout:
         border = next(borders, None)
 
         def empty_until(offset: int) -> None:
-            """Add the frames without content up to `offset`, each with an entry of its own."""
+            """Add an entry for each frame without content up to `offset`."""
             nonlocal at, border
             while at < offset:
                 while border is not None and border <= at:

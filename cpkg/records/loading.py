@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Finding the frames of a record file: by the index at its end, or by walking over all headers.
+Find the frames of a record file, from the index at its end or by walking over all headers.
 
-A file has an index once a writer has closed it. Without one, and where it is damaged, the headers in front of the
-frames say the same.
+A file has an index after a writer closed it. If the index is missing or damaged, the headers before the frames have
+the same information.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _TABLE_COLUMNS: Final = 3
 
 def load(source: Source) -> Layout:
     """
-    Return the layout of a file: by its index if there is a sound one, else by walking over all headers.
+    Return the layout of a file, from its index if that is valid, otherwise by walking over all headers.
 
-    Raises RecordsError if it is not a record file, one of a newer version, or several files that were joined.
+    Raises RecordsError if it is not a record file, has a newer format version, or consists of joined files.
     """
     token, fault = _check_head(source, source.read_at(0, fmt.FILE_HEADER_SIZE))
     before = None
@@ -39,48 +39,50 @@ def load(source: Source) -> Layout:
         layout, problem = from_index(source, token)
         if layout is None:
             layout, problem = _by_headers(source, token)
-        # A writer that is at work changes the index between two reads of it, and the file may be as long as before by
-        # then: damage is there a second time.
+        # A writer may change the index between two reads of it, even without changing the size of the file. Only damage
+        # that is found a second time is real.
         seen = problem, source.size()
         if not problem or seen == before:
             break
         before = seen
     if fault and not len(layout) and not any(gap.known for gap in layout.gaps):
-        raise RecordsError(f"{source.name}: this is not a record file: {fault}")
+        raise RecordsError(f"{source.name}: not a cpkg record file ({fault})")
     layout.problems += filter(None, (fault, problem))
     return layout
 
 
 def _check_head(source: Source, head: bytes) -> tuple[bytes, str]:
-    """Return the token of a file and the fault of its header, either of them empty."""
+    """Return the token of a file and the fault of its header; at least one of them is empty."""
     found = fmt.parse_file_header(head)
     if found is None:
         if fmt.is_begun_file_header(head):
-            return b"", ""  # its writer was killed before it wrote more
-        return b"", "its header is damaged" if head[8:12] == fmt.FILE else "it does not begin with the header of one"
+            return b"", ""  # the writer was killed before it wrote the whole header
+        return b"", "header damaged" if head[8:12] == fmt.FILE else "header missing"
     version, token = found
     if version > fmt.FORMAT_VERSION:
-        raise RecordsError(f"{source.name}: version {version} of the format; this package reads {fmt.FORMAT_VERSION}")
+        raise RecordsError(
+            f"{source.name}: expected version {fmt.FORMAT_VERSION} of the record format, found {version}: upgrade cpkg"
+        )
     return token, ""
 
 
 def _by_headers(source: Source, token: bytes) -> tuple[Layout, str]:
-    """Return the layout that the headers of the whole file give, and the fault of its index."""
+    """Return the layout according to all headers of the file, and the fault of its index."""
     layout = Layout(token)
     extend(layout, source, token)
-    closed, problem = from_index(source, token)  # its writer may have closed it meanwhile
+    closed, problem = from_index(source, token)  # a writer may have closed the file meanwhile
     if closed is not None and layout.has_table:
         return closed, ""
     if layout.has_table and not problem:
-        problem = "the seek table behind the index is damaged"
+        problem = "the seek table after the index is damaged"
     return layout, problem
 
 
 def from_index(source: Source, token: bytes) -> tuple[Layout | None, str]:
     """
-    Return the layout from a file's index, or None and the fault of the index ("" if there is no index).
+    Return the layout according to the index of a file, or None and the fault of the index ("" if there is no index).
 
-    `token` is the file's, b"" if it is not known. Raises RecordsError if the index is that of a file which was joined.
+    `token` is the token of the file, b"" if unknown. Raises RecordsError if the index belongs to a joined file.
     """
     tail = Tail(source)
     try:
@@ -98,16 +100,16 @@ def from_index(source: Source, token: bytes) -> tuple[Layout | None, str]:
     data = tail.read_from(offset)
     index = fmt.parse_index_frame(data[:size])
     if index is None or content:
-        return None, "the index in front of the seek table is damaged"
+        return None, "the index before the seek table is damaged"
     if zlib.crc32(data[size:]) != index.table_crc:
-        return None, "the seek table is not the one that the index belongs to"
+        return None, "the seek table does not belong to the index"
     if token not in (b"", index.token):
-        return None, "the index is another file's"
+        return None, "the index belongs to another file"
     return _from_table(table, index, offset)
 
 
 def _before_table(tail: Tail, offset: int) -> int:
-    """Return how many bytes are in front of those that the seek table at an offset counts; 0 if unknown."""
+    """Return how many bytes precede the frames that the seek table at an offset lists; 0 if unknown."""
     entries = array("I")
     if offset:
         data = tail.read_from(offset)[_TABLE_HEAD:-_TABLE_FOOT]
@@ -134,7 +136,7 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
         records, lost = entries[used], entries[used + 1]
         used += 2
         if not 0 < records <= decompressed:
-            return None, f"the index has a frame with {records} records in {decompressed} bytes"
+            return None, f"the index has an impossible frame: {records} records in {decompressed} bytes"
         if lost:
             layout.gaps.append(Gap(covered, offset - fmt.DATA_HEADER_SIZE, first, lost, MARKED, known=True))
             first += lost
@@ -143,7 +145,7 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
     if used != len(entries):
         return None, "the index has more frames than the seek table"
     if index.total - first > fmt.LOST_MAX:
-        return None, f"the index says that {index.total - first} records are lost at the end, of {fmt.LOST_MAX} at most"
+        return None, f"the index marks {index.total - first} records as lost at the end, more than {fmt.LOST_MAX}"
     if index.total > first:
         layout.gaps.append(Gap(covered, end, first, index.total - first, MARKED, known=True))
     layout.go_on(end, max(index.total, first))
@@ -154,17 +156,17 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
                 layout.dictionary = (offset, size)
                 break
             if offset > index.dictionary:
-                return None, "the index names a dictionary that is not there"
+                return None, "the index names a dictionary that the file does not have"
     return layout, ""
 
 
 def extend(layout: Layout, source: Source, token: bytes) -> None:
     """
-    Add the frames behind `layout.end`, which were written after the layout was read.
+    Add the frames after `layout.end`, which were written since the layout was read.
 
-    `token` is the file's, b"" if it is not known. Raises RecordsError where another file follows.
+    `token` is the token of the file, b"" if unknown. Raises RecordsError if another file follows.
     """
-    if not source.is_local:  # a request takes longer than to read a frame
+    if not source.is_local:  # a request takes longer than reading a frame
         source = Window(source, source.size(), WINDOW)
     walk = Walk(source, layout.end, layout.total, token)
     before = b""
@@ -172,7 +174,7 @@ def extend(layout: Layout, source: Source, token: bytes) -> None:
         if isinstance(piece, Frame):
             begin = piece.offset - fmt.DATA_HEADER_SIZE
             if layout.dictionary is None and 0 < walk.dictionary < begin:
-                layout.dictionary = (walk.dictionary, begin - walk.dictionary)  # damaged, or the walk had met it
+                layout.dictionary = (walk.dictionary, begin - walk.dictionary)  # the walk missed it: it is damaged
             layout.add(piece)
             layout.has_table = False
         elif isinstance(piece, Gap):
@@ -190,6 +192,6 @@ def extend(layout: Layout, source: Source, token: bytes) -> None:
     layout.torn = walk.torn
     if walk.foreign:
         layout.problems.append(
-            f"the header of another file or frame is at byte {walk.foreign}, in the frame that was never finished: "
-            "part of a record, or of a file that was appended"
+            f"byte {walk.foreign}, inside an unfinished frame, begins the header of another file or frame: "
+            "either record data or a file that was appended"
         )

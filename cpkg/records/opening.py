@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open record files: the source or target, and the frames that are there already."""
+"""Open record files for reading and writing."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from cpkg.records.sources import open_source, open_target
 from cpkg.records.writer import Writer
 
 SUFFIX: Final = ".rec"
-"""How the names of record files end."""
+"""The suffix of record files in a folder."""
 
 
 def open_reader(
     place: Place | Sequence[Place], *, threads: int | None, errors: str, options: dict[str, object]
 ) -> Reader | Shards:
-    """Open a record file, several of them, or those of a folder for reading: `records.open` with "rb"."""
+    """Open one or several record files, or the record files in a folder: `records.open` with mode "rb"."""
     if isinstance(place, (list, tuple)):
         return Shards(place, threads=threads, errors=errors, options=options)
     try:
         source = open_source(place)
-    except (IsADirectoryError, PermissionError):  # the latter on Windows
+    except (IsADirectoryError, PermissionError):  # PermissionError on Windows
         if not isinstance(place, (str, bytes, os.PathLike)) or not os.path.isdir(place):
             raise
         return Shards(_files_in(os.fsdecode(place)), threads=threads, errors=errors, options=options)
@@ -49,7 +49,7 @@ def _files_in(folder: str) -> list[str]:
 
 
 def open_writer(place: Place, mode: str, settings: WriterSettings) -> Writer:
-    """Open a record file for writing: `records.open` with "wb", "xb" or "ab"."""
+    """Open a record file for writing: `records.open` with mode "wb", "xb" or "ab"."""
     target = open_target(place, mode)
     try:
         if mode != "ab":

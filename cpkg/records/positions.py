@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Reading and writing at positions, for record files: a Source and a Target for each kind of place.
+Read and write record files at positions: a Source and a Target for each kind of place.
 
-A local file that is written is locked against other writers.
+A local file is locked against other writers while it is written.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """Bytes at any position, for several threads at once."""
+    """Bytes that several threads can read at any position."""
 
     name = ""
     place = ""
-    """The absolute path or the URL by which another process opens it again; empty if there is none."""
+    """The absolute path or URL with which another process can open the source; "" if there is none."""
     is_local = False
-    """Whether many small reads cost little."""
+    """Whether many small reads are cheap."""
     size: Callable[[], int]
-    """Return the number of bytes that there are now."""
+    """Return the current size in bytes."""
     read_at: Callable[[int, int], bytes]
-    """Return so many bytes from an offset on: `read_at(offset, size)`, fewer only at the end."""
+    """Return `size` bytes from an offset on: `read_at(offset, size)`; fewer only at the end."""
 
     def descriptor(self) -> int | None:
-        """Return the descriptor of a local file, None if there is none; ValueError if the file was closed."""
+        """Return the descriptor of a local file, None if there is none; raises ValueError if the file was closed."""
         return None
 
     def close(self) -> None:
-        """Close the file if it was opened here."""
+        """Close the file if this object opened it."""
 
 
 class PathSource(Source):
-    """A local file, or a descriptor of one."""
+    """A local file, given by path or descriptor."""
 
     is_local = True
 
     def __init__(self, path: Name | int) -> None:
         if not isinstance(path, int):
             self.name = os.fsdecode(path)
-            self.place = os.path.abspath(self.name)  # now: the working directory may be another one later
+            self.place = os.path.abspath(self.name)  # now, because the working directory may change
         self._descriptor = -1
         self._file = open(path, "rb", buffering=0, closefd=not isinstance(path, int))  # noqa: SIM115
         if not self._file.seekable():
@@ -83,15 +83,15 @@ class PathSource(Source):
         try:
             return bytes_at(self._descriptor, size, offset)
         finally:
-            self._check()  # closed meanwhile: these may be another file's bytes, or an error about another file
+            self._check()  # if it was closed meanwhile, the bytes or the error may be those of another file
 
     def close(self) -> None:
-        self._descriptor = -1  # a read from now on is an error, and not of another file
+        self._descriptor = -1  # from now on, a read fails instead of reading another file
         self._file.close()
 
 
 class FileSource(Exclusive, Source):
-    """A binary file object of the caller, which the caller closes."""
+    """A binary file object, which the caller closes."""
 
     is_local = True
 
@@ -99,7 +99,7 @@ class FileSource(Exclusive, Source):
         self.name = _name_of(file)
         self._file = file
         self._lock = RLock()
-        # a SpooledTemporaryFile can, and before Python 3.11 does not say so
+        # a SpooledTemporaryFile can seek, but has no `seekable` before Python 3.11
         if not (file.seekable() if hasattr(file, "seekable") else hasattr(file, "seek")):
             raise _cannot_seek(self.name)
 
@@ -116,11 +116,11 @@ class FileSource(Exclusive, Source):
             return result
 
     def _reentered(self) -> str:
-        return f"{self._file!r} is read from inside its own seek(), tell() or read(): let that return first"
+        return f"{self._file!r} is used from inside its own seek(), tell() or read(): let that call return first"
 
 
 class UrlSource(Source):
-    """An object that fsspec reads: requests for ranges of bytes, and none that is not asked for."""
+    """An object read by fsspec, with requests for exactly the wanted ranges of bytes."""
 
     def __init__(self, url: str) -> None:
         self._fs, self._path = filesystem(url)
@@ -131,7 +131,7 @@ class UrlSource(Source):
         if self._size is None:
             size = self._fs.info(self._path).get("size")
             if size is None:
-                raise io.UnsupportedOperation(f"{self.name}: the server does not say the size of the file")
+                raise io.UnsupportedOperation(f"{self.name}: the server does not report the size of the file")
             self._size = int(size)
         return self._size
 
@@ -141,38 +141,38 @@ class UrlSource(Source):
 
 
 class Target:
-    """Bytes at growing offsets."""
+    """Bytes that are written at growing offsets."""
 
     name = ""
     is_broken = False
-    """Whether nobody knows how much was written, so that `write` raises."""
+    """Whether it is unknown how much was written; `write` then raises."""
     write: Callable[[int, bytes], None]
-    """Write bytes at an offset, the end of those written before."""
+    """Write bytes at an offset, which is the end of the bytes written before."""
 
     def cut(self, offset: int) -> None:
-        """Drop the bytes after `offset`, where that is possible."""
+        """Remove the bytes after `offset`, if possible."""
 
     def flush(self) -> None:
-        """Hand on to the system what this process still holds."""
+        """Pass buffered data to the system."""
 
     def sync(self) -> None:
-        """Bring the written bytes to the disk."""
+        """Force written bytes to disk."""
 
     def close(self) -> None:
-        """Complete the file, close it if it was opened here, let others write; raises again if that failed before."""
+        """Complete the file, close it if this object opened it, and unlock it; repeats the error of a failed close."""
 
     def discard(self) -> None:
-        """Close the file if it was opened here; an upload leaves nothing behind."""
+        """Close the file if this object opened it; cancel an upload."""
         self.close()
 
     @property
     def is_closed(self) -> bool:
-        """Whether the file was closed that was opened here."""
+        """Whether the file, if this object opened it, was closed."""
         return False
 
     @property
     def is_locked(self) -> bool:
-        """Whether others are kept from writing to the file."""
+        """Whether the file is locked against other writers."""
         return False
 
 
@@ -180,9 +180,9 @@ class PathTarget(Target):
     """
     A local file, locked against other writers until it is closed.
 
-    `mode` is "wb", "ab" or "xb", as for the builtin `open`; "rb" is for a file that has to exist. BlockingIOError
-    says that another writer has the file, io.UnsupportedOperation that it is no regular file; both leave it as it is.
-    If `write` raises, the file is as before.
+    `mode` is "wb", "ab" or "xb", as in the builtin `open`; with "rb", the file must exist. Raises BlockingIOError if
+    another writer has the file, io.UnsupportedOperation if it is not a regular file, without changing the file. If
+    `write` raises, the file is unchanged.
     """
 
     def __init__(self, path: Name, mode: str) -> None:
@@ -192,7 +192,7 @@ class PathTarget(Target):
         try:
             _locked.add(self)
             if mode == "wb":
-                os.ftruncate(self._descriptor.number, 0)  # of a large file this takes long
+                os.ftruncate(self._descriptor.number, 0)  # slow for large files
         except BaseException:
             self.close()
             raise
@@ -203,7 +203,7 @@ class PathTarget(Target):
         except OSError as exc:
             if not is_from_handler(exc):
                 exc.filename = self.name
-            self.cut(offset)  # no part of a frame stays
+            self.cut(offset)  # remove a partly written frame
             raise
 
     def cut(self, offset: int) -> None:
@@ -232,9 +232,9 @@ _locked: weakref.WeakSet[PathTarget] = weakref.WeakSet()
 
 
 def _unlock_in_child() -> None:
-    """Close in a forked child the files that its parent has locked, which would stay locked as long as it lives."""
+    """Close files of the parent in a forked child, which would otherwise keep them locked as long as it lives."""
     for target in list(_locked):
-        with Suppressed(OSError, ValueError):  # one that an interrupt has left half closed keeps no other
+        with Suppressed(OSError, ValueError):  # a half-closed file must not prevent closing the others
             target.close()
 
 
@@ -244,9 +244,9 @@ if hasattr(os, "register_at_fork"):
 
 class FileTarget(Target):
     """
-    A file object or descriptor of the caller, which the caller closes, or an Upload that this closes.
+    A file object or descriptor, which the caller closes, or an Upload, which this object closes.
 
-    After an error nobody knows how much it took: it is broken, and `write` raises OSError.
+    After an error it is unknown how much was written: the target is broken, and `write` raises OSError.
     """
 
     def __init__(self, file: object) -> None:
@@ -257,9 +257,13 @@ class FileTarget(Target):
 
     def write(self, offset: int, data: bytes) -> None:
         if self.is_broken:
-            raise OSError(errno.EIO, "writing failed before, and a file object cannot take back what it got", self.name)
+            raise OSError(
+                errno.EIO,
+                "an earlier write failed, and data already given to a file object cannot be removed",
+                self.name,
+            )
         if offset + len(data) == self._done:
-            return  # all of it, and then the caller was interrupted
+            return  # all of it was written before the caller was interrupted
         self.is_broken = True
         write_all(self._file, data)
         self._done = offset + len(data)
@@ -274,7 +278,7 @@ class FileTarget(Target):
         if hasattr(self._file, "fileno"):
             try:
                 descriptor = self._file.fileno()
-            except OSError as exc:  # it is in memory
+            except OSError as exc:  # a file in memory has no descriptor
                 raise_if_from_handler(exc)
             else:
                 os.fsync(descriptor)
@@ -294,7 +298,7 @@ def _name_of(file: object) -> str:
 
 
 def _cannot_seek(name: str) -> io.UnsupportedOperation:
-    text = "a stream that cannot seek has no positions: copy it to a file first"
+    text = "cannot seek in this stream: copy it to a file first"
     return io.UnsupportedOperation(f"{name}: {text}" if name else text)
 
 
@@ -306,7 +310,9 @@ def _open_locked(path: Name, mode: str, name: str) -> Descriptor:
         try:
             status = os.fstat(descriptor.number)
             if not stat.S_ISREG(status.st_mode):
-                raise io.UnsupportedOperation(f"{name}: is no regular file; open it yourself and pass the file object")
+                raise io.UnsupportedOperation(
+                    f"{name}: is not a regular file; open it yourself and pass the file object"
+                )
             system.lock(descriptor.number, name)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(status, os.stat(path)):
@@ -314,4 +320,4 @@ def _open_locked(path: Name, mode: str, name: str) -> Descriptor:
         except BaseException:
             descriptor.close()
             raise
-        descriptor.close()  # replaced or removed before it was locked: the one that is there now is meant
+        descriptor.close()  # the file was replaced or removed before it was locked: open the current one

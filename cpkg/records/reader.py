@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading record files: in order, by number, while they grow, and past damage."""
+"""Read record files: in order, by number, while they grow, and past damage."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
-"""More threads of C than this find no work: unpacking takes the caller longer."""
+"""The maximum number of C threads that help; more would wait for the caller, which unpacks more slowly."""
 _KNOWN_MAX: Final = 1 << 16
-"""Where so many records of a frame begin, at most, is kept when another one of them is asked for."""
+"""When a second record of a frame is requested, the positions of at most this many records are kept."""
 _WORTH_THREADS: Final = 2
-"""After so many frames threads have decompressed more than it takes to start them."""
+"""Starting threads pays off from this many frames."""
 
 
 class Reader(Exclusive, Generic[Record]):
     """
     The records of a file, as a sequence.
 
-    Made by `records.open(path)`. Iterate over it, ask for `reader[number]` or a slice, which is a list; `len` is the
-    number that the next record would get. A file that somebody writes at the same time is read as far as it was
-    written when the reader was opened, or `refresh` was called last. Damage is a DamagedError with the numbers of the
-    records that it hides; with `errors="skip"` it is passed over and noted in `damage`. What a repair has marked as
-    lost is passed over, and a DamagedError where it is asked for by number. May be used by several threads.
+    Returned by `records.open(path)`. Iterate over it, or use `reader[number]` or a slice, which returns a list. `len`
+    is the number that the next record would get. If the file is being written, the reader sees the records that existed
+    when it was opened or when `refresh` was called last. Damage raises DamagedError with the numbers of the lost
+    records; with `errors="skip"`, it is skipped and added to `damage`. Records that a repair marked as lost are
+    skipped, and raise DamagedError when requested by number. Several threads may use a reader.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class Reader(Exclusive, Generic[Record]):
         check_errors(errors)
         self._arguments = threads, errors, options
         self._decoder: Decoder[Record] = Decoder(options)
-        # threads of Python's also unpack where they run in parallel; classes of callers stay in the caller's thread,
-        # which runs their code once for each record and returns the records before a wrong one
+        # Python threads also unpack if they run in parallel. Code of the caller's types runs only in the caller's
+        # thread, once for each record, so that the records before a faulty one are returned.
         self._unpacks_ahead = python_runs_in_parallel() and not self._decoder.is_typed
         self._ahead_by_c = not self._unpacks_ahead and has_threads_of_c()
         if self._ahead_by_c:
@@ -73,31 +73,31 @@ class Reader(Exclusive, Generic[Record]):
             self._threads = thread_count(threads, alone=not self._unpacks_ahead)
         self._source = source
         self._skip = errors == "skip"
-        self._lock = RLock()  # of `refresh`
+        self._lock = RLock()  # held by `refresh`
         self._is_part = layout is not None
         self._layout = load(source) if layout is None else layout
         self._decoder.check_lost(self._layout)
         self._decoder.dictionary = read_dictionary(source, self._layout.dictionary_at)
-        self._idle: list[_Last] = []  # taken by `pop` while one is used: no lock, and none to stay taken
+        self._idle: list[_Last] = []  # `pop` takes one for use, so that no lock is needed
         self._counted: set[int] = set()
-        """The offsets of frames whose records were counted in Python, and are as many as they should be."""
+        """The offsets of frames whose number of records was checked in Python."""
         self._closed = False
         self.damage: list[DamagedError] = []
-        """The damage that `errors="skip"` has passed over so far."""
+        """The damage that was skipped so far, with `errors="skip"`."""
 
     # --- in order -------------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Record]:
-        """Iterate over all records from the first one on."""
+        """Iterate over all records."""
         return self.iter()
 
     def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Record]:
         """
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
-        The reader's threads, if it has any, decompress frames in advance from the second one on. They end with the
-        iterator: at its end, by its `close()`, or when it is collected. Raises DamagedError instead of records
-        that cannot be read.
+        Threads, if there are any, decompress frames in advance, from the second frame on. They end with the iterator:
+        at its end, when its `close()` is called, or when it is garbage collected. Raises DamagedError for records that
+        cannot be read.
         """
         start, stop, _ = slice(start, stop).indices(len(self))
         streams = self._streams(start, stop)
@@ -106,7 +106,7 @@ class Reader(Exclusive, Generic[Record]):
         return records  # type: ignore[no-any-return]
 
     def _streams(self, start: int, stop: int) -> Iterator[Iterable[Record]]:
-        """Yield iterables that together give the records."""
+        """Yield iterables that together contain the records."""
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
                 if not isinstance(result, list):
@@ -116,18 +116,18 @@ class Reader(Exclusive, Generic[Record]):
                     elif self._skip:
                         yield self._each(piece, result, skip)
                     else:
-                        # nothing between the caller and the decoder: a generator more takes a tenth of the time on PyPy
+                        # return the decoder's iterators directly: another generator costs a tenth of the time on PyPy
                         yield from self._decoder.stretches(piece, result, skip)
                 else:
                     yield result[max(start - piece.first, 0) : stop - piece.first]
 
     def _first(self, records: Iterator[Record], count: int) -> Iterator[Record]:
-        if self._decoder.is_typed:  # islice would end where a record is not of the type
+        if self._decoder.is_typed:  # islice would end at a record that does not have the type
             return map(operator.itemgetter(1), zip(range(count), records))
         return islice(records, count)
 
     def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
-        """Unpack a frame's records up to its damage, and note or raise that."""
+        """Unpack the records of a frame up to damage, which is raised or added to `damage`."""
         records = self._decoder.each(frame, content, skip)
         if not self._skip:
             return records
@@ -139,7 +139,7 @@ class Reader(Exclusive, Generic[Record]):
                 self._note(exc)
                 raise StopIteration from None
 
-        # a generator would end where a record is not of the type
+        # a generator would end at a record that does not have the type
         return map(each, repeat(None)) if self._decoder.is_typed else self._noting(records)
 
     def _noting(self, records: Iterator[Record]) -> Iterator[Record]:
@@ -149,7 +149,7 @@ class Reader(Exclusive, Generic[Record]):
             self._note(exc)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one for each frame."""
+        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one per frame."""
         start, stop, _ = slice(start, stop).indices(len(self))
         return self._batches(start, stop)
 
@@ -167,7 +167,7 @@ class Reader(Exclusive, Generic[Record]):
                 yield records
 
     def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, Any], None, None]:
-        """Yield frames with their contents or, where threads unpack, with their records."""
+        """Yield frames with their contents or, if threads unpack, with their records."""
         source = self._source
         if self._is_part or not source.is_local:
             source = Window(source, self._layout.end, WINDOW)
@@ -178,7 +178,7 @@ class Reader(Exclusive, Generic[Record]):
         elif self._ahead_by_c or self._threads == 1:
             prepare = (self._prepared((piece, source)) for piece in pieces)
         else:
-            # a window is read from front to back, and not by several threads
+            # only one thread reads a Window, from front to back
             calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
             prepare = self._by_threads(calls)
         with contextlib.closing(prepare) as prepared:
@@ -206,12 +206,12 @@ class Reader(Exclusive, Generic[Record]):
                 frames.drop()
 
     def _by_threads(self, calls: Iterator[_Call]) -> Generator[tuple[Frame | Gap, object], None, None]:
-        if not self._unpacks_ahead:  # the threads do less than the caller, and start for the second frame
+        if not self._unpacks_ahead:  # the caller has more work than the threads, which start with the second frame
             yield from map(self._prepared, islice(calls, 1))
         yield from mapped(self._prepared, calls, self._threads, AHEAD * self._threads)
 
     def _note(self, exc: DamagedError) -> None:
-        """Raise an error about damage, or note it."""
+        """Raise an error about damage, or add it to `damage`."""
         if not self._skip:
             raise exc
         self.damage.append(exc)
@@ -223,13 +223,13 @@ class Reader(Exclusive, Generic[Record]):
         for piece in layout.pieces(max(layout.find(start), 0)):
             if piece.first >= stop and (piece.first > stop or stop < layout.total):
                 return
-            # damage that hides no record counts, too: what follows it may be no frame of this file
+            # damage without lost records counts also, because the frames after it may belong to another file
             if piece.first + max(piece.records, 1) <= start or (isinstance(piece, Gap) and piece.known):
                 continue
             yield piece
 
     def _prepared(self, call: _Call) -> tuple[Frame | Gap, object]:
-        """Do what a thread can do in advance for one frame; errors wait for their turn."""
+        """Prepare one frame in a thread; return an error instead of raising it, so that it is raised in order."""
         piece, found = call
         if isinstance(piece, Gap):
             return piece, lost(piece)
@@ -237,7 +237,7 @@ class Reader(Exclusive, Generic[Record]):
             data = found if isinstance(found, bytes) else found.read_at(piece.offset, piece.compressed)
             content = self._decoder.content(piece, data)
             if self._unpacks_ahead:
-                # the caller unpacks a frame that has something wrong once more, and returns its sound records
+                # after an error, the caller unpacks the frame again and returns the records before the error
                 with contextlib.suppress(CodecError):
                     return piece, self._decoder.records(piece, content)
             return piece, content
@@ -256,10 +256,10 @@ class Reader(Exclusive, Generic[Record]):
     def __getitem__(self, number: slice) -> list[Record]: ...
     def __getitem__(self, number: int | slice) -> Record | list[Record]:
         """
-        Return one record, or those of a slice as a list.
+        Return one record, or the records of a slice as a list.
 
-        Reads and decompresses one frame for a record, none for its neighbours. Raises IndexError if there is no such
-        record, DamagedError if it cannot be read.
+        Reads and decompresses the frame of the record, and keeps it for neighbouring records. Raises IndexError if
+        there is no such record, DamagedError if it cannot be read.
         """
         if isinstance(number, slice):
             start, stop, step = number.indices(len(self))
@@ -269,7 +269,7 @@ class Reader(Exclusive, Generic[Record]):
         index = index_of(number, self._layout.total)
         last = self._taken()
         frame, starts = last.frame, last.starts
-        if frame is not None and starts is not None and last.first <= index < last.stop:  # as `_record` does it
+        if frame is not None and starts is not None and last.first <= index < last.stop:  # a shortcut for `_record`
             at = index - last.first
             found = self._decoder.record(frame, at, last.content[starts[at] : starts[at + 1]])
         else:
@@ -290,10 +290,9 @@ class Reader(Exclusive, Generic[Record]):
 
     def take(self, numbers: Iterable[int]) -> list[Record]:
         """
-        Return the records with these numbers, in the order of the numbers, which may repeat.
+        Return the records with these numbers, in the given order; numbers may repeat.
 
-        Reads and decompresses each frame once, whatever the order, some of them in advance. Raises what
-        `reader[number]` does.
+        Reads and decompresses each frame once, some of them in advance. Raises the same errors as `reader[number]`.
         """
         total = len(self)
         wanted = [operator.index(number) for number in numbers]
@@ -314,10 +313,10 @@ class Reader(Exclusive, Generic[Record]):
                     self._decoder.put_records(content, where, found, lambda place: self._found_at(wanted[place]))
         return found
 
-    __getitems__ = take  # as PyTorch's DataLoader and Grain ask for batches
+    __getitems__ = take  # PyTorch's DataLoader and Grain request batches with this name
 
     def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, Content | None], None, None]:
-        """Yield the contents of bunches; None for what C is not to do, or has failed at."""
+        """Yield the contents of bunches; None if C cannot decompress a bunch."""
         if self._ahead_by_c and self._threads > 1 and len(work) > _WORTH_THREADS:
             yield from self._in_advance(iter(work), self._source, are_wanted=True)
             return
@@ -349,7 +348,7 @@ class Reader(Exclusive, Generic[Record]):
         return frame
 
     def _one_of(self, last: _Last) -> OneFrame | None:
-        """Return C's memory for frames, which `last` keeps; None where there is no C."""
+        """Return the C memory for frames that `last` keeps; None if the backend has none."""
         if has_threads_of_c() and (last.one is None or not last.one.is_here):
             last.one = OneFrame(self._decoder, self._source)
         return last.one
@@ -359,7 +358,7 @@ class Reader(Exclusive, Generic[Record]):
         last.forget()
         one = self._one_of(last)
         content: Content | None = one.content(frame) if one is not None else None
-        if content is None:  # or it says why
+        if content is None:  # decompress in Python, which also raises the right error
             content = self._decoder.content(frame, _read(self._source, frame))
         starts = self._decoder.starts(frame, content)
         last.content = content
@@ -367,7 +366,7 @@ class Reader(Exclusive, Generic[Record]):
         last.starts = starts
 
     def _pick(self, frame: Frame, last: _Last, places: Sequence[int]) -> Iterable[tuple[int, int]]:
-        """Return where records of the frame in `last` begin and end. Raises DamagedError if it has another number."""
+        """Return start and end of records of the frame in `last`; raises DamagedError if their number is wrong."""
         if last.starts is not None:
             starts = last.starts
             return ((starts[place], starts[place + 1]) for place in places)
@@ -380,7 +379,7 @@ class Reader(Exclusive, Generic[Record]):
         if frame is None or not frame.first <= index < frame.first + frame.records:
             frame = self._frame_of(index)
             self._load(frame, last)
-        elif last.starts is None and frame.records <= _KNOWN_MAX:  # its neighbours are likely to be wanted, too
+        elif last.starts is None and frame.records <= _KNOWN_MAX:  # more records of this frame are likely to follow
             spans = self._decoder.pick(frame, last.content, range(frame.records))
             last.starts = [start for start, _ in spans] + [spans[-1][1]]
         place = index - frame.first
@@ -396,14 +395,14 @@ class Reader(Exclusive, Generic[Record]):
     # --- asynchronously -------------------------------------------------------------------------------------------
 
     async def __aiter__(self) -> AsyncIterator[Record]:
-        """Iterate over all records without keeping the event loop waiting for the file."""
+        """Iterate over all records without blocking the event loop."""
         import asyncio
 
         from purepy.zstd.aio.work import Work
 
         batches = self._batches(0, len(self))
         end: list[Record] = []
-        # a thread of its own, so that a reader that is given up midway can be closed behind its last call
+        # a separate thread, so that an iteration that ends early can close the reader after its last call
         thread = Crew(1)
         try:
             coming = Work(next, batches, end).start(thread)
@@ -417,7 +416,7 @@ class Reader(Exclusive, Generic[Record]):
     # --- the file -------------------------------------------------------------------------------------------------
 
     def refresh(self) -> int:
-        """Look for records that were written since; return how many there are. Whole frames count alone."""
+        """Find records that were written since the last call and return their number; only complete frames count."""
         with self._turn():
             before = len(self)
             layout = self._layout
@@ -426,21 +425,21 @@ class Reader(Exclusive, Generic[Record]):
             self._decoder.check_lost(layout)
             if known is None and layout.dictionary is not None:
                 self._decoder.dictionary = read_dictionary(self._source, layout.dictionary_at)
-                self._drop_idle()  # they have none
+                self._drop_idle()  # they lack the dictionary
             return len(self) - before
 
     @property
     def layout(self) -> Layout:
-        """Where the frames are, for who wants to know."""
+        """The frames of the file."""
         return self._layout
 
     @property
     def name(self) -> str:
-        """The path or URL of the file; empty if it has none."""
+        """The path or URL of the file, "" if it has none."""
         return self._source.name
 
     def close(self) -> None:
-        """Close the file, if the reader has opened it."""
+        """Close the file, if the reader opened it."""
         self._closed = True
         self._drop_idle()
         self._source.close()
@@ -451,13 +450,13 @@ class Reader(Exclusive, Generic[Record]):
                 self._idle.pop().close()
 
     def __repr__(self) -> str:
-        """Return what says which file it is: equal for readers of the same one, as Grain's checkpoints want it."""
+        """Return a text that is equal for readers of the same file, as the checkpoints of Grain need it."""
         return f"<cpkg.records.Reader of {self.name or self._source!r}: {len(self)} records>"
 
     def __reduce__(self) -> tuple[Callable[..., Reader[Record]], tuple[object, ...]]:
-        """Pickle the place, where the copy opens the file again."""
+        """Pickle the path or URL, from which the copy opens the file again."""
         if not self._source.place:
-            raise TypeError("a Reader of a file object cannot be pickled, only one that was opened by a path or a URL")
+            raise TypeError("cannot pickle a Reader of a file object: open the file by its path or URL")
         return _reopened, (self._source.place, *self._arguments)
 
     def __enter__(self) -> Reader[Record]:
@@ -472,7 +471,7 @@ def _reopened(place: str, threads: int | None, errors: str, options: dict[str, o
 
 
 class _Records(chain):  # type: ignore[type-arg]
-    """An iterator over the records of streams that come from a generator, which `close` closes."""
+    """An iterator over the records of streams from a generator; `close` closes the generator."""
 
     streams: Generator[Iterable[Any], None, None]
 
@@ -483,14 +482,14 @@ class _Records(chain):  # type: ignore[type-arg]
 
 
 class _NoRecords(_Records):
-    """A `_Records` that is closed."""
+    """A closed `_Records`."""
 
     def __next__(self) -> Any:
         raise StopIteration
 
 
 class _Last:
-    """The frame that a record was taken from last: its neighbours are often asked for next."""
+    """The frame of the last record, because its neighbours are often requested next."""
 
     __slots__ = ("content", "first", "frame", "one", "starts", "stop")
 
@@ -502,28 +501,28 @@ class _Last:
         self.one: OneFrame | None = None
 
     def forget(self) -> None:
-        """Have no content: its memory is to serve another one."""
+        """Drop the content, so that its memory can be reused."""
         self.frame, self.content, self.starts = None, b"", None
 
     def close(self) -> None:
-        """Free the memory, in which the content may be."""
+        """Free the memory of the content."""
         self.forget()
         if self.one is not None:
             self.one.close()
 
 
 def index_of(number: int, total: int) -> int:
-    """Return the number of a record among `total`, counted from the end if it is negative; IndexError beyond them."""
+    """Return the index of a record; a negative number counts from the end. Raises IndexError if there is none."""
     index = operator.index(number)
     if index < 0:
         index += total
     if not 0 <= index < total:
-        raise IndexError(f"record {number} is not among {total}")
+        raise IndexError(f"no record {number}: there are {total} records")
     return index
 
 
 def check_errors(errors: str) -> None:
-    """Refuse what `errors` cannot be."""
+    """Raise ValueError for an invalid argument `errors`."""
     if errors not in _ERRORS:
         raise ValueError(f"errors must be one of {', '.join(_ERRORS)}, not {errors!r}")
 

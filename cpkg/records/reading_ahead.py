@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that threads of C read and decompress in advance, or that one call does for the caller."""
+"""Read and decompress frames in C: in advance in threads, or in one call of the caller."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ if TYPE_CHECKING:
     from cpkg._native.zstd.frame_queue import FrameJob, FrameQueue
 
     Prepared: TypeAlias = "tuple[Any, Any]"
-    """A frame, a gap or a bunch with its content, its records, or the error that takes their place."""
+    """A frame, gap or bunch, with its content, its records, or an error instead."""
 
 _READ_MAX: Final = 4 << 20
-"""Frames of more bytes of records are not decompressed in advance by C: several of them are in memory."""
+"""C does not decompress larger frames in advance, because several are in memory at a time."""
 
 
 class OneFrame:
     """
-    Memory of C's for one frame at a time, which the caller decompresses.
+    C memory for one frame at a time, which the caller's thread decompresses.
 
-    Frames of one record each after the other, as bytes, are what PyPy's collector is at work for longest.
+    Without it, reading one record from each of many frames creates large bytes objects, which keep PyPy's garbage
+    collector busy.
     """
 
     def __init__(self, decoder: Decoder, source: Source) -> None:
@@ -41,14 +42,14 @@ class OneFrame:
 
     @property
     def is_here(self) -> bool:
-        """Whether this is the process that has the memory; in a forked child all fails."""
+        """Whether this process created the memory; a forked child cannot use it."""
         return self._process == os.getpid()
 
     def content(self, piece: Frame | Bunch) -> CBuffer | None:
         """
-        Return the content of a frame, or of several, one after the other; None if that fails.
+        Return the content of a frame, or of several frames one after the other; None if that fails.
 
-        It is a buffer that is valid until the next call.
+        The content is a buffer that is valid until the next call.
         """
         size = _fill(self._frames, self._job, piece, self._source)
         return None if size is None else self._frames.do(self._job, size)
@@ -60,36 +61,41 @@ class OneFrame:
 
 class Decoding:
     """
-    Frames of a file that threads of C decompress, and lay out where their records are read by columns, in order.
+    A queue of frames that C threads decompress, in order; they also lay out rows if records are read by columns.
 
-    The threads start with `begin`, or when the first frame is dropped: many an iterator is asked for one record alone.
-    Where the file is the system's they read it, too: PyPy's collector counts bytes that Python reads.
+    The threads start with `begin` or when the first frame is dropped, because many iterators return only one record.
+
+    If the file has a descriptor, the threads also read it, because bytes that Python reads burden PyPy's collector.
     """
 
     def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
         self._decoder = decoder
         self._threads = threads
         self._ahead: Any = None  # the threads
-        self._most = 1  # the caller's
+        self._most = 1  # the frame that the caller decompresses
         self._source = source
-        self._queue: deque[tuple[Any, Any]] = deque()  # with each frame the job that has it, or bytes, or an error
+        self._queue: deque[tuple[Any, Any]] = deque()  # pairs of a frame and its job, bytes or error
 
     def __len__(self) -> int:
-        """Return the number of frames that were put and not dropped."""
+        """Return the number of frames in the queue."""
         return len(self._queue)
 
     @property
     def is_full(self) -> bool:
-        """Whether something should be taken before the next frame."""
+        """Whether a frame should be taken before the next is put."""
         return len(self._queue) >= self._most
 
     def begin(self) -> None:
-        """Start the threads, which decompress what is put from now on."""
+        """Start the threads; they decompress the frames that are put from now on."""
         self._ahead = self._decoder.decompressing_queue(self._threads)
         self._most = self._threads + 2 if self._ahead.begin() else 1
 
     def put(self, piece: Frame | Gap | Bunch) -> None:
-        """Have a frame or several read and decompressed; errors about a frame, gaps among them, wait for their turn."""
+        """
+        Add a frame, gap or bunch to the queue, and start to read it.
+
+        If reading a frame fails, the error waits in the queue until `first` returns it. Errors of a bunch are raised.
+        """
         try:
             work: object = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
         except (OSError, ValueError) as exc:
@@ -99,7 +105,7 @@ class Decoding:
         self._queue.append((piece, work))
 
     def _submitted(self, piece: Frame | Bunch) -> FrameJob | bytes | None:
-        """Have threads work; return the job or, where they are not to do it, a frame's bytes, or None for a Bunch."""
+        """Submit to the threads and return the job; otherwise return the bytes of a frame, or None for a Bunch."""
         if self._ahead is not None and self._ahead.begin():
             job = self._ahead.job()
             size = _fill(self._ahead, job, piece, self._source)
@@ -114,10 +120,10 @@ class Decoding:
 
     def first(self) -> Prepared:
         """
-        Wait for the first frame; return it with its content, or with the error about it.
+        Wait for the first frame; return it with its content or with an error.
 
-        The content is bytes or a LaidOut, whose memory is another frame's after `drop`; that of a Bunch is a buffer,
-        or None.
+        The content is bytes or a LaidOut, whose memory is reused after `drop`. The content of a Bunch is a buffer or
+        None.
         """
         piece, work = self._queue[0]
         if isinstance(piece, Bunch):
@@ -129,7 +135,7 @@ class Decoding:
                 content = self._ahead.wait(work)
                 if content is not None:
                     return piece, LaidOut(content, work.made) if self._decoder.reads_rows and work.made else content[:]
-                work = self._read(piece)  # the threads could not: this can, or says why
+                work = self._read(piece)  # the threads failed: try again here, to succeed or raise the right error
             return piece, self._decoder.content(piece, work)
         except Exception as exc:
             raise_if_from_handler(exc)
@@ -155,10 +161,10 @@ class Decoding:
 
 def _fill(queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source) -> int | None:
     """
-    Give a job its input, or the file that C reads it from; return the size of what it was given.
+    Give a job its input, or the descriptor from which C reads it (size 0); return the size of the input.
 
-    Returns None for what is large, for frames that cannot have as many records as they are said to (each has a byte at
-    least), and for several frames that are not in a file of the system's.
+    Returns None for large frames, for frames with more records than bytes, and for several frames of a source without
+    a descriptor.
     """
     if isinstance(piece, Bunch):
         (records, content), numbers = piece.before[-1], piece.numbers
@@ -170,7 +176,7 @@ def _fill(queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source
     if descriptor is not None:
         try:
             job.read_frames(descriptor, numbers)
-        except MemoryError:  # or there are too many open files for another duplicate
+        except MemoryError:  # also raised if there are too many open files for another duplicate
             pass
         else:
             return 0

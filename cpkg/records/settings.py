@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of `records.open`, checked before any file is opened or cut, and how many threads work."""
+"""Check the arguments of `records.open` before any file is opened or truncated, and choose the number of threads."""
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Final
 
 from cpkg import _backend, zstd
 from cpkg.records import format as fmt
-from cpkg.records.packing import FRAME_SIZE, LEVEL, FrameCompressor, check_packing
+from cpkg.records.packing import FRAME_SIZE, LEVEL, FrameCompressor, packing_options
 from purepy.base import cores
 
 if TYPE_CHECKING:
@@ -17,22 +16,23 @@ if TYPE_CHECKING:
 _FSYNC: Final = ("never", "close", "flush")
 _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _MOST: Final = 4
-"""More threads than this find no work by default: packing and unpacking take turns."""
+"""The default maximum number of threads; more find no work, because packing and unpacking take turns."""
 AHEAD: Final = 2
-"""So many results wait for each thread, so that memory stays bounded."""
+"""The maximum number of waiting results per thread, to limit memory."""
 
 
 def has_threads_of_c() -> bool:
-    """Return whether the backend of Zstandard has threads that compress and decompress without Python."""
+    """Return whether the zstd backend has C threads that compress and decompress without Python."""
     return _backend.zstd().compressing_queue is not None
 
 
 def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST) -> int:
     """
-    Return how many threads are to work where the caller asks for `threads`: 0 is one per core, 1 the caller alone.
+    Return the number of threads for an argument `threads`: 0 is one per core, 1 only the calling thread.
 
-    None is one per core and at `most` so many. None is the caller alone where Zstandard is the pure backend, whose
-    threads would take turns, and where the caller is faster `alone`. Raises TypeError and ValueError for others.
+    None is one per core, but at most `most`. None is only the calling thread if `alone` is set, or if the zstd backend
+    does not release the GIL (pure), so that threads would take turns. Raises TypeError and ValueError for invalid
+    values.
     """
     if threads is not None:
         return cores.thread_count(threads)
@@ -43,9 +43,9 @@ def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST)
 
 class WriterSettings:
     """
-    The arguments of `records.open` for writing; `options` are those of `Packer`.
+    The arguments of `records.open` for writing; `options` are the options of `Packer`.
 
-    Raises ValueError and TypeError for wrong ones.
+    Raises ValueError and TypeError for wrong arguments.
     """
 
     def __init__(
@@ -58,26 +58,25 @@ class WriterSettings:
         dictionary: zstd.ZstdDict | None = None,
         **options: object,
     ) -> None:
-        frame_size = operator.index(frame_size)
+        frame_size = cores.checked_int("frame_size", frame_size)
         if not 1 <= frame_size <= _FRAME_SIZE_MAX:
             raise ValueError(f"frame_size must be 1 to {_FRAME_SIZE_MAX} bytes, not {frame_size}")
         if fsync not in _FSYNC:
             raise ValueError(f"fsync must be one of {', '.join(_FSYNC)}, not {fsync!r}")
-        check_packing(options)
         self.threads = thread_count(threads)
-        self.level = level
+        self.level = cores.checked_int("level", level)
         self.frame_size = frame_size
         self.fsync = fsync
-        self.options: Keywords = options
+        self.options: Keywords = packing_options(options)
         if dictionary is not None and not isinstance(dictionary, zstd.ZstdDict):
             raise TypeError(f"dictionary must be a ZstdDict or None, not {type(dictionary).__name__}")
         if dictionary is not None and not dictionary.dict_id:
-            raise ValueError("a dictionary of a record file needs tables and an id: make it with train_dict")
+            raise ValueError("a record file needs a trained dictionary with an id: create it with train_dict")
         self.dictionary = dictionary
-        FrameCompressor(level, dictionary).encode(b"")  # a level that does not exist is found here
+        FrameCompressor(level, dictionary).encode(b"")  # raises for an invalid level
 
     def take_dictionary(self, found: zstd.ZstdDict, name: str) -> None:
-        """Use the dictionary that the file `name` has; ValueError if another one was given."""
+        """Use the dictionary of the file `name`; raises ValueError if a different dictionary was given."""
         if self.dictionary is not None and self.dictionary.dict_content != found.dict_content:
-            raise ValueError(f"{name}: has a dictionary of its own, and can have no other")
+            raise ValueError(f"{name}: already has a dictionary, which cannot be replaced")
         self.dictionary = found

@@ -17,11 +17,11 @@ from cpkg.records.typed_records import Record
 
 class Shards(Generic[Record]):
     """
-    The records of several files, one behind the other, as a sequence.
+    The records of several files, one after the other, as a sequence.
 
-    Made by `records.open([place, ...])`, or of a folder, whose files that end in .rec it takes in the order of their
-    names. The numbers go on from file to file. Has the methods of a Reader that read, and pickles. Each file takes a
-    descriptor. May be used by several threads.
+    Returned by `records.open([place, ...])`, or by `records.open(folder)` for the files in a folder that end in .rec,
+    in the order of their names. Records are numbered consecutively over all files. Shards have the reading methods of a
+    Reader and can be pickled. Each file needs a descriptor. Several threads may use Shards.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Shards(Generic[Record]):
         return self._ends[-1] if self._ends else 0
 
     def _find(self, number: int) -> tuple[int, int]:
-        """Return the file that has a record, and the record's number in it."""
+        """Return the index of the file with a record, and the number of the record in that file."""
         index = index_of(number, len(self))
         file = bisect_right(self._ends, index)
         return file, index - self._begin(file)
@@ -54,14 +54,14 @@ class Shards(Generic[Record]):
     @overload
     def __getitem__(self, number: slice) -> list[Record]: ...
     def __getitem__(self, number: int | slice) -> Record | list[Record]:
-        """Return one record, or those of a slice as a list. Raises what a Reader does."""
+        """Return one record, or the records of a slice as a list; raises the same errors as a Reader."""
         if isinstance(number, slice):
             return self.take(range(*number.indices(len(self))))
         file, inside = self._find(number)
         return self._readers[file][inside]
 
     def take(self, numbers: Iterable[int]) -> list[Record]:
-        """Return the records of these numbers, in their order; see `Reader.take`."""
+        """Return the records with these numbers, in the given order; see `Reader.take`."""
         files: dict[int, list[tuple[int, int]]] = {}
         found: list[Any] = []
         for place, number in enumerate(numbers):
@@ -84,7 +84,7 @@ class Shards(Generic[Record]):
         return chain.from_iterable(reader.iter(first, last) for reader, first, last in parts)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one for each frame."""
+        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one per frame."""
         for reader, first, last in self._parts(start, stop):
             yield from reader.batches(first, last)
 
@@ -107,7 +107,7 @@ class Shards(Generic[Record]):
         return f"<cpkg.records.Shards of {names}{more}: {len(self)} records>"
 
     def __reduce__(self) -> tuple[Callable[..., Shards[Record]], tuple[object, ...]]:
-        """Pickle the places, where the copy opens the files again."""
+        """Pickle the paths or URLs, from which the copy opens the files again."""
         return _reopened, ([reader.__reduce__() for reader in self._readers],)
 
     def __enter__(self) -> Shards[Record]:

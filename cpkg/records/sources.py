@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open what record files are read from and written to, and read ahead of what is asked for."""
+"""Open sources and targets of record files, and read ahead."""
 
 from __future__ import annotations
 
@@ -12,19 +12,17 @@ from cpkg.records.errors import LockedError, RecordsError
 from cpkg.records.positions import FileSource, FileTarget, PathSource, PathTarget, Source, Target, UrlSource
 
 _TAIL_SIZE: Final = 1 << 16
-"""Read from the end of a URL at first: the index of most files is in it, and a request costs more than bytes."""
-
-
+"""The bytes first read from the end of a URL; most indexes fit, and a request costs more than the bytes."""
 WINDOW: Final = 4 << 20
-"""How many bytes to read at once from a source that is read from front to back."""
+"""The bytes to read at once from a source that is read from front to back."""
 
 
 def open_source(place: Place) -> Source:
     """
-    Open a place to read at any position.
+    Open a place for reading at any position.
 
-    Raises OSError as `open` does, RecordsError for what cannot seek, ImportError without fsspec, and TypeError for an
-    object that is not a place.
+    Raises OSError like `open`, RecordsError for a stream that cannot seek, ImportError if a URL needs fsspec, and
+    TypeError for an object that is not a place.
     """
     try:
         if is_file(place, "read"):
@@ -36,17 +34,19 @@ def open_source(place: Place) -> Source:
 
 def open_target(place: Place, mode: str = "wb") -> Target:
     """
-    Open a place to write at growing offsets; `mode` is "wb", "xb", "ab" or "rb", the last three for paths alone.
+    Open a place for writing at growing offsets; `mode` is "wb" or, only for paths, "xb", "ab" or "rb" (must exist).
 
     Raises LockedError if another writer has the file, RecordsError for a path that is not a regular file, OSError,
-    ImportError without fsspec, ValueError for a mode that the place does not have, and TypeError for an object that is
-    not a place.
+    ImportError if a URL needs fsspec, ValueError for a mode that the place does not support, and TypeError for an
+    object that is not a place.
     """
     try:
         if not is_file(place, "write") and not isinstance(place, int) and not is_url(place):
             return PathTarget(place, mode)
         if mode != "wb":
-            raise ValueError(f"mode {mode!r}: only local files, by path, are appended to; URLs are written whole")
+            raise ValueError(
+                f"mode {mode!r}: appending needs the path of a local file; a URL can only be written as a whole"
+            )
         return FileTarget(Upload(place) if isinstance(place, str) else place)
     except io.UnsupportedOperation as exc:
         raise RecordsError(str(exc)) from None
@@ -56,9 +56,9 @@ def open_target(place: Place, mode: str = "wb") -> Target:
 
 class Window(Source):
     """
-    A stretch of another source that is read from front to back, in large pieces.
+    Another source, read from front to back in large pieces.
 
-    Nothing behind `end` is read in advance; `read_at` still gives it.
+    Bytes after `end` are not read in advance, but `read_at` can return them.
     """
 
     def __init__(self, source: Source, end: int, piece: int) -> None:
@@ -84,7 +84,7 @@ class Window(Source):
 
 
 class Tail:
-    """A source with a place to read at, whose end is read at once: the file that `read_seek_table` needs."""
+    """A source as a file object for `read_seek_table`; the end of the file is read at once."""
 
     def __init__(self, source: Source) -> None:
         self._size = source.size()
@@ -103,6 +103,6 @@ class Tail:
         return data
 
     def read_from(self, offset: int) -> bytes:
-        """Return what is from an offset on."""
+        """Return all bytes from an offset on."""
         self._at = offset
         return self.read(self._size - offset)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of a record file that read independently of each other, to distribute work."""
+"""Divide a record file into parts that can be read independently, to distribute work."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from cpkg.records.sources import open_source
 @dataclass(frozen=True)
 class Split:
     """
-    A stretch of a record file, which can be read alone, in another process or on another machine.
+    A part of a record file that can be read independently, in another process or on another machine.
 
-    `place` is the absolute path or the URL, `start` and `end` are in bytes. The stretch has all frames whose headers
-    begin in it. `first` is the number of its first record and `stop` that of the first one behind it. `layout` is where
-    the frames are.
+    `place` is the absolute path or the URL; `start` and `end` are byte offsets. The split has all frames whose headers
+    begin between them. `first` is the number of its first record, `stop` the number of the first record after it.
+    `layout` has the positions of the frames.
     """
 
     place: str
@@ -35,15 +35,14 @@ class Split:
 
     def read(self, *, errors: str = "raise", **options: Any) -> Iterator[Any]:
         """
-        Iterate over the records of the split; `errors` and `options` are those of `records.open`.
+        Iterate over the records of the split; `errors` and `options` are the same as in `records.open`.
 
-        Reads the bytes of the split in large pieces, and no others but the dictionary. Raises DamagedError as a Reader
-        does.
+        Reads only the bytes of the split, in large pieces, and the dictionary. Raises DamagedError like a Reader.
         """
         return self._read(Reader.iter, errors, options)
 
     def batches(self, *, errors: str = "raise", **options: object) -> Iterator[list[Any]]:
-        """Iterate over the records in lists, one for each frame; `errors` and `options` are those of `records.open`."""
+        """Iterate over the records in lists, one per frame; `errors` and `options`: see `records.open`."""
         return self._read(Reader.batches, errors, options)
 
     def _read(self, way: Callable[[Reader], Iterable[Any]], errors: str, options: dict[str, object]) -> Iterator[Any]:
@@ -57,15 +56,15 @@ class Split:
 
 def splits(place: Place, count: int | None = None, *, size: int | None = None) -> list[Split]:
     """
-    Divide a record file into stretches of about the same size that read independently of each other.
+    Divide a record file into splits of about the same size that can be read independently.
 
-    There are at most `count` of them, or as many as make them about `size` bytes in the file; a frame is never
-    divided. `place` is a path or a URL of fsspec. Needs the index alone, if the file has one, else the headers of all
-    frames, for which it reads a remote file once. Raises RecordsError if it is not a record file, ValueError for a
-    count or size below 1.
+    Returns at most `count` splits, or splits of about `size` bytes; frames are not divided. `place` is a path or a URL
+    for fsspec. Only the index is read if the file has one; otherwise all headers are read, which means reading a remote
+    file once. Raises RecordsError if it is not a record file, TypeError unless exactly one of `count` and `size` is
+    given, ValueError if it is below 1.
     """
     if (count is None) == (size is None):
-        raise TypeError("give either count or size")
+        raise TypeError("pass either count or size")
     wanted = index(size if count is None else count)  # type: ignore[arg-type]
     if wanted < 1:
         raise ValueError(f"count and size must be 1 or more, not {wanted}")
@@ -74,7 +73,7 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
         if count is None:
             count = max(-(-source.size() // wanted), 1)
         if not source.place:
-            raise ValueError("splits are of a path or URL, which their readers open again")
+            raise ValueError("splits need a path or URL, because each reader opens the file again")
         return list(_by_frames(source.place, load(source), count))
     finally:
         source.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records by many numbers: which frames have them, and how those are read and decompressed several at a time."""
+"""Group many record numbers by frames, so that several frames are read and decompressed at a time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Final
 from cpkg.records.layout import Layout
 
 _CONTENT: Final = 512 << 10
-"""Bytes of records that are decompressed at a time, a frame of more alone."""
+"""The maximum bytes of records to decompress at a time, except for a larger single frame."""
 _RECORDS: Final = 1 << 14
-"""Records that are found at a time."""
+"""The maximum number of records in the frames of a bunch."""
 
 
 class Bunch:
     """
-    Consecutive frames of a file that one call of C reads and decompresses, and the records wanted of them.
+    Frames of a file that one C call reads and decompresses, and the wanted records in them.
 
-    `frames` are their numbers in the layout, `numbers` three for each: offset, size and size of the content. `before`
-    says how many records and bytes of content there are before each of them, and before the end. `places` are those in
-    the caller's list, `picks` the record for each, counted from the bunch's first one.
+    `frames` has the numbers of the frames in the layout, `numbers` the offset, size and content size of each. `before`
+    has the number of records and bytes of content before each frame, and at the end. `places` has the positions of the
+    wanted records in the caller's list, `picks` the number of each, counted from the first record of the bunch.
     """
 
     __slots__ = ("before", "frames", "numbers", "picks", "places")
@@ -34,7 +34,7 @@ class Bunch:
         self.picks: list[int] = []
 
     def by_frame(self) -> Iterator[tuple[int, list[int], list[int]]]:
-        """Yield each frame's number, the places in the caller's list, and the records, counted from its first one."""
+        """Yield each frame's number, the positions in the caller's list, and the record numbers within the frame."""
         done = 0
         for frame, (begin, _), (end, _) in zip(self.frames, self.before, self.before[1:]):
             start = done
@@ -45,9 +45,9 @@ class Bunch:
 
 def bunches(layout: Layout, wanted: Sequence[int]) -> Iterator[Bunch]:
     """
-    Yield the frames that have records of these numbers, in the order of the file.
+    Yield bunches of the frames with the wanted records, in the order of the file.
 
-    Raises KeyError with the number of a record that no frame has.
+    Raises KeyError with the number of a record that is in no frame.
     """
     firsts, (offsets, sizes, contents, counts) = layout.firsts, layout.columns()
     bunch = Bunch()
@@ -77,10 +77,10 @@ def bunches(layout: Layout, wanted: Sequence[int]) -> Iterator[Bunch]:
 
 def spans(bunch: Bunch, starts: Sequence[int]) -> Iterator[tuple[int, int, int]] | None:
     """
-    Yield for each record that is wanted its place in the caller's list, and where it begins and ends in the content.
+    Return an iterator over the position in the caller's list, the start and the end of each wanted record.
 
-    `starts` are where the records of the content begin, and the end. Returns None if they are not as many in each
-    frame as should be.
+    `starts` has the starts of all records in the content, and its end. Returns None if a frame does not have the right
+    number of records.
     """
     for records, content in bunch.before:
         if starts[records] != content:

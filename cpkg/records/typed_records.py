@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as objects of a type of the caller's: `cpkg.typed` for each, with the record's number in its errors."""
+"""Decode records to a type of the caller with `cpkg.typed`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ else:
 
 
 class TypedRecords(Generic[Record]):
-    """Decodes records of one type. `options` are those of `typed.Decoder`, `type` among them."""
+    """Decodes records to one type; `options` are the options of `typed.Decoder`, including `type`."""
 
     def __init__(self, options: dict[str, object]) -> None:
         codecs = imported("cpkg.typed.codecs")
-        # what objects take is limited for a frame, before it comes here
+        # the caller has already limited the memory for the objects of a frame
         options = {**options, "max_memory": -1}
         try:
             decoder = codecs.Decoder(**options)

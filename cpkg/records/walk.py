@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Walking over a record file from header to header, past damage and beside a writer.
+Walk over a record file from header to header, past damage and while a writer is at work.
 
-This is how a file without a sound index is read: its writer is at work or was killed. At each position the walk
-expects the header of the next frame. A header is the file's if it is sound, has the file's token and has its own
-offset; it is next if its first record has the number that follows, or a higher one. There are five cases:
+This is how a file without a valid index is read, because its writer is at work or was killed. At each position, the
+walk expects the header of the next frame. A header belongs to the file if it is valid, has the token of the file, and
+is at the offset that it stores. It is next if the number of its first record is the expected one or higher. There are
+five cases:
 
-1. A header that is next, of a frame or of records that were lost: records with numbers in between are lost as well.
-2. Another skippable frame that is sound (dictionary, index, seek table, somebody's own): the walk passes over it.
-3. The header of another file: files were joined by other means than `records.join`. The walk ends with an error.
-4. A header that is next, whose frame would end beyond the file: the frame is torn, its writer never finished it.
-5. Anything else is damage. The walk searches for a header that is next, and continues there; what is in between is a
-   gap. Headers in records are not the file's: they have another token, or another offset.
+1. A next header, of a frame or of lost records: any records with numbers in between are also lost.
+2. Another valid skippable frame (dictionary, index, seek table, or one of another program): the walk skips it.
+3. The header of another file: files were concatenated without `records.join`. The walk ends with an error.
+4. A next header whose frame would end after the end of the file: the frame is torn, because it was never finished.
+5. Anything else is damage. The walk searches for a next header and continues there; the bytes in between are a gap.
+   Headers inside record data do not belong to the file, because they have another token or offset.
 
-Where bytes were lost or added, all headers after that place have moved. So a search accepts a header with another
-offset if it finds none with its own up to the end of the file, and the walk then expects headers that have moved as
-far. Case 4 searches as well: the next header after a torn frame shows that bytes were lost from the middle of it.
+If bytes were lost or inserted, all later headers have moved. So if a search finds no header at its stored offset up to
+the end of the file, it accepts a header at another offset, and the walk then expects all headers to have moved by the
+same distance. Case 4 searches also: if there is a next header after a torn frame, bytes inside the frame were lost.
 
-A writer may be at work meanwhile. It cuts the index off and puts frames there, and it never changes a frame that is
-whole. So before the walk reports damage, it looks once more after the last whole frame.
+A writer may be at work meanwhile. It replaces the index by frames, and never changes a complete frame. So before the
+walk reports damage, it looks once more after the last complete frame.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _KINDS: Final = re.compile(b"|".join((fmt.DATA, fmt.LOST, fmt.FILE)))
 
 
 class Other(NamedTuple):
-    """A skippable frame that holds no records."""
+    """A skippable frame without records."""
 
     kind: bytes
     offset: int
@@ -49,18 +50,18 @@ class Other(NamedTuple):
 
 class Walk:
     """
-    Iterate over the frames, gaps and other skippable frames of `source[start:end]`, in order.
+    Iterates over the frames, gaps and other skippable frames of `source[start:end]`, in order.
 
-    `following` is the number that the next record should have, `token` the file's; b"" takes the token of the first
-    header with its own offset. After the walk `torn` is the number of bytes at the end of the file that are of a frame
-    that was never finished, and `foreign` the offset of a file header in these bytes, or 0. Raises RecordsError where
-    another file was joined.
+    `following` is the expected number of the next record. `token` is the token of the file; b"" takes the token of the
+    first header at its stored offset. After the walk, `torn` is the number of bytes at the end of the file that belong
+    to an unfinished frame, and `foreign` is the offset of a file header in these bytes, or 0. Raises RecordsError if
+    another file was appended.
     """
 
     def __init__(self, source: Source, start: int, following: int, token: bytes, end: int | None = None) -> None:
         self.token = token
         self.dictionary = 0
-        """The offset of the dictionary, by the header of the last frame."""
+        """The offset of the dictionary, according to the header of the last frame."""
         self.torn = 0
         self.foreign = 0
         self._source = source
@@ -68,11 +69,11 @@ class Walk:
         self._end = self._size if end is None else end
         self._at = start
         self._following = following
-        self._stop = following  # what follows the last frame: at most LOST_MAX records are lost before the next one
-        self._moved = 0  # by how much the place of a frame exceeds the offset in its header
-        self._settled = start  # the end of the last frame that stays: where a writer puts the next one
+        self._stop = following  # the number after the last frame; at most LOST_MAX records are lost before the next one
+        self._moved = 0  # the position of a frame minus the offset in its header
+        self._settled = start  # the end of the last frame that stays, where a writer adds the next one
         self._last: Frame | None = None
-        self._patience = self._size  # how many bytes to search in all for something better than a moved header
+        self._patience = self._size  # bytes that may be searched in total for something better than a moved header
 
     def __iter__(self) -> Iterator[Frame | Gap | Other]:
         while self._at < self._end:
@@ -84,7 +85,7 @@ class Walk:
             yield piece
 
     def _step(self) -> Frame | Gap | Other | None:
-        """Return the next piece and go past it; None at the torn end of the file."""
+        """Return the next piece and advance; None at the torn end of the file."""
         at = self._at
         head = self._source.read_at(at, fmt.DATA_HEADER_SIZE)
         header = fmt.parse_data_header(head, self.token)
@@ -103,7 +104,7 @@ class Walk:
         return self._damage()
 
     def _is_next(self, header: fmt.DataHeader, at: int) -> bool:
-        """Return whether a header at `at` has its own offset, and a number that follows or that the index can have."""
+        """Return whether a header at `at` is at its stored offset and has a number that may be next."""
         return header.offset + self._moved == at and self._can_follow(header, self._following)
 
     def _can_follow(self, header: fmt.DataHeader, following: int) -> bool:
@@ -117,7 +118,7 @@ class Walk:
         begin = at + fmt.DATA_HEADER_SIZE
         end = begin + header.compressed
         self.token = header.token
-        # the file may be shorter than it was at first: cut by a writer that has not written this frame to its end
+        # the file may have become shorter: a writer cut it off and has not finished this frame yet
         if end > min(self._size, self._source.size()):
             return self._torn(header, end)
         if header.lost:
@@ -125,7 +126,7 @@ class Walk:
             return Gap(at, end, following, self._following - following, MARKED, known=True)
         if header.first > following:
             self._following = header.first
-            return Gap(at, at, following, header.first - following, "the frame in front of this one is missing")
+            return Gap(at, at, following, header.first - following, "the frame before this one is missing")
         self._at = end
         self._following = self._stop = header.first + header.records
         self.dictionary = header.dictionary
@@ -134,24 +135,24 @@ class Walk:
         return self._last
 
     def _torn(self, header: fmt.DataHeader, end: int) -> Frame | Gap | Other | None:
-        """Deal with a frame that would end beyond the file."""
+        """Return the piece at a frame that would end after the end of the file."""
         found, foreign = self._search(self._at + 1, header.first + header.records, is_exact=True)
         if found is None:
             self.torn, self.foreign = self._size - self._at, foreign
             return None
-        if found[0] == end:  # a writer has finished this frame meanwhile, and the next one
+        if found[0] == end:  # a writer has finished this frame and the next one meanwhile
             return self._step()
         return self._continue(found)
 
     def _damage(self) -> Gap | Frame | Other | None:
-        """Find the next frame where there is damage."""
+        """Search for the next frame after damage, and return the piece before it."""
         at, start = self._at, self._settled
         if self._last is not None and not self._is_whole(self._last):
-            start = self._last.offset  # bytes of that frame are lost: it has not ended here
+            start = self._last.offset  # bytes of the last frame are lost, so it did not end here
         found, foreign = self._search(start, self._following)
         if found is not None:
-            # One read can return a part of the index, and a later frame that a writer has put after it meanwhile. So
-            # the walk looks for the frame in front of that.
+            # A read may return a part of the index and a frame that a writer added later. So look for the frame before
+            # that.
             header = fmt.parse_data_header(self._source.read_at(self._settled, fmt.DATA_HEADER_SIZE), self.token)
             if header is not None and self._is_next(header, self._settled):
                 self._at = self._settled
@@ -161,31 +162,31 @@ class Walk:
         if not foreign:
             self.torn = self._size - at
             return None
-        # somebody's frames are not a torn tail, which the next writer would cut off
-        reason = f"no frame of this file, but the header of another file or frame at byte {foreign}"
+        # frames of another file are not a torn tail, which the next writer would cut off
+        reason = f"expected a frame of this file, found the header of another file or frame at byte {foreign}"
         return Gap(at, self._size, self._following, 0, reason)
 
     def _continue(self, found: tuple[int, fmt.DataHeader]) -> Gap:
-        """Go to a header that a search has found; return the gap in front of it."""
+        """Continue at a header that a search found; return the gap before it."""
         at, following = self._at, self._following
         self._at, header = found
         self.token = header.token
         self._moved = self._at - header.offset
         self._following = header.first
-        reason = "a header is damaged, or the bytes that follow it"
+        reason = "a header or the bytes after it are damaged"
         return Gap(min(at, self._at), self._at, following, header.first - following, reason)
 
     def _is_whole(self, frame: Frame) -> bool:
-        """Return whether a frame ends with the checksum that its header has."""
+        """Return whether the last four bytes of a frame equal the checksum that its header repeats."""
         return self._source.read_at(frame.offset + frame.compressed - 4, 4) == frame.checksum.to_bytes(4, "little")
 
     def _is_sound(self, at: int, size: int, kind: bytes) -> bool:
-        """Return whether a skippable frame of the format, which is not the header of a frame, is as it was written."""
+        """Return whether a file header, dictionary or index is valid."""
         if kind not in (fmt.FILE, fmt.DICTIONARY, fmt.INDEX) or size < fmt.PREFIX.size:
             return False
         prefix = self._source.read_at(at, fmt.PREFIX.size)
         if len(prefix) < fmt.PREFIX.size:
-            return False  # a writer that appends has cut it away meanwhile
+            return False  # a writer that appends has removed it meanwhile
         expected: int = fmt.PREFIX.unpack(prefix)[3]
         crc = zlib.crc32(kind)
         for start in range(at + fmt.PREFIX.size, at + size, _SEARCH_PIECE_MAX):
@@ -196,9 +197,11 @@ class Walk:
         self, start: int, following: int, *, is_exact: bool = False
     ) -> tuple[tuple[int, fmt.DataHeader] | None, int]:
         """
-        Return where the next header of the file is, and the header; and where the first other header is, or 0.
+        Find the next header that can continue this file, from `start` on.
 
-        Its first record has number `following` or, unless `is_exact`, a higher one.
+        Return `(position, header)` or None, and the position of the first header that cannot (for example one of
+        another file), or 0. The first record of the header has the number `following` or, unless `is_exact`, a higher
+        one.
         """
         moved: tuple[int, fmt.DataHeader] | None = None
         foreign = 0
@@ -222,7 +225,7 @@ class Walk:
         return moved, foreign
 
     def _headers(self, start: int) -> Iterator[tuple[int, fmt.DataHeader | None]]:
-        """Yield the sound headers of frames of any file from `start` on, and None for the header of another file."""
+        """Yield positions and valid headers of frames of any file from `start` on; None for the header of a file."""
         overlap = fmt.DATA_HEADER_SIZE - 1
         piece = _SEARCH_PIECE_MIN
         while start < self._size:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing record files: frames are cut by size, compressed by threads, and written in order."""
+"""Write record files: records are divided into frames by size, compressed by threads, and written in order."""
 
 from __future__ import annotations
 
 import os
+import sys
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -16,7 +17,7 @@ from cpkg.records.positions import Target
 from cpkg.records.settings import WriterSettings
 from cpkg.records.writing_ahead import Encoding
 from purepy.base.errors import LimitError
-from purepy.base.locks import Exclusive, RLock
+from purepy.base.locks import Exclusive, RLock, calls_of
 
 _BATCH_MAX: Final = 1024
 _MEAN_SIZE: Final = 1 << 10
@@ -27,37 +28,37 @@ class Writer(Exclusive):
     """
     Append records to a file.
 
-    Made by `records.open(path, "wb")` ("xb", "ab"). Records are packed when they are given, gathered until they are
-    `frame_size` bytes, compressed by `threads` while the caller goes on, and written in order. What `flush` has
-    returned for is in the file: a process that is killed loses none of it. `close` writes the index; a file that was
-    never closed can be read and appended to without.
+    Returned by `records.open(path, "wb")` ("xb", "ab"). Records are packed at once, collected until they have
+    `frame_size` bytes, compressed by `threads` in the background, and written in order. Records before a `flush` are in
+    the file, even if the process is killed later. `close` writes the index; a file without index can be read and
+    appended to also.
 
-    A call that raises has not taken its record (`extend`: the record that it came to), and what was taken before is
-    kept and written by the next call: after a full disk, and after a signal at any point, the writer goes on where it
-    was. One over a file object or URL whose `write` was interrupted is broken, and says so. Several threads may append.
-    A call from inside another call of the same writer (a signal handler, `default`, the caller's file) is a
-    RuntimeError, and the other call continues. A forked child cannot use its parent's writer.
+    If a call raises, its record was not added (for `extend`: the current record and later ones); records added before
+    are kept, and the next call writes them. So a writer continues after a full disk, and after a signal at any point.
+    If the `write` of a file object or URL was interrupted, the writer is broken and raises OSError. Several threads may
+    append. A call from inside another call of the same writer (by a signal handler, `default` or the caller's file)
+    raises RuntimeError, and the other call continues. A forked child cannot use its parent's writer.
     """
 
     def __init__(self, target: Target, layout: Layout, settings: WriterSettings) -> None:
-        self._closed = True  # until the file is begun
+        self._closed = True  # until the file header is written
         self._is_close_tried = False
         self._is_forked = self._is_discarded = False
         self._target = target
         self._batch = BatchPacker(settings.options) if batches(settings.options) else None
         self._layout = layout
         self._frame_size = settings.frame_size
-        self._most = -1  # `_frame_size`, but -1 where `append` has to look closer: while it is closed, for example
+        self._most = -1  # `_frame_size`, or -1 if `append` must check more, for example because the writer is closed
         self._fsync = settings.fsync
         self._lock = RLock()
         encoder = FrameCompressor(settings.level, settings.dictionary)
         self._frames = Encoding(encoder, settings.threads, settings.frame_size)
-        self._mean = _MEAN_SIZE  # of a record in the last frame
-        # How many frames have ended, and the frame at hand: how many records it has, and how many bytes of them are in
-        # `_frames` and in the buffer. Anything beyond that belongs to a call that has not returned: one assignment
-        # takes a record, or ends a frame.
+        self._mean = _MEAN_SIZE  # mean size of a record in the last frame
+        # The counts: the number of ended frames, and for the current frame the number of records, and their bytes in
+        # `_frames` and in the buffer. A single assignment adds a record or ends a frame, so any data beyond these
+        # counts belongs to an unfinished call.
         self._whole = len(layout), 0, 0, 0
-        self._has_rest = layout.indexed or bool(layout.torn)  # bytes behind the last frame: an index, or torn ones
+        self._has_rest = layout.indexed or bool(layout.torn)  # index or torn frame after the last frame
         self._has_changed = not layout.indexed
         self._is_synced = False
         if not layout.end:
@@ -79,11 +80,11 @@ class Writer(Exclusive):
         """
         Add one record.
 
-        Raises what packing does (TypeError, OverflowError, ...), LimitError for a record beyond 1 GiB, OSError if an
-        earlier frame cannot be written; the record is not added then.
+        Raises the errors of packing (TypeError, OverflowError, ...), LimitError for a record of more than 1 GiB, and
+        OSError if an earlier frame cannot be written. The record is not added then.
         """
         lock = self._lock
-        if lock._is_owned():  # as `_turn` does it, which takes longer
+        if lock._is_owned():  # the same check as in `_turn`, which is slower
             raise RuntimeError(self._reentered())
         with lock:
             buffer = self._buffer
@@ -101,9 +102,9 @@ class Writer(Exclusive):
         """
         Add many records.
 
-        Those of a list or tuple are packed many at a time, which takes half of the time. Those of any other iterable
-        are packed one by one as they come, because it may give one object many times. Raises what `append` does and
-        what the iterable raises; the records in front of it are added.
+        The items of a list or tuple are packed in batches, in half the time. The items of any other iterable are packed
+        one by one, because it may yield the same object with changed content. Raises the errors of `append` and of the
+        iterable; the records before the error are added.
         """
         if isinstance(records, (list, tuple)):
             at = 0
@@ -126,14 +127,14 @@ class Writer(Exclusive):
         failure = None
         batch = self._batch
         if len(records) > 1 and batch is not None:
-            if batch.locks and batch.is_packing():  # else `Packer` would refuse, and its records be added one by one
-                raise RuntimeError(self._reentered())
             try:
                 packed, start = batch.pack(records)
             except (MemoryError, RecursionError):
-                pass  # one by one they take less
+                pass  # packing one by one needs less memory
             except Exception as exc:
-                failure = exc  # one of them fails: it is found, and those in front of it are added, one by one
+                if isinstance(exc, RuntimeError) and len(list(calls_of(sys._getframe(), self))) > 1:
+                    raise RuntimeError(self._reentered()) from None  # Packer refused a nested call
+                failure = exc  # a record fails: add the records before it one by one, then raise its error
             else:
                 lock = self._lock
                 if lock._is_owned():  # as in `append`
@@ -148,23 +149,23 @@ class Writer(Exclusive):
                         return
         for record in records:
             self.append(record)
-        if failure is not None:  # no record has failed: a signal handler has raised it
+        if failure is not None:  # no record failed, so a signal handler raised the error
             try:
                 raise failure
             finally:
-                del failure  # no cycle of an error and the frames that it went through
+                del failure  # avoid a reference cycle of the error and its traceback
 
     def _settled(self) -> tuple[int, int, int, int]:
-        """Undo what a signal has interrupted; return `_whole`."""
+        """Undo an unfinished call that a signal interrupted; return the counts, `_whole`."""
         ended, _, _, size = self._whole
         self._frames.settle(len(self._layout), ended)
         self._most = self._frame_size
-        if len(self._buffer) > size:  # at last: by this `append` knows that there is something to undo
+        if len(self._buffer) > size:  # done last, because it shows `append` that there is something to undo
             del self._buffer[size:]
         return self._whole
 
     def _with_room(self) -> tuple[int, int, int, int]:
-        """Return `_whole` of a frame that is not full."""
+        """Make room for a record: end the frame if it is full. Return the new counts, `_whole`."""
         self._check()
         _, _, added, size = self._settled()
         if added + size >= self._frame_size:
@@ -172,7 +173,7 @@ class Writer(Exclusive):
         return self._whole
 
     def _add_buffer(self) -> int:
-        """Put what was packed one by one into the frame; return how many bytes that has now."""
+        """Move records that were packed one by one into the frame; return the size of the frame in bytes."""
         ended, count, added, size = self._whole
         if size:
             self._frames.add(ended, added, bytes(self._buffer))
@@ -181,11 +182,13 @@ class Writer(Exclusive):
         return added + size
 
     def _divide(self, before: int) -> None:
-        """Give the last record, with which the buffer became too large for a frame, one of its own."""
-        last = bytes(self._buffer[before:])  # PyPy 8 would not shrink a buffer that has a view
+        """Put the last record, which made the frame too large, into a new frame."""
+        last = bytes(self._buffer[before:])  # a copy, because PyPy 8 cannot shrink a buffer that has a view
         del self._buffer[before:]
         if len(last) > _CONTENT_MAX:
-            raise LimitError(f"a record of {len(last)} bytes exceeds the most that a frame holds ({_CONTENT_MAX})")
+            raise LimitError(
+                f"a record of {len(last)} bytes exceeds the maximum size of a frame ({_CONTENT_MAX} bytes)"
+            )
         self._cut()
         self._buffer += last
         self._whole = self._whole[0], 1, 0, len(last)
@@ -194,13 +197,13 @@ class Writer(Exclusive):
 
     def _check(self) -> None:
         if self._is_forked:
-            raise RuntimeError("a record writer cannot be used in a forked child: open the file there")
+            raise RuntimeError("a record writer cannot be used in a forked child process: open the file again there")
         if self.closed or self._is_discarded:
             raise ValueError("I/O operation on a closed record file")
-        self._closed = False  # what interrupted `close` came before others could write
+        self._closed = False  # an interrupted `close` has not unlocked the file yet
 
     def _cut(self, *, final: bool = False) -> None:
-        """Make a frame of what was gathered, and write those in front of it that are ready."""
+        """End the current frame; write earlier frames if too many are waiting."""
         self._check()
         self._settled()
         while self._frames.is_full:
@@ -214,7 +217,7 @@ class Writer(Exclusive):
         self._frames.hand_over(final=final)
 
     def _write_first(self) -> None:
-        """Write the frame that was handed over first, and take note of it when it is in the file."""
+        """Write the first waiting frame, and add it to the layout."""
         records, size, data = self._frames.first()
         layout = self._layout
         checksum = int.from_bytes(data[-4:], "little")
@@ -229,7 +232,7 @@ class Writer(Exclusive):
             self._write_first()
 
     def _put(self, data: bytes) -> None:
-        """Write behind the last frame, over any older bytes; an interrupted caller may repeat it."""
+        """Write after the last frame, over any older bytes; a caller that was interrupted may repeat the call."""
         if self._has_rest:
             self._target.cut(self._layout.end)
         self._has_rest = True
@@ -241,10 +244,10 @@ class Writer(Exclusive):
 
     def flush(self) -> None:
         """
-        Write all records to the file, as a frame of their own.
+        Write all records to the file, which ends the current frame.
 
-        When it has returned they outlast this process, and with `fsync="flush"` the system, too. Frames that are much
-        smaller than `frame_size` compress worse: flush when records have to be safe, not after each.
+        After the call, the records survive the end of this process and, with `fsync="flush"`, a system crash. Frames
+        much smaller than `frame_size` compress worse, so flush only when records must be safe, not after each record.
         """
         with self._turn():
             self._drain()
@@ -258,10 +261,10 @@ class Writer(Exclusive):
 
     def close(self) -> None:
         """
-        Write the last frame and the index, and let others write.
+        Write the last frame and the index, and unlock the file.
 
-        If it raises, the file stays open and nothing is lost: it can be called again. A file to which nothing was
-        added stays as it is.
+        If the call raises, the file stays open and no record is lost; call it again. A file to which nothing was added
+        is not changed.
         """
         with self._turn():
             self._is_close_tried = True
@@ -276,10 +279,10 @@ class Writer(Exclusive):
                     self._is_synced = True
                 self._frames.close()
                 self._close()
-            self._target.close()  # again: nothing, or the error that it was
+            self._target.close()  # a repeated call does nothing, or raises the same error
 
     def discard(self) -> None:
-        """Close the file as it is: records that were not written are lost, and an upload leaves nothing behind."""
+        """Close the file without writing: waiting records are lost, and an upload is cancelled."""
         with self._turn():
             self._is_discarded = True
             self._frames.close()
@@ -287,21 +290,21 @@ class Writer(Exclusive):
             self._target.discard()
 
     def _close(self) -> None:
-        self._most = -1  # first: `append` looks at this alone
+        self._most = -1  # first, because `append` checks only this
         self._closed = True
 
     @property
     def closed(self) -> bool:
-        """Whether `close` has done its work: not where an exception has left the file locked."""
+        """Whether the file is closed; False if an exception in `close` left it locked."""
         return self._closed and not self._target.is_locked
 
     @property
     def name(self) -> str:
-        """The path of the file; empty if it has none."""
+        """The path of the file, "" if it has none."""
         return self._target.name
 
     def __len__(self) -> int:
-        """Return the number of records: those that were there, and those added."""
+        """Return the number of records, old and added ones."""
         with self._turn():
             ended, count, _, _ = self._whole
             written = len(self._layout)
@@ -313,7 +316,7 @@ class Writer(Exclusive):
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is not None and self._target.is_broken:
-            self.discard()  # the error that broke it goes on
+            self.discard()  # the error that broke the target propagates
         else:
             self.close()
 
@@ -323,7 +326,7 @@ class Writer(Exclusive):
             try:
                 self.close()
             except Exception:
-                if not is_known:  # else the caller has had the error
+                if not is_known:  # otherwise the caller already got the error
                     raise
 
 
@@ -331,7 +334,7 @@ _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
 
 def _forget_in_child() -> None:
-    """Have the writers of a process be nobody's in its forked child: its records and its lock are the parent's."""
+    """Disable the parent's writers in a forked child; their records and locks belong to the parent."""
     for writer in list(_writers):
         writer._lock = RLock()
         writer._is_forked = True

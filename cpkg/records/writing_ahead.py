@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames on their way into a file, compressed by threads of C where there are some, else by Python's."""
+"""Compress frames in advance, in C threads if the backend has them, otherwise in Python threads."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 _WAITING: Final = 1 << 20
 _WAITING_OF_PYTHON: Final = 4 << 20
 """
-Records of so many bytes wait for each thread, in at least two frames and at most `_FRAMES_MAX`. A thread of Python's
-whose frame is done waits for Python's lock while the caller packs: with little ahead both cores are idle in turn.
+The bytes of records that wait for each thread, in at least two frames and at most `_FRAMES_MAX`. A Python thread that
+has finished a frame waits for the GIL while the caller packs; with fewer frames in advance, cores would be idle.
 """
 _FRAMES_MAX: Final = 16
 
 
 class _Pieces:
-    """What a FrameJob is, without C: the pieces of a frame's content with the place of each."""
+    """A FrameJob without C: the pieces of a frame's content with their positions."""
 
     __slots__ = ("_pieces", "work")
 
@@ -41,7 +41,7 @@ class _Pieces:
 
 
 class _QueueOfPython:
-    """What a FrameQueue is, with threads of Python on any backend."""
+    """A FrameQueue with Python threads, for any backend."""
 
     job = _Pieces
 
@@ -60,7 +60,7 @@ class _QueueOfPython:
         work = job.work
         assert work is not None
         wait_for(work)
-        return work.result() if work.failure is None else None  # the caller does it again, and learns why
+        return work.result() if work.failure is None else None  # the caller repeats the work and gets the error
 
     def back(self, job: _Pieces) -> None:
         pass
@@ -70,7 +70,7 @@ class _QueueOfPython:
 
 
 class _Frame:
-    """A frame that has ended: the job that holds its content, and the result."""
+    """An ended frame: the job with its content, and the compressed data."""
 
     __slots__ = ("data", "is_submitted", "job", "number", "records", "size")
 
@@ -85,38 +85,38 @@ class _Frame:
 
 class Encoding:
     """
-    The frame at hand, and those that have ended and are being compressed, in order.
+    The current frame, and a queue of ended frames that are being compressed.
 
-    Frames have the numbers that they will have in the file. The writer counts how many are `written` and how many have
-    `ended`: a call that a signal interrupts has taken place when these counts say so, and can be repeated if not.
+    Frames have the same numbers as later in the file. The writer counts how many frames are `written` and how many have
+    `ended`. If a signal interrupts a call, these counts show whether the call took effect; if not, it can be repeated.
     """
 
     def __init__(self, encoder: FrameCompressor, threads: int, frame_size: int) -> None:
         self._encoder = encoder
         self.is_by_c = threads > 1 and has_threads_of_c()
-        # the caller compresses besides the threads of C
+        # the caller also compresses, in addition to C threads
         self._threads = threads - 1 if self.is_by_c or threads == 1 else threads
         waiting = _WAITING if self.is_by_c else _WAITING_OF_PYTHON
         self._most = max(self._threads * min(max(waiting // frame_size, 2), _FRAMES_MAX), 1)
         self._ahead: Any = None  # the threads
         self._queue: deque[_Frame] = deque()
-        self._at_hand: tuple[int, Any] = (-1, None)  # the number of the frame at hand, and its job
+        self._at_hand: tuple[int, Any] = (-1, None)  # number and job of the current frame
 
     def __len__(self) -> int:
-        """Return the number of frames for `first`."""
+        """Return the number of frames in the queue."""
         return len(self._queue)
 
     def records(self, written: int, ended: int) -> int:
-        """Return how many records are in frames that have ended and are not written."""
+        """Return the number of records in ended frames that are not written yet."""
         return sum(frame.records for frame in tuple(self._queue) if written <= frame.number < ended)
 
     @property
     def is_full(self) -> bool:
-        """Whether a frame should be written before the next one ends."""
+        """Whether a frame should be written before the next frame ends."""
         return len(self._queue) >= self._most
 
     def settle(self, written: int, ended: int) -> None:
-        """Drop the frames that are written, and those that were to end when a signal came."""
+        """Drop written frames, and frames whose end was interrupted by a signal."""
         queue = self._queue
         while queue and queue[-1].number >= ended:
             queue.pop()
@@ -124,16 +124,16 @@ class Encoding:
             self._ahead.back(queue.popleft().job)
 
     def add(self, number: int, at: int, piece: bytes, start: int = 0) -> None:
-        """Put piece[start:] behind the first `at` bytes of the frame at hand; what was there is dropped."""
-        # C copies it at once: what lives on in Python is copied by the collector of PyPy, and more than once
+        """Put piece[start:] after the first `at` bytes of the current frame, and drop any bytes that were there."""
+        # C copies the piece at once; if Python kept it, PyPy's garbage collector would copy it several times
         self._job_at_hand(number).put(at, piece, start)
 
     def end(self, number: int, size: int, records: int) -> None:
-        """End the frame at hand, which has so many bytes and records."""
+        """End the current frame, which has `size` bytes and `records` records."""
         self._queue.append(_Frame(number, self._job_at_hand(number), size, records))
 
     def hand_over(self, *, final: bool) -> None:
-        """Have frames compressed; by the caller if it is one alone, and nothing comes after it for now."""
+        """Submit ended frames to the threads; compress a single `final` frame here."""
         waiting = [frame for frame in self._queue if not frame.is_submitted and frame.data is None]
         if waiting and ((final and len(self._queue) == 1) or not self._ahead.begin()):
             for frame in waiting:
@@ -144,12 +144,12 @@ class Encoding:
             frame.is_submitted = True
 
     def first(self) -> tuple[int, int, bytes]:
-        """Wait for the first frame; return the number of its records, their size, and the frame, or raise why not."""
+        """Wait for the first frame; return its number of records, their size, and the compressed frame."""
         frame = self._queue[0]
         if frame.data is None and frame.is_submitted:
             found = self._ahead.wait(frame.job)
             frame.data = None if found is None else found[:]
-        if frame.data is None:  # the threads could not: this can, or raises the reason
+        if frame.data is None:  # the threads failed: compress here, or raise the error
             frame.data = self._encoded(frame)
         return frame.records, frame.size, frame.data
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the fields of a tar header are, and how long they are. */
+/* Offsets and sizes of the fields of a tar header. */
 #pragma once
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives in C, on Linux: functions for cffi. Errors are numbers; no part needs Python. */
+/* C functions for archives on Linux, called through cffi. They return error numbers and do not use Python's C API. */
 #pragma once
 
 #include "read_run.c"

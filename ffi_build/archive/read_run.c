@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Read a run of ordinary files of a directory into the content of an archive: for each its headers, its data and zeros
- * up to the next block.
+ * Read a run of ordinary files of a directory into the content of an archive: headers, data, and zeros up to the next
+ * block.
  *
- * Python has decided all that is to be decided. Whatever is out of the ordinary, the system's errors included, ends the
- * run in front of the file, and Python does that file by itself.
+ * Python makes all decisions. Anything unusual, including system errors, ends the run before the file, and Python
+ * processes that file itself.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ static void finish_block(char *block, uint64_t size)
     block[SUM_AT + 6] = '\0';
 }
 
-/* Write the pax header that holds a time with a fraction of a second. */
+/* Write a pax header with a time that has a fraction of a second. */
 static void put_time(char *out, const cpkg_run *run, int64_t seconds, uint32_t nanoseconds)
 {
     char text[40];
@@ -63,12 +63,12 @@ static void put_time(char *out, const cpkg_run *run, int64_t seconds, uint32_t n
     text[size] = '\0';
     memcpy(out, run->pax_block, BLOCK);
     memset(out + BLOCK, 0, BLOCK);
-    /* the length counts its own digits, of which there are always two */
+    /* the length includes its own digits, which are always two */
     size = snprintf(out + BLOCK, BLOCK, "%d mtime=%s\n", size + 10, text);
     finish_block(out, (uint64_t)size);
 }
 
-/* Return the header of files with this mode and owner; NULL if Python has not made it yet. */
+/* Return the header for files with this mode and owner; NULL if Python has not provided one yet. */
 static const cpkg_header *header_of(const cpkg_run *run, const struct stat *status)
 {
     for (size_t index = 0; index < run->header_count; index++) {
@@ -88,8 +88,8 @@ static bool is_own_file(const cpkg_run *run, const struct stat *status)
 }
 
 /*
- * Find where a header's name begins in a path: at 0, or after the slash at which a long one is split, the earliest that
- * leaves few enough bytes. Return false if it has no room.
+ * Find where the name field begins in a path: at 0, or after the slash at which a long path is split, which is the
+ * earliest one that leaves few enough bytes. Return false if the path does not fit.
  */
 static bool split_path(const char *path, size_t size, size_t *name_at)
 {
@@ -104,7 +104,7 @@ static bool split_path(const char *path, size_t size, size_t *name_at)
     return true;
 }
 
-/* Read all of a file; false if that cannot be, or it is not as it was seen. */
+/* Read a whole file; false if that fails or if the file differs from `seen`. */
 static bool read_file(int directory, const char *name, const struct stat *seen, char *target)
 {
     struct stat now;
@@ -118,7 +118,7 @@ static bool read_file(int directory, const char *name, const struct stat *seen, 
            now.st_mtim.tv_sec == seen->st_mtim.tv_sec && now.st_mtim.tv_nsec == seen->st_mtim.tv_nsec;
 }
 
-/* Add one file to the content; false, with nothing changed, if it is out of the ordinary. */
+/* Add one file to the content; return false and change nothing if the file is not ordinary. */
 static bool add_file(cpkg_run *run, int directory, const char *parent, size_t parent_size, const char *name)
 {
     struct stat status;

@@ -2,8 +2,8 @@
 /*
  * Write a run of ordinary files of an archive into an open directory.
  *
- * A file is ordinary if Python has seen a header like its own, with the same mode, owner, magic and so on, and decided
- * what follows. Only name, size and time differ. cpkg/archive/_extraction.py extracts whatever ends a run.
+ * A file is ordinary if Python has already decided about a header that differs only in name, size and time.
+ * cpkg/archive/_extraction.py extracts the entry that ends a run.
  */
 #pragma once
 
@@ -70,7 +70,7 @@ static bool write_read_pax(const cpkg_write_known *known, const char *block, cpk
     return true;
 }
 
-/* Say whether a header has the sum of its bytes in the usual form. */
+/* Return whether the checksum of a header is right and has the usual form. */
 static bool write_sum_holds(const cpkg_write_kind *kind, const char *block)
 {
     unsigned sum = kind->rest_sum + 8 * ' ';
@@ -82,7 +82,7 @@ static bool write_sum_holds(const cpkg_write_kind *kind, const char *block)
     return block[SUM_AT + 6] == '\0' && block[SUM_AT + 7] == ' ';
 }
 
-/* Read a header of a kind that is known, from `last` on; false for anything else. */
+/* Read a header of a known kind, trying the kind of the last file first; false for anything else. */
 static bool write_read_header(const cpkg_write_known *known, const char *block, bool has_time, cpkg_write_file *file)
 {
     uint64_t size, seconds;
@@ -162,10 +162,10 @@ static int write_data(int fd, const char *data, size_t size)
     return 0;
 }
 
-/* Give a file without a name its name; 0 or errno, EEXIST if another file has that name. */
+/* Give a nameless file (O_TMPFILE) a name; return 0 or errno, EEXIST if a file has that name already. */
 static int link_nameless(int fd, int directory, const char *name)
 {
-    char path[32]; /* for processes that may not use the first way */
+    char path[32]; /* for processes that lack the right to use AT_EMPTY_PATH */
     if (linkat(fd, "", directory, name, AT_EMPTY_PATH) == 0)
         return 0;
     if (errno == EEXIST)
@@ -175,8 +175,8 @@ static int link_nameless(int fd, int directory, const char *name)
 }
 
 /*
- * Write a file without a name, or under the temporary one, and name it when it is whole: under the temporary name it
- * replaces another file. Return 0, or errno, and then nothing was done.
+ * Write a file without a name or under the temporary name, and name it when it is complete. With the temporary name, it
+ * replaces an existing file. Return 0 or errno; after an error, nothing has changed.
  */
 static int write_file(const cpkg_write_run *run, const cpkg_write_file *file, bool is_nameless)
 {
@@ -216,7 +216,7 @@ int cpkg_write_run_next(cpkg_write_run *run)
     while (run->done < run->count) {
         const cpkg_write_file *file = &run->files[run->done];
         if (run->is_named || write_file(run, file, true) != 0) {
-            run->is_named = 1; /* there is a file of this name, or the file system knows no others */
+            run->is_named = 1; /* a file of this name exists, or the file system does not support nameless files */
             int error = write_file(run, file, false);
             if (error)
                 return error;

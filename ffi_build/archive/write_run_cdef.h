@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing runs of ordinary files, for cffi and for C: Python has decided everything, C repeats it for each file, and
- * stops in front of anything else.
+ * Writes runs of ordinary files. Python makes all decisions, C repeats them for each file and stops before anything
+ * else. cffi and C both read this file.
  */
 
-/* What the headers of files of one mode and owner have in common, and what such files get. */
+/* All files with the same mode and owner have these parts of their headers, and these attributes, in common. */
 typedef struct {
-    char fields[24], rest[356]; /* behind the name: mode and owner; behind the checksum: all */
-    uint32_t rest_sum;          /* of the bytes of `rest` */
+    char fields[24], rest[356]; /* mode and owner (after the name); everything after the checksum */
+    uint32_t rest_sum;          /* the sum of the bytes of `rest` */
     uint32_t mode, is_created_with_mode, has_owner, uid, gid;
 } cpkg_write_kind;
 
@@ -16,29 +16,29 @@ typedef struct {
     cpkg_write_kind kinds[16];
     struct {
         char block[512];
-    } pax[16]; /* headers of pax headers */
+    } pax[16]; /* blocks that begin a pax header */
 } cpkg_write_known;
 
 typedef struct {
-    size_t entry_at, data_at, name_at; /* in the content; in the names of the run */
+    size_t entry_at, data_at, name_at; /* positions in the content (entry and data) and in `names` */
     int64_t size, seconds;
     uint32_t nanoseconds, kind;
 } cpkg_write_file;
 
-/* Files that follow each other in the content, all of one directory. */
+/* Consecutive files in the content, all in one directory. */
 typedef struct {
     const cpkg_write_known *known;
     const char *content;
-    size_t count, done;              /* files that were found, and written */
-    size_t names_size, path_size;    /* of all names; of what comes before the last slash of each, with that */
-    int directory, has_default_list; /* its descriptor; new files get an access control list of it */
-    char temporary[64];              /* the name of a file that is not whole */
-    int is_named;                    /* files have that name, or none, until they are whole */
+    size_t count, done;              /* number of files found, and written */
+    size_t names_size, path_size;    /* size of `names`; size of each path up to its last slash */
+    int directory, has_default_list; /* its descriptor; whether new files inherit an access control list */
+    char temporary[64];              /* the name of an incomplete file */
+    int is_named;                    /* incomplete files have the temporary name, otherwise none */
     cpkg_write_file files[256];
-    char names[256 * 101]; /* each ended by NUL */
+    char names[256 * 101]; /* each name ends with NUL */
 } cpkg_write_run;
 
-/* Find the files of a run from `at` on, in front of `end`; where the run ends, which is `at` if it has no files. */
+/* Find the files of a run between `at` and `end`; return where the run ends, which is `at` if it has no files. */
 size_t cpkg_write_run_find(cpkg_write_run *run, size_t at, size_t end);
-/* Write the next files; errno of the one that could not be written, or 0: all are written or some time has passed. */
+/* Write the next files; return the errno of a file that could not be written, or 0 at the end or after some time. */
 int cpkg_write_run_next(cpkg_write_run *run);

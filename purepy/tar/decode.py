@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read headers: V7, ustar, pax, GNU tar's and star's. A block is 512 bytes; errors are ArchiveError."""
+"""Read headers of V7, ustar, pax, GNU tar and star. A block has 512 bytes; errors are ArchiveError."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SIZE_MAX: Final = (1 << 63) - 1
 NUMBER_MAX: Final = (1 << 32) - 1
 """The largest user, group and device number."""
 SECONDS_MAX: Final = 1 << 55
-"""Times further from 1970 are refused: no file system has them, and nanoseconds must fit in 64 bits with a margin."""
+"""The limit for times, in seconds before or after 1970: no file system stores such times, and 64 bits are enough."""
 
 Shared = tuple[bool, bool, int, int, int, str, str]
-"""Whether a header is ustar's, whether GNU tar's, mode, numbers and names of the owner."""
+"""Is the header ustar? Is it GNU tar? Then mode, user and group number, user and group name."""
 _ASCII: Final = bytes(range(128))
 _ATTRIBUTES: Final = {key.decode("ascii"): name for name, key in ACL_KEYS.items()}
 _OWNER_KEYS: Final = frozenset(("uid", "gid", "uname", "gname"))
@@ -34,11 +34,11 @@ _LIBARCHIVE: Final = "LIBARCHIVE.xattr."
 
 _NAMES_READ: Final = "path linkpath size uid gid uname gname mtime GNU.sparse. SCHILY. LIBARCHIVE.xattr."
 READ_KEYS: Final = tuple(_NAMES_READ.split())
-"""What the keys begin with that mean anything here."""
+"""Prefixes of the pax keys that are used; all other keys are ignored."""
 
 
 def text(data: bytes) -> str:
-    """Return a name's bytes as str."""
+    """Decode the bytes of a name."""
     try:
         return data.decode()  # as in `encoded`
     except UnicodeDecodeError:
@@ -46,12 +46,12 @@ def text(data: bytes) -> str:
 
 
 def string(data: bytes) -> bytes:
-    """Return a field's bytes up to the first NUL."""
+    """Return the bytes of a field up to the first NUL."""
     return data.partition(b"\0")[0]
 
 
 def is_checksum_right(block: bytes) -> bool:
-    """Say whether the checksum holds: the sum of the bytes, unsigned or, as old programs computed it, signed."""
+    """Return whether the checksum is right: the sum of the bytes, which some old programs computed as signed."""
     field = block[148:156]
     unsigned = 256 + sum_of(block) - sum(field)
     if field == b"%06o\0 " % unsigned:
@@ -67,7 +67,7 @@ def is_checksum_right(block: bytes) -> bool:
 
 
 def number(field: bytes) -> int:
-    """Return a field's number: octal digits, or GNU's base 256 with the first bit set, where it may be negative."""
+    """Return the number in a field: octal digits, or GNU's base 256 (first bit set), which may be negative."""
     digits = field[:-1]
     if field[-1] in b"\0 " and digits.isdigit():
         try:
@@ -82,12 +82,12 @@ def number(field: bytes) -> int:
     if not digits:
         return 0
     if digits.translate(None, b"01234567"):
-        raise ArchiveError(f"a header has {digits!r} where an octal number belongs")
+        raise ArchiveError(f"expected an octal number in a header, found {digits!r}")
     return int(digits, 8)
 
 
 def within(value: int, low: int, high: int, what: str) -> int:
-    """Return a number that lies within its bounds; raises ArchiveError if it does not."""
+    """Return a number if it is within its bounds; raises ArchiveError if not."""
     if not low <= value <= high:
         raise ArchiveError(f"a header has an impossible {what}: {value}")
     return value
@@ -95,10 +95,10 @@ def within(value: int, low: int, high: int, what: str) -> int:
 
 def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_link: bytes | None) -> Entry:
     """
-    Return the entry that a header describes, with what pax headers and GNU's long names before it say.
+    Return the entry that a header describes, together with the pax headers and GNU long names before it.
 
-    The checksum has been checked. `size` is what follows in the archive; a sparse file's comes from its map. Raises
-    ArchiveError.
+    The caller has checked the checksum. `size` is the size of the data that follows in the archive; for a sparse file,
+    its map is read later. Raises ArchiveError.
     """
     flag = block[156:157]
     is_ustar, is_gnu, mode, uid, gid, uname, gname = (
@@ -107,9 +107,9 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     name = string(block[:100])
     end = 0
     if is_ustar:
-        end = 500 if block[508:512] != _STAR_MAGIC else 476  # where star has other fields
+        end = 500 if block[508:512] != _STAR_MAGIC else 476  # star has other fields from byte 476 on
     elif is_gnu and 0 < block[345] < 0x80 and block[345:357].translate(None, b"01234567 \0"):
-        end = 500  # of Go's before 1.9, which put a prefix where GNU tar has a time
+        end = 500  # Go before 1.9 wrote a prefix here, where GNU tar has a time
     prefix = string(block[345:end])
     if prefix:
         name = prefix + b"/" + name
@@ -124,7 +124,7 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     if not stripped:
         raise ArchiveError("a header has no name")
     if b"\0" in stripped or b"\0" in linkname:
-        raise ArchiveError(f"a name holds a NUL byte: {text(stripped)!r}")
+        raise ArchiveError(f"a name contains a NUL byte: {text(stripped)!r}")
     size = _number_of(pax, "size", block[124:136])
     entry = Entry(
         text(stripped),
@@ -149,7 +149,7 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
 
 
 def shared(block: bytes) -> Shared:
-    """Return what most headers of an archive have in common, kept by the fields' bytes; raises ArchiveError."""
+    """Return the fields that most headers of an archive share, from a cache; raises ArchiveError."""
     key = block[100:124] + block[257:329]
     found = _found.get(key)
     if found is None:
@@ -175,12 +175,12 @@ def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:
     value = pax.get(key)
     if not value:
         return number(field)
-    wrong = f"a pax header has {key}={value[:40]!r}, which is no number"
+    wrong = f"a pax header has {key}={value[:40]!r}, which is not a number"
     return -decimal(value[1:], wrong) if value[:1] == b"-" else decimal(value, wrong)
 
 
 def decimal(digits: bytes, wrong: str) -> int:
-    """Return the number that `digits` write, at most 20 after leading zeros; raises ArchiveError(wrong)."""
+    """Return a decimal number of at most 20 significant digits; raises ArchiveError(wrong)."""
     significant = digits.lstrip(b"0") or b"0"
     if not digits.isdigit() or len(significant) > 20:
         raise ArchiveError(wrong)
@@ -191,7 +191,7 @@ def _time_of(pax: dict[str, bytes], field: bytes) -> int:
     value = pax.get("mtime")
     if not value:
         return within(number(field), -SECONDS_MAX, SECONDS_MAX, "time") * NANO
-    wrong = f"a pax header has mtime={value[:40]!r}, which is no time"
+    wrong = f"a pax header has mtime={value[:40]!r}, which is not a time"
     whole, _, fraction = value.partition(b".")
     sign = -1 if whole[:1] == b"-" else 1
     seconds = within(decimal(whole[1:] if sign < 0 else whole, wrong), 0, SECONDS_MAX, "time")
@@ -201,7 +201,7 @@ def _time_of(pax: dict[str, bytes], field: bytes) -> int:
 
 
 def _take_attributes(entry: Entry, pax: dict[str, bytes]) -> None:
-    """Give an entry its attributes and lists; what cannot be read of them is noted."""
+    """Set the extended attributes and access control lists of an entry; unreadable ones go to `unreadable`."""
     found: dict[str, bytes] = {}
     unreadable: dict[str, str] = {}
     for key, value in pax.items():
@@ -211,20 +211,20 @@ def _take_attributes(entry: Entry, pax: dict[str, bytes]) -> None:
                 name = _ATTRIBUTES[key]
                 found[name] = to_binary(value)
             elif key.startswith(_SCHILY):
-                # GNU tar writes these two in hexadecimal, since = ends a key
+                # GNU tar escapes these two characters, because = ends a key
                 name = key[len(_SCHILY) :].replace("%3D", "=").replace("%25", "%")
                 found[name] = value
             elif key.startswith(_LIBARCHIVE):
                 name = unquote(key[len(_LIBARCHIVE) :], errors="surrogateescape")
                 found.setdefault(name, base64.b64decode(value + b"=" * (-len(value) % 4), validate=True))
-        except ValueError as exc:  # binascii.Error is one
+        except ValueError as exc:  # includes binascii.Error
             unreadable[name] = str(exc)
     entry.xattrs, entry.unreadable = found or None, unreadable or None
 
 
 def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:
     """
-    Return the records of a pax header, and the pieces of a sparse map of GNU tar's format 0.0 or 0.1 among them.
+    Return the records of a pax header, and the pieces of a sparse map in GNU tar's format 0.0.
 
     An empty value means that there is no such record. Raises ArchiveError.
     """
@@ -233,7 +233,7 @@ def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:
     at = 0
     while at < len(data):
         if not data[at]:
-            break  # some writers fill up with NULs
+            break  # some writers pad with NULs
         space = data.find(b" ", at, at + 21)
         digits = data[at:space]
         if space < 0 or not digits.isdigit():
@@ -243,8 +243,8 @@ def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:
         if end > len(data) or equals < 0 or data[end - 1 : end] != b"\n":
             raise ArchiveError("a pax header has a record whose length is wrong")
         key, value = text(data[space + 1 : equals]), data[equals + 1 : end - 1]
-        if key in ("GNU.sparse.offset", "GNU.sparse.numbytes"):  # in format 0.0 they come again and again
-            pieces.append(decimal(value, "a sparse file's map holds no number"))
+        if key in ("GNU.sparse.offset", "GNU.sparse.numbytes"):  # format 0.0 repeats these keys
+            pieces.append(decimal(value, "expected a number in the map of a sparse file"))
         else:
             records[key] = value
         at = end

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Write headers of entries: ustar (POSIX.1-1988), and a pax header (POSIX.1-2001) before it for what ustar cannot hold.
+Write headers of entries: ustar (POSIX.1-1988), after a pax header (POSIX.1-2001) for fields that ustar cannot hold.
 
-Names are stored as the bytes that they are. The C loop of archives (ffi_build/archive/read_run.c) writes ordinary
-headers by `common_block`; tests hold both together.
+Names are stored as their original bytes. The C loop of archives (ffi_build/archive/read_run.c) writes ordinary headers
+with `common_block`; tests check that both write the same.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _pax_blocks: dict[tuple[int, bytes], bytes] = {}
 
 
 def encoded(text: str) -> bytes:
-    """Return a name's bytes."""
+    """Return the bytes of a name."""
     try:
-        return text.encode()  # which PyPy does at once, where an error handler costs microseconds
+        return text.encode()  # fast on PyPy, where an error handler costs microseconds
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogateescape")
 
@@ -46,7 +46,7 @@ def pax_record(key: bytes, value: bytes) -> bytes:
 
 
 def pax_time(mtime_ns: int) -> bytes:
-    """Return a time in seconds, with as many digits behind the point as it needs."""
+    """Return a time in seconds, with as many decimals as it needs."""
     sign, value = ("-", -mtime_ns) if mtime_ns < 0 else ("", mtime_ns)
     seconds, nanoseconds = divmod(value, NANO)
     fraction = f".{nanoseconds:09}".rstrip("0").rstrip(".") if nanoseconds else ""
@@ -57,7 +57,7 @@ def split_name(name: bytes) -> tuple[bytes, bytes] | None:
     """Split a long name at a slash into ustar's prefix and name; None if it does not fit."""
     if len(name) > _PREFIX_MAX + 1 + _NAME_MAX:
         return None
-    # the earliest slash that leaves few enough bytes behind it, though not the one that ends the name
+    # the earliest slash after which the rest is short enough, but not a slash at the end of the name
     cut = name.find(b"/", max(len(name) - _NAME_MAX - 1, 1), len(name) - 1)
     return (name[:cut], name[cut + 1 :]) if 0 < cut <= _PREFIX_MAX else None
 
@@ -96,16 +96,17 @@ def _block(
 
 def encode(entry: Entry) -> bytes:
     """
-    Return all blocks in front of an entry's data: a pax header where one is needed, then the ustar header.
+    Return all blocks before the data of an entry: a pax header if needed, then the ustar header.
 
-    A sparse file's data then starts with its map (`sparse_map`), which counts as data of the size `stored_size`.
-    Raises ValueError for what no header can hold.
+    The data of a sparse file must begin with its map (`sparse_map`), which is not part of `stored_size`.
+
+    Raises ValueError for an entry that no header can describe.
     """
     return _encode_ordinary(entry) or _encode_any(entry)
 
 
 def _encode_ordinary(entry: Entry) -> bytes:
-    """Return the blocks of an entry whose header holds all but a fraction of its time; b"" for another."""
+    """Return the blocks of an entry that needs a pax header only for the fraction of its time; b"" for others."""
     if entry.linkname or entry.xattrs or entry.sparse is not None or entry.device != (0, 0):
         return b""
     name = encoded(entry.name)
@@ -121,26 +122,26 @@ def _encode_ordinary(entry: Entry) -> bytes:
     if not owner or b"\0" in name:
         return b""
     begin = b"%s%s%011o\0%011o\0" % (name.ljust(_NAME_MAX, b"\0"), owner, size, seconds)
-    # of so few bytes, this half of Adler-32 is 1 more than their sum
+    # for so few bytes, the low half of Adler-32 is their sum plus 1
     header = b"%s%06o\0 %s" % (begin, (adler32(begin) & 0xFFFF) - 1 + rest, behind)
     if not nanoseconds:
         return header
     time = (b"%d.%09d" % (seconds, nanoseconds)).rstrip(b"0")
-    length = len(time) + len("00 mtime=\n")  # of any time here two digits
+    length = len(time) + len("00 mtime=\n")  # the length always has two digits
     return b"%s%d mtime=%s\n%s%s" % (pax_block(length), length, time, bytes(BLOCK - length), header)
 
 
 def common_block(entry: Entry) -> bytes:
-    """Return the header of all files of an entry's mode and owner, without name, size and time; b"" if it needs pax."""
+    """Return the header of files with the mode and owner of an entry, without name, size and time; b"" if too large."""
     owner, rest, _ = _shared_by(entry)
     return bytes(_NAME_MAX) + owner + bytes(24) + b" " * 8 + rest if owner else b""
 
 
 def _shared_by(entry: Entry) -> tuple[bytes, bytes, int]:
     """
-    Return what many headers share: the fields before size and time, those after the checksum, and what these add up to.
+    Return the parts that many headers share: the fields before the size, the fields after the checksum, and a sum.
 
-    An empty checksum counts in. The fields are empty if a number or name has no room in a header.
+    The sum is over the fields after the checksum and an empty checksum. Fields are b"" if a value does not fit.
     """
     key = entry.type, entry.mode, entry.uid, entry.gid, entry.uname, entry.gname
     found = _shared.get(key)
@@ -167,13 +168,13 @@ def _encode_any(entry: Entry) -> bytes:
     records: list[bytes] = []
 
     def cut(key: bytes, value: bytes, most: int) -> bytes:
-        """Return as much of a text as the header takes; the record has all of a longer one."""
+        """Return the part of a text that fits into the header; add a record for a longer text."""
         if len(value) > most:
             records.append(pax_record(key, value))
         return value[:most]
 
     def bounded(key: bytes, number: int, most: int) -> int:
-        """Return a number, or 0 for one that the header does not take; the record has it."""
+        """Return a number that fits into the header; otherwise return 0 and add a record."""
         if 0 <= number <= most:
             return number
         records.append(pax_record(key, b"%d" % number))
@@ -192,7 +193,7 @@ def _encode_any(entry: Entry) -> bytes:
     if entry.type == DIRECTORY and not name.endswith(b"/"):
         name += b"/"
     if not name or b"\0" in name:
-        raise ValueError(f"no archive can hold the name {entry.name!r}")
+        raise ValueError(f"a tar archive cannot store the name {entry.name!r}")
     prefix = b""
     if len(name) > _NAME_MAX:
         parts = split_name(name)
@@ -208,14 +209,14 @@ def _encode_any(entry: Entry) -> bytes:
     for key_text, value in sorted((entry.xattrs or {}).items()):
         records.append(_xattr_record(key_text, value))
     if not (0 <= entry.device[0] <= OCTAL_7_MAX and 0 <= entry.device[1] <= OCTAL_7_MAX):
-        raise ValueError(f"no archive can hold the device number {entry.device}")
+        raise ValueError(f"a tar archive cannot store the device number {entry.device}")
     flag, mode = TYPEFLAGS[entry.type], entry.mode & 0o7777
     header = _block(name, prefix, flag, mode, *owner, size, mtime, linkname, *names, entry.device)
     return pax_header(records) + header if records else header
 
 
 def pax_header(records: list[bytes], typeflag: bytes = b"x") -> bytes:
-    """Return a pax header with these records; one that holds bytes which are no UTF-8 says so."""
+    """Return a pax header with these records; it declares binary text if a record is not UTF-8."""
     body = b"".join(records)
     try:
         body.decode("utf-8")
@@ -225,7 +226,7 @@ def pax_header(records: list[bytes], typeflag: bytes = b"x") -> bytes:
 
 
 def pax_block(size: int, typeflag: bytes = b"x") -> bytes:
-    """Return the header of a pax header of so many bytes."""
+    """Return the block that begins a pax header with `size` bytes of records."""
     found = _pax_blocks.get((size, typeflag))
     if found is None:
         if len(_pax_blocks) >= _FOUND_MAX:
@@ -238,16 +239,16 @@ def pax_block(size: int, typeflag: bytes = b"x") -> bytes:
 def _xattr_record(name: str, value: bytes) -> bytes:
     if name in ACL_KEYS:
         return pax_record(ACL_KEYS[name], to_text(value))
-    if "=" in name or "%" in name:  # the key of a record ends at the first =, and GNU tar reads %3D as one
+    if "=" in name or "%" in name:  # a key ends at the first =, and GNU tar reads %3D as =
         key = f"LIBARCHIVE.xattr.{name.replace('%', '%25').replace('=', '%3D')}"
         return pax_record(encoded(key), base64.b64encode(value).rstrip(b"="))
     return pax_record(b"SCHILY.xattr." + encoded(name), value)
 
 
 def sparse_map(entry: Entry) -> bytes:
-    """Return the map in front of a sparse file's data (GNU tar's format 1.0): how many pieces, then each, in blocks."""
+    """Return the map before the data of a sparse file (GNU tar's format 1.0): the number of pieces, then each piece."""
     pieces = list(entry.sparse or ())
     if not pieces or sum(pieces[-1]) < entry.size:
-        pieces.append((entry.size, 0))  # GNU tar makes a file as long as its last piece reaches
+        pieces.append((entry.size, 0))  # GNU tar takes the end of the last piece as the size of the file
     text = b"%d\n" % len(pieces) + b"".join(b"%d\n%d\n" % piece for piece in pieces)
     return text + bytes(padding(len(text)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model one entry of an archive."""
+"""The entry of an archive, and constants of the format."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TYPES: Final = {flag: kind for kind, flag in TYPEFLAGS.items()}
 
 
 def _slotted(cls: type[_Class]) -> type[_Class]:
-    """Return a dataclass anew with slots for its fields, so that a misspelt attribute is an error, as from 3.10 on."""
+    """Return a dataclass with slots, so that a misspelt attribute is an error (`slots=True` needs Python 3.10)."""
     slots = tuple(field.name for field in dataclasses.fields(cls))  # type: ignore[arg-type]
     kept = {name: value for name, value in vars(cls).items() if name not in (*slots, "__dict__", "__weakref__")}
     return cast("type[_Class]", type(cls.__name__, cls.__bases__, {**kept, "__slots__": (*slots, "__weakref__")}))
@@ -42,15 +42,16 @@ def _slotted(cls: type[_Class]) -> type[_Class]:
 @dataclasses.dataclass(repr=False)
 class Entry:
     """
-    One entry: a file, directory, link, device or fifo, with what the archive says of it.
+    One entry of an archive: a file, directory, link, device or fifo.
 
-    `name` and `linkname` are as stored, without the slash at a directory's end; bytes that are no UTF-8 are surrogates
-    (os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block". `mode` has the
-    permissions, `uid` and `gid` are the numbers of owner and group, `uname` and `gname` their names. `size` is in
-    bytes of content (of a sparse file with its holes), `mtime_ns` in nanoseconds since 1970. `xattrs` maps names to
-    bytes. `sparse` is None or the (offset, size) pairs of a sparse file that hold data. `position` is where the entry
-    starts in the uncompressed archive, None for one that was not read. `unreadable` is None, or maps attributes and
-    access control lists that the archive has in a form which cannot be read here to the reason.
+    `name` and `linkname` are as stored, but a directory has no slash at the end; bytes that are not UTF-8 become
+    surrogates (see os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block".
+    `mode` has the permission bits, `uid` and `gid` are the numbers of owner and group, `uname` and `gname` their names.
+    `size` is the size of the content in bytes, holes included. `mtime_ns` is in nanoseconds since 1970. `device` is the
+    (major, minor) number of a device. `xattrs` is None or maps names of extended attributes to bytes. `sparse` is None
+    or lists the (offset, size) pairs of a sparse file that hold data. `position` is where the entry starts in the
+    uncompressed archive, None if it was not read from one. `unreadable` is None or maps names of attributes and access
+    control lists that cannot be read here to the reason.
     """
 
     name: str
@@ -70,12 +71,12 @@ class Entry:
     unreadable: dict[str, str] | None = None
 
     def replace(self, **changes: Any) -> Entry:
-        """Return a copy with other attributes, as `changes` has them; TypeError for one that an entry does not have."""
+        """Return a copy with the attributes in `changes`; raises TypeError for an unknown attribute."""
         return dataclasses.replace(self, **changes)
 
     @property
     def stored_size(self) -> int:
-        """The bytes of data that follow the header, without padding and without a sparse map."""
+        """The bytes of data after the header, without padding and without a sparse map."""
         if self.type != FILE:
             return 0
         return self.size if self.sparse is None else sum(size for _, size in self.sparse)
@@ -85,12 +86,15 @@ class Entry:
         return f"<Entry {self.type} {self.name!r}{link} size={self.size} mode={self.mode:#o}>"
 
 
+Entry.__module__ = "cpkg.archive"  # where callers find it; dataclasses look for names of annotations in their module
+
+
 def padding(size: int) -> int:
-    """Return how many bytes fill up the last block of `size` bytes."""
+    """Return how many padding bytes complete the last block of `size` bytes."""
     return -size % BLOCK
 
 
 def sum_of(block: bytes) -> int:
-    """Return the sum of a block's bytes."""
-    # one half of Adler-32 counts from 1 up to 65,521, so that the sum of 256 bytes fits
+    """Return the sum of the bytes of a block."""
+    # the low half of Adler-32 is 1 plus the sum, modulo 65,521: large enough for 256 bytes
     return (adler32(block[:256]) & 0xFFFF) + (adler32(block[256:]) & 0xFFFF) - 2

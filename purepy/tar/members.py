@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The list of members of an archive: which frame may hold an entry of a name, so that one is found without reading all.
+The list of members of an archive: which frames may contain a name, so that an entry is found without reading all.
 
-It is a skippable frame between the frames of content and the seek table, and says of each frame of content in
-turn whether it begins within an entry, and a number of 16 bits for each name in it and for each directory that leads to
-one. Two names may share a number: then a frame is read in vain. All integers are little-endian.
+The list is a skippable frame between the frames of content and the seek table. For each frame of content, in order, it
+stores whether the frame begins inside an entry, and a 16-bit number for each name in it and for each directory above
+such a name. Two names may have the same number; then a frame is read in vain. All integers are little-endian.
 
     skippable frame's header (8)  |  b"cpkg.tar" (8)  |  number of frames (4)  |  a count per frame (4 each)
-    numbers (2 each, in order within a frame)  |  CRC-32 of all behind the header of the skippable frame (4)
+    numbers (2 each, sorted within a frame)  |  CRC-32 of everything after the header of the skippable frame (4)
 
-A count has its highest bit set where a frame begins within an entry.
+The highest bit of a count is set if the frame begins inside an entry.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WILD: Final = "*?[\\"
 
 
 class Collector:
-    """Collects the numbers of a frame's names."""
+    """Collects the numbers of the names in a frame."""
 
     __slots__ = ("_crc", "_parent", "found", "is_continued")
 
@@ -43,13 +43,13 @@ class Collector:
         self._crc = 0
 
     def add(self, name: str) -> None:
-        """Take in a name, and the directories that lead to it."""
+        """Add a name and the directories above it."""
         parent, slash, base = encoded(name).rpartition(b"/")
         self._enter(parent)
         self.found.add(crc32(slash + base, self._crc) & 0xFFFF)
 
     def add_all(self, parent: bytes, bases: list[bytes]) -> None:
-        """Take in the names that a directory other than the root has, and the directories that lead to it."""
+        """Add names in the directory `parent`, which is not the root, and the directories above them."""
         self._enter(parent)
         crc = crc32(b"/", self._crc)
         self.found.update([crc32(base, crc) & 0xFFFF for base in bases])
@@ -66,12 +66,12 @@ class Collector:
             at = end
 
     def numbers(self) -> array[int]:
-        """Return the numbers, in order."""
+        """Return the sorted numbers."""
         return array("H", sorted(self.found))
 
 
 class Members:
-    """The numbers of each frame; `append` those of the next one."""
+    """The numbers of all frames; `append` adds those of the next frame."""
 
     def __init__(self) -> None:
         self._counts = array("I")
@@ -87,7 +87,7 @@ class Members:
         return len(self._counts)
 
     def is_continued(self, index: int) -> bool:
-        """Say whether a frame begins within an entry."""
+        """Return whether a frame begins inside an entry."""
         return self._counts[index] >= _CONTINUED
 
     def to_bytes(self) -> bytes:
@@ -101,9 +101,9 @@ class Members:
 
     def frames_with(self, patterns: Iterable[str]) -> list[bool] | None:
         """
-        Say of each frame whether it may hold what one of the patterns matches, as `include` of extract takes them.
+        Return for each frame whether one of the patterns (see `include` of extract) may match a name in it.
 
-        Frames that begin within an entry go with the one before them. None if a pattern may match anywhere.
+        A frame that begins inside an entry is grouped with the frame before it. None if a pattern may match anywhere.
         """
         wanted = set()
         for pattern in patterns:
@@ -125,7 +125,7 @@ class Members:
 
 
 def _number_of(pattern: str) -> int | None:
-    """Return the number for all names that a pattern matches; None if there is none."""
+    """Return the number of a name or directory that covers all matches of a pattern, None if there is none."""
     plain = next((at for at, letter in enumerate(pattern) if letter in _WILD), None)
     if plain is not None:
         pattern = pattern[: max(pattern.rfind("/", 0, plain), 0)]

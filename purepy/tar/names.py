@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Decide under which name, with which attributes and whether at all an entry is extracted.
+Decide whether an entry is extracted, and with which name and attributes.
 
-The filters are those of tarfile (PEP 706) with these rules: a name with `..` in it is refused; a link's text is
-normalized, so that `..` comes only in front, and may not lead out of the directory from where the link lies. Whoever
-extracts does not follow links on the way to an entry, so that this holds whatever links there are.
+The filters are the same as in tarfile (PEP 706), with these rules. A name with `..` in it is refused. The text of a
+link is normalized, so that `..` occurs only at its beginning, and must not lead outside, seen from the link's
+directory. The extraction never follows links on the way to an entry, so these rules hold for any combination of links.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ORDINARY: Final = (FILE, HARDLINK, SYMLINK, DIRECTORY)
 
 
 def refused(entry: Entry, why: str) -> UnsafeEntryError:
-    """Return the error for an entry that is not extracted."""
+    """Return the error for an entry that must not be extracted."""
     error = UnsafeEntryError(f"{entry.name!r} {why}")
     error.entry = entry.name
     error.offset = entry.position
@@ -32,16 +32,16 @@ def refused(entry: Entry, why: str) -> UnsafeEntryError:
 
 def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
     """
-    Return the components under which an entry is extracted, without `.` and leading slashes.
+    Return the path components at which an entry is extracted, without `.` and leading slashes.
 
-    None if fewer than one is left after `strip` of them, `.` included, are taken away. Raises UnsafeEntryError for a
-    name with `..`.
+    Returns None if nothing is left after the first `strip` components (`.` counts) are removed. Raises UnsafeEntryError
+    for a name with `..`.
     """
     parts = entry.name.split("/")
     if "" in parts:
         parts = [part for part in parts if part]
     if ".." in parts:
-        raise refused(entry, "has '..' in its name and would be written outside of the directory")
+        raise refused(entry, "has '..' in its name and would be written outside the directory")
     if strip and len(parts) <= strip:
         return None
     if strip:
@@ -50,19 +50,19 @@ def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
 
 
 def link_target(entry: Entry, strip: int = 0) -> list[str]:
-    """Return the path components of a hard link's file; raise UnsafeEntryError if it is outside."""
+    """Return the path components of the file of a hard link; raises UnsafeEntryError if it is outside."""
     parts = [part for part in entry.linkname.split("/") if part]
     target = [part for part in parts[strip:] if part != "."]
     if ".." in parts or not target:
-        raise refused(entry, f"is a link to {entry.linkname!r}, which is outside of the directory")
+        raise refused(entry, f"is a link to {entry.linkname!r}, which is outside the directory")
     return target
 
 
 def symlink_text(entry: Entry, parts: list[str], filter_name: str) -> str:
     """
-    Return the text of a symbolic link at `parts`, whose length says how deep it lies; normalized if it must be.
+    Return the text of a symbolic link at the path `parts`, normalized if necessary.
 
-    Raises UnsafeEntryError under the filter `data` if it is absolute or leads out of the directory.
+    With the filter `data`, raises UnsafeEntryError if the text is absolute or leads outside the directory.
     """
     text = entry.linkname
     if filter_name != DATA:
@@ -82,12 +82,12 @@ def symlink_text(entry: Entry, parts: list[str], filter_name: str) -> str:
         elif part not in ("", "."):
             rest.append(part)
     if ups > len(parts) - 1:
-        raise refused(entry, f"is a link to {text!r}, which is outside of the directory")
+        raise refused(entry, f"is a link to {text!r}, which is outside the directory")
     return text if is_normal else "/".join([".."] * ups + rest) or "."
 
 
 def check_type(entry: Entry, filter_name: str) -> None:
-    """Raise UnsafeEntryError for a device or fifo under the filter `data`."""
+    """Raise UnsafeEntryError for a device or fifo with the filter `data`."""
     if filter_name == DATA and entry.type not in _ORDINARY:
         raise refused(entry, f"is a {entry.type}{'' if entry.type == 'fifo' else ' device'}, which the filter refuses")
 
@@ -107,7 +107,7 @@ def target_mode(mode: int, kind: str, filter_name: str) -> int:
 
 
 def keeps_attribute(name: str, filter_name: str) -> bool:
-    """Say whether an extended attribute is set: a capability, which is like a setuid bit, only if all is trusted."""
+    """Return whether an extended attribute is set; a capability, like a setuid bit, only with `fully_trusted`."""
     if filter_name == DATA:
         return name.startswith("user.")
     return filter_name == TRUSTED or name != "security.capability"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read the headers of ordinary entries in one step: what most archives are full of, without what others may need.
+Read the headers of ordinary entries, which most archives consist of, in one step.
 
-Ordinary is a file or directory with its name and numbers in a header of ustar or GNU tar, and at most its time in a
-pax header. What this leaves, right or wrong, is for purepy/tar/reader.py.
+An entry is ordinary if it is a file or directory whose name and numbers are in a header of ustar or GNU tar. It may
+have a pax header that contains only its time. purepy/tar/reader.py handles all other headers, valid or not.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _KEY: Final = b" mtime="
 
 def ordinary(chunk: bytes, at: int, end: int) -> tuple[Entry, int] | None:
     """
-    Return the entry whose headers lie at `at` of a chunk, and where its data begin; None if it is not ordinary.
+    Return the entry whose headers begin at `at` in a chunk, and where its data begins; None if it is not ordinary.
 
     The chunk is bytes, or another buffer whose slices are bytes.
     """
-    blocks = chunk[at : min(at + 3 * BLOCK, end)]  # once: slices of bytes cost the least
+    blocks = chunk[at : min(at + 3 * BLOCK, end)]  # one slice of the chunk; slicing bytes is the cheapest
     begin = 0
     mtime = -1
     try:
@@ -73,7 +73,7 @@ def ordinary(chunk: bytes, at: int, end: int) -> tuple[Entry, int] | None:
 
 
 def _octal(field: bytes) -> int:
-    """Return a number in the form in which all write it; raises ValueError for another."""
+    """Return a number in the usual form, 11 octal digits; raises ValueError for other forms."""
     if not field[:11].isdigit() or field[11] not in b"\0 ":
-        raise ValueError("another form")
+        raise ValueError("not 11 octal digits")
     return int(field[:11], 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users and groups: their numbers by names, and names by numbers; what was looked up is kept."""
+"""Look up users and groups by name or number, with a cache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=1024)
 def owner_number(name: str, is_user: bool) -> int | None:
-    """Return the number that a user's or group's name has here, None if it has none."""
+    """Return the number of a user or group on this system, None if the name is unknown."""
     try:
         if is_user:
             import pwd
@@ -23,7 +23,7 @@ def owner_number(name: str, is_user: bool) -> int | None:
 
 @lru_cache(maxsize=1024)
 def owner_name(number: int, is_user: bool) -> str:
-    """Return the name of the user or group with a number, "" if it has none here."""
+    """Return the name of the user or group with this number, "" if the number is unknown."""
     try:
         if is_user:
             import pwd

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Match names against patterns as GNU tar does.
+Match names against patterns like GNU tar.
 
-In a pattern `*` and `?` match slashes too, `[...]` a set, and a backslash takes the next character as it is; what
-counts as a character is a byte, as for GNU tar in the locale C. A pattern that matches a directory covers what is below
-it. Patterns of `exclude` may begin at any component of a name, those of `include` at the first.
+In a pattern, `*` and `?` also match slashes, `[...]` matches a set, and a backslash quotes the next character. Each
+byte counts as a character, as in GNU tar with the locale C. A pattern that matches a directory also matches everything
+below it. Patterns of `exclude` may match from any component of a name on, patterns of `include` only from the first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLASSES: Final = {
 
 
 def _bracket(pattern: str, start: int) -> tuple[str, int]:
-    """Return a set as a regular expression and where it ends; an unclosed bracket matches itself."""
+    """Return a set as a regular expression, and the position after it; an unclosed bracket matches itself."""
     at = start + 1
     inverted = pattern[at : at + 1] in ("!", "^")
     at += inverted
@@ -90,9 +90,9 @@ def _starred(number: int, first: str, *others: str, begin: str) -> str:
     """
     Return a regular expression for the `number`-th pattern, which has stars.
 
-    The text between two stars is searched for once, at its first position, since nothing behind it can gain by a later
-    place: so matching takes time in proportion to the name's length. Such a search is a lookahead, into which nothing
-    goes back, and a reference to what it has found.
+    The text between two stars is searched only once, for its first position, because a later position could not help
+    the rest to match. So the time is proportional to the length of the name. Each search is a lookahead, which the
+    regular expression does not backtrack into, and a reference to the text it found.
     """
     pieces = [begin + first] if first else []
     pieces += [f".*?{segment}" for segment in others[:-1] if segment]
@@ -101,7 +101,7 @@ def _starred(number: int, first: str, *others: str, begin: str) -> str:
 
 
 def matcher(patterns: Iterable[str], *, anchored: bool) -> Callable[[str], bool] | None:
-    """Return a function that says whether a name matches one of the patterns; None if there are none."""
+    """Return a function that reports whether a name matches one of the patterns; None without patterns."""
     begin = "" if anchored else "(?:.*?/)??(?!/)"
     plain, expressions = [], []
     for number, pattern in enumerate(patterns):
@@ -119,5 +119,5 @@ def matcher(patterns: Iterable[str], *, anchored: bool) -> Callable[[str], bool]
 
 
 def _as_bytes(text: str) -> str:
-    """Return a name with a character for each of its bytes."""
+    """Return a name with one character for each byte."""
     return text if text.isascii() else encoded(text).decode("latin-1")

@@ -25,11 +25,11 @@ from purepy.tar.ordinary import ordinary
 Chunk = Union[bytes, bytearray, memoryview]
 
 HEADER_MAX: Final = 1 << 20
-"""A longer pax header or long name is refused (1 MiB, as Go's reader has it)."""
+"""The largest pax header or long name that is accepted (1 MiB, as in Go's reader)."""
 _GLOBAL_MAX: Final = 64 << 10
-"""Nor are there more bytes of records that hold for all entries: each entry takes them in."""
+"""The largest size of the records for all entries, because each entry copies them."""
 _FEW: Final = 64 << 10
-"""So many bytes of data are copied, which is faster than a view of them."""
+"""Data of up to this size in bytes is copied, which is faster than a view."""
 _BATCH: Final = 64
 _LONG_NAME, _LONG_LINK, _PAX, _PAX_SUN, _PAX_GLOBAL = b"L", b"K", b"x", b"X", b"g"
 _BEFORE_ENTRIES: Final = frozenset((_LONG_NAME, _LONG_LINK, _PAX, _PAX_SUN, _PAX_GLOBAL))
@@ -38,10 +38,10 @@ _NO_MEMBERS: Final = {b"V": "volume label", b"M": "continued file of a multi-vol
 
 class Content:
     """
-    The uncompressed bytes of an archive, taken from chunks; `position` says how many were taken or skipped.
+    The uncompressed bytes of an archive, read from chunks; `position` is the number of bytes read or skipped.
 
-    `skip` may pass over bytes before the next chunk is decompressed: it takes a number of bytes and returns how
-    many of them it skipped. `position_behind` is where the chunk that came last ends, if some may be left out.
+    `skip` is called with a number of bytes and may skip some of them before the next chunk is decompressed; it returns
+    how many it skipped. `position_behind` returns where the last chunk ends, if chunks may be left out.
     """
 
     def __init__(
@@ -53,23 +53,23 @@ class Content:
         self._chunks = iter(chunks)
         self._skip = skip
         self._position_behind = position_behind
-        self._chunk: Any = b""  # or another buffer whose slices are bytes, which is faster than slices of views
+        self._chunk: Any = b""  # bytes or a buffer whose slices are bytes: faster than slicing memoryviews
         self._at = self._end = 0
-        self._start = 0  # of the chunk
+        self._start = 0  # position of the chunk
 
     @property
     def position(self) -> int:
-        """Where the content goes on."""
+        """The position of the next byte."""
         return self._start + self._at
 
     def begin(self) -> int:
-        """Return where the next entry is, behind what may be left out before it."""
+        """Return the position of the next entry, after any content that was left out."""
         if self._at == self._end:
             self._more(is_within=False)
         return self._start + self._at
 
     def _more(self, *, is_within: bool = True) -> bool:
-        """Take the next chunk; raises ArchiveError if content is left out in front of it, within an entry."""
+        """Take the next chunk; raises ArchiveError if content before it is left out inside an entry."""
         start = self._start + self._at
         for chunk in self._chunks:
             size = len(chunk)
@@ -78,9 +78,7 @@ class Content:
                 self._at, self._end = 0, size
                 self._start = start if self._position_behind is None else self._position_behind() - size
                 if is_within and self._start != start:
-                    error = ArchiveError(
-                        f"the list of members is wrong: it leaves out a part of the entry at byte {start:,}"
-                    )
+                    error = ArchiveError(f"the list of members is wrong: it omits part of the entry at byte {start:,}")
                     error.offset = start
                     raise error
                 return True
@@ -90,7 +88,7 @@ class Content:
         return False
 
     def read(self, size: int) -> bytes:
-        """Return the next `size` bytes; fewer at the end alone."""
+        """Return the next `size` bytes; fewer only at the end."""
         at = self._at
         end = at + size
         if end <= self._end:
@@ -99,14 +97,14 @@ class Content:
         return b"".join(map(bytes, self.pieces(size)))
 
     def read_exactly(self, size: int) -> bytes:
-        """Return the next `size` bytes; raises ArchiveError if there are not so many."""
+        """Return the next `size` bytes; raises ArchiveError if there are fewer."""
         data = self.read(size)
         if len(data) != size:
             raise self.cut()
         return data
 
     def ordinary(self) -> Entry | None:
-        """Take the headers of the next entry, if it is ordinary and they lie in one chunk; else None."""
+        """Read the headers of the next entry if it is ordinary and they are in one chunk; otherwise return None."""
         chunk = self._chunk
         found = ordinary(chunk, self._at, self._end) if not isinstance(chunk, memoryview) else None
         if found is None:
@@ -116,16 +114,16 @@ class Content:
 
     def take(self, some: Callable[[Any, int, int, int], int]) -> bool:
         """
-        Have a function take some of the current chunk; return whether it did.
+        Offer the rest of the current chunk to a function; return whether it consumed any of it.
 
-        `some` is given the chunk, where its unread bytes begin and end, and where it begins in the content. It returns
-        where the bytes begin that are left.
+        `some` is called with the chunk, the begin and end of its unread bytes, and the position of the chunk in the
+        content. It returns where the remaining bytes begin.
         """
         at, self._at = self._at, some(self._chunk, self._at, self._end, self._start)
         return self._at != at
 
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
-        """Take the next `size` bytes and what fills up their block, if they lie in one chunk and are few; else None."""
+        """Return the next `size` bytes and skip `fill` more, if they are few and in one chunk; otherwise None."""
         at = self._at
         behind = at + size
         if size > _FEW or behind + fill > self._end:
@@ -134,7 +132,7 @@ class Content:
         return (bytes(self._chunk[at:behind]),)
 
     def pieces(self, size: int) -> Iterator[memoryview]:
-        """Return the next `size` bytes in pieces of the chunks, without copies; fewer at the end alone."""
+        """Yield the next `size` bytes as views of chunks; fewer only at the end."""
         while size:
             if self._at == self._end and not self._more():
                 return
@@ -144,7 +142,7 @@ class Content:
             yield piece
 
     def skip(self, size: int) -> None:
-        """Pass over `size` bytes; raises ArchiveError if there are not so many."""
+        """Skip `size` bytes; raises ArchiveError if there are fewer."""
         at = self._at + size
         if at <= self._end:
             self._at = at
@@ -161,19 +159,21 @@ class Content:
                 raise self.cut()
 
     def cut(self) -> ArchiveError:
-        """Return the error of an archive that ends too early."""
-        error = ArchiveError(f"the archive is cut: it ends within an entry (at byte {self.position:,} of its content)")
+        """Return the error for an archive that ends too early."""
+        error = ArchiveError(
+            f"the archive is truncated: it ends inside an entry (at byte {self.position:,} of its content)"
+        )
         error.offset = self.position
         return error
 
 
 class TarReader:
     """
-    The entries of an archive, one after the other.
+    Iterates over the entries of an archive.
 
-    After each entry `data()` yields its data in pieces; unread data is skipped. `batch` returns several
-    entries with their data. The iterator ends at the end-of-archive marker and raises ArchiveError where the archive
-    ends without one, or is none.
+    After each entry, `data()` yields its data in pieces; unread data is skipped. `batch` returns several entries with
+    their data. The iterator ends at the end-of-archive marker. It raises ArchiveError if the marker is missing or the
+    content is not an archive.
     """
 
     def __init__(self, content: Content) -> None:
@@ -201,7 +201,7 @@ class TarReader:
             raise
 
     def take(self, some: Callable[[Any, int, int, int], int]) -> bool:
-        """Have a function take whole entries, as `Content.take` does; return whether it did."""
+        """Offer whole entries to a function, as `Content.take` does; return whether it consumed any."""
         if self._global or self._ended:
             return False
         self.finish()
@@ -213,9 +213,9 @@ class TarReader:
 
     def batch(self, most: int = _BATCH) -> list[tuple[Entry, Iterable[bytes | memoryview]]]:
         """
-        Return up to `most` entries that follow, with their data in pieces; none at the end.
+        Return up to `most` of the next entries, with their data in pieces; an empty list at the end.
 
-        The data of the last one has to be read before the next call, which skips the rest of it.
+        The data of the last entry must be read before the next call, which skips the rest of it.
         """
         found: list[tuple[Entry, Iterable[bytes | memoryview]]] = []
         self.finish()
@@ -252,7 +252,7 @@ class TarReader:
             if flag in _BEFORE_ENTRIES:
                 size = within(number(block[124:136]), 0, SIZE_MAX, "size")
                 if size > HEADER_MAX:
-                    raise ArchiveLimitError(f"a header of {size:,} bytes, more than {HEADER_MAX:,}")
+                    raise ArchiveLimitError(f"a header has {size:,} bytes, more than {HEADER_MAX:,}")
                 data = self.content.read_exactly(size)
                 self.content.skip(padding(size))
                 if flag == _LONG_NAME:
@@ -263,12 +263,12 @@ class TarReader:
                     records, found = parse_pax(data)
                     if flag == _PAX_GLOBAL:
                         self._keep_global(records)
-                    else:  # of several the last one counts, for GNU tar, bsdtar and Go
+                    else:  # the last of several headers counts, as in GNU tar, bsdtar and Go
                         pax, pieces = records, found
                 continue
             if flag in _NO_MEMBERS:
                 if flag != b"V":
-                    raise ArchiveError(f"the archive holds a {_NO_MEMBERS[flag]}, which cannot be read")
+                    raise ArchiveError(f"the archive contains a {_NO_MEMBERS[flag]}, which is not supported")
                 self.content.skip(within(number(block[124:136]), 0, SIZE_MAX, "size"))
                 continue
             if self._global:
@@ -282,40 +282,40 @@ class TarReader:
             return entry
 
     def _keep_global(self, records: dict[str, bytes]) -> None:
-        """Keep the records that hold for all entries that follow; raises ArchiveLimitError if they are too many."""
+        """Keep records that apply to all following entries; raises ArchiveLimitError if they are too large."""
         self._global.update((key, value) for key, value in records.items() if key.startswith(READ_KEYS))
         size = sum(map(len, self._global)) + sum(map(len, self._global.values()))
         if size > _GLOBAL_MAX:
-            raise ArchiveLimitError(f"headers for all entries of {size:,} bytes, more than {_GLOBAL_MAX:,}")
+            raise ArchiveLimitError(f"the headers for all entries have {size:,} bytes, more than {_GLOBAL_MAX:,}")
 
     def _block(self) -> bytes | None:
         """Return the next header, or None at the end of the archive."""
         block = self.content.read(BLOCK)
         if len(block) < BLOCK:
             if self._seen and not block:
-                raise ArchiveError("the archive is cut: it has no end-of-archive marker")
-            raise self.content.cut() if self._seen else ArchiveError("no tar archive: it is shorter than a header")
+                raise ArchiveError("the archive is truncated: the end-of-archive marker is missing")
+            raise self.content.cut() if self._seen else ArchiveError("not a tar archive: it is shorter than a header")
         if block == NUL_BLOCK:
             following = self.content.read(BLOCK)
             if following not in (NUL_BLOCK, b""):
-                raise ArchiveError("a header is missing: one block of zeros, not two, lies between entries")
+                raise ArchiveError("a header is missing: found one block of zeros between entries, not two")
             self._ended = True
             return None
         if not is_checksum_right(block):
-            what = "a header is damaged" if self._seen else "no tar archive, or its first header is damaged"
+            what = "a header is damaged" if self._seen else "not a tar archive, or its first header is damaged"
             raise ArchiveError(f"{what}: the checksum is wrong (at byte {self.content.position - BLOCK:,})")
         self._seen = True
         return block
 
     def finish(self) -> None:
-        """Pass over what was not taken of the entry that came last."""
+        """Skip the unread data of the last entry."""
         self.content.skip(self._size + self._padding)
         self._size = self._padding = 0
 
     def data(self) -> Iterator[memoryview]:
-        """Yield the data of the last entry in pieces; of a sparse file, the stored parts."""
+        """Yield the data of the last entry in pieces; for a sparse file, the stored parts."""
         for piece in self.content.pieces(self._size):
-            self._size -= len(piece)  # before it is used: the rest is skipped, whatever happens to the piece
+            self._size -= len(piece)  # before the piece is used, so that the rest is skipped even after an error
             yield piece
         if self._size:
             raise self.content.cut()

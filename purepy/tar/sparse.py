@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read the maps of sparse files: the old GNU form, and GNU tar's formats 0.0, 0.1 and 1.0 in pax headers.
+Read the maps of sparse files: the old GNU format, and GNU tar's formats 0.0, 0.1 and 1.0 in pax headers.
 
-A map is a list of (offset, size): the pieces that hold data, in order. The functions take `read`, which returns
-exactly so many of the bytes that follow the header.
+A map is a list of (offset, size) of the pieces that hold data, in order. The functions take `read`, which returns
+exactly the requested number of bytes after the header.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from purepy.tar.entry import BLOCK, Entry
 
 Map = "list[tuple[int, int]]"
 PIECES_MAX: Final = 1 << 20
-"""More pieces in one file are refused."""
+"""The maximum number of pieces in one file."""
 _FIELD: Final = 12
 
 
 def read_map(
     block: bytes, pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]
 ) -> None:
-    """Read the map of a file, if header or records call it sparse; `pieces` are those of GNU tar's format 0.0."""
+    """Read the map of a file if its header or records call it sparse; `pieces` come from GNU tar's format 0.0."""
     if block[156:157] == b"S":
         if block[257:265] != GNU_MAGIC:
             raise _unknown()
@@ -36,11 +36,11 @@ def read_map(
 
 
 def _unknown() -> ArchiveError:
-    return ArchiveError("a sparse file has a map in no form that is known")
+    return ArchiveError("the map of a sparse file has an unknown format")
 
 
 def _read_gnu(block: bytes, entry: Entry, read: Callable[[int], bytes]) -> None:
-    """Read the map of the old GNU form: four pieces in the header, others in blocks that its size does not count."""
+    """Read a map in the old GNU format: four pieces in the header, others in blocks that its size does not count."""
     pieces = _fields(block, 386, 4)
     more = block[482]
     while more not in (0, 0x30):
@@ -69,7 +69,7 @@ def _read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry
         pieces, used = _read_1_0(read)
         stored -= used
     elif "GNU.sparse.map" in pax:
-        wrong = "a sparse file's map is no list of pairs of numbers"
+        wrong = "the map of a sparse file is not a list of pairs of numbers"
         numbers = [decimal(item, wrong) for item in pax["GNU.sparse.map"].split(b",") if pax["GNU.sparse.map"]]
         if len(numbers) % 2:
             raise ArchiveError(wrong)
@@ -81,7 +81,7 @@ def _read_pax(pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry
 def _read_1_0(read: Callable[[int], bytes]) -> tuple[list[tuple[int, int]], int]:
     data = bytearray()
     at = used = 0
-    wrong = "a sparse file's map holds no number"
+    wrong = "expected a number in the map of a sparse file"
 
     def next_number() -> int:
         nonlocal at, used
@@ -105,18 +105,22 @@ def _read_1_0(read: Callable[[int], bytes]) -> tuple[list[tuple[int, int]], int]
 
 def _check_count(count: int) -> None:
     if count > PIECES_MAX:
-        raise ArchiveLimitError(f"a sparse file of more than {PIECES_MAX:,} pieces")
+        raise ArchiveLimitError(f"a sparse file has more than {PIECES_MAX:,} pieces")
 
 
 def _apply(entry: Entry, pieces: list[tuple[int, int]], size: int, stored: int) -> None:
-    """Take over a map that is in order, within the file, and as long as the data that is stored."""
+    """
+    Set the sparse map and the size of an entry.
+
+    Raises ArchiveError if the pieces are out of order, end after `size`, or do not add up to `stored` bytes.
+    """
     end = total = 0
     for offset, length in pieces:
         if offset < end or offset + length > size:
-            raise ArchiveError("a sparse file's map is out of order or reaches beyond its end")
+            raise ArchiveError("the map of a sparse file is out of order or reaches beyond the end of the file")
         end = offset + length
         total += length
     if total != stored:
-        raise ArchiveError(f"a sparse file's map has {total} bytes, its header {stored}")
+        raise ArchiveError(f"the map of a sparse file covers {total} bytes, but its header gives {stored}")
     entry.size = size
     entry.sparse = [(offset, length) for offset, length in pieces if length]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Decide which names Windows can give to files: what it takes for something else, or for another file's, is refused.
+Refuse names that Windows would interpret differently or confuse with another name.
 
-It knows no difference between `A` and `a`, drops dots and spaces at the end, takes `NUL.txt` for a device, `C:x` for a
-place on a drive, `a:b` for a stream of the file `a`, and a backslash for a slash.
+Windows does not distinguish `A` and `a`, removes dots and spaces at the end, treats `NUL.txt` as a device, `C:x` as a
+path on a drive, `a:b` as a stream of the file `a`, and a backslash as a slash.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ _DEVICES: Final = re.compile(r"(?i)(con|prn|aux|nul|conin\$|conout\$|clock\$|(co
 
 
 def fault(part: str) -> str | None:
-    """Return the fault of a component of a name, None if Windows gives a file exactly that name."""
+    """Return why a component of a path is refused, or None if Windows can use exactly this name."""
     found = _NOT_IN_NAMES.search(part)
     if found is not None:
-        return f"has {found.group()!r} in its name, which is no file's on Windows"
+        return f"has {found.group()!r} in its name, which Windows does not allow"
     if part[-1:] in (".", " "):
-        return f"has {part[-1]!r} at the end of {part!r}, which Windows drops"
+        return f"has {part[-1]!r} at the end of {part!r}, which Windows removes"
     if _DEVICES.match(part):
-        return f"has {part!r} in its name, which is a device's on Windows"
+        return f"has {part!r} in its name, which is a device on Windows"
     return None
 
 
 def folded(name: str) -> str:
-    """Return a name as Windows compares it: upper case, a character for each."""
+    """Return a name as Windows compares it: in upper case, where each character remains one character."""
     upper = name.upper()
     return upper if len(upper) == len(name) else "".join(big if len(big := c.upper()) == 1 else c for c in name)
 
 
 class Spellings:
-    """The names that an archive's entries got, so that none is taken for another one that differs in case alone."""
+    """Records the names of extracted entries, to refuse a name that differs from another only in case."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
 
     def check(self, entry: Entry, parts: list[str], filter_name: str, strip: int = 0) -> None:
-        """Raise UnsafeEntryError unless an entry can be extracted under the components of its name."""
+        """Raise UnsafeEntryError unless Windows can create the entry exactly at the path `parts`."""
         self._check_parts(entry, parts)
         if entry.type == HARDLINK:
             self._check_parts(entry, names.link_target(entry, strip))
@@ -54,7 +54,7 @@ class Spellings:
             path = "/".join(parts[:depth])
             known = self._known.setdefault(folded(path), path)
             if known != path:
-                raise names.refused(entry, f"differs from {known!r} in upper and lower case alone")
+                raise names.refused(entry, f"differs from {known!r} only in upper and lower case")
 
     def _check_parts(self, entry: Entry, parts: Iterable[str]) -> None:
         for part in parts:

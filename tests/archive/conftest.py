@@ -18,20 +18,20 @@ SUPPORT = Path(__file__).parents[1] / "support"
 
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Run a test with each engine that there is: the work done in C, and in Python."""
+    """Run a test with each available engine: C and Python."""
     monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", request.param)
     return str(request.param)
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Give a tree with a little of everything that needs no rights."""
+    """Return a tree with a little of everything that needs no special rights."""
     return make_tree(tmp_path / "tree")
 
 
 @pytest.fixture(scope="session")
 def run_preloaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Run code in a process with a library of tests/support in front of the C library; return the output."""
+    """Run code in a process with a library of tests/support loaded before the C library; return the output."""
     folder = tmp_path_factory.mktemp("libraries")
 
     @functools.cache

@@ -25,7 +25,7 @@ LIST = b"user::rw-,user:1234:r--,group::r--,mask::r--,other::---"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Give a tree with lists of both kinds."""
+    """Return a tree with lists of both kinds."""
     tree = tmp_path / "tree"
     (tree / "d").mkdir(parents=True)
     (tree / "f").write_text("x")
@@ -101,7 +101,7 @@ def test_the_systems_tools_see_the_same(engine: str, tree: Path, tmp_path: Path)
 
 @needs("tar", "zstd")
 def test_lists_of_gnu_tar(engine: str, tree: Path, tmp_path: Path) -> None:
-    """GNU tar and we hand each other access control lists and attributes."""
+    """GNU tar reads our access control lists and attributes, and we read those of GNU tar."""
     os.setxattr(tree / "f", "user.note", b"text")
     archive.create(tmp_path / "a.tar.zst", base=tree, acls=True, xattrs=True)
     (tmp_path / "theirs").mkdir()
@@ -120,7 +120,7 @@ def test_lists_of_gnu_tar(engine: str, tree: Path, tmp_path: Path) -> None:
 
 
 def with_records(*records: tuple[str, bytes]) -> io.BytesIO:
-    """Return an archive of a file with these records in its pax header, and of another file behind it."""
+    """Return an archive of a file with these records in its pax header, followed by another file."""
     pax = b"".join(pax_record(key.encode(), value) for key, value in records)
     parts = header_of(member("x", b"x"), pax), header_of("f", b"f"), header_of("g", b"g")
     return io.BytesIO(zstd.compress(b"".join(parts) + bytes(1024)))

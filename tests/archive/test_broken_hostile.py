@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Archives that are cut or damaged, and files that change while they are archived."""
+"""Truncated and damaged archives, and files that change while they are archived."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from purepy.base.errors import ArchiveError, CodecError
 
 
 def test_every_cut_is_noticed(engine: str, tmp_path: Path) -> None:
-    """An archive reads as whole with its last byte alone; one that is cut never does, for us or for zstd."""
+    """A truncated archive, even one without its last byte, is an error for us and for zstd."""
     tree = make_files(tmp_path / "tree", {"a": 70_000, "b": b"b" * 500})
     data = created(base=tree, frame_size=64 << 10)
     table = data.rindex(b"\x5e\x2a\x4d\x18")
@@ -50,7 +50,7 @@ def test_every_cut_is_noticed(engine: str, tmp_path: Path) -> None:
 
 
 def test_what_was_written_before_an_error_reads_as_cut(engine: str, tmp_path: Path) -> None:
-    """Whichever write fails, the target has no whole archive."""
+    """Whichever write fails, the target has no complete archive."""
     tree = make_tree(tmp_path / "tree")
 
     class Failing(io.BytesIO):
@@ -78,7 +78,7 @@ def test_what_was_written_before_an_error_reads_as_cut(engine: str, tmp_path: Pa
 
 
 def test_an_interrupt_when_a_file_was_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal may come between the system call that makes a file and the next step of Python."""
+    """A signal may come between the system call that creates a file and the next step of Python."""
     monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
     data = zstd.compress(header_of("a", b"a") + bytes(1024))
     opened = system.open
@@ -126,7 +126,7 @@ def test_a_source_that_fails(engine: str, tmp_path: Path) -> None:
 
 
 def test_damage_anywhere_is_noticed(engine: str, tmp_path: Path) -> None:
-    """Frames have checksums; a flipped bit is an error, or was in what has none (a skippable frame)."""
+    """Frames have checksums; a flipped bit is an error, except in a skippable frame, which has no checksum."""
     make_files(tmp_path, {"a": 10_000})
     data = created("a", base=tmp_path)
     table = data.rindex(b"\x5e\x2a\x4d\x18")
@@ -141,7 +141,7 @@ def test_damage_anywhere_is_noticed(engine: str, tmp_path: Path) -> None:
 
 @pytest.mark.once
 def test_damaged_headers(engine: str, tmp_path: Path) -> None:
-    """The ends of each field of a header, with the checksum wrong and with it right: an error, or an entry."""
+    """Changes at the ends of each field of a header, with a wrong and a right checksum, give an error or an entry."""
     stream = bytearray(header_of(member("name", mtime=5), b"data") + bytes(1024))
     starts = (0, 100, 108, 116, 124, 136, 148, 156, 157, 257, 263, 265, 297, 329, 337, 345, 500)
     places = range(512) if IS_THOROUGH else sorted({at % 512 for start in starts for at in (start - 2, start)})
@@ -165,7 +165,7 @@ def test_damaged_headers(engine: str, tmp_path: Path) -> None:
 LIES = [
     ("a size below zero", {124: b"\xff" * 12}),
     ("a size beyond 2**63", {124: b"\x80\0\0\x80" + bytes(8)}),
-    ("a size that is no number", {124: b"12345678xyz\0"}),
+    ("a size that is not a number", {124: b"12345678xyz\0"}),
     ("a time too far away", {136: b"\x80" + b"\xff" * 11}),
     ("an owner beyond 2**32", {108: b"\x80\0\0\x01\0\0\0\0"}),
     ("no name", {0: bytes(100)}),
@@ -223,7 +223,7 @@ def test_signed_checksums_and_old_archives(engine: str, tmp_path: Path) -> None:
 
 
 def test_the_last_of_several_pax_headers_counts(engine: str, tmp_path: Path) -> None:
-    """As for GNU tar, bsdtar and Go."""
+    """The same holds for GNU tar, bsdtar and Go."""
     names = "first" * 30, "second" * 30
     headers = [header_of(member(name), format=tarfile.PAX_FORMAT)[:-512] for name in names]
     stream = b"".join(headers) + header_of("a", b"a") + bytes(1024)
@@ -232,7 +232,7 @@ def test_the_last_of_several_pax_headers_counts(engine: str, tmp_path: Path) -> 
 
 
 class Changing(io.BytesIO):
-    """A target; when its first bytes come, `change` is called, while later files are still to be read."""
+    """A target that calls `change` when its first bytes are written, before later files are read."""
 
     def __init__(self, change: Any) -> None:
         super().__init__()
@@ -264,7 +264,7 @@ class Changing(io.BytesIO):
 def test_files_that_change(
     engine: str, change: Any, message: str, size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They change between the walk and the reading, and are reported as tar does."""
+    """Files that change between walking and reading are reported with the words of tar."""
     tree = make_files(tmp_path / "tree", {"a": b"a" * 50_000, "file": b"f" * 100_000, "z": b"z"})
     change_after_the_walk(monkeypatch, "file", lambda: change(tree / "file"))
     problems: list[archive.Problem] = []
@@ -292,8 +292,21 @@ def test_changes_are_warnings_and_unreadable_files_errors(engine: str, tmp_path:
             archive.create(io.BytesIO(), base=tmp_path)
 
 
+def test_errors_name_paths_as_the_caller_did(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name in the archive has no leading slash; the path in the error has it."""
+    with pytest.raises(FileNotFoundError) as caught:
+        archive.create(io.BytesIO(), tmp_path / "missing")
+    assert caught.value.filename == str(tmp_path / "missing")
+    tree = make_files(tmp_path / "tree", {"a/file": b"text"})
+    path = tree / "a" / "file"
+    change_after_the_walk(monkeypatch, "file", lambda: (path.unlink(), path.symlink_to(tmp_path / "other")))
+    with pytest.raises(OSError, match="symbolic links") as caught_below:
+        archive.create(io.BytesIO(), tree)
+    assert caught_below.value.filename == str(path)
+
+
 def test_an_archive_does_not_hold_itself(engine: str, tmp_path: Path) -> None:
-    """Neither the file that is written nor the one that it replaces; that is no problem."""
+    """Neither the new file nor the file that it replaces is archived, and this is not reported as a problem."""
     (tmp_path / "file").touch()
     for _ in range(3):
         assert archive.create(tmp_path / "a.tar.zst", base=tmp_path).problems == []
@@ -301,14 +314,14 @@ def test_an_archive_does_not_hold_itself(engine: str, tmp_path: Path) -> None:
 
 
 def test_some_mutated_archives(tmp_path: Path) -> None:
-    """Both engines end alike, with errors of ours or well, and stay inside."""
+    """Both engines give the same result or the same error, and write nothing outside."""
     results = fuzz_archives.run(seed=18, folder=tmp_path, rounds=50)
     assert min(results["refused"], results["extracted"] + results["extracted with problems"]) > 5
 
 
 @pytest.mark.once
 def test_some_archives_of_the_model(tmp_path: Path) -> None:
-    """C, Python and GNU tar extract the same files of random archives, and tables that lie change nothing."""
+    """C, Python and GNU tar extract the same files from random archives, also with wrong seek tables."""
     rounds = fewer(60)
     results = fuzz_archive_model.run(seed=1, folder=tmp_path, rounds=rounds)
     assert min(results["with problems"], results["extracted, listed"]) > rounds // 10

@@ -65,9 +65,10 @@ def test_options_reach_the_archive(tree: Path, tmp_path: Path) -> None:
     assert sorted(contents(tmp_path / "out")) == ["er", "er/file"]
 
 
-def test_problems_are_told_and_set_the_status(tree: Path, tmp_path: Path) -> None:
+def test_problems_are_reported_and_set_the_status(tree: Path, tmp_path: Path) -> None:
     made = tmp_path / "a.tar.zst"
-    result = run("create", made, "-C", tree, "text", "missing", status=1)
+    (tmp_path / "names").write_text("text\nmissing\n")
+    result = run("create", made, "-C", tree, "--files-from", tmp_path / "names", status=1)
     assert result.stderr == "cpkg: missing: cannot be read: No such file or directory\n"
     assert run("list", made).stdout == "text\n"
     assert "no PATH" in run("create", made, status=2).stderr
@@ -77,35 +78,45 @@ def test_problems_are_told_and_set_the_status(tree: Path, tmp_path: Path) -> Non
     for command in ("verify", "list", "extract"):
         result = run(command, made, *(["-C", tmp_path / "out"] if command == "extract" else []), status=1)
         assert result.stderr.startswith(f"cpkg: {made}: ")
-        assert "cut" in result.stderr
+        assert "truncated" in result.stderr
     assert "No such file" in run("list", tmp_path / "nothing", status=1).stderr
+
+
+def test_a_path_that_cannot_be_read_leaves_the_old_archive(tree: Path, tmp_path: Path) -> None:
+    made = tmp_path / "a.tar.zst"
+    message = f"cpkg: {tmp_path / 'tre'}: cannot be read: No such file or directory; {made} is not written\n"
+    assert run("create", made, tree, tmp_path / "tre", status=1).stderr == message
+    assert not made.exists()
+    run("create", made, "-C", tree, "text")
+    assert run("create", made, tree, tmp_path / "tre", status=1).stderr == message
+    assert run("list", made).stdout == "text\n"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["-T", "99999"], "threads must be"),
-        (["--frame-size", "1"], "frame_size is"),
+        (["--frame-size", "1"], "frame_size must be"),
         (["--mtime", "nan"], "seconds since 1970"),
         (["--mtime", "1e300"], "seconds since 1970"),
-        (["--owner", "99999999999:0"], "a group's number"),
-        (["--exclude", "a\0b"], "a NUL"),
+        (["--owner", "99999999999:0"], "numbers of a user and a group"),
+        (["--exclude", "a\0b"], "contain NUL"),
     ],
 )
 def test_options_that_cannot_be(options: list[str], message: str, tree: Path, tmp_path: Path) -> None:
-    """A line says what is wrong, and nothing is written."""
+    """One line reports the error, and nothing is written."""
     error = run("create", tmp_path / "a.tar.zst", tree, *options, status=1).stderr
     assert error.count("\n") == 1
     assert message in error
     assert not (tmp_path / "a.tar.zst").exists()
 
 
-def test_what_is_no_archive_is_not_replaced(tree: Path, tmp_path: Path) -> None:
-    """ARCHIVE left out, the first PATH takes its place: a file of the user's."""
+def test_a_file_that_is_not_an_archive_is_not_replaced(tree: Path, tmp_path: Path) -> None:
+    """If ARCHIVE is forgotten, the first PATH is taken as ARCHIVE, which is a file of the user."""
     made = tmp_path / "city.json"
     made.write_text("{}")
     error = run("create", made, tree, status=1).stderr
-    assert error == f"cpkg: {made}: exists and is no Zstandard archive; replace it with -f, or name another one\n"
+    assert error == f"cpkg: {made}: exists and is not a Zstandard archive; use -f to replace it, or name another file\n"
     assert made.read_text() == "{}"
     run("create", made, tree, "-f")
     before = made.read_bytes()
@@ -119,7 +130,7 @@ def test_what_is_no_archive_is_not_replaced(tree: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".TGZ", ".tar.xz", ".tar.bz2"])
 def test_names_of_other_formats_are_refused(tree: Path, tmp_path: Path, suffix: str) -> None:
     error = run("create", tmp_path / f"x{suffix}", tree, status=1).stderr
-    assert error.endswith(f"x{suffix}: archives are Zstandard: name it {tmp_path / 'x'}.tar.zst\n")
+    assert error.endswith(f"x{suffix}: this command writes Zstandard archives: name it {tmp_path / 'x'}.tar.zst\n")
     assert list(tmp_path.glob("x*")) == []
 
 
@@ -144,6 +155,16 @@ def test_an_archive_that_is_not_compressed_is_called_so(tree: Path, tmp_path: Pa
     for command in ("list", "verify", "extract"):
         error = run(command, tmp_path / "a.tar", status=1).stderr
         assert error.endswith("; an uncompressed tar archive: compress it with 'cpkg zstd'\n")
+
+
+def test_an_archive_compressed_with_gzip_is_called_so(tree: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "a.tgz", "w:gz") as file:
+        file.add(tree / "text", "text")
+    error = run("list", tmp_path / "a.tgz", status=1).stderr
+    assert error.endswith("; the data is compressed with gzip: decompress it first\n")
+    run("create", tmp_path / "a", "-C", tree, "text")
+    (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:60])
+    assert "; the data is" not in run("list", tmp_path / "a", status=1).stderr  # damaged, not of another format
 
 
 def test_a_wrong_date_in_the_environment(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees that change, are deep or have odd names; callers that interrupt, or change entries to what cannot be."""
+"""Trees that change, are deep or have odd names; callers that interrupt or change entries to impossible ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def listed(data: bytes) -> dict[str, tarfile.TarInfo]:
 
 
 def test_a_name_counts_once_its_data_is_in(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file with three names whose first vanishes keeps its data under the others."""
+    """If the first of three names of a file vanishes, its data is stored under another name."""
     tree = make_files(tmp_path / "tree", {"a": b"data" * 1000})
     os.link(tree / "a", tree / "b")
     os.link(tree / "a", tree / "c")
@@ -56,7 +56,7 @@ def test_what_is_lost_is_not_counted(engine: str, tmp_path: Path, monkeypatch: p
 
 
 def test_a_file_that_shrinks_is_one_problem(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many frames it fills."""
+    """There is one problem, however many frames the file fills."""
     (tmp_path / "large").write_bytes(bytes(300_000))
     frames = _create.mapped
 
@@ -86,7 +86,7 @@ def test_a_symbolic_link_with_two_names_is_stored_once(engine: str, tmp_path: Pa
 
 @pytest.mark.parametrize("arguments", [{"base": "a\0b"}, {"files_from": ["a\0b"]}, {"files_from": [""]}, {}])
 def test_paths_that_cannot_be(engine: str, arguments: dict[str, Any]) -> None:
-    """A NUL, nothing, and no paths at all: nothing is archived by mistake."""
+    """With a NUL, an empty path or no paths at all, nothing is archived by mistake."""
     with pytest.raises(ValueError, match="path"):
         archive.create(io.BytesIO(), **arguments)
 
@@ -136,7 +136,7 @@ def test_changes_that_select_cannot_make(attribute: str, value: Any, tmp_path: P
 
 
 def test_a_long_name_is_matched_in_linear_time(engine: str, tmp_path: Path) -> None:
-    """Half a million components, many stars: a matcher that tries every place of every star would not end."""
+    """With half a million components and many stars, a matcher that tries all positions of all stars would not end."""
     info = member("a/" * 400_000 + "z")
     made = packed((info, b""), format=tarfile.PAX_FORMAT)
     for pattern in ("*.pyc", "*a*a*a*a*.x", "a*b?", "[b-z]/*q"):
@@ -164,7 +164,7 @@ def test_a_group_with_many_members_keeps_its_name(engine: str, run_preloaded: An
 @pytest.mark.skipif("native" not in ENGINES or platform.libc_ver()[0] != "glibc", reason="only C reads runs of files")
 @pytest.mark.parametrize("change", ["shrinks", "grows", "vanishes", "link", "fifo", "directory"])
 def test_a_file_that_changes_while_c_reads_a_run(change: str, run_preloaded: Any, tmp_path: Path) -> None:
-    """C stops in front of the file, and Python finds it as it is by then."""
+    """C stops before the file, and Python archives the file as it is by then."""
     tree = make_files(tmp_path / "tree", {"a": b"a" * 50_000, "file": b"f" * 100_000, "z": b"z"})
     work = (
         "import sys; from cpkg import archive; problems = [];"
@@ -204,12 +204,12 @@ assert sum(1 for _ in archive.entries(root + ".tzst")) == 2 * depth + 1
 def test_a_deep_tree_with_few_descriptors(engine: str, depth: str, tmp_path: Path) -> None:
     """The tree is deeper than there are descriptors, with files after the directories; few threads start."""
     done = run_python("-c", DEEP, "deep", depth, env=os.environ, cwd=tmp_path)
-    subprocess.run(["rm", "-r", tmp_path / "deep"], check=True)  # which shutil cannot
+    subprocess.run(["rm", "-r", tmp_path / "deep"], check=True)  # too deep for shutil
     assert done.returncode == 0, done.stderr
 
 
 def test_a_directory_that_is_moved_meanwhile(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The rest of the directory is lost with an error, and nothing is read where `..` leads instead."""
+    """The rest of the directory is an error, and nothing is read from the directory to which `..` leads instead."""
     tree = tmp_path / "tree"
     # deep, so that the directories above are closed
     make_files(tree, {"a/b/c/1/2/3/4/5/6/7/file": b"", "a/b/z": b"inside"})
@@ -247,17 +247,17 @@ def test_a_directory_that_is_replaced_meanwhile(engine: str, tmp_path: Path, mon
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Files in several frames, a large one among them."""
+    """Return files that fill several frames, including a large one."""
     small = {f"{folder}/{number}": 30_000 for folder in ("a", "b", "c/d") for number in range(3)}
     return make_files(tmp_path / "tree", {"large": 200_000, **small})
 
 
-# where the pure codec compresses, its own lines are most of them, and each call takes long
+# with the pure codec, most lines are its own, and each call is slow
 EVERY = 100 if IS_PURE_CODEC else 2
 
 
 def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any, Any], None]]:
-    """Return what the harness takes: a target, its archive, and what holds of it."""
+    """Return the functions for the harness: create a target, archive into it, and check it."""
 
     def act(target: io.BytesIO) -> archive.Summary:
         return archive.create(target, base=tree, threads=threads, frame_size=64 << 10)
@@ -271,7 +271,7 @@ def interrupted(tree: Path, threads: int) -> tuple[Callable[[], Any], Callable[[
             names = []
         if outcome.error is None:
             assert len(names) == 15
-        else:  # cut, unless its very last byte was written
+        else:  # truncated, unless the very last byte was written
             assert len(names) in (0, 15)
         assert len(target.getvalue()) == size, "a thread went on writing"
 

@@ -24,7 +24,7 @@ FRAME = 64 << 10
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give an archive of thirty frames, beside its tree: a large file, and directories of small files."""
+    """Return an archive of thirty frames, next to its tree: a large file, and directories of small files."""
     folder = tmp_path_factory.mktemp("members")
     small = {f"d{number // 10}/deep/f{number % 10}": 10_000 for number in range(100)}
     tree = make_files(folder / "tree", {"a large one": 700_000, **small})
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Give a list that gets the position of each frame that is read."""
+    """Return a list to which the position of each frame that is read is appended."""
     found: list[int] = []
     inflate = _indexed_frames.IndexedFrames.inflate
 
@@ -51,10 +51,10 @@ def test_one_member_is_in_one_frame(engine: str, made: Path, loaded: list[int], 
     summary = archive.extract(made, out, include="./d7/deep/f3")
     assert summary.entries == 1
     assert (out / "d7/deep/f3").read_bytes() == (made.parent / "tree/d7/deep/f3").read_bytes()
-    assert 2 <= len(loaded) <= 3  # its frame, the end, and seldom one that has a name of the same number
+    assert 2 <= len(loaded) <= 3  # its frame, the last frame, and rarely one with a name of the same number
     loaded.clear()
     (entry,) = archive.entries(made, include="./d7/deep/f3")
-    assert entry in list(archive.entries(made))  # the position, too
+    assert entry in list(archive.entries(made))  # including the position
 
 
 def test_a_directory_and_a_pattern(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_large_member_and_what_lies_beside_it(engine: str, made: Path, loaded:
     assert (tmp_path / "out/a large one").read_bytes() == (made.parent / "tree/a large one").read_bytes()
     assert 11 <= len(loaded) <= 13
     loaded.clear()
-    # its frames are passed over: a few were read ahead
+    # its frames are skipped, except for a few that were read in advance
     assert [entry.name for entry in archive.entries(made, include="./d0", threads=1)][:2] == ["./d0", "./d0/deep"]
     assert len(loaded) < 8
     loaded.clear()
@@ -89,7 +89,7 @@ def test_a_large_member_and_what_lies_beside_it(engine: str, made: Path, loaded:
 
 
 def test_sparse_members(engine: str, tmp_path: Path, loaded: list[int]) -> None:
-    """A file of several pieces may end in the middle of a frame, behind which others follow."""
+    """A sparse file may end in the middle of a frame, followed by other entries."""
     tree = make_files(tmp_path / "tree", dict.fromkeys("bcd", 30000))
     with (tree / "a").open("wb") as file:
         for number in range(20):
@@ -110,9 +110,9 @@ def test_by_url(engine: str, made: Path, loaded: list[int], tmp_path: Path) -> N
     assert len(loaded) <= 3
 
 
-def test_what_is_not_there_is_told(engine: str, made: Path, tmp_path: Path) -> None:
+def test_missing_paths_are_reported(engine: str, made: Path, tmp_path: Path) -> None:
     include = ["./d1/deep/f1", "nothing", "./d1", "./d1/deep/f1/x"]
-    for source in (made, made.read_bytes()):  # of a stream all frames are read
+    for source in (made, made.read_bytes()):  # all frames of a stream are read
         found = extracted(source, tmp_path / "out", include=include)
         assert [(problem.name, problem.error) for problem in found] == [("nothing", None), ("./d1/deep/f1/x", None)]
     with pytest.warns(archive.ArchiveWarning, match="nothing: not found in the archive"):
@@ -120,7 +120,7 @@ def test_what_is_not_there_is_told(engine: str, made: Path, tmp_path: Path) -> N
 
 
 def test_other_archives_are_read_whole(engine: str, tmp_path: Path, loaded: list[int]) -> None:
-    """Those without a list, with a seek table alone, and with frames too large for it."""
+    """Archives without a list, with only a seek table, and with frames too large for it are read completely."""
     content = [(name, name.encode() * 1000) for name in "abc"]
     (tmp_path / "plain").write_bytes(packed(*content))
     archive.extract(tmp_path / "plain", tmp_path / "out", include="b")
@@ -157,7 +157,7 @@ def test_a_damaged_list_is_not_used(engine: str, made: Path, loaded: list[int], 
 
 
 def test_a_list_that_lies(engine: str, made: Path, tmp_path: Path) -> None:
-    """Names that it leaves out are not found; nothing worse can come of it."""
+    """Names missing in the list are not found; nothing worse happens."""
 
     def lie(frame: bytes) -> bytes:
         found = members.read(frame)

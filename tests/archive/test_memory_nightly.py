@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that archives take, beyond the interpreter's own and zstd's contexts."""
+"""The memory that archives take, without the memory of the interpreter and of zstd contexts."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from cpkg import _backend
 
 BUDGETS = {"path": 64 << 20, "stream": 96 << 20}
 CONTEXTS = 2 * 5 << 20
-"""A context of level 3 for content of 8 MiB takes 4.5 MiB."""
+"""A context of level 3 for 8 MiB of content takes 4.5 MiB."""
 BUDGET_PYPY = 144 << 20
 """
-With the work done in Python on PyPy: what frames leave stays there until its next collection.
+With the Python engine on PyPy, garbage of frames stays in memory until the next collection.
 
-That is asked for (COLLECTING) when a tenth has been added. By default it comes when the heap has grown by 82 %, which
-measures the collector: PyPy 8 took 104 to 175 MiB in 12 runs, and 80 to 115 so.
+The tests request a collection (COLLECTING) whenever the heap has grown by a tenth. By default, PyPy collects after a
+growth of 82 %, which would measure the collector: PyPy 8 took 104 to 175 MiB in 12 runs, but 80 to 115 MiB this way.
 """
 COLLECTING = {"PYPY_GC_MAJOR_COLLECT": "1.1"}
 MARGIN = 8 << 20
-"""For what allocators keep of memory that was freed."""
+"""For freed memory that allocators keep."""
 WORK = """
 import sys
 from cpkg import archive
@@ -45,7 +45,7 @@ print(peak() - before)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells the peak")
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from Linux")
 @pytest.mark.skipif(_backend.choose("zstd").module.BACKEND == "pure", reason="it takes minutes in Python")
 @pytest.mark.parametrize(("shape", "source"), [("one file", "path"), ("many files", "path"), ("one file", "stream")])
 def test_the_peak(engine: str, shape: str, source: str, tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_the_peak(engine: str, shape: str, source: str, tmp_path: Path) -> None:
             file.write(bytes(number))
     if shape == "many files":
         make_files(tree, {f"{number}": data[number : number + (64 << 10)] for number in range(80 * 16)})
-    # in a folder without the sources: the row tests what is installed
+    # in a folder without the sources, so that the installed package is tested
     done = run_python(
         "-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", source, env={**os.environ, **COLLECTING}, cwd=tmp_path
     )

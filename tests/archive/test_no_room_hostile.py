@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where no room is left: a full disk, a quota that is used up, a limit on the size of files."""
+"""No space left: a full disk, an exhausted quota, a limit on the size of files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ for source, out, threads in zip(calls[::3], calls[1::3], map(int, calls[2::3])):
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """Give a file system of 1 MiB."""
+    """Yield a file system of 1 MiB."""
     small = tmp_path / "small"
     small.mkdir()
     if os.geteuid() != 0 or not shutil.which("mount"):
@@ -53,7 +53,7 @@ def small(tmp_path: Path) -> Iterator[Path]:
 
 
 def made(path: Path, uid: int, frame_size: int) -> Path:
-    """Make an archive of two files too large for the place between small ones; their data look like entries."""
+    """Create an archive with two files that do not fit, between small ones; their data looks like entries."""
     inner = header_of("evil", b"from inside of the data")
     data = (inner * (LARGE // len(inner) + 1))[:LARGE]
     files = ("d/first", b"1" * 50_000), ("d/next", b"2" * 200_000), ("last", b"3" * 200_000)
@@ -66,7 +66,7 @@ def made(path: Path, uid: int, frame_size: int) -> Path:
 
 
 def check(out: Path, problems: list[tuple[str, str]], why: str) -> None:
-    """Hold what was extracted of such an archive, and the problems, against what is right."""
+    """Check the extracted files and the problems of such an archive."""
     found = {name: value[3][0] for name, value in contents(out).items() if value[3]}
     assert found == {"d/first": b"1" * 50_000, "d/next": b"2" * 200_000, "last": b"3" * 200_000}
     assert sorted(problems) == [("d/large", why), ("large", why)]
@@ -88,7 +88,7 @@ every = pytest.mark.parametrize(("uid", "frame_size", "threads"), WAYS)
 def test_a_full_disk_in_the_middle_of_a_file(
     engine: str, uid: int, frame_size: int, threads: int, small: Path, tmp_path: Path
 ) -> None:
-    """What does not fit is a Problem, leaves nothing and takes no room; what follows is extracted."""
+    """A file that does not fit is a Problem and leaves nothing; later files are extracted."""
     source = made(tmp_path / "a.tzst", uid, frame_size)
     check(small / "out", extracted(source, small / "out", threads), "ENOSPC")
     shutil.rmtree(small / "out")
@@ -108,10 +108,10 @@ def test_a_limit_on_the_size_of_files(engine: str, uid: int, frame_size: int, th
 @pytest.mark.skipif(sys.platform != "linux", reason="the library is for Linux")
 def test_a_quota(engine: str, run_preloaded: Any, tmp_path: Path) -> None:
     """
-    The system's answer where a quota is used up: less is written than was to be, then nothing.
+    With an exhausted quota, the system writes fewer bytes than requested, then none.
 
-    The answer does not come from a quota of a file system, which few kernels that run tests have, but from a library
-    in front of the C library. A full disk is a real one: the small tmpfs above.
+    A library that is loaded before the C library simulates this, because few kernels that run tests support quotas. The
+    full disk is real: the small tmpfs above.
     """
     tree = make_files(tmp_path / "tree", {"noise": 2 << 20})
     calls = [
@@ -127,8 +127,8 @@ def test_a_quota(engine: str, run_preloaded: Any, tmp_path: Path) -> None:
     assert len(output.splitlines()) == len(calls)
 
 
-def test_what_is_whole_on_a_full_disk(engine: str, small: Path, tmp_path: Path) -> None:
-    """Without `on_problem` the first file that does not fit ends it; an archive that does not fit leaves nothing."""
+def test_complete_files_on_a_full_disk(engine: str, small: Path, tmp_path: Path) -> None:
+    """Without `on_problem`, the first file that does not fit is an error; an archive on a full disk leaves nothing."""
     tree = make_files(tmp_path / "tree", {f"{number}": 300_000 for number in range(5)})
     made = created(base=tree)
     with pytest.raises(OSError) as caught:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordinary headers are written and read in one step each: as the steps for all others would."""
+"""The single step that writes or reads an ordinary header gives the same result as the general code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMES = (0, 1, 10**9, 1_790_000_000_123_456_789, -5, 8**11 * 10**9)
 
 
 def samples() -> list[Entry]:
-    """Return entries on both sides of each bound of what is ordinary."""
+    """Return entries on both sides of each limit for ordinary entries."""
     found = [
         Entry(name, kind, size=size, mtime_ns=time)
         for name, kind, size, time in product(NAMES, (FILE, DIRECTORY, FIFO), (0, 600), TIMES)
@@ -42,7 +42,7 @@ def test_the_same_headers_are_written() -> None:
 
 
 def read(content: Content, *, in_batches: bool) -> list[Any]:
-    """Return all entries with their data, and the error that ends them, if one does."""
+    """Return all entries with their data, and the error at the end, if there is one."""
     reader = TarReader(content)
     found: list[Any] = []
     batches = iter(reader.batch, []) if in_batches else ([(entry, reader.data())] for entry in reader)
@@ -56,7 +56,7 @@ def read(content: Content, *, in_batches: bool) -> list[Any]:
 
 
 def same(stream: bytes, cut: int) -> list[Any]:
-    """Read a stream in batches and entry by entry, in two chunks; hold them together and return what came."""
+    """Read a stream of two chunks in batches and entry by entry; check that both give the same, and return it."""
     chunks = [stream[:cut], stream[cut:]]
     found = read(Content(chunks), in_batches=True)
     assert found == read(Content([memoryview(chunk) for chunk in chunks]), in_batches=False)
@@ -64,7 +64,7 @@ def same(stream: bytes, cut: int) -> list[Any]:
 
 
 def stream_of(entries: list[Entry]) -> bytes:
-    """Return an archive of entries whose data are their numbers."""
+    """Return an archive of entries whose data is their numbers."""
     parts = []
     for number, entry in enumerate(entries):
         size = entry.size if entry.size < 8**10 else 0
@@ -80,7 +80,7 @@ def test_the_same_entries_are_read() -> None:
 
 
 def test_the_data_of_a_batch_may_be_left() -> None:
-    """Data that are larger than what is copied come in pieces, and are skipped if nobody takes them."""
+    """Data too large to be copied comes in pieces, and is skipped if it is not read."""
     entries = [Entry("first"), Entry("a", size=3), Entry("b", size=100_000), Entry("c"), Entry("d", size=5)]
     reader = TarReader(Content([stream_of(entries)]))
     names = []
@@ -91,7 +91,7 @@ def test_the_data_of_a_batch_may_be_left() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_damaged_headers_are_read_alike(seed: int) -> None:
-    """Bytes are changed and checksums repaired: the same entries or the same error come both ways."""
+    """After changed bytes and repaired checksums, both ways give the same entries or the same error."""
     choose = random.Random(seed)
     stream = stream_of([Entry("d", DIRECTORY), Entry("d/a", size=600, mtime_ns=1_790_000_000_123_456_789), Entry("b")])
     for _ in range(300):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other programs read what we write, and we what they write."""
+"""Other programs read our archives, and we read theirs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ needs_tar = pytest.mark.skipif(
 GO = Path(__file__).parent / "go"
 """A program in Go, and what it writes (Go 1.26.8)."""
 FORMATS = {"ustar": 5, "pax": 9, "gnu": 8}
-"""Those that it writes, and how many entries."""
+"""The formats that it writes, and the numbers of entries."""
 
 
 @needs_tar
@@ -55,7 +55,7 @@ def test_it_reads_gnu_tar(engine: str, format: str, tree: Path, tmp_path: Path) 
     leave_out = ["--exclude=*name*"] if format in ("v7", "ustar") else []
     subprocess.run(
         [TAR, f"--format={format}", *leave_out, "-cf", tmp_path / "a.tar", "-C", tree, "."],
-        check=format not in ("v7", "ustar"),  # which cannot hold all names and times
+        check=format not in ("v7", "ustar"),  # these cannot store all names and times
         stderr=subprocess.DEVNULL,
     )
     archive.extract(io.BytesIO(zstd.compress((tmp_path / "a.tar").read_bytes())), tmp_path / "out")
@@ -135,11 +135,11 @@ def test_sparse_files_of_gnu_tar(engine: str, options: list[str], tmp_path: Path
     assert data_of(tmp_path / "out") == data_of(tree)
 
 
-def test_sparse_files_in_forms_that_nobody_knows(engine: str, tmp_path: Path) -> None:
-    """They are refused, not extracted without their holes."""
+def test_sparse_files_in_unknown_forms(engine: str, tmp_path: Path) -> None:
+    """Sparse files in unknown formats are refused, not extracted without their holes."""
     records = b"26 SCHILY.filetype=sparse\n" + b"26 SCHILY.realsize=100000\n"
     stream = header_of(member("pax", b"x"), records) + header_of("f", b"data") + bytes(1024)
-    with pytest.raises(archive.ArchiveError, match="no form that is known"):
+    with pytest.raises(archive.ArchiveError, match="unknown format"):
         archive.extract(io.BytesIO(zstd.compress(stream)), tmp_path)
 
 
@@ -149,7 +149,7 @@ GO = Path(__file__).parent / "go"
 
 @pytest.fixture(scope="session")
 def go(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Build the program, which writes an archive or lists one."""
+    """Build the Go program, which writes or lists an archive."""
     program = str(tmp_path_factory.mktemp("go") / "program")
     environment = {**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
     command = ["go", "build", "-o", program, "main.go"]
@@ -202,14 +202,14 @@ def test_go_reads_it(engine: str, tree: Path, go: str) -> None:
 
 
 def as_go_shows(name: str) -> str:
-    """Return a name with replacements for what is not UTF-8."""
+    """Return a name with replacement characters for bytes that are not UTF-8."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 @needs("go")
 @pytest.mark.nightly
 def test_gos_own_test_archives(engine: str, go: str, tmp_path: Path) -> None:
-    """Of the archives with which Go tests its reader we make the same entries; what is none for it is none for us."""
+    """For the test archives of Go's reader, we give the same entries and refuse the same files as Go."""
     root = subprocess.run(["go", "env", "GOROOT"], capture_output=True, text=True, check=True).stdout.strip()
     paths = sorted(Path(root, "src/archive/tar/testdata").glob("*.tar"))
     if not paths:
@@ -225,13 +225,13 @@ def test_gos_own_test_archives(engine: str, go: str, tmp_path: Path) -> None:
         except CodecError as exc:
             error = str(exc)
         if any(item[1] == "g" for item in theirs):
-            continue  # Go lists global headers and leaves it to others to apply them
+            continue  # Go lists global headers, but does not apply them
         members = [item[0].rstrip("/") for item in theirs]
         names = [as_go_shows(entry.name) for entry in ours]
         assert names[: len(members)] == members, path.name
         if not done.returncode and not error:
             assert names == members, path.name
-        # one ends within its only file, one has the name of an attribute that no file can have
+        # one ends inside its only file, one has an attribute with an impossible name
         assert error or not done.returncode or path.name in ("writer-big.tar", "pax-nul-xattrs.tar")
-        # and Go does not ask for the marker of the end
+        # and Go does not require the end-of-archive marker
         assert not error or done.returncode or "end-of-archive" in error, (path.name, error)

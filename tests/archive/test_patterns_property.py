@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns mean what they mean for GNU tar."""
+"""Patterns match the same names as in GNU tar."""
 
 from __future__ import annotations
 

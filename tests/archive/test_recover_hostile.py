@@ -20,7 +20,7 @@ FRAME = 64 << 10
 
 @pytest.fixture
 def made(tmp_path: Path) -> Path:
-    """Give an archive of a file in several frames, between small files."""
+    """Return an archive of a file in several frames, between small files."""
     small = {f"{letter}{number:02}": 9000 for letter in "fh" for number in range(20)}
     tree = make_files(tmp_path / "tree", {"g": 200_000, **small})
     archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=FRAME)
@@ -33,8 +33,8 @@ def damaged(path: Path, at: int) -> bytes:
     return bytes(data)
 
 
-def test_each_frame_is_lost_by_itself(engine: str, made: Path, tmp_path: Path) -> None:
-    """Damage in a header of a frame or in its data; a large file is lost with any of its frames."""
+def test_each_frame_is_lost_separately(engine: str, made: Path, tmp_path: Path) -> None:
+    """Damage in the header or data of a frame loses its files; a large file is lost with any of its frames."""
     with made.open("rb") as file:
         table = read_seek_table(file)
     tree = contents(tmp_path / "tree")
@@ -59,12 +59,12 @@ def test_without_it_the_first_damage_is_an_error(engine: str, made: Path, tmp_pa
     with pytest.raises(CodecError):
         extracted(tmp_path / "broken", tmp_path / "out")
     assert 10 < len(contents(tmp_path / "out")) < 20  # all files in the frames before the damage
-    with pytest.raises(CodecError):  # nobody listens
+    with pytest.raises(CodecError):  # without on_problem
         archive.extract(tmp_path / "broken", tmp_path / "out2", recover=True)
 
 
 def test_of_a_stream_and_of_a_cut_one(engine: str, made: Path, tmp_path: Path) -> None:
-    """Without a seek table, frames of which the headers are whole are found; behind a cut there is nothing."""
+    """Without a seek table, frames with intact headers are found; after truncation, nothing is found."""
     with made.open("rb") as file:
         table = read_seek_table(file)
     offset, size, *_ = table.frame(3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tree that is archived is extracted as it was, by our own calls and by other programs."""
+"""An archived tree is extracted unchanged, by our functions and by other programs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_streams_have_no_names_and_cannot_seek(engine: str, tree: Path, tmp_path
 
 
 def test_many_frames_and_a_large_file(engine: str, tmp_path: Path) -> None:
-    """Frames end between entries where they can, and a large file fills several."""
+    """Frames end between entries if possible, and a large file fills several frames."""
     small = {f"{number:03}": 3000 for number in range(60)}
     tree = make_files(tmp_path / "tree", {**small, "large": bytes(range(256)) * 1200, "z": b"after"})
     data = created(base=tree, frame_size=64 << 10)
@@ -56,7 +56,7 @@ def test_many_frames_and_a_large_file(engine: str, tmp_path: Path) -> None:
         size = zstd.get_frame_size(data[at:])
         content = zstd.decompress(data[at : at + size])
         if frames in (0, 1) and content:
-            assert content[257:262] == b"ustar"  # a header is in front
+            assert content[257:262] == b"ustar"  # it begins with a header
         frames += 1
         at += size
     assert frames >= 10
@@ -79,7 +79,7 @@ def test_names_as_tar_makes_them(engine: str, tree: Path, monkeypatch: pytest.Mo
 
 
 def test_a_frame_too_large_to_be_kept_whole(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """zstd -T0 writes a stream as one frame of any size; here one of a few hundred KiB counts as such."""
+    """zstd -T0 writes a stream as one frame of any size; here, a few hundred KiB count as too large."""
     monkeypatch.setattr("purepy.zstd.format.splitter.WHOLE_CONTENT_MAX", 1 << 17)
     monkeypatch.setattr("purepy.zstd.format.splitter.READ_SIZE", 1 << 15)
     data = noise(150_000) + bytes(300_000)
@@ -87,12 +87,12 @@ def test_a_frame_too_large_to_be_kept_whole(engine: str, tmp_path: Path, monkeyp
     archive.extract(io.BytesIO(made), tmp_path)
     assert (tmp_path / "f").read_bytes() == data
     assert (tmp_path / "g").read_bytes() == b"g"
-    with pytest.raises(zstd.ZstdError, match="cut"):
+    with pytest.raises(zstd.ZstdError, match="truncated"):
         archive.verify(io.BytesIO(made[:-3]))
 
 
 def test_reproducible(engine: str, tree: Path, tmp_path: Path) -> None:
-    """Equal trees give equal archives, whatever their times, owners and the order of their files."""
+    """Equal trees give equal archives, whatever the times, owners and order of their files."""
     shutil.copytree(tree, tmp_path / "other", symlinks=True)
     os.unlink(tmp_path / "other" / "twin")
     os.link(tmp_path / "other" / "text", tmp_path / "other" / "twin")
@@ -116,8 +116,8 @@ def test_strip_components_and_members(engine: str, tree: Path, tmp_path: Path) -
     assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file", "text"]
 
 
-def test_over_what_is_there(engine: str, tree: Path, tmp_path: Path) -> None:
-    """Files, links and directories take the place of what has their names; others stay."""
+def test_over_existing_files(engine: str, tree: Path, tmp_path: Path) -> None:
+    """Files, links and directories replace existing ones with the same names; others stay."""
     archive.create(tmp_path / "a.tar.zst", base=tree)
     out = tmp_path / "out"
     (out / "text" / "in the way").mkdir(parents=True)
@@ -160,8 +160,8 @@ def test_devices_owners_and_special_modes(engine: str, tmp_path: Path) -> None:
     assert modes["setuid"] == 0o755
 
 
-def test_a_system_that_tells_of_no_holes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where holes cannot be asked for, a file that has some is archived whole."""
+def test_a_system_that_reports_no_holes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the system does not report holes, a sparse file is archived completely."""
     tree, lseek = tmp_path / "tree", os.lseek
     tree.mkdir()
     with (tree / "sparse").open("wb") as file:
@@ -202,7 +202,7 @@ def test_sparse_files_both_ways(engine: str, tmp_path: Path) -> None:
 
 
 def test_listing_one_large_file_reads_two_frames(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames that lie within a file's data are not decompressed."""
+    """Frames inside the data of a file are not decompressed."""
     tree = make_files(tmp_path / "tree", {"a": bytes(2 << 20), "b": b"b"})
     archive.create(tmp_path / "a.tar.zst", "a", "b", base=tree, frame_size=64 << 10)
     decompressed = []
@@ -230,8 +230,8 @@ def test_entries_have_everything(engine: str) -> None:
     "native" not in ENGINES or _backend.choose("zstd").module.BACKEND == "pure", reason="needs the C side and libzstd"
 )
 def test_the_same_bytes_without_the_loop_in_c(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python is the oracle of C: the same headers, order, frames and compressed bytes."""
-    # more directories than a frame keeps open
+    """C gives the same headers, order, frames and compressed bytes as Python."""
+    # more directories than can stay open for a frame
     make_files(tree / "many", {f"{number}/deep/file": bytes([number]) * number * 40 for number in range(90)})
     deeper = "/".join(f"deeper {number}" for number in range(20))
     make_files(tree, {"large": 300_000, "x" * 99: b"", "y" * 100: b"", f"{deeper}/bottom": b"bottom"})
@@ -239,10 +239,10 @@ def test_the_same_bytes_without_the_loop_in_c(tree: Path, monkeypatch: pytest.Mo
     os.symlink("t" * 100, tree / "link100")
     os.symlink("t" * 101, tree / "link101")
     make_files(tree / "modes", {f"{number:02}": bytes(number) for number in range(40)})
-    for number in range(40):  # more than C knows at a time
+    for number in range(40):  # more modes than C knows at a time
         (tree / "modes" / f"{number:02}").chmod(0o600 + number % 20)
     make_files(tree / "crowd", {f"{number:02}": b"" for number in range(20)})
-    monkeypatch.setattr("cpkg.archive._native_frames._FILES_MAX", 7)  # of one call
+    monkeypatch.setattr("cpkg.archive._native_frames._FILES_MAX", 7)  # files per call
     with (tree / "hole").open("wb") as file:
         file.truncate(100_000)
     os.utime(tree / "crowd" / "05", ns=(0, 8**11 * 10**9 - 1))

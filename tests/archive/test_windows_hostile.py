@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names as Windows takes them, and directories without descriptors: the rules are tried on every system."""
+"""Names that Windows interprets, and directories without descriptors; the rules are tested on every system."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("filter", ["data", "tar", "fully_trusted"])
 @pytest.mark.parametrize("name", [name for name in REFUSED if not {"\x00", "\udcff"} & set(name)])
 def test_hostile_names_are_problems(name: str, filter: str, tmp_path: Path) -> None:
-    """In front, within and at the end of a path, for every kind of entry; the rest is extracted."""
+    """Such names are problems anywhere in a path, for every type of entry; the rest is extracted."""
     paths = [name, f"{name}/x", f"d/{name}/x", f"/{name}"]
     kinds = (tarfile.REGTYPE, DIRECTORY, LINK, HARD)
     entries = [member(path, kind, linkname="ok") for path in paths for kind in kinds]
@@ -75,8 +75,8 @@ def test_links_to_hostile_names(target: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("windows")
-def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
-    """The second one does not take the place of the first, be it a file, a directory on the way or a link."""
+def test_names_that_differ_only_in_case(tmp_path: Path) -> None:
+    """The second entry does not replace the first, whether it is a file, a directory on the way or a link."""
     made = packed(
         ("Dir/File", b"first"),
         ("Dir/FILE", b"second"),
@@ -89,13 +89,13 @@ def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
     )
     problems = extracted(made, tmp_path / "out")
     wanted = ["Dir/FILE", "dir/other", "LINK/x", "été"]
-    assert [problem.name for problem in problems if "case alone" in problem.message] == wanted
+    assert [problem.name for problem in problems if "only in upper and lower case" in problem.message] == wanted
     assert (tmp_path / "out" / "Dir" / "File").read_bytes() == b"again"
     assert (tmp_path / "out" / "ÉTÉ").read_bytes() == b"5"
 
 
 def test_without_a_listener_the_first_is_raised(windows: None, tmp_path: Path) -> None:
-    with pytest.raises(UnsafeEntryError, match="device's on Windows") as caught:
+    with pytest.raises(UnsafeEntryError, match="device on Windows") as caught:
         archive.extract(io.BytesIO(packed(member("a/nul.txt"))), tmp_path / "out")
     assert caught.value.entry == "a/nul.txt"
 
@@ -108,7 +108,7 @@ def test_spellings_hold_for_what_is_stripped(tmp_path: Path) -> None:
 
 @pytest.fixture(params=["by path", "by descriptor"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Work in Python, as systems do where no call takes the descriptor of a directory, and as others do."""
+    """Run with and without system calls relative to a directory descriptor, which some systems lack."""
     monkeypatch.setenv("CPKG_ARCHIVE_BACKEND", "pure")
     if request.param == "by path":
         for name in vars(by_path).keys() & vars(system).keys():
@@ -123,7 +123,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 @pytest.mark.usefixtures("way")
 def test_a_plain_tree_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of names that every system has, deeper than some take a path to be, twice, from another working directory."""
+    """With portable names, deeper than the path limit of some systems, twice, from another working directory."""
     tree = tmp_path / "tree"
     deep = "a directory of some length/" * 9
     make_files(tree, {f"{number}": bytes(range(256)) * number for number in range(30)})
@@ -162,7 +162,7 @@ def test_interrupted_anywhere_nothing_stays_open(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("way")
 def test_one_takes_the_place_of_another(tmp_path: Path) -> None:
-    """A file that of a read-only one and of an empty directory, a directory that of a file; not of a full directory."""
+    """A file replaces a read-only file or an empty directory, a directory replaces a file; a full directory stays."""
     out = tmp_path / "out"
     for name in ("empty", "full/inside"):
         (out / name).mkdir(parents=True)
@@ -180,7 +180,7 @@ def test_one_takes_the_place_of_another(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("way")
 def test_no_way_through_a_link(tmp_path: Path) -> None:
-    """Whether it was there, or is the archive's own and came in place of a directory that was open."""
+    """Neither through an existing link, nor through a link of the archive that replaced an open directory."""
     out, outside = tmp_path / "out", tmp_path / "outside"
     for folder in (out, outside):
         folder.mkdir()

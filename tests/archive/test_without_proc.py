@@ -35,7 +35,7 @@ def test_links_and_special_files(engine: str, tmp_path: Path) -> None:
     subprocess.run(["ln", "-P", tree / "link", tree / "twin"], check=True)
     os.mkfifo(tree / "fifo", 0o640)
     (tree / "large").write_bytes(noise(300_000))
-    # owned by whoever extracts it: a namespace of users may have no others
+    # owned by the user who extracts it, because a user namespace may have no other users
     archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=64 << 10, owner=(0, 0), numeric_owner=True)
     script = 'mount -t tmpfs none /proc && exec "$@"'
     command = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", script, "sh", sys.executable, "-c", WORK]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of files that C writes: everything is as without C, whatever the archive holds and wherever it is extracted."""
+"""Runs of files written by C give the same results as Python, for any archive and any existing files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = [b"a", b"d/a", b"d/b", b"./d/a", b"d//b", b"d/../a", b"/d/c", b"d/.", b"
 
 
 def files(*names: str, size: int = 3, **values: Any) -> bytes:
-    """Return files that hold their own names, again and again."""
+    """Return files whose data repeats their own names."""
     return b"".join(header_of(member(name, **values), (os.fsencode(name) * size)[:size]) for name in names)
 
 
@@ -47,7 +47,7 @@ def directory(name: str, **values: Any) -> bytes:
 
 
 def ended(engine: str, data: bytes, out: Path, prepare: Prepare | None, options: dict[str, Any]) -> list[Any]:
-    """Extract an archive; return all that can be seen of that, in order."""
+    """Extract an archive; return everything that can be observed, in order."""
     out.mkdir(parents=True)
     if prepare is not None:
         prepare(out)
@@ -71,7 +71,7 @@ def ended(engine: str, data: bytes, out: Path, prepare: Prepare | None, options:
 
 
 def same(data: bytes, folder: Path, prepare: Prepare | None = None, **options: Any) -> list[Any]:
-    """Extract an archive with and without C; return how it ended, which must be the same."""
+    """Extract an archive with and without C; check that the results are the same, and return them."""
     one, other = (ended(engine, data, folder / engine, prepare, options) for engine in ("native", "pure"))
     assert one[0] == other[0]
     assert one[1] == other[1], f"{beyond(one[1], other[1])}\n{beyond(other[1], one[1])}"
@@ -84,7 +84,7 @@ def many(folder: str, count: int, **values: Any) -> bytes:
 
 
 def replace_with_links(out: Path) -> None:
-    """Put links and directories where an archive has files and directories."""
+    """Create links and directories at paths where an archive has files and directories."""
     make_files(out, {"outside/kept": b"kept", "d/2/in the way": b"", "d/5": b"older", "f": b"a file"})
     os.symlink("../outside/kept", out / "d" / "1")
     os.symlink("outside", out / "e")
@@ -130,7 +130,7 @@ def test_everything_is_as_without_c(kind: str, prepare: Prepare | None, tmp_path
         {"recover": True},
         {"max_size": 9000},
     ]
-    # a third of them for each kind, and not the same for two kinds in turn
+    # a third of the cases for each kind, and different ones for consecutive kinds
     turn = 0 if IS_THOROUGH else list(ARCHIVES).index(kind)
     for number, options in enumerate(choices[turn % 3 :: 1 if IS_THOROUGH else 3]):
         seen, _ = same(frames, tmp_path / str(number), prepare, **options)
@@ -138,7 +138,7 @@ def test_everything_is_as_without_c(kind: str, prepare: Prepare | None, tmp_path
 
 
 def mutated(choose: random.Random) -> bytes:
-    """Return an archive of files and a few others, with changed headers."""
+    """Return an archive of files and a few other entries, with changed headers."""
     parts = []
     for _ in range(choose.randint(1, 40)):
         name = os.fsdecode(choose.choice(NAMES)) + choose.choice(("", "", "1", "2"))
@@ -173,7 +173,7 @@ def test_random_archives_are_extracted_as_without_c(number: int, tmp_path: Path)
 
 
 class Late(Crew):
-    """Writes the runs that wait when the result of one of them is asked for, the last one first."""
+    """A crew that writes the waiting runs in reverse order, when the result of one is requested."""
 
     def submit(self, function: Any, *arguments: Any) -> Any:
         if getattr(function, "__name__", "") != "write":
@@ -200,7 +200,7 @@ def test_files_written_by_c_come_with_the_umask(tmp_path: Path) -> None:
         os.umask(before)
 
 
-def test_a_descriptor_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_descriptor_that_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run whose directory cannot be opened is extracted one by one."""
 
     def refuse(number: int) -> int:

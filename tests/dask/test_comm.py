@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dask.distributed with cpkg's msgpack and zstandard in place of those it asks for."""
+"""dask.distributed with cpkg as its msgpack and zstandard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_cluster_that_speaks_through_ours() -> None:
 
 
 def test_frames_of_its_protocol_are_the_same() -> None:
-    """Messages that distributed packs with ours it unpacks with msgpack, and the other way round."""
+    """distributed unpacks with msgpack the messages that it packed with cpkg, and vice versa."""
     pytest.importorskip("msgpack")
     code = """
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files on Dask: a real cluster of several processes, workers that die, writes that are done twice."""
+"""Record files on Dask: a real cluster of several processes, workers that die, writes that are repeated."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ import dask_work
 import fsspec
 from dask.distributed import Client, KilledWorker, LocalCluster
 from record_files import flip, numbered, record, write_all, written
+from seeds import noise
 
 import cpkg.dask
 from cpkg import records
 
-pytestmark = pytest.mark.filterwarnings("default")  # the cluster's own are none of ours
+pytestmark = pytest.mark.filterwarnings("default")  # warnings of the cluster itself are not errors
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """A client of two worker processes, which are started again when they die."""
+    """Yield a client with two worker processes, which are restarted when they die."""
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 20}),
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
@@ -38,7 +39,7 @@ def client() -> Iterator[Client]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three files of 100 records each."""
+    """Return a folder with three files of 100 records each."""
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(3):
@@ -49,6 +50,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "file.rec"
+
+
+def test_some_megabytes_are_several_partitions_by_default(path: Path) -> None:
+    data = noise(3 << 20)
+    write_all(path, [data[at : at + (1 << 12)] for at in range(0, len(data), 1 << 12)])
+    assert path.stat().st_size > 3 << 20
+    assert cpkg.dask.read_records(path).npartitions > 2
 
 
 def numbers(bag: Any) -> list[int]:
@@ -103,7 +111,7 @@ def test_a_worker_that_dies_while_it_reads(client: Client, folder: Path, tmp_pat
 
 
 def test_a_worker_that_dies_while_it_writes(client: Client, folder: Path, tmp_path: Path) -> None:
-    """Half a file stands there under another name; the partition is written again, and nothing is left over."""
+    """Half a file has a temporary name; the partition is written again, and no temporary file is left."""
     bag = cpkg.dask.read_records(folder, partition_size=2000)
     out = tmp_path / "out"
     fatal = bag.map(dask_work.with_fatal, str(tmp_path / "died"))
@@ -116,7 +124,7 @@ def test_a_worker_that_dies_while_it_writes(client: Client, folder: Path, tmp_pa
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
 def test_a_write_that_is_done_twice(client: Client, tmp_path: Path, scheme: str) -> None:
-    """A scheduler that has lost sight of a worker gives its work to another one, and both may come to the end."""
+    """A scheduler that has lost contact with a worker gives its work to another one, and both may complete it."""
     rows = numbered(500)
     folder = cpkg.dask._Folder(f"{scheme}{tmp_path}/out", False).begin()
     futures = [client.submit(folder.write, 0, rows, {"frame_size": 100}, pure=False) for _ in range(8)]
@@ -125,13 +133,13 @@ def test_a_write_that_is_done_twice(client: Client, tmp_path: Path, scheme: str)
         assert folder.finish(1) == [f"{scheme}{tmp_path}/out/part-00000.rec"]
         assert os.listdir(tmp_path / "out") == ["part-00000.rec"]
     assert cpkg.dask.read_records(tmp_path / "out").compute() == rows
-    with pytest.raises(RuntimeError, match="comes too late"):
+    with pytest.raises(RuntimeError, match="after this write failed"):
         folder.write(0, rows, {})
     assert os.listdir(tmp_path / "out") == ["part-00000.rec"]
 
 
 def test_a_write_that_fails_on_a_cluster(client: Client, folder: Path, tmp_path: Path) -> None:
-    """A partition cannot be read, or not be packed, while another one is being written: its worker removes it, too."""
+    """If a partition cannot be read or packed while another one is written, the worker of the other also removes it."""
     bag = cpkg.dask.read_records(folder, partition_size=2000)
     for number in (50, 250):
         started, out = tmp_path / f"started-{number}", tmp_path / f"out-{number}"
@@ -144,7 +152,7 @@ def test_a_write_that_fails_on_a_cluster(client: Client, folder: Path, tmp_path:
             cpkg.dask.write_records(bag.map(dask_work.unpackable, number), out)
         assert not out.exists()
     for worker in client.nthreads():
-        client.submit(os.getpid, workers=worker, pure=False).result()  # behind what runs there
+        client.submit(os.getpid, workers=worker, pure=False).result()  # waits for the tasks of the worker
     assert sorted(os.listdir(tmp_path)) == ["go-250", "go-50", "in", "started-250", "started-50"]
 
 
@@ -180,7 +188,7 @@ def test_parts_with_more_digits_are_replaced(tmp_path: Path) -> None:
 def test_a_handlers_error_is_not_a_write_that_succeeds(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parts have got their names by then; the error still comes out."""
+    """The parts have their names by then, but the error is still raised."""
 
     def finish(self: Any, *_: object) -> list[str]:
         monkeypatch.undo()
@@ -199,7 +207,7 @@ PLACES = ["{}/in/[x]", "file://{}/in/[x]", "memory://{}/in/[x]"]
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of a folder whose name is a pattern, too, for which another folder stands."""
+    """Yield the URL of a folder whose name is also a pattern, which matches another folder."""
     url = request.param.format(tmp_path)
     fs, path = fsspec.url_to_fs(url)
     fs.makedirs(path.replace("[x]", "x"))
@@ -211,13 +219,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 def names(url: str) -> list[str]:
-    """The names of all files in and under a folder, its own left out."""
+    """Return the relative names of all files below a folder."""
     fs, path = fsspec.url_to_fs(url)
     return sorted(name[len(path) + 1 :] for name in fs.find(path, withdirs=True) if name != path)
 
 
 def test_a_folder_that_is_written_from_itself(place: str) -> None:
-    """Old parts are read until the new ones are complete, and what is no part stays."""
+    """Old parts are read until the new ones are complete, and other files stay."""
     numbers = dask.bag.from_sequence(range(300), npartitions=3)
     cpkg.dask.write_records(numbers, f"{place}/", overwrite=True, frame_size=50)
     write_all(f"{place}/part-notes.rec", ["mine"])
@@ -255,15 +263,15 @@ def test_a_write_that_fails_leaves_nothing(place: str) -> None:
 
 
 def test_a_part_that_comes_too_late(place: str) -> None:
-    """The write has failed while a worker is at a part."""
+    """The write fails while a worker is writing a part."""
     folder = cpkg.dask._Folder(place, False).begin()
     with pytest.raises((RuntimeError, FileNotFoundError)):
         folder.write(0, [object()], {"default": lambda value: len(folder.settle(1))})
     assert not fsspec.url_to_fs(place)[0].exists(place)
 
 
-def test_a_delayed_write_goes_on_when_it_is_computed_again(place: str, tmp_path: Path) -> None:
-    """It has no process that could remove its folder; parts that others name meanwhile are seen in the end."""
+def test_a_delayed_write_continues_when_computed_again(place: str, tmp_path: Path) -> None:
+    """No process could remove its folder; parts that other writes name meanwhile are detected at the end."""
     bag = dask.bag.from_sequence(range(4), npartitions=2)
     later = cpkg.dask.write_records(bag.map(dask_work.refused_once, str(tmp_path / "refused")), place, compute=False)
     assert not fsspec.url_to_fs(place)[0].exists(place)
@@ -283,7 +291,7 @@ def test_a_delayed_write_goes_on_when_it_is_computed_again(place: str, tmp_path:
 def test_a_write_that_fails_while_its_parts_get_their_names(
     place: str, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
-    """All parts are complete by then, and the old ones partly gone: the rest get their names."""
+    """All parts are complete by then, and some old parts are gone, so the rest get their names."""
     cpkg.dask.write_records(dask.bag.from_sequence(range(9), npartitions=9), place)
     bag = dask.bag.from_sequence(range(100, 104), npartitions=4)
     move, left = cpkg.dask._move, [6 if "://" in place else 2]

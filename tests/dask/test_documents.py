@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples for Dask in docs/records.md, as they are written."""
+"""Run the examples for Dask in docs/records.md."""
 
 from __future__ import annotations
 

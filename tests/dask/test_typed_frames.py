@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as objects of a type on Dask: bags of them, and data frames whose columns are the type's fields."""
+"""Typed records on Dask: bags of objects, and data frames whose columns are the fields of the type."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_named_tuples_and_typed_dicts(tmp_path: Path, kind: Any) -> None:
 
 
 def test_objects_are_not_made_texts(tmp_path: Path) -> None:
-    """Dask does that with columns of objects by default."""
+    """By default, Dask converts columns of objects to strings."""
     path = tmp_path / "rows.rec"
     rows = [{"list": ["x"] * n, "mixed": (1, "a", None, 2.5)[n % 4]} for n in range(8)]
     write_all(path, rows)
@@ -137,7 +137,7 @@ def test_objects_are_not_made_texts(tmp_path: Path) -> None:
 
 
 def test_what_does_not_fit(path: Path) -> None:
-    """A record that is not of the type, a value beyond its column's, a type without fields."""
+    """Errors for a record that is not of the type, a value too large for its column, and a type without fields."""
     write_all(path, [raw(replace(visit(5), id=2**63))], mode="ab")
     with pytest.raises(ValueError, match=r"record 200: 'id'"):
         cpkg.dask.to_dataframe(path, type=Visit, partition_size=1000).compute()

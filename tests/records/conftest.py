@@ -11,11 +11,11 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _without_waiting_for_disks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing wait for the disk: no test cuts the power."""
+    """Disable fsync, because no test simulates a power failure."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a test puts its record file."""
+    """Return the path of the record file of a test."""
     return tmp_path / "file.rec"

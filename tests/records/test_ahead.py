@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames that threads of C or of Python compress and decompress in advance, with the results of one thread."""
+"""Frames that C or Python threads compress and decompress in advance, with the same results as one thread."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ALL = numbered(COUNT)
 
 @pytest.fixture(params=["C", "Python", "Python without the GIL"])
 def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Whose threads there are. Readers have threads of Python's without the GIL, and those unpack, too."""
+    """Choose the kind of threads. Without the GIL, readers use Python threads, which also unpack."""
     monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: request.param == "Python without the GIL")
     if request.param == "Python":
         monkeypatch.setattr(_backend.choose("zstd").module, "compressing_queue", None)
@@ -46,7 +46,7 @@ def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture
 def module_of_c() -> Any:
-    """The backend of Zstandard, if it has threads of C."""
+    """Return the zstd backend, if it has C threads."""
     module = _backend.choose("zstd").module
     if module.compressing_queue is None:
         pytest.skip("this backend of Zstandard has no threads of C")
@@ -54,7 +54,7 @@ def module_of_c() -> Any:
 
 
 def shape(number: int) -> Any:
-    """Records with the same keys for a while, then others, then some that are no maps."""
+    """Return a record; the first ones have the same keys, later ones others, and the last ones are not maps."""
     if number % 200 < 120:
         return {"id": number, "text": f"row {number}" if number % 7 else "é" * number, "tags": ["a", "b"][: number % 3]}
     if number % 200 < 190:
@@ -84,7 +84,7 @@ def test_same_bytes_and_same_records(
 
 
 def test_another_thread_gives_rows_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that has seen that there are rows uses them, although there are none when it looks again."""
+    """A thread that found rows uses them, even if another thread disables rows meanwhile."""
     written(path, COUNT)
     with records.open(path) as reader:
         decoder, seen = reader._decoder, [lambda *_: None]
@@ -102,7 +102,7 @@ def test_options(path: Path, threads_of: str, options: dict[str, Any]) -> None:
 
 
 def test_a_dictionary(path: Path, threads_of: str) -> None:
-    """Threads of C have copies of it, so that the object may go."""
+    """C threads have copies of the dictionary, so the object may be freed."""
     check_trains()
     write_all(path, numbered(1500), threads=2, frame_size=300, dictionary=trained(numbered(1500)))
     assert records.inspect(path).has_dictionary
@@ -110,7 +110,7 @@ def test_a_dictionary(path: Path, threads_of: str) -> None:
 
 
 def test_damage_waits_for_its_turn(path: Path, threads_of: str) -> None:
-    """Records in front of it are given first, and those behind it are there after it."""
+    """Records before the damage come first, and records after it can be read afterwards."""
     written(path, COUNT, per_frame=20)
     for span in (spans(path)[3], spans(path)[11]):
         flip(path, span.end - 20)
@@ -126,7 +126,7 @@ def test_damage_waits_for_its_turn(path: Path, threads_of: str) -> None:
 
 
 def test_wrong_messagepack(path: Path, threads_of: str) -> None:
-    """What is sound of such a frame comes first, whoever has laid it out."""
+    """The valid records of such a frame come first, whichever thread laid it out."""
     whole = [{"id": number, "text": "x" * 10} for number in range(200)]
     packed = [msgpack.packb(row) for row in whole]
     content = b"".join([*packed[:99], b"\x82\xa2id\x63\xa4text\xc1", *packed[99:]])
@@ -138,13 +138,13 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
     for threads in (1, 2):
         with records.open(path, threads=threads) as reader:
             rows, found = iter(reader), []
-            with pytest.raises(records.DamagedError, match="its MessagePack is wrong"):
+            with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
                 found.extend(rows)
             assert found == [*whole[:50], *whole[:99]], threads
 
 
 def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads of C are given its bytes, and leave no frame to the caller but the first one that an iterator reads."""
+    """C threads get the bytes of the source, and decompress all frames except the first one of an iterator."""
     written(path, COUNT, frame_size=1000)
     with records.open(io.BytesIO(path.read_bytes()), threads=2) as reader:
         if threads_of == "C":
@@ -155,12 +155,12 @@ def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str, monkeypa
 
 
 def test_more_records_than_bytes(path: Path, threads_of: str) -> None:
-    """An index that lies takes no memory for what it says."""
+    """A wrong number of records in the index does not allocate memory."""
     written(path, COUNT, per_frame=20)
     for open_it in (lambda reader: reader[COUNT - 1], list):
         with records.open(path, threads=2) as reader:
             reader._layout._records = array("I", [2**32 - 1] * len(reader._layout))
-            with pytest.raises(records.DamagedError, match="it says to hold 4294967295 records"):
+            with pytest.raises(records.DamagedError, match="its header claims 4294967295 records"):
                 open_it(reader)
 
 
@@ -173,7 +173,7 @@ def test_a_file_that_was_cut_since(path: Path, threads_of: str) -> None:
 
 
 def test_a_reader_that_is_closed_midway(path: Path, threads_of: str) -> None:
-    """What is read already may come; then it is an error, and no other file is read in its place."""
+    """Records already read may come; then there is an error, and no other file is read by mistake."""
     written(path, COUNT, per_frame=20)
     reader = records.open(path, threads=2)
     rows = iter(reader)
@@ -189,7 +189,7 @@ def test_a_reader_that_is_closed_midway(path: Path, threads_of: str) -> None:
 
 
 def test_a_read_that_fails_since_the_file_was_closed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another thread closes it as it is about to be read: what the system says of the descriptor is not the reason."""
+    """If another thread closes the file before a read, the error says so instead of naming a bad descriptor."""
     path.write_bytes(b"data")
     source = open_source(path)
 
@@ -213,7 +213,7 @@ def test_an_iterator_that_is_dropped(path: Path, threads_of: str) -> None:
 
 
 def test_the_first_frame_needs_no_thread(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many an iterator is asked for one record, and PyPy closes what is given up much later."""
+    """Many iterators return only one record, and PyPy closes abandoned iterators much later."""
     if threads_of == "Python without the GIL":
         pytest.skip("its threads unpack the first frame")
     started: list[str] = []
@@ -257,7 +257,7 @@ class Failing(io.BytesIO):
     "by", [iter, lambda reader: iter(reader.batches()), lambda reader: reader.take([0, COUNT - 1])]
 )
 def test_what_a_signal_handler_raises_comes_at_once(path: Path, threads_of: str, by: Any) -> None:
-    """It is not taken for an error of the frame, which would wait for its turn, or be read again."""
+    """The exception is not mistaken for an error of the frame, which would be delayed or retried."""
     written(path, COUNT, per_frame=20)
     file = Failing(path.read_bytes())
     with records.open(file, threads=2) as reader:
@@ -266,7 +266,7 @@ def test_what_a_signal_handler_raises_comes_at_once(path: Path, threads_of: str,
             next(iterator)
         file.error = error = TimeoutError("mine")
         with pytest.raises(TimeoutError) as caught:
-            # threads of Python's read the file themselves, and run no signal handlers
+            # Python threads read the file themselves, and do not run signal handlers
             list(islice(iterator, 40 if threads_of == "C" else COUNT) if iterator is not None else by(reader))
         assert caught.value is error
         assert list(reader) == ALL
@@ -291,7 +291,7 @@ def test_large_frames_are_not_decompressed_in_advance(path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("fails", ["_read_rows", "threads"])
 def test_without_rows_or_threads(path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-    """A file whose records turn out to differ, and a system that has no more threads, are read all the same."""
+    """Reading works even if records turn out to differ, or if the system has no more threads."""
     written(path, COUNT, frame_size=1000)
     with records.open(path, threads=2) as reader:
         if fails == "_read_rows":
@@ -309,10 +309,10 @@ def test_a_writer_without_threads_of_the_systems(path: Path, module_of_c: Any, m
     assert read_all(path) == ALL
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
-    """It reads on without them, and does not wait for what nobody does."""
+    """The child continues to read without threads, and does not wait for work that no thread does."""
     if threads_of != "C":
         pytest.skip("threads of Python's are not in a forked child either, which concurrent.futures does not notice")
     written(path, COUNT, per_frame=20)
@@ -327,7 +327,7 @@ def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
 
 
 def test_the_caller_does_what_waits_for_a_thread(module_of_c: Any) -> None:
-    """A thread that is busy for long holds up its own frame alone."""
+    """A thread that is busy for a long time delays only its own frame."""
     cffi = pytest.importorskip("cffi")
     ffi = cffi.FFI()
     in_time: list[bool] = []
@@ -368,7 +368,7 @@ def test_the_caller_does_what_waits_for_a_thread(module_of_c: Any) -> None:
 
 
 def test_a_context_that_has_failed_is_not_used_again(module_of_c: Any) -> None:
-    """The caller's is made anew."""
+    """The caller's context is created again."""
     frames = module_of_c.decompressing_queue(None, 0)
     job, content = frames.job(), b"some content" * 100
     frame = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
@@ -381,8 +381,8 @@ def test_a_context_that_has_failed_is_not_used_again(module_of_c: Any) -> None:
 
 
 @pytest.mark.usefixtures("module_of_c")
-def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A frame that threads of C could not make is made by the caller, which says what is wrong."""
+def test_compressing_that_fails_is_reported_and_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If C threads cannot compress a frame, the caller's thread tries and raises the error."""
     with records.open(path, "wb", threads=2, frame_size=500) as writer:
         frames = writer._frames
         assert frames.is_by_c
@@ -405,7 +405,7 @@ def test_compressing_that_fails_is_told_and_loses_nothing(path: Path, monkeypatc
 
 @pytest.mark.parametrize("has_dictionary", [False, True])
 def test_single_records(path: Path, threads_of: str, has_dictionary: bool) -> None:
-    """One frame is in memory at a time; records of the same frame and of others, near and far, come by number."""
+    """Only one frame is in memory at a time; records are read by number from the same and other frames."""
     wanted = numbered(1500)
     write_all(path, wanted, frame_size=500, dictionary=trained(wanted) if has_dictionary else None)
     with records.open(path) as reader, records.open(io.BytesIO(path.read_bytes())) as other:
@@ -414,7 +414,7 @@ def test_single_records(path: Path, threads_of: str, has_dictionary: bool) -> No
 
 
 def test_a_single_record_of_a_damaged_frame(path: Path, threads_of: str) -> None:
-    """The error says which records it hides, and the reader serves others afterwards."""
+    """The error names the lost records, and the reader can return others afterwards."""
     written(path, COUNT, per_frame=20)
     flip(path, spans(path)[3].end - 20)
     with records.open(path) as reader:
@@ -429,18 +429,18 @@ def test_a_single_record_of_a_damaged_frame(path: Path, threads_of: str) -> None
 
 
 def test_a_single_record_whose_neighbours_are_wrong(path: Path, threads_of: str) -> None:
-    """Their frame is damaged, whichever of its records is asked for first."""
+    """The frame is damaged, whichever of its records is requested first."""
     with records.open(path, "wb", threads=1) as writer:
         writer._frames.add(0, 0, b"\x01\x02\xc1\x04")
         writer._whole = 0, 4, 4, 0
     with records.open(path) as reader:
         for take in (lambda: reader[0], lambda: reader[2], lambda: reader.take([1, 3])):
-            with pytest.raises(records.DamagedError, match="its MessagePack is wrong"):
+            with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
                 take()
 
 
 def test_a_dictionary_that_comes_later(path: Path, threads_of: str) -> None:
-    """What was read without one is read again with it."""
+    """A frame that was read without the dictionary is read again with it."""
     write_all(path, numbered(1))
     with records.open(path) as reader:
         assert reader[0] == record(0)
@@ -454,7 +454,7 @@ def test_a_dictionary_that_comes_later(path: Path, threads_of: str) -> None:
 
 def test_closing_frees_what_single_records_took(path: Path, threads_of: str) -> None:
     written(path, COUNT, per_frame=20)
-    # under wine the folder is there and lists wine's own descriptors
+    # under Wine, the folder exists and lists descriptors of Wine itself
     before = len(os.listdir("/proc/self/fd")) if sys.platform == "linux" else 0
     reader = records.open(path)
     assert reader[7] == ALL[7]

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg records ...`: what the commands print, write and refuse."""
+"""`cpkg records ...`: output, files and errors of the commands."""
 
 from __future__ import annotations
 
+import array
 import csv
+import datetime
 import gzip
 import importlib
 import io
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.once
 
 
 def run(*arguments: object, status: int = 0, data: bytes | None = None) -> str:
-    """Run a command; return what it printed on both streams."""
+    """Run a command; return its output on both streams."""
     result = CliRunner().invoke(cli, ["records", *map(str, arguments)], input=data)
     assert result.exit_code == status, result.output
     return result.output
@@ -63,13 +65,17 @@ def test_looking(path: Path) -> None:
 
 def test_values_that_json_does_not_have(tmp_path: Path) -> None:
     path = tmp_path / "file.rec"
-    write_all(path, [b"\x00\xff", msgpack.ExtType(5, b"x"), {1: msgpack.Timestamp(0)}, float("nan")])
-    assert run("cat", path).splitlines() == ['"AP8="', '{"ext":5,"data":"eA=="}', '{"1":"1970-01-01T00:00:00Z"}', "NaN"]
+    write_all(path, [b"\x00\xff", msgpack.ExtType(5, b"x"), {1: msgpack.Timestamp(0, 1)}, float("nan")])
+    shown = ['"AP8="', '{"ext":5,"data":"eA=="}', '{"1":"1970-01-01T00:00:00.000000001Z"}', "NaN"]
+    assert run("cat", path).splitlines() == shown
     assert "JSON" in run("convert", path, "-o", tmp_path / "out.jsonl", status=1)
     assert not (tmp_path / "out.jsonl").exists()
     run("convert", path, "-o", tmp_path / "copy.rec")
     with records.open(tmp_path / "copy.rec") as reader:
         assert reader[1] == msgpack.ExtType(5, b"x")
+    assert run("cat", tmp_path / "copy.rec").splitlines() == shown  # nanoseconds and all
+    write_all(path, [datetime.date(2024, 6, 1), array.array("h", [1, 2])])
+    assert run("cat", path).splitlines() == ['"2024-06-01"', "[1,2]"]
 
 
 def test_damage(path: Path) -> None:
@@ -107,11 +113,11 @@ def test_conversions(path: Path, tmp_path: Path) -> None:
     assert zstd.decompress((tmp_path / "a.msgpack.zst").read_bytes()) == packed
     assert zstd.decompress((tmp_path / "a.jsonl.zst").read_bytes()) == (tmp_path / "a.jsonl").read_bytes()
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
-    for name, reason in (("a.tsv", "no format has this suffix"), ("b.rec.zst", "leave out .zst"), ("b.xz", "suffix")):
+    for name, reason in (("a.tsv", "unknown suffix"), ("b.rec.zst", "leave out .zst"), ("b.xz", "suffix")):
         assert reason in run("convert", path, "-o", tmp_path / name, status=1)
         assert not (tmp_path / name).exists()
     (tmp_path / "a.tsv").touch()
-    assert "no format has this suffix" in run("convert", tmp_path / "a.tsv", "-o", tmp_path / "b.rec", status=1)
+    assert "unknown suffix" in run("convert", tmp_path / "a.tsv", "-o", tmp_path / "b.rec", status=1)
     with open(tmp_path / "a.csv", newline="") as file:
         assert next(csv.DictReader(file)) == {"number": "0", "name": "name 0", "nothing": ""}
     run("convert", path, tmp_path / "a.jsonl", "-o", tmp_path / "both.rec")
@@ -122,8 +128,8 @@ def test_conversions(path: Path, tmp_path: Path) -> None:
     assert run("convert", path, "-o", "-", "--to", "jsonl") == (tmp_path / "a.jsonl").read_text()
 
 
-def test_joining_to_a_file_that_exists_says_the_way_on(path: Path, tmp_path: Path) -> None:
-    way_on = f"cpkg: {path}: exists; replace it with -f, or name another file with -o\n"
+def test_joining_to_a_file_that_exists_names_the_option(path: Path, tmp_path: Path) -> None:
+    way_on = f"cpkg: {path}: already exists; use -f to replace it, or name another file with -o\n"
     assert run("join", path, "-o", path, status=1) == way_on
     assert run("join", path, "-o", path, "-f") == f"{path}: 40 records\n"
 
@@ -150,7 +156,7 @@ def test_csv_with_fields_of_every_kind(tmp_path: Path) -> None:
             ["", "0.5", ""],
         ]
     write_all(path, [[1]], mode="ab")
-    assert "record 3 is no map" in run("convert", path, "-o", tmp_path / "other.csv", status=1)
+    assert "record 3 cannot become a line of CSV" in run("convert", path, "-o", tmp_path / "other.csv", status=1)
     assert not (tmp_path / "other.csv").exists()
 
 
@@ -158,13 +164,13 @@ def test_csv_with_fields_of_every_kind(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("a.csv", "a,a\n1,2\n", "same name"),
-        ("a.csv", "a,b\n1\n", "line 2: 1 fields for 2 columns"),
+        ("a.csv", "a,b\n1\n", "line 2: expected 2 fields, found 1"),
         ("a.csv", "a\n\xff\n", "decode"),
         ("a.jsonl", '{"a":}\n', "a.jsonl"),
         ("a.json", "[1][2]", "extra data"),
-        ("a.msgpack", "\x81", "within an object"),
-        ("a.rec", "something else", "not a record file"),
-        ("a.parquet", "PAR1", "no format has this suffix"),
+        ("a.msgpack", "\x81", "inside an object"),
+        ("a.rec", "something else", "not a cpkg record file"),
+        ("a.parquet", "PAR1", "unknown suffix"),
     ],
 )
 def test_bad_input(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -179,7 +185,7 @@ def test_wrong_use(path: Path, tmp_path: Path) -> None:
     run("convert", path, status=2)
     run("repair", "-", status=2)
     assert "only a record file" in run("convert", "--append", path, "-o", tmp_path / "a.csv", status=1)
-    assert "give a file" in run("convert", "--from", "jsonl", "-o", tmp_path / "a.csv", status=1, data=b"{}")
+    assert "name a file" in run("convert", "--from", "jsonl", "-o", tmp_path / "a.csv", status=1, data=b"{}")
     with records.open(path, "ab"):
         assert "another writer" in run("repair", path, status=1)
 
@@ -193,7 +199,7 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
 def test_errors_name_what_they_are_about(path: Path) -> None:
-    """A full disk is the output's, damage the input's."""
+    """An error about a full disk names the output, an error about damage the input."""
     assert "/dev/full: No space" in run("convert", path, "-o", "/dev/full", "--to", "jsonl", status=1)
     flip(path, spans(path)[1].end - 10)
     assert f"{path}: record" in run("convert", path, "-o", path.with_suffix(".jsonl"), status=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files that were cut, flipped, joined and thinned out: sound records are read, damage is reported."""
+"""Record files that were truncated, flipped, joined and thinned out: valid records are read, damage is reported."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def numbers(frames: list[Any]) -> list[int]:
 
 
 def test_cut_anywhere(path: Path) -> None:
-    """Every whole frame is read, however long the file is; appending goes on behind them."""
+    """Every complete frame is read, wherever the file was cut; appending continues after them."""
     data, frames = path.read_bytes(), spans(path)
     for size in range(SEED % (3 * EVERY), len(data), 3 * EVERY):
         path.write_bytes(data[:size])
@@ -75,7 +75,7 @@ def test_cut_anywhere(path: Path) -> None:
 
 @pytest.mark.parametrize("indexed", [True, False])
 def test_flipped_anywhere(path: Path, indexed: bool) -> None:
-    """A wrong bit hides the records of its frame at most; with an index not even a header's does."""
+    """A wrong bit loses at most the records of its frame; in a header, it loses none if there is an index."""
     if not indexed:
         forget_index(path)
     data = path.read_bytes()
@@ -91,8 +91,8 @@ def test_flipped_anywhere(path: Path, indexed: bool) -> None:
             assert found == (list(range(24)) if indexed or at < frames[0].start else sound)
 
 
-def test_a_flip_behind_the_frames_is_told(path: Path) -> None:
-    """`verify` reports a wrong bit in index and seek table, although no record is lost by it."""
+def test_a_flip_after_the_frames_is_reported(path: Path) -> None:
+    """`verify` reports a wrong bit in index and seek table, although no record is lost."""
     data = path.read_bytes()
     for at in range(spans(path)[-1].end + SEED % EVERY, len(data), EVERY):
         path.write_bytes(flipped(data, at, 1 << SEED % 8))
@@ -117,7 +117,7 @@ def test_repaired_wherever_it_was_flipped(path: Path, indexed: bool) -> None:
         assert read(path) == found
 
 
-def test_a_damaged_frame_is_told_by_its_numbers(path: Path) -> None:
+def test_a_damaged_frame_is_reported_by_its_numbers(path: Path) -> None:
     second = spans(path)[1]
     flip(path, second.end - 10)
     with records.open(path) as reader:
@@ -170,7 +170,7 @@ def test_numbers_stay_when_records_are_lost(path: Path) -> None:
 
 @pytest.mark.parametrize("damaged", [(0, 1, 2, 3), (1,), (3,)])
 def test_the_mark_of_lost_records_is_damaged(path: Path, damaged: tuple[int, ...]) -> None:
-    """The index alone says then that they were lost before; the next writer cuts it off, and may be killed."""
+    """Then only the index knows that records were lost, and the next writer removes it and may be killed."""
     for span in [spans(path)[number] for number in damaged]:
         flip(path, span.end - 10)
     assert records.repair(path).lost == 6 * len(damaged)
@@ -199,12 +199,12 @@ def test_a_lost_end_keeps_its_numbers(path: Path) -> None:
 
 
 def test_bytes_lost_in_the_middle(path: Path) -> None:
-    """Records behind it have moved, and are found all the same."""
+    """Later records have moved, but are still found."""
     data, frames = path.read_bytes(), spans(path)
     chance = random.Random(SEED)
     starts = [chance.randrange(frames[0].start, frames[2].start) for _ in range(40)]
     cuts = [(start, chance.randrange(start + 1, frames[2].start + 1)) for start in starts]
-    # so many that a frame stands where it would if its header alone were damaged
+    # cut so much that a frame is where it would be if only its header were damaged
     cuts += [(at, at + fmt.DATA_HEADER_SIZE) for at in (frames[0].end - 20, frames[1].start - 1, frames[1].start)]
     for start, end in cuts:
         path.write_bytes(data[:start] + data[end:])
@@ -227,7 +227,7 @@ def test_bytes_that_came_in_between(path: Path) -> None:
 
 
 def test_a_tail_of_zeros_is_torn(path: Path) -> None:
-    """A file system that lost power may leave a file longer than what reached it."""
+    """After a power failure, a file may be longer than the data that was written."""
     forget_index(path)
     with open(path, "ab") as file:
         file.write(bytes(5000))
@@ -241,7 +241,7 @@ def test_a_tail_of_zeros_is_torn(path: Path) -> None:
 
 
 def write_with_files(path: Path, count: int, inner: Callable[[], bytes], *, level: int = 1) -> None:
-    """Write records with files in them: bytes that do not compress are stored as they are, with the headers in them."""
+    """Write records that contain files; bytes that do not compress are stored raw, including headers."""
     with records.open(path, "wb", threads=1, level=level) as writer:
         for number in range(count):
             writer.append({"number": number, "data": NOISE + inner() + NOISE})
@@ -249,7 +249,7 @@ def write_with_files(path: Path, count: int, inner: Callable[[], bytes], *, leve
 
 
 def test_a_record_file_within_a_record(tmp_path: Path) -> None:
-    """Behind damage, headers within somebody's records are told from the file's own."""
+    """After damage, headers inside record data are distinguished from headers of the file."""
     path, inner = tmp_path / "outer.rec", tmp_path / "inner.rec"
     written(inner, 30, per_frame=5)
     write_with_files(path, 6, lambda: inner.read_bytes()[:400])
@@ -260,8 +260,8 @@ def test_a_record_file_within_a_record(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [0, 5, 8, 20, 63])
 @pytest.mark.parametrize("is_own", [False, True])
-def test_a_record_file_within_a_record_behind_a_damaged_header(tmp_path: Path, wrong: int, is_own: bool) -> None:
-    """It is not joined to the file, and `repair` takes no record from it; a file that is joined is still refused."""
+def test_a_record_file_within_a_record_after_a_damaged_header(tmp_path: Path, wrong: int, is_own: bool) -> None:
+    """It is not treated as joined, and `repair` takes no record from it; a really joined file is still refused."""
     path, inner = tmp_path / "outer.rec", tmp_path / "inner.rec"
     written(inner, 5, per_frame=5)
     write_with_files(path, 3, path.read_bytes if is_own else inner.read_bytes)
@@ -284,9 +284,9 @@ def test_a_record_file_within_a_record_behind_a_damaged_header(tmp_path: Path, w
 
 
 def test_a_torn_frame_with_a_record_file_in_it(tmp_path: Path) -> None:
-    """The frames of the inner file are not taken for the outer one's."""
+    """The frames of the inner file are not mistaken for frames of the outer file."""
     path, inner = tmp_path / "outer.rec", tmp_path / "inner.rec"
-    written(inner, 5, per_frame=5, level=-131072)  # one frame: parts that several share might be compressed
+    written(inner, 5, per_frame=5, level=-131072)  # one frame, because parts repeated in several might be compressed
     write_with_files(path, 3, inner.read_bytes, level=-131072)
     frames, data = spans(path), path.read_bytes()
     assert data.count(fmt.DATA) > 3
@@ -310,7 +310,7 @@ def with_dictionary() -> bytes:
 @pytest.mark.parametrize("indexed", [True, False])
 @pytest.mark.parametrize("wrong", [0, 8, 100])
 def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None:
-    """Nothing is repaired: the frames are as they were written, and a copy of the dictionary may be found."""
+    """Nothing is repaired, because the frames are intact and a copy of the dictionary may exist."""
     check_trains()
     path = tmp_path / "file.rec"
     path.write_bytes(with_dictionary())
@@ -329,7 +329,7 @@ def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None
 
 
 def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
-    """Sizes and counts that cannot be are damage, and take no memory."""
+    """Impossible sizes and counts are damage, and do not allocate memory."""
     path = tmp_path / "file.rec"
     written(path, 5)
     span = spans(path)[0]
@@ -361,7 +361,7 @@ def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("total", [24 + 2**32, 2**63, 2**64 - 1])
 def test_an_index_with_too_many_lost_records(path: Path, total: int) -> None:
-    """It is damaged, and the headers count."""
+    """Such an index is damaged, and the headers are used."""
     with records.open(path) as reader:
         layout = reader.layout
     layout.go_on(layout.end, total)
@@ -369,14 +369,14 @@ def test_an_index_with_too_many_lost_records(path: Path, total: int) -> None:
     with records.open(path) as reader:
         assert len(reader) == 24
         assert [row["number"] for row in reader] == list(range(24))
-    assert "records are lost at the end" in records.verify(path).problems[0]
+    assert "records as lost at the end" in records.verify(path).problems[0]
     assert records.join([path, path], path.with_suffix(".joined")) == 48
     records.repair(path)
     assert records.verify(path).ok
 
 
 def with_lost(path: Path, *counts: int) -> None:
-    """Append headers that mark so many records as lost, and no index."""
+    """Append headers that mark these numbers of records as lost, without an index."""
     with records.open(path) as reader:
         layout = reader.layout
     data, end, total = bytearray(path.read_bytes()[: layout.end]), layout.end, layout.total
@@ -387,9 +387,9 @@ def with_lost(path: Path, *counts: int) -> None:
 
 
 def test_places_for_lost_records_are_limited(path: Path) -> None:
-    """A list of a reader has one for each record that is lost."""
+    """A list of a reader would have an item for each lost record."""
     with_lost(path, fmt.LOST_MAX)
-    with pytest.raises(LimitError, match=f"{fmt.LOST_MAX} records are lost.*raise that"):
+    with pytest.raises(LimitError, match=f"{fmt.LOST_MAX} lost ones.*raise max_memory"):
         records.open(path)
     with records.open(path, max_memory=-1) as reader:
         assert len(reader) == 24 + fmt.LOST_MAX
@@ -398,7 +398,7 @@ def test_places_for_lost_records_are_limited(path: Path) -> None:
     assert sum(1 for _ in chain.from_iterable(split.read(max_memory=-1) for split in records.splits(path, 3))) == 24
     with records.open(path, "ab") as writer:
         writer.append(record(24))
-    for _ in range(2):  # by the index, and without it
+    for _ in range(2):  # with the index, and without it
         with records.open(path, max_memory=-1) as reader:
             assert reader[24 + fmt.LOST_MAX] == record(24)
         forget_index(path)
@@ -423,7 +423,7 @@ def test_more_lost_records_than_a_file_can_mark(path: Path) -> None:
 @pytest.mark.parametrize("indexed", [True, False])
 @pytest.mark.parametrize("count", [9, 11])
 def test_a_count_that_is_not_the_frames(path: Path, count: int, indexed: bool) -> None:
-    """Damage by number, in order, in lists, in splits and to `verify`; no record gets the number of another one."""
+    """It is damage by number, in order, in lists, in splits and in `verify`; no record gets a wrong number."""
     contents = [b"".join(bytes((0xCC, value)) for value in range(ten, ten + 10)) for ten in (0, 10, 20)]
     path.write_bytes(file_of(*zip(contents, (10, count, 10)), close=indexed))
     hidden = range(10, 10 + count)
@@ -443,7 +443,7 @@ def test_a_count_that_is_not_the_frames(path: Path, count: int, indexed: bool) -
                     use(reader)
                 assert (caught.value.first, caught.value.count) == (10, count)
                 assert str(caught.value).count("records 10 to") == 1
-        first = [*range(10), *range(10, min(hidden.stop, 20)), *range(20, 30)]  # it is found when these are given
+        first = [*range(10), *range(10, min(hidden.stop, 20)), *range(20, 30)]  # returned before the damage is found
         with records.open(path, threads=threads, errors="skip") as reader:
             assert list(reader) == first
             assert [damage.first for damage in reader.damage] == [10]
@@ -461,7 +461,7 @@ def test_a_count_that_is_not_the_frames(path: Path, count: int, indexed: bool) -
 @pytest.mark.parametrize("nested", [b"\x91" * 5000 + b"\xc0", b"\x81\xa1a" * 5000 + b"\xc0"])
 @pytest.mark.parametrize("options", [{}, {"max_memory": 300_000}, {"max_memory": 300_000, "list_hook": list}])
 def test_nested_too_deep(path: Path, begin: bytes, nested: bytes, options: dict[str, Any]) -> None:
-    """By all ways the same error, also where the objects would take more memory than they may."""
+    """All ways of reading raise the same error, also if the objects would exceed the memory limit."""
     path.write_bytes(file_of((b"\x01" + begin + nested + b"\x02", 3)))
     (part,) = records.splits(path, 1)
     with records.open(path, **options) as reader:
@@ -479,7 +479,7 @@ def test_nested_too_deep(path: Path, begin: bytes, nested: bytes, options: dict[
 
 
 def test_garbage_is_searched_in_bounded_time(tmp_path: Path) -> None:
-    """Letters that look like headers, and headers that lie about their places, do not make the search quadratic."""
+    """Bytes that look like headers, and headers with wrong offsets, do not make the search quadratic."""
     path = tmp_path / "file.rec"
     written(path, 5, close=False)
     data = path.read_bytes()

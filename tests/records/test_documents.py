@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents about record files: examples as written, test vectors byte for byte."""
+"""Documents about record files: run the examples, compare the test vectors byte by byte."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cpkg.records import format as fmt
 
 
 def vectors() -> list[bytes]:
-    """Return the files that the format's document spells out."""
+    """Return the files whose bytes are in the document of the format."""
     return [bytes.fromhex(block) for block in blocks(section("records_format.md", "Test vectors"), "")]
 
 
 EXPECTED: list[tuple[list[Any], int, int]] = [
-    # records, how many of them are lost, torn bytes
+    # records, number of lost records, torn bytes
     ([], 0, 0),
     ([{"a": 1}, [True, None], "x" * 40], 0, 0),
     ([{"a": 1}, [True, None]], 0, 82),
@@ -44,7 +44,7 @@ def test_vectors_are_read_as_it_is_said(number: int) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, 3])
 def test_headers_and_index_are_written_as_it_is_said(path: Path, number: int) -> None:
-    """All but the frames themselves, which depend on the version of Zstandard."""
+    """Everything except the frames themselves, which depend on the version of Zstandard."""
     data = vectors()[number]
     path.write_bytes(data)
     with open(path, "r+b") as file:

@@ -1,20 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing and reading record files: every way in, every way out."""
+"""Write and read record files in every way."""
 
 from __future__ import annotations
 
+import array
+import datetime
+import enum
 import errno
 import gc
 import io
 import os
 import sys
+import uuid
 import zlib
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from record_files import depth_of, flip, nested, numbered, read_all, record, spans, write_all, written
 
+import cpkg
 from cpkg import msgpack, records, zstd
 from cpkg.records import decoding, opening, packing
 from cpkg.records.positions import FileTarget, PathTarget
@@ -28,7 +35,7 @@ BATCH_TYPES = {"list": list, "tuple": tuple, "generator": lambda values: (value 
 @pytest.mark.parametrize("threads", [1, 2, 4])
 @pytest.mark.parametrize("frame_size", [1, 300, 1 << 20])
 def test_what_is_written_is_read(path: Path, threads: int, frame_size: int) -> None:
-    """Records come back in order, whatever the frames and whoever compresses them."""
+    """Records come back in order, whatever the frame size and the threads."""
     with records.open(path, "wb", threads=threads, frame_size=frame_size) as writer:
         for number in range(50):
             writer.append(record(number))
@@ -51,8 +58,79 @@ def test_extend_takes_any_iterable(path: Path, kind: str) -> None:
     assert read_all(path) == numbered(100)
 
 
+@dataclass
+class Event:
+    """A class that `dumps` packs as a map."""
+
+    at: datetime.datetime
+    kind: Kind
+
+
+class Kind(enum.Enum):
+    CLICK = "click"
+
+
+MOMENT = datetime.datetime(2024, 6, 1, 10, 0, 0, 5, tzinfo=datetime.timezone.utc)
+OF_DUMPS = [
+    Event(MOMENT, Kind.CLICK),
+    {"set": {2, 1}, "array": array.array("d", [1.5]), (1, 2): datetime.time(10, 5)},
+    *(
+        {"at": MOMENT + datetime.timedelta(number), "id": uuid.UUID(int=number), "price": Decimal(number) / 7}
+        for number in range(40)
+    ),
+    datetime.datetime(2024, 6, 1),
+    datetime.date(2024, 6, 1),
+    datetime.timedelta(1, 2, 3),
+]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_records_are_of_the_types_of_dumps(path: Path, threads: int) -> None:
+    """In every way of writing and reading, objects are converted as by `dumps` and `loads`."""
+    with records.open(path, "wb", threads=threads, frame_size=1500) as writer:
+        writer.append(OF_DUMPS[0])
+        writer.extend(OF_DUMPS[1:])
+    wanted = [cpkg.loads(cpkg.dumps(each)) for each in OF_DUMPS]
+    with records.open(path, threads=threads) as reader:
+        assert len(reader.layout) > 1
+        assert list(reader) == reader[:] == [row for batch in reader.batches() for row in batch] == wanted
+        assert [reader[number] for number in range(len(reader))] == reader.take(range(len(reader))) == wanted
+        assert [type(value) for value in reader[2].values()] == [datetime.datetime, uuid.UUID, Decimal]
+        assert [row for split in records.splits(path, 3) for row in split.read()] == wanted
+
+
+def test_hooks_are_called_only_for_other_types(path: Path) -> None:
+    with records.open(path, "wb") as writer:
+        for add in (writer.append, lambda value: writer.extend([value, value])):
+            with pytest.raises(TypeError, match=r"'object': pass default= to records.open\(\), a function"):
+                add(object())
+    with records.open(path, "wb", default=lambda _: msgpack.ExtType(1, b"x")) as writer:
+        writer.extend([MOMENT.date(), object(), MOMENT.date()])
+    for options in ({}, {"ext_hook": None}):
+        assert read_all(path, **options) == [MOMENT.date(), msgpack.ExtType(1, b"x"), MOMENT.date()]
+    assert read_all(path, ext_hook=lambda code, data: (code, data)) == [MOMENT.date(), (1, b"x"), MOMENT.date()]
+
+
+def test_an_attribute_that_extends_the_file(path: Path) -> None:
+    """The nested call is refused like others, and adds nothing."""
+
+    @dataclass
+    class Counted:
+        number: int
+
+        def __getattribute__(self, name: str) -> object:
+            if name == "number":
+                with pytest.raises(RuntimeError, match=r"Writer.extend\(\) was called from inside Writer.extend\(\)"):
+                    writer.extend([7, 8, 9])
+            return super().__getattribute__(name)
+
+    with records.open(path, "wb") as writer:
+        writer.extend([0, Counted(1), 2])
+    assert read_all(path) == [0, {"number": 1}, 2]
+
+
 def test_one_by_one_and_many_at_a_time(path: Path) -> None:
-    """Both in turn keep their order, within a frame and beyond."""
+    """Records from both ways keep their order, within a frame and across frames."""
     wanted = numbered(300)
     with records.open(path, "wb", frame_size=2000) as writer:
         for begin in range(0, 300, 30):
@@ -68,7 +146,7 @@ def test_one_by_one_and_many_at_a_time(path: Path) -> None:
 
 
 def test_an_object_that_changes_after_it_was_given(path: Path) -> None:
-    """A generator may give one object again and again: each is packed as it comes."""
+    """A generator may yield the same object repeatedly; each state is packed at once."""
 
     def rows() -> Any:
         row: dict[str, int] = {}
@@ -133,7 +211,7 @@ def test_options_of_packing_and_unpacking(path: Path) -> None:
         with pytest.raises(LimitError):
             writer.extend([1, [1, 2, 3, 4, 5], 2])
     assert read_all(path, timestamp=2, use_list=False) == [{"set": (1, 2)}, 7_000_000_000, (1, 2), 1]
-    assert read_all(path, list_hook=len) == [{"set": 2}, moment, 2, 1]
+    assert read_all(path, timestamp=0, list_hook=len) == [{"set": 2}, moment, 2, 1]
     with records.open(path, object_hook=lambda pairs: "a map") as reader:
         assert reader[0] == "a map"
         assert next(iter(reader)) == "a map"
@@ -162,7 +240,7 @@ def test_options_of_packing_and_unpacking(path: Path) -> None:
     ],
 )
 def test_wrong_arguments(path: Path, mode: str, arguments: dict[str, Any], error: type[Exception]) -> None:
-    """They make no file, and leave one that is there as it was."""
+    """They create no file, and do not change an existing one."""
     with pytest.raises((error, FileNotFoundError)):
         records.open(path, mode, **arguments)
     assert not path.exists()
@@ -181,23 +259,23 @@ def test_places_that_hold_no_records(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"something else altogether, and long enough for a header")
     for mode in ("rb", "ab"):
-        with pytest.raises(records.RecordsError, match="not a record file"):
+        with pytest.raises(records.RecordsError, match="not a cpkg record file"):
             records.open(other, mode)
     assert other.read_bytes().startswith(b"something else")
-    with pytest.raises(records.RecordsError, match="no regular file"):
+    with pytest.raises(records.RecordsError, match="not a regular file"):
         records.open(os.devnull, "wb")
     newer = bytearray(records.format.file_header(b"of a new"))
     newer[16] = 2
     newer[12:16] = zlib.crc32(newer[16:], zlib.crc32(b"RecF")).to_bytes(4, "little")
     other.write_bytes(newer)
-    with pytest.raises(records.RecordsError, match="version 2"):
+    with pytest.raises(records.RecordsError, match="found 2: upgrade"):
         records.open(other)
 
 
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("put", [b"", b"ten bytes!!"])
 def test_bytes_lost_or_put_into_the_header_of_the_file(path: Path, put: bytes, closed: bool) -> None:
-    """No frame is where its header says, and no header says the token: the file is refused, not read as empty."""
+    """No frame is at its stored offset, and the token is unknown: the file is refused, not read as empty."""
     with records.open(path, "wb", frame_size=300) as writer:
         writer.extend(map(record, range(100)))
         writer.flush()
@@ -213,7 +291,7 @@ def test_bytes_lost_or_put_into_the_header_of_the_file(path: Path, put: bytes, c
         lambda: records.verify(path),
         lambda: records.repair(path),
     ):
-        with pytest.raises(records.RecordsError, match="not a record file: its header is damaged"):
+        with pytest.raises(records.RecordsError, match="header damaged"):
             use()
     assert path.read_bytes() == before
 
@@ -257,7 +335,7 @@ def test_modes(path: Path) -> None:
 
 
 def test_an_empty_file_holds_no_records(path: Path) -> None:
-    """A writer that was killed before it wrote anything leaves one."""
+    """A writer that was killed before it wrote anything leaves an empty file."""
     path.touch()
     assert read_all(path) == []
     write_all(path, [1], mode="ab")
@@ -280,7 +358,7 @@ def test_file_objects(path: Path) -> None:
 
 
 def test_frames_of_the_seekable_format(path: Path) -> None:
-    """The file is one of the seekable format: its table tells each frame, with size and checksum of its content."""
+    """The file has the seekable format: its table lists each frame with the size and checksum of its content."""
     written(path, 60, frame_size=300)
     data = path.read_bytes()
     with open(path, "rb") as file:
@@ -334,7 +412,7 @@ def test_writers_that_are_given_up_write_all(path: Path) -> None:
 
 @pytest.mark.parametrize("fails", ["write", "flush", "cut"])
 def test_a_finalizer_does_not_repeat_an_error(path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-    """What `close` has raised is known to the caller, who can do nothing more about it."""
+    """The caller already knows an error that `close` raised."""
     ignored: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
 
@@ -349,7 +427,7 @@ def test_a_finalizer_does_not_repeat_an_error(path: Path, monkeypatch: pytest.Mo
         writer.__del__()
         del writer
         gc.collect()
-    # what other tests have left may be collected here, and report errors of its own
+    # garbage of other tests may be collected here and report its own errors
     assert not [each for each in ignored if "No space" in str(each.exc_value)]
 
 
@@ -376,7 +454,7 @@ def raising(error: Exception) -> Any:
 
 
 def test_a_handlers_error_in_the_middle_of_a_batch(path: Path) -> None:
-    """It comes out, after the records of the batch, and is not taken for an error of one of them."""
+    """The exception is raised after the records of the batch, and is not mistaken for an error of one of them."""
     errors = [TimeoutError("mine")]
 
     def default(value: object) -> object:
@@ -419,7 +497,7 @@ def test_discarding_that_is_interrupted_takes_nothing_more(path: Path, monkeypat
         patch.setattr(PathTarget, "close", interrupted)
         with pytest.raises(KeyboardInterrupt):
             writer.discard()
-    assert not writer.closed  # nobody else can write yet
+    assert not writer.closed  # the file is still locked
     with pytest.raises(ValueError, match="closed"):
         writer.append(2)
     writer.discard()

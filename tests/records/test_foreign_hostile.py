@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records that hold record files, in files that are damaged, cut and joined: no record is read out of a record."""
+"""Records that contain record files, in damaged, truncated and joined files: no record is read from inside a record."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from cpkg.records import format as fmt
 
 TABLE_END = b"\xb1\xea\x92\x8f"
 AS_THEY_ARE = {"level": -131072, "threads": 1}
-"""Bytes that are found nowhere else are not compressed at this level."""
+"""At this level, bytes that do not repeat are not compressed."""
 
 
 class Maker:
-    """Makes record files, with others in their records; each record has a number of its own in all of them."""
+    """Creates record files with other files in their records; each record has a number that is unique in all files."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.chance = random.Random(seed)
@@ -30,7 +30,7 @@ class Maker:
         self._made = 0
 
     def file(self, depth: int) -> tuple[bytes, list[tuple[int, int, list[Any]]]]:
-        """Return a file, at times cut, and for each whole frame where it begins and ends, and its records."""
+        """Return a file, sometimes truncated, and for each complete frame its begin, end and records."""
         chance = self.chance
         rows: list[list[Any]] = []
         blobs = [[self.blob(depth) if chance.random() < 0.5 else b"" for _ in range(2)] for _ in range(3)]
@@ -58,7 +58,7 @@ class Maker:
         return b"".join(self.file(depth - 1)[0] for _ in range(self.chance.choice((1, 1, 2))))
 
     def damaged(self, data: bytearray, places: list[int]) -> None:
-        """Change bytes in their places: in a header at times, or anywhere."""
+        """Change bytes, sometimes in a header, sometimes anywhere."""
         chance = self.chance
         at = chance.randrange(len(data))
         if places and chance.random() < 0.7:
@@ -75,13 +75,13 @@ def ids(rows: Any) -> list[int]:
 
 
 def in_order(found: list[int], own: list[int]) -> bool:
-    """Whether all that was found is in a file, in its order."""
+    """Return whether all found records are in the file, in the same order."""
     rest = iter(own)
     return all(number in rest for number in found)
 
 
 def check_readers(path: Path, own: list[int]) -> list[int] | None:
-    """Hold all ways of reading to the numbers that the file has of its own; return what is found, None if refused."""
+    """Check that all ways of reading give only records of the file; return the numbers, None if it is refused."""
     try:
         with records.open(path, errors="skip", threads=1) as reader:
             found = ids(reader)
@@ -93,7 +93,7 @@ def check_readers(path: Path, own: list[int]) -> list[int] | None:
                     continue
             assert by_number == [(own.index(one), one) for one in found]
     except records.RecordsError as exc:
-        if "joined files" not in str(exc) and "not a record file" not in str(exc):
+        if "joined files" not in str(exc) and "not a cpkg record file" not in str(exc):
             raise
         return None
     assert in_order(found, own)
@@ -111,12 +111,12 @@ def check_plainly(path: Path, own: list[int], found: list[int] | None) -> None:
     else:
         numbers = {number: row[0] for number, row in plain.items()}
         assert numbers.items() <= dict(enumerate(own)).items()
-        # it takes a frame whose header has lost the size of its content, too
+        # the plain reader also accepts a frame whose header lost the content size
         assert numbers.items() >= {own.index(one): one for one in found or ()}.items()
 
 
 def check_repair(path: Path, own: list[int]) -> list[int] | None:
-    """Repair a file, or have it refused; all records that it has then are its own, in their order."""
+    """Repair a file, unless it is refused; then it has only records of its own, in order."""
     before = path.read_bytes()
     try:
         records.repair(path, threads=1)
@@ -131,7 +131,7 @@ def check_repair(path: Path, own: list[int]) -> list[int] | None:
 
 
 def run(folder: Path, seed: int) -> None:
-    """Hold readers and `repair` to a file that was damaged, cut and joined by chance."""
+    """Check readers and `repair` with a randomly damaged, truncated and joined file."""
     maker = Maker(folder, seed)
     chance = maker.chance
     path = folder / f"{seed}.rec"
@@ -147,7 +147,7 @@ def run(folder: Path, seed: int) -> None:
         del changed[max(chance.choice((near, chance.randrange(len(changed)))), 60) :]
     end = len(changed)
     if end < fmt.FILE_HEADER_SIZE:
-        return  # another file that is put behind that is the file
+        return  # too short to be a record file: another file appended to it would be the first file
     other = maker.file(1)[0] if chance.random() < 0.4 else b""
     changed += other
     if other and chance.random() < 0.2:
@@ -163,7 +163,7 @@ def run(folder: Path, seed: int) -> None:
     if damages:
         return
     is_joined = len(other) >= fmt.FILE_HEADER_SIZE
-    is_closed = changed.endswith(TABLE_END)  # by the table at its end it is refused
+    is_closed = changed.endswith(TABLE_END)  # such a file is refused because of the table at its end
     if is_joined and (is_closed or end == last or bytes(changed[:end]).endswith(TABLE_END)):
         assert (found, repaired) == (None, None)
     else:
@@ -174,7 +174,7 @@ def run(folder: Path, seed: int) -> None:
 
 @pytest.mark.parametrize(("seed", "every"), [(1, 61), pytest.param(SEED, 1, marks=pytest.mark.nightly)])
 def test_damage_at_any_byte(path: Path, seed: int, every: int) -> None:
-    """Flip a bit of bytes of a file whose last frame holds another one, and cut it and join it to one as well."""
+    """Flip bits of a file whose last frame contains another file; also truncate it and join it to another file."""
     maker = Maker(path.parent, seed)
     chance = random.Random(seed)
     with records.open(path, "wb", **AS_THEY_ARE) as writer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading a file while it is written: whatever comes between two reads, what is read is a beginning of the file."""
+"""Read a file while it is written: whatever happens between two reads, the records are a prefix of the file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
 
 
 class Local(Source):
-    """A file of this system, as far as a reader sees."""
+    """A source that looks like a local file to a reader."""
 
     name = "growing"
     is_local = True
@@ -54,7 +54,7 @@ class Local(Source):
 
 
 class Growing(Local):
-    """A file that goes on to later states of itself between any two reads of it, as chance has it."""
+    """A file that randomly changes to later states between any two reads."""
 
     def __init__(self, states: list[bytes], seed: int) -> None:
         self._states = states
@@ -76,7 +76,7 @@ class Growing(Local):
 
 @pytest.fixture(scope="module")
 def states(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
-    """Each state of a file that is opened, appended to and closed several times: no change of it comes at once."""
+    """Return all intermediate states of a file that is opened, appended to and closed several times."""
     path = tmp_path_factory.mktemp("states") / "file.rec"
     seen: list[bytes] = []
     with pytest.MonkeyPatch.context() as patch:
@@ -107,7 +107,7 @@ def test_whatever_is_written_between_two_reads(states: list[bytes], rounds: int)
         there = whole[source.now]
         try:
             reader = Reader(source, threads=1, errors="raise", options={})
-            assert not reader.layout.problems  # a writer at work is no damage
+            assert not reader.layout.problems  # a writer at work is not damage
             for _ in range(5):
                 found = numbers(reader)
                 assert found == list(range(len(found)))
@@ -119,7 +119,7 @@ def test_whatever_is_written_between_two_reads(states: list[bytes], rounds: int)
 
 
 class Spliced(Local):
-    """A file that has one state, then a second one, and a third from the middle of the read with a given number on."""
+    """A file that changes from a first state to a second, and to a third in the middle of the read with this number."""
 
     def __init__(self, state: bytes) -> None:
         self._state, self._length = state, len(state)
@@ -133,7 +133,7 @@ class Spliced(Local):
         return self._left < 0
 
     def size(self) -> int:
-        """Return the size; that of the first state until something is read of the second."""
+        """Return the size; it is the size of the first state until the second is read."""
         return self._length
 
     def read_at(self, offset: int, size: int) -> bytes:
@@ -149,7 +149,7 @@ class Spliced(Local):
 
 @pytest.mark.once
 def test_one_read_of_two_states(states: list[bytes]) -> None:
-    """A read may give a part of the index, and behind it frames that stand in its place by now: that is no damage."""
+    """A read may return a part of the index and then frames that replaced it meanwhile; this is not damage."""
     tried, step = 0, 1 if IS_THOROUGH else 2
     ends = [now for now in range(len(states) - 1) if len(states[now + 1]) < len(states[now])]
     for closed, second, third in itertools.product(ends, range(1, 16, step), range(1, 11, step)):
@@ -168,7 +168,7 @@ def test_one_read_of_two_states(states: list[bytes]) -> None:
 
 
 class Between(Local):
-    """A file that is in its second state between two counts of reads of it, and in the third one from then on."""
+    """A file that has its second state between two given reads, and its third state afterwards."""
 
     def __init__(self, states: tuple[bytes, bytes, bytes], first: int, second: int) -> None:
         self._states = states
@@ -183,7 +183,7 @@ class Between(Local):
 
 @pytest.mark.once
 def test_an_index_that_comes_and_goes(states: list[bytes]) -> None:
-    """The file is as long as before when its index was written and cut off again: that is no damage."""
+    """An index is written and removed again, so that the size is the same as before; this is not damage."""
     cut = next(now for now in range(9, len(states)) if len(states[now]) < len(states[now - 1]))
     closed = cut - 1
     begun = next(now for now in range(closed) if len(states[now]) == len(states[cut]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers and readers that are interrupted at each of their lines, and by signals: they go on where they were."""
+"""Writers and readers that are interrupted at each line and by signals continue where they were."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seeds import SEED
 from cpkg import _backend, records
 
 pytestmark = pytest.mark.once
-# where the pure codec compresses, its own lines are most of them, and each call takes long
+# with the pure codec, most lines are its own, and each call is slow
 EVERY = (11 if IS_PYPY else 6) * (10 if IS_PURE_CODEC else 1)
 BEFORE = 50
 MORE = numbered(BEFORE, BEFORE + 40)
@@ -42,7 +42,7 @@ CALLS: dict[str, tuple[Callable[[records.Writer], Any], int]] = {
 
 @pytest.fixture(params=["C", "Python"])
 def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose threads compress."""
+    """Choose the kind of threads that compress."""
     module = _backend.choose("zstd").module
     if request.param == "Python":
         monkeypatch.setattr(module, "compressing_queue", None)
@@ -53,7 +53,7 @@ def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(autouse=True)
 def quiet_finalizers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody can catch what a signal raises in a finalizer, or a file that is left to its own finalizer."""
+    """Ignore exceptions of signals in finalizers, which cannot be caught, and warnings about unclosed files."""
     monkeypatch.setattr(sys, "unraisablehook", lambda *_: None)
 
 
@@ -63,7 +63,7 @@ class Subject(NamedTuple):
 
 
 class Writers:
-    """Makes writers of new files, with records that wait to be written, and looks at what an interrupted call left."""
+    """Creates writers with records that wait to be written, and checks them after an interrupted call."""
 
     def __init__(self, folder: Path, options: dict[str, Any], most: int) -> None:
         self._paths = (folder / f"{number}.rec" for number in itertools.count())
@@ -77,18 +77,18 @@ class Writers:
         return Subject(path, writer)
 
     def check(self, subject: Subject, outcome: Outcome) -> None:
-        """The call has taken its records or has not, `len` says which, and the writer goes on or is closed."""
+        """Check that the call either added its records or did not, as `len` shows, and that the writer continues."""
         path, writer = subject
         assert outcome.error is None or outcome.is_interrupted, outcome
         taken = len(writer)
         assert BEFORE <= taken <= BEFORE + self._most
         if writer.closed:
-            records.open(path, "ab").close()  # lets others write, without another call of `close`
+            records.open(path, "ab").close()  # the file is unlocked without another call of `close`
         else:
             writer.append("last")
             taken += 1
         writer.close()
-        with records.open(path, "ab") as another:  # is not locked out
+        with records.open(path, "ab") as another:  # the file is not locked
             assert len(another) == taken
         whole: list[Any] = numbered(taken)
         found = read_all(path, threads=1)
@@ -102,7 +102,7 @@ class Writers:
 @pytest.mark.usefixtures("threads_of")
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_writer_goes_on_after_an_interrupt_at_any_line(tmp_path: Path, kind: str, call: str) -> None:
+def test_a_writer_continues_after_an_interrupt_at_any_line(tmp_path: Path, kind: str, call: str) -> None:
     act, most = CALLS[call]
     writers = Writers(tmp_path, KINDS[kind], most)
     at_every_line(writers.make, lambda subject: act(subject.writer), writers.check, every=EVERY)
@@ -112,7 +112,7 @@ def test_a_writer_goes_on_after_an_interrupt_at_any_line(tmp_path: Path, kind: s
 @pytest.mark.usefixtures("threads_of")
 @pytest.mark.parametrize("signals", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_writer_goes_on_after_signals(tmp_path: Path, kind: str, signals: int) -> None:
+def test_a_writer_continues_after_signals(tmp_path: Path, kind: str, signals: int) -> None:
     def act(subject: Subject) -> None:
         for start in range(0, len(MORE), 4):
             subject.writer.extend(MORE[start : start + 4])
@@ -138,7 +138,7 @@ def test_opening_that_is_interrupted_leaves_no_lock(tmp_path: Path) -> None:
             outcome.value.close()
         try:
             writer = records.open(subject[0], "ab")
-        except records.LockedError:  # PyPy lets go later of a writer that nobody has any more
+        except records.LockedError:  # PyPy frees an unreachable writer later
             gc.collect()
             writer = records.open(subject[0], "ab")
         with writer:
@@ -165,7 +165,7 @@ READS: dict[str, Callable[[records.Reader], Any]] = {
 @pytest.mark.usefixtures("threads_of")
 @pytest.mark.parametrize("call", READS)
 @pytest.mark.parametrize("by", ["lines", *storms("signals")])
-def test_a_reader_goes_on_and_leaves_nothing(path: Path, call: str, by: str) -> None:
+def test_a_reader_continues_and_leaves_nothing(path: Path, call: str, by: str) -> None:
     if (call, by) == ("asyncio", "signals"):
         pytest.skip("asyncio keeps to itself what a handler raises in a callback of its loop")
     written(path, 120, per_frame=10)
@@ -187,10 +187,10 @@ def test_a_reader_goes_on_and_leaves_nothing(path: Path, call: str, by: str) -> 
         by_timer(make, act, check, times=60, signals=2, seed=SEED)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 @pytest.mark.usefixtures("threads_of")
 def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
-    """It cannot use the writer, and does not keep others from the file for as long as it lives."""
+    """The child cannot use the writer, and does not keep the file locked as long as it lives."""
     read, write = os.pipe()
     begun, begin = os.pipe()
     writer = records.open(path, "wb", threads=3, frame_size=300)
@@ -205,12 +205,12 @@ def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
             except RuntimeError as exc:
                 failed += "forked" in str(exc)
         os.write(begin, b"x")
-        os.read(read, 1)  # lives on until the parent is done
+        os.read(read, 1)  # waits until the parent is done
         writer.__del__()
         writer.close()
         os._exit(0 if failed == 4 else 1)
     os.close(read)
-    os.read(begun, 1)  # a child that has not run yet has not let go of anything
+    os.read(begun, 1)  # a child that has not run yet has not released anything
     writer.append("parent's")
     writer.close()
     write_all(path, ["another's"], mode="ab")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joining files by `join`; files that were joined by other means are refused."""
+"""Join files with `join`; files that were concatenated without it are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from cpkg import records
 
 @pytest.fixture
 def two(tmp_path: Path) -> tuple[Path, Path]:
-    """Files with records 0 to 30, and 0 to 40."""
+    """Return two files, with records 0 to 30 and 0 to 40."""
     first, second = tmp_path / "a.rec", tmp_path / "b.rec"
     written(first, 30, per_frame=5)
     written(second, 40, per_frame=7)
@@ -46,7 +46,7 @@ def read(path: Path) -> list[Any]:
 
 @pytest.mark.parametrize("which", ["", "a", "b", "ab"])
 def test_files_joined_by_other_means_are_refused(two: tuple[Path, Path], path: Path, which: str) -> None:
-    """Whichever of them has no index; the error's two ways out work."""
+    """Whichever file has no index, the error suggests two solutions, and both work."""
     for file in two:
         if file.stem in which:
             forget_index(file)
@@ -71,7 +71,7 @@ def test_files_joined_by_other_means_are_refused(two: tuple[Path, Path], path: P
 
 
 def test_a_joined_file_is_divided_where_the_error_says(two: tuple[Path, Path], path: Path) -> None:
-    """With three files: the last one is named first."""
+    """With three files, the error names the last one first."""
     sizes = [file.stat().st_size for file in two]
     data = two[0].read_bytes() + two[1].read_bytes() + two[0].read_bytes()
     for size, rows in ((sum(sizes), numbered(30)), (sizes[0], numbered(40)), (0, numbered(30))):
@@ -95,7 +95,7 @@ def test_a_file_that_is_read_meets_another_one(two: tuple[Path, Path]) -> None:
         assert list(reader) == numbered(30)
 
 
-def test_join_leaves_its_sources_and_refuses_what_is_there(two: tuple[Path, Path], path: Path) -> None:
+def test_join_leaves_its_sources_and_refuses_an_existing_file(two: tuple[Path, Path], path: Path) -> None:
     before = [file.read_bytes() for file in two]
     assert records.join(two, path) == 70
     assert [file.read_bytes() for file in two] == before
@@ -104,8 +104,8 @@ def test_join_leaves_its_sources_and_refuses_what_is_there(two: tuple[Path, Path
         records.join(two, path)
 
 
-def test_a_header_of_another_file_behind_damage_is_damage(two: tuple[Path, Path], path: Path) -> None:
-    """A damaged frame stands between two files without an index: the records of the first file are read."""
+def test_a_header_of_another_file_after_damage_is_damage(two: tuple[Path, Path], path: Path) -> None:
+    """With a damaged frame between two files without an index, the records of the first file are read."""
     for file in two:
         forget_index(file)
     frames, data = spans(two[0]), two[0].read_bytes()
@@ -120,7 +120,7 @@ def test_a_header_of_another_file_behind_damage_is_damage(two: tuple[Path, Path]
 
 
 def test_dictionaries(tmp_path: Path, path: Path) -> None:
-    """Files with the same one, with others and with none: one file has one dictionary."""
+    """Files with the same dictionary, with others and with none are joined to a file with one dictionary."""
     rows = [event(number) for number in range(1500)]
     files = [tmp_path / name for name in ("none", "one", "other")]
     for number, file in enumerate(files):
@@ -140,7 +140,7 @@ def test_damaged_files_are_not_joined(two: tuple[Path, Path], path: Path) -> Non
 
 
 def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path) -> None:
-    """Wherever its writer was killed, its whole frames and all of the other file are kept; `cat` of them is refused."""
+    """Wherever its writer was killed, its complete frames and the other file are kept; their `cat` is refused."""
     first, second = two
     data, frames = first.read_bytes(), spans(first)
     with records.open(first) as reader:
@@ -157,3 +157,9 @@ def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path)
         first.write_bytes(data[:cut] + second.read_bytes())
         with pytest.raises(records.RecordsError, match=f"begins at byte {cut}"):
             records.open(first)
+
+
+def test_one_path_instead_of_a_list_is_refused(path: Path, tmp_path: Path) -> None:
+    """A str is iterable: its letters would be taken for files."""
+    with pytest.raises(TypeError, match="must be a list of files, not str"):
+        records.join(str(path), tmp_path / "out.rec")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers that are killed, fail and fork: what `flush` has returned for is there."""
+"""Writers that are killed, fail and fork: flushed records are never lost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.once
 
 
 def write_until_killed(path: Path, turn: int, threads: int, flushed: int) -> None:
-    """Append records, and print to `flushed` how many are safe, until a kill in the middle of a write."""
+    """Append records, and write the number of safe records to `flushed`, until a kill in the middle of a write."""
     left = 3 * turn
 
     def pwrite(descriptor: int, data: Any, offset: int) -> int:
@@ -54,10 +54,10 @@ def write_until_killed(path: Path, turn: int, threads: int, flushed: int) -> Non
                 os.write(flushed, b"%d " % (number + 1))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_killed_in_a_write(path: Path, threads: int) -> None:
-    """Whichever write it is, flushed records are there, and the next writer continues after them."""
+    """Whichever write is killed, flushed records are kept, and the next writer continues after them."""
     safe = 0
     for turn in range(9):
         read, write = os.pipe()
@@ -76,7 +76,7 @@ def test_killed_in_a_write(path: Path, threads: int) -> None:
 
 
 def test_every_write_may_be_the_last(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file is read after each change of it, and after each half of one, as a kill there would leave it."""
+    """The file is read after each write and after each half write, as if the writer was killed there."""
     seen: list[int] = []
 
     def look() -> None:
@@ -97,7 +97,7 @@ def test_every_write_may_be_the_last(path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 class Full:
-    """A disk that is full after so many bytes."""
+    """A disk that is full after `room` bytes."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
         self.room = room
@@ -115,7 +115,7 @@ class Full:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("room", [0, 10, 100, 300, 1000])
 def test_a_full_disk_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, room: int, threads: int) -> None:
-    """A call that fails has not taken its record; what was taken is written when there is room again."""
+    """A call that fails has not added its record; added records are written when there is space again."""
     writer = records.open(path, "wb", frame_size=300, threads=threads)
     disk = Full(monkeypatch, room)
     taken = 0
@@ -156,7 +156,7 @@ def test_a_full_disk_while_the_dictionary_is_written(path: Path, monkeypatch: py
 
 
 def test_flush_reaches_through_a_file_object(path: Path) -> None:
-    """What it has returned for is with the system, not in the buffer of the file object."""
+    """Flushed records have reached the system, and are not in the buffer of the file object."""
     with open(path, "wb", buffering=1 << 20) as file:
         writer = records.open(file, "wb")
         writer.append(1)
@@ -198,7 +198,7 @@ def test_a_file_object_that_fails_takes_no_more(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="broken"):
         writer.extend(numbered(50))
     for _ in range(2):
-        with pytest.raises(OSError, match="failed before"):
+        with pytest.raises(OSError, match="an earlier write failed"):
             writer.flush()
     writer._closed = True
 
@@ -225,7 +225,7 @@ def test_a_second_writer_is_refused(path: Path, mode: str) -> None:
 
 
 def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock is on the file that has the name, not on the one that had it."""
+    """The file that now has the name is locked, not the one that had it before."""
     path, other = tmp_path / "file.rec", tmp_path / "other.rec"
     written(path, 5)
     written(other, 9)

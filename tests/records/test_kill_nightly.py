@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writers that are killed at random moments: the records that `flush` has returned for are there."""
+"""Writers that are killed at random moments: flushed records are never lost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ for _ in range(10**9):
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_killed_at_random_moments(path: Path, threads: int) -> None:
-    """The next writer continues in the file that a kill has left."""
+    """The next writer continues in the file of a killed writer."""
     chance = random.Random(SEED)
     safe = 0
     for turn in range(200):

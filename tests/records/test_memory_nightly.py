@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory that writing and reading record files takes."""
+"""The memory for writing and reading record files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Random writers, kills, damage and repairs: all readers agree with a list, one from the format's page alone among them.
+Random writers, kills, damage and repairs: all readers agree with a list, including one based only on the format's page.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DICTIONARY = trained([number, "x" * (number % 60), {"n": number % 7}] for number
 
 
 class Model:
-    """A file, and what is in it: by its numbers, what `flush` has returned for and what was given since."""
+    """A file and its expected content: number -> record, flushed ones and ones added since."""
 
     def __init__(self, path: Path, chance: random.Random) -> None:
         self.path = path
@@ -35,7 +35,7 @@ class Model:
         self._nested = b""
 
     def value(self) -> Any:
-        """Return a record that is like no other; at times with a record file in it, whose frames are as they are."""
+        """Return a unique record, sometimes one that contains a record file with uncompressed frames."""
         self._made += 1
         if self.chance.random() < 0.03:
             noise = self.chance.randbytes(150)
@@ -43,7 +43,7 @@ class Model:
         return [self._made, "x" * self.chance.randrange(60), {"n": self._made % 7}]
 
     def write(self) -> None:
-        """Append records; the writer is closed, killed, or interrupted on its way and closed."""
+        """Append records; the writer is closed, killed, or interrupted and then closed."""
         options = {"frame_size": self.chance.choice([50, 400, 20_000]), "threads": self.chance.choice([1, 1, 3])}
         writer = records.open(self.path, "ab", **options, dictionary=self.chance.choice([None, None, DICTIONARY]))
         assert len(writer) == self.total
@@ -66,7 +66,7 @@ class Model:
             total = len(writer)
             writer.close()
             self.safe, self.total = given, total
-        else:  # as a kill leaves it: what was written is in the file, and perhaps a part of a frame
+        else:  # like a kill: written data is in the file, and perhaps a part of a frame
             writer._target.close()
             writer._closed = True
             if self.chance.random() < 0.5 and not records.inspect(self.path).indexed:
@@ -100,7 +100,7 @@ class Model:
             sys.settrace(kept)
 
     def damage(self) -> None:
-        """Flip a bit, which hides the records of one frame at most, and perhaps repair the file."""
+        """Flip a bit, which loses the records of at most one frame, and perhaps repair the file."""
         frames, data = spans(self.path), bytearray(self.path.read_bytes())
         at = self.chance.randrange(len(data))
         data[at] ^= 1 << self.chance.randrange(8)
@@ -109,7 +109,7 @@ class Model:
         try:
             found = self._found()
         except records.RecordsError as exc:
-            if frames and "dictionary" not in str(exc):  # else the header of a file without frames
+            if frames and "dictionary" not in str(exc):  # otherwise the bit was in the header of a file without frames
                 raise
             raise Hopeless from None
         assert set(self.safe) - hidden <= set(found)
@@ -122,7 +122,7 @@ class Model:
         assert records.verify(self.path).ok
 
     def join(self) -> None:
-        """Put the file behind itself, which is refused unless something is torn in between, and join it rightly."""
+        """Append the file to itself, which is refused unless there is a torn frame, then join it with `join`."""
         data, report = self.path.read_bytes(), records.inspect(self.path)
         self.path.write_bytes(data + data)
         if report.torn:
@@ -150,7 +150,7 @@ class Model:
         return by_number
 
     def look(self) -> None:
-        """Compare what all ways of reading give."""
+        """Compare the results of all ways of reading."""
         found = self._found()
         assert found == self.safe
         assert plainly(self.path) == found
@@ -163,7 +163,7 @@ class Model:
 
 
 class Hopeless(Exception):
-    """Nothing in the file can be read any more, and an error says so."""
+    """Raised if nothing in the file can be read any more, as an error reports."""
 
 
 def run(folder: Path, seed: int) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading record files: by number, by several threads, asynchronously."""
+"""Read record files by number, in several threads, and asynchronously."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_numbers_and_slices(path: Path) -> None:
 
 
 def test_records_of_one_shape_and_of_several(path: Path) -> None:
-    """Long stretches with the same keys, which PyPy reads by columns, beside others, from any record on."""
+    """Long stretches of records with the same keys, which PyPy reads by columns, between others, from any record on."""
     alike: list[Any] = numbered(300)
     everything = [*alike, {"other": 1}, *alike[:40], *({f"key{n % 5}": n} for n in range(100)), [1, 2], *alike, "x", {}]
     with records.open(path, "wb", frame_size=1 << 20) as writer:
@@ -54,7 +54,7 @@ def test_records_of_one_shape_and_of_several(path: Path) -> None:
 
 
 def test_a_record_is_nobody_elses(path: Path) -> None:
-    """Asking twice gives two objects: changing one changes nothing."""
+    """Reading a record twice gives two independent objects."""
     written(path, 3)
     with records.open(path) as reader:
         first, second = reader.take([1, 1])
@@ -87,7 +87,7 @@ def test_several_threads_read_and_write(path: Path) -> None:
 
 @pytest.mark.parametrize("has_threads", [True, False])
 def test_asynchronously(path: Path, has_threads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the system gives no thread, as in browsers."""
+    """This also works if the system has no threads, as in browsers."""
     written(path, 100, frame_size=300)
 
     def refuse(*_: Any) -> None:
@@ -130,7 +130,7 @@ def test_asynchronously_an_error_arrives(path: Path) -> None:
 
 
 def test_two_threads_take_the_last_frame_that_is_kept(path: Path) -> None:
-    """Another thread may take it after this one has seen it."""
+    """Another thread may take the kept frame after this one has seen it."""
 
     class Kept(list[Any]):
         def __bool__(self) -> bool:

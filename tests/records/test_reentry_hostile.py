@@ -2,7 +2,7 @@
 """
 Writers and readers that are used from inside their own calls: by signal handlers, callbacks and files.
 
-Each pair of their calls is in tests/cpkg/test_reentrance_hostile.py.
+tests/cpkg/test_reentrance_hostile.py tests each pair of calls.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cpkg import records
 
 pytestmark = pytest.mark.interpreter
 EVERY = 1 if IS_THOROUGH else 11 if IS_FULL else 37
-"""One in so many points of a call is visited."""
+"""One in this many points of a call is tested."""
 CALLS: dict[str, Callable[[records.Writer], Any]] = {
     "append": lambda writer: writer.append("inner"),
     "extend": lambda writer: writer.extend(["inner"]),
@@ -49,7 +49,7 @@ def test_a_default_that_uses_the_writer(path: Path, inner: str, threads: int) ->
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_default_that_extends_within_a_batch(path: Path, threads: int) -> None:
-    """A call that is refused takes nothing."""
+    """A refused call adds nothing."""
 
     def default(value: object) -> object:
         with pytest.raises(RuntimeError, match=r"Writer.extend\(\) was called from inside Writer.extend\(\)"):
@@ -79,7 +79,7 @@ def test_a_file_that_uses_the_writer(threads: int) -> None:
         def write(self, data: Any) -> int:
             try:
                 writer.append("inner")
-            except (RuntimeError, NameError):  # NameError for the file header: there is no writer yet
+            except (RuntimeError, NameError):  # NameError for the file header, because the writer does not exist yet
                 self.refusals += 1
             return super().write(data)
 
@@ -118,7 +118,7 @@ def test_a_file_that_uses_the_reader(path: Path) -> None:
 
 
 def refusal_of(call: Callable[[], object]) -> str:
-    """Return what refuses a call, or nothing."""
+    """Return the text of the error that refuses a call, or ""."""
     try:
         call()
     except RuntimeError as exc:
@@ -153,7 +153,7 @@ def test_refreshing_from_inside_of_refreshing(path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["path", "file"])
 def test_a_handler_that_reads_by_number(path: Path, place: str) -> None:
-    """Reading by a path may come from inside of reading; a file has one position."""
+    """A nested read from a path works; a file object has only one position."""
     write_all(path, range(60), frame_size=8)
 
     def opened() -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records by many numbers, from several files as one, in other processes; and how much memory they may take."""
+"""Many records by number, several files as one sequence, other processes, and memory limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ALL = numbered(300)
 
 @pytest.fixture(params=["file", "files", "folder"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """One file with all of the records, or three: a list of them, or their folder."""
+    """Return one file with all records, or three files: as a list, or as a folder."""
     if request.param == "file":
         written(tmp_path / "all.rec", 300, frame_size=700)
         return tmp_path / "all.rec"
@@ -76,7 +76,7 @@ def test_one_sequence_however_it_is_asked_for(place: Any, threads: int) -> None:
         reader.take([7])
 
 
-def test_taking_what_is_damaged(path: Path) -> None:
+def test_take_of_damaged_records(path: Path) -> None:
     written(path, 60, per_frame=20)
     flip(path, spans(path)[1].end - 20)
     with records.open(path, errors="skip") as reader:
@@ -90,7 +90,7 @@ def test_taking_what_is_damaged(path: Path) -> None:
 def test_taking_by_several_frames_at_a_time(
     path: Path, monkeypatch: pytest.MonkeyPatch, frame_size: int, has_dictionary: bool
 ) -> None:
-    """However many frames one call decompresses, and wherever the file is."""
+    """The result is the same however many frames a call decompresses, and wherever the file is."""
     written(path, 300, frame_size=frame_size, dictionary=trained(ALL, 500) if has_dictionary else None)
     chance = random.Random(SEED)
     for content, most in ((1, 1 << 14), (2000, 1 << 14), (1 << 19, 7), (1 << 19, 1 << 14)):
@@ -106,7 +106,7 @@ def test_taking_by_several_frames_at_a_time(
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_taking_what_one_frame_does_not_hold(path: Path, threads: int) -> None:
-    """A frame with fewer or more records than its header says hides its own alone."""
+    """A frame with fewer or more records than in its header loses only its own records."""
     contents = b"\x01\x02\x03", b"\x04\x05", b"\x06\x07\x08\x09", b"\x0a\xa1", b"\x0d\x0e\x0f"
     path.write_bytes(file_of(*zip(contents, (3, 3, 3, 2, 3)), close=False))
     for wanted, found in (([0, 2, 11, 13], [1, 3, 13, 15]), ([12, 1], [14, 2])):
@@ -119,7 +119,7 @@ def test_taking_what_one_frame_does_not_hold(path: Path, threads: int) -> None:
 
 
 def test_taking_with_options(path: Path) -> None:
-    """Those of unpacking hold; an exception of a hook comes out as it is, and the next call goes on."""
+    """Options of unpacking apply; an exception of a hook is not changed, and the next call works."""
     written(path, 300, frame_size=700)
     seen: list[Any] = []
 
@@ -145,10 +145,10 @@ def test_taking_with_options(path: Path) -> None:
         reader.take([0, 2, 4])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 @pytest.mark.parametrize("threads", [1, 3])
 def test_taking_in_a_forked_child(path: Path, threads: int) -> None:
-    """As a DataLoader does it: of a Reader that was in use before."""
+    """A child uses a Reader that was in use before, like a DataLoader."""
     written(path, 300, frame_size=300)
     numbers = list(range(299, -1, -3))
     with records.open(path, threads=threads) as reader:
@@ -161,7 +161,7 @@ def test_taking_in_a_forked_child(path: Path, threads: int) -> None:
 
 @pytest.mark.parametrize("kind", ["memory", "file", "member"])
 def test_a_file_object_does_not_pickle(path: Path, kind: str) -> None:
-    """Its name is not a place: that of a member of an archive may be one of another file."""
+    """Its name is not a path: the name of an archive member may also be the name of another file."""
     written(path, 3)
     with zipfile.ZipFile(path.with_suffix(".zip"), "w") as archive:
         archive.write(path, path)
@@ -174,7 +174,7 @@ def test_a_file_object_does_not_pickle(path: Path, kind: str) -> None:
         file = stack.enter_context(opened[kind]())
         with records.open(file) as reader:
             assert len(reader) == 3
-            with pytest.raises(TypeError, match="path or a URL"):
+            with pytest.raises(TypeError, match="path or URL"):
                 pickle.dumps(reader)
             with pytest.raises(ValueError, match="path or URL"):
                 records.splits(file, 2)
@@ -203,12 +203,12 @@ def test_a_folder_without_record_files(tmp_path: Path) -> None:
 
 
 def one_frame(path: Path, content: bytes, count: int) -> None:
-    """Write a file that has one frame."""
+    """Write a file with one frame."""
     path.write_bytes(file_of((content, count), close=False))
 
 
 def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:
-    """One of them is found without the places of all; a list of all of them is refused."""
+    """One record is found without the positions of all; a list of all records is refused."""
     one_frame(path, b"\xc0" * 300_000, 300_000)
     with records.open(path, max_memory=1 << 20) as reader:
         assert reader[-1] is None
@@ -224,7 +224,7 @@ def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:
 
 @pytest.mark.parametrize("count", [400_000, 2**32 - 1])
 def test_a_record_of_too_many_items(path: Path, count: int) -> None:
-    """A limit if they are there, damage of the whole frame if they are not, by whatever way it is read."""
+    """Every way of reading raises LimitError if the items exist, and reports a damaged frame if they do not."""
     items = count if count < 1 << 20 else 0
     one_frame(path, b"\x07\xdd" + count.to_bytes(4, "big") + b"\xc0" * items + b"\x08", 3)
     error: Any = LimitError if items else records.DamagedError
@@ -239,8 +239,8 @@ def test_a_record_of_too_many_items(path: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["x", 1.5])
-def test_a_limit_that_is_no_integer(path: Path, wrong: Any) -> None:
-    """It is refused at once, not where the first large frame is."""
+def test_a_limit_that_is_not_an_integer(path: Path, wrong: Any) -> None:
+    """It is refused at once, not at the first large frame."""
     written(path, 3)
     with pytest.raises(TypeError, match="integer"):
         records.open(path, max_memory=wrong)
@@ -248,14 +248,14 @@ def test_a_limit_that_is_no_integer(path: Path, wrong: Any) -> None:
 
 def test_a_content_beyond_the_limit(path: Path) -> None:
     one_frame(path, b"\xc6\x00\x20\x00\x00" + bytes(1 << 21), 1)
-    with records.open(path, max_memory=1 << 20) as reader, pytest.raises(LimitError, match="raise that"):
+    with records.open(path, max_memory=1 << 20) as reader, pytest.raises(LimitError, match="raise max_memory"):
         reader[0]
     with records.open(path) as reader:
         assert reader[0] == bytes(1 << 21)
 
 
 def test_large_frames_are_checked_one_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the threads: a file of some kilobytes may have many frames of 1 GiB."""
+    """This holds for any number of threads, because a file of a few kilobytes may have many frames of 1 GiB."""
     written(path, 300, frame_size=300)
     check_count, lock = Decoder.check_count, threading.RLock()
     is_alone: list[bool] = []
@@ -274,7 +274,7 @@ def test_large_frames_are_checked_one_at_a_time(path: Path, monkeypatch: pytest.
 
 
 def test_repair_needs_to_understand_no_record(path: Path) -> None:
-    """One nested deeper than readers take by default is moved as it is."""
+    """A record nested deeper than the default limit of readers is copied unchanged."""
     with records.open(path, "wb", max_depth=2000, frame_size=100) as writer:
         for value in ("first", nested(1500), "last"):
             writer.append(value)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits: every record in one of them, read from the bytes of that one alone, here and from URLs."""
+"""Splits: every record is in exactly one split, and is read only from its bytes, from files and URLs."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> 
 
 @pytest.mark.parametrize("count", [2, 3, 17, 100])
 def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
-    """Records that hold other files are read as they are."""
+    """Records that contain other record files are read unchanged."""
     nested = path.with_name("nested.rec")
     written(nested, 6, per_frame=2)
     values = [noise(500 + n) + nested.read_bytes() + noise(500) for n in range(30)]
@@ -71,8 +71,8 @@ def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
     assert [value for split in records.splits(path, count) for value in split.read()] == values
 
 
-def test_a_dictionary_behind_the_first_frames(path: Path) -> None:
-    """Each split finds it by the headers of its own frames."""
+def test_a_dictionary_after_the_first_frames(path: Path) -> None:
+    """Each split finds the dictionary from the headers of its frames."""
     check_trains()
     rows = [event(n) for n in range(2000)]
     write_all(path, rows[:1])
@@ -98,8 +98,8 @@ def test_splits_of_a_size(path: Path) -> None:
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_damage_is_told_in_its_split_alone(path: Path, indexed: bool) -> None:
-    """A split reads what a Reader does: with an index a damaged header hides nothing."""
+def test_damage_is_reported_only_in_its_split(path: Path, indexed: bool) -> None:
+    """A split reads the same records as a Reader; with an index, a damaged header loses nothing."""
     if not indexed:
         forget_index(path)
     frames, data = spans(path), path.read_bytes()
@@ -215,7 +215,7 @@ def test_only_the_bytes_that_are_needed(path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
-    """Through a URL, without an index: headers in a record have other offsets, so that no split begins there."""
+    """From a URL without an index: headers inside a record have other offsets, so no split begins there."""
     fsspec = pytest.importorskip("fsspec")
     data = noise(20_000)
     values: list[bytes] = [data[at : at + 100] for at in range(0, 20_000, 100)]
@@ -236,8 +236,8 @@ def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
             assert [row for split in splits for row in split.read(errors=errors)] == expected
 
 
-def test_splits_behind_a_lost_byte(path: Path) -> None:
-    """Headers have moved there, and are the file's."""
+def test_splits_after_a_lost_byte(path: Path) -> None:
+    """Headers after the lost byte have moved, but still belong to the file."""
     fsspec = pytest.importorskip("fsspec")
     data = path.read_bytes()[: spans(path)[-1].end]
     fsspec.filesystem("memory").pipe_file("folder/moved.rec", data[:300] + data[301:])
@@ -251,7 +251,7 @@ def test_splits_behind_a_lost_byte(path: Path) -> None:
 
 
 def up_to_damage(rows: Iterator[Any]) -> tuple[list[int], bool]:
-    """Return the numbers that came, and whether an error about damage ended them."""
+    """Return the numbers read, and whether a DamagedError ended the iteration."""
     found: list[int] = []
     try:
         found.extend(row["number"] for row in rows)
@@ -275,7 +275,7 @@ def up_to_damage(rows: Iterator[Any]) -> tuple[list[int], bool]:
 def test_damage_is_to_a_reader_what_it_is_to_splits(
     path: Path, start: int, stop: int, put: bytes, is_local: bool
 ) -> None:
-    """Damage that hides no record, too: what is behind it may be no frame of this file."""
+    """This includes damage without lost records, because later frames may belong to another file."""
     data = path.read_bytes()[: spans(path)[-1].end]
     path.write_bytes(data[:start] + put + data[stop:])
     place = str(path)
@@ -287,7 +287,7 @@ def test_damage_is_to_a_reader_what_it_is_to_splits(
             with records.open(place, errors=errors, threads=threads) as reader:
                 found = up_to_damage(iter(reader))
                 assert up_to_damage(row for batch in reader.batches() for row in batch) == found
-                assert reader[-1] == next(reader.iter(-1))  # only what is in front of a record, or hides it
+                assert reader[-1] == next(reader.iter(-1))  # only damage before a record, or of the record, counts
         assert found[1] is (errors == "raise" and path.read_bytes() != data)
         for count in (1, 3, 7):
             rows = (row for split in records.splits(place, count) for row in split.read(errors=errors))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records as objects of a type: by every way to read them, with the record's number in errors."""
+"""Typed records: every way of reading them, with the number of the record in errors."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_way_to_read(file: Path, threads: int) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("frame_size", [100, 1 << 18])
 def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, threads: int) -> None:
-    """The records before it are given, and it is not passed over with what is damaged."""
+    """The records before it are returned, and it is not skipped like damage."""
     path = tmp_path / "wrong.rec"
     rows: list[Any] = [{"id": n, "name": "x", "home": {"lat": 1.5, "lon": 2}} for n in range(60)]
     rows[41] = {"id": 41, "name": 7, "home": {"lat": 1, "lon": "east"}}
@@ -151,7 +151,7 @@ class Stopping:
 def test_code_of_callers_runs_once_for_each_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, has_gil: bool, wrong: Any
 ) -> None:
-    """Also in a frame with a wrong record, whose error takes the place of the record."""
+    """This also holds for a frame with a wrong record, whose error replaces the record."""
     monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: not has_gil)
     path = tmp_path / "wrong.rec"
     write_all(path, [{"x": wrong if n == 41 else n} for n in range(60)])
@@ -180,7 +180,7 @@ def test_code_of_callers_runs_once_for_each_record(
 
 
 def check_place(error: BaseException, wrong: Any) -> None:
-    """Check where an error has found a record: 41, at its value or at its beginning."""
+    """Check that an error names record 41, and its value or its beginning."""
     if isinstance(error, typed.ValidationError):
         assert (error.path, error.offset) == (((41, "x"), 3) if wrong == "x" else ((41,), 0))
 
@@ -232,7 +232,7 @@ def test_options_and_limits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"strict": False}, {"max_map_len": 5}])
 def test_what_a_type_makes_counts_as_memory(tmp_path: Path, options: Dict[str, Any]) -> None:
-    """Defaults, which the bytes of a record do not show: those of all records of a frame, or of each alone."""
+    """Default values, which are not in the bytes of a record, count for all records of a frame and for each record."""
     path = tmp_path / "defaults.rec"
     for count in (3, 300):
         max_memory = 500 * count  # their headers weigh 144 each
@@ -242,13 +242,13 @@ def test_what_a_type_makes_counts_as_memory(tmp_path: Path, options: Dict[str, A
             rows = iter(reader)
             assert [next(rows) for _ in range(count)] == [[Defaults()]] * count
             for use in (next, lambda _: reader[:], lambda _: reader[-1], lambda _: reader.take([len(reader) - 1])):
-                with pytest.raises(LimitError, match=f"objects of too much memory, beyond max_memory={max_memory}"):
+                with pytest.raises(LimitError, match=f"objects that take too much memory .max_memory={max_memory}"):
                     use(rows)
         write_all(path, [[{}]] * count)
-        # where each would do alone, a list of all does not
+        # each record alone is within the limit, a list of all is not
         with records.open(path, type=List[Defaults], max_memory=max_memory, **options) as reader:
             assert len(list(reader)) == count
-            with pytest.raises(LimitError, match=f"objects of too much memory, beyond max_memory={max_memory}"):
+            with pytest.raises(LimitError, match=f"objects that take too much memory .max_memory={max_memory}"):
                 reader[:]
         assert len(read_all(path, type=List[Defaults], max_memory=max_memory * 6, **options)) == count
 
@@ -266,12 +266,12 @@ def test_a_record_does_not_allow_keys_of_the_next_one_to_collide(tmp_path: Path)
     with records.open(path, type=Dict[int, int]) as reader:
         rows = iter(reader)
         assert len(next(rows)) == 100_000
-        with pytest.raises(Exception, match="collide"):
+        with pytest.raises(Exception, match="colliding"):
             next(rows)
 
 
 def test_more_records_than_the_index_says(tmp_path: Path) -> None:
-    """Damage, by each way, and never less than there is without a word."""
+    """Every way of reading reports damage, and never silently returns fewer records."""
     path = tmp_path / "count.rec"
     write_all(path, [1, 2, 3])
     for number in (2, 4):

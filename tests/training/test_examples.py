@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files as the data set of what feeds models: shuffled by number, by worker processes, from a step on."""
+"""Record files as training data: shuffled by number, by worker processes, and from a given step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COUNT = 1000
 
 @pytest.fixture(params=["file", "folder"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """One file with the samples, or a folder of three."""
+    """Return one file with the samples, or a folder of three."""
     shards = 1 if request.param == "file" else 3
     for shard in range(shards):
         with records.open(tmp_path / f"{shard}.rec", "wb", frame_size=2000) as writer:
@@ -26,7 +26,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def example(library: str, place: Path) -> dict[str, Any]:
-    """Run the example of the document that imports a library; return its names."""
+    """Run the document's example that imports a library; return its names."""
     (code,) = (code for code in blocks(section("records.md", "For training"), "python") if library in code)
     names: dict[str, Any] = {}
     exec(code.replace('"samples.rec"', repr(str(place))), names)
@@ -37,7 +37,7 @@ def numbers(batches: Any) -> list[int]:
     return [sample["number"] for batch in batches for sample in batch]
 
 
-@pytest.mark.filterwarnings("ignore:This DataLoader will create 2 worker processes:UserWarning")  # on one processor
+@pytest.mark.filterwarnings("ignore:This DataLoader will create 2 worker processes:UserWarning")  # on one core
 def test_torch(place: Path) -> None:
     data = pytest.importorskip("torch.utils.data")
     names = example("torch", place)
