@@ -15,13 +15,13 @@ from typing import Any, BinaryIO, Final
 import click
 
 from cpkg import archive
-from cpkg.cli.fitting import HEAD, counted, is_tar
+from cpkg.cli.fitting import HEAD, counted, is_tar, other_format
 from cpkg.cli.inout import naming, shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from purepy.base.errors import CodecError, LimitError
 from purepy.tar.names import FILTERS
-from purepy.zstd.format.rules import is_frame
+from purepy.zstd.format.rules import MAGIC, is_frame
 
 _KINDS: Final = {
     "file": stat.S_IFREG,
@@ -33,16 +33,26 @@ _KINDS: Final = {
     "block": stat.S_IFBLK,
 }
 _OTHER_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
-"""Of archives that this does not write."""
+"""Suffixes of archives that these commands do not write."""
 
 _archive = click.argument("archive_file", metavar="ARCHIVE", type=PATH, callback=not_empty)
-_threads = click.option("-T", "--threads", type=click.IntRange(0), default=0, help="Threads; 0: one per processor.")
-_verbose = click.option("-v", "--verbose", is_flag=True, help="Name each entry on standard error.")
+_threads = click.option(
+    "-T", "--threads", type=click.IntRange(0), default=0, help="Number of threads (0: one per processor)."
+)
+_verbose = click.option("-v", "--verbose", is_flag=True, help="Print the name of each entry on standard error.")
 _exclude = click.option(
-    "--exclude", multiple=True, metavar="PATTERN", help="Leave out what matches, as tar --exclude. May be repeated."
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out entries that match, like tar --exclude. May be repeated.",
 )
 _exclude_from = click.option(
-    "-X", "--exclude-from", multiple=True, type=click.File("rb"), metavar="FILE", help="Patterns to exclude, by line."
+    "-X",
+    "--exclude-from",
+    multiple=True,
+    type=click.File("rb"),
+    metavar="FILE",
+    help="Read patterns to exclude from FILE, one per line.",
 )
 _max_size = click.option(
     "--max-size",
@@ -51,45 +61,52 @@ _max_size = click.option(
     help="Refuse more content than this (64M, 2G, unlimited).  [default: 1G or 250 times the archive]",
 )
 _long = click.option(
-    "--long", "window_log_max", type=click.IntRange(10, 31), default=27, help="Allow windows of 2**N bytes."
+    "--long", "window_log_max", type=click.IntRange(10, 31), default=27, help="Allow windows of up to 2**N bytes."
 )
 
 
 @click.group(cls=Commands)
 def group() -> None:
     """
-    Make, extract, list and verify .tar.zst archives, on all processors.
+    Create, extract, list and verify .tar.zst archives, on all processors.
 
-    Any tar and zstd reads what this writes, and this what they write. ARCHIVE can be - for standard input or output,
-    and a URL where fsspec is installed.
+    tar and zstd read these archives, and these commands read theirs. ARCHIVE can be - for standard input or output, or
+    a URL if fsspec is installed.
     """
 
 
 @group.command()
 @_archive
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=PATH)
-@click.option("-C", "--directory", metavar="DIR", type=PATH, help="Take PATHs relative to DIR.")
-@click.option("--files-from", type=click.File("rb"), metavar="FILE", help="More PATHs, one a line.")
-@click.option("--null", is_flag=True, help="NUL ends each line of --files-from.")
+@click.option("-C", "--directory", metavar="DIR", type=PATH, help="Look for PATHs in DIR.")
+@click.option("--files-from", type=click.File("rb"), metavar="FILE", help="Read more PATHs from FILE, one per line.")
+@click.option("--null", is_flag=True, help="Lines of --files-from end with NUL, not with a newline.")
 @_exclude
 @_exclude_from
-@click.option("--include", multiple=True, metavar="PATTERN", help="Take only files that match. May be repeated.")
-@click.option("--no-recursion", is_flag=True, help="Take directories without what is in them.")
-@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE also if it is no Zstandard archive.")
+@click.option("--include", multiple=True, metavar="PATTERN", help="Archive only files that match. May be repeated.")
+@click.option("--no-recursion", is_flag=True, help="Archive directories without their content.")
+@click.option("-f", "--force", is_flag=True, help="Replace ARCHIVE even if it is not a Zstandard archive.")
 @LEVEL
 @click.option(
-    "--frame-size", callback=parse_size, metavar="SIZE", default="8M", show_default=True, help="Content of a frame."
+    "--frame-size",
+    callback=parse_size,
+    metavar="SIZE",
+    default="8M",
+    show_default=True,
+    help="Amount of content per frame.",
 )
 @click.option(
     "--sort", type=click.Choice(["name", "none"]), default="name", show_default=True, help="Order of entries."
 )
 @click.option("--mtime", type=float, metavar="SECONDS", help="Give all entries this time, in seconds since 1970.")
-@click.option("--owner", metavar="UID:GID", help="Give all entries this owner, in numbers.")
-@click.option("--numeric-owner", is_flag=True, help="Store no names of users and groups.")
-@click.option("--reproducible", is_flag=True, help="Equal archives for equal trees: fixed order, times, owners.")
+@click.option("--owner", metavar="UID:GID", help="Give all entries this owner (numeric ids).")
+@click.option("--numeric-owner", is_flag=True, help="Do not store the names of users and groups.")
+@click.option(
+    "--reproducible", is_flag=True, help="Create equal archives from equal trees: fixed order, times and owners."
+)
 @click.option("--xattrs", is_flag=True, help="Store extended attributes.")
 @click.option("--acls", is_flag=True, help="Store access control lists.")
-@click.option("-S", "--sparse", is_flag=True, help="Store the holes of files as holes.")
+@click.option("-S", "--sparse", is_flag=True, help="Store holes in files as holes.")
 @_threads
 @_verbose
 @QUIET
@@ -110,18 +127,25 @@ def create(
     **options: Any,
 ) -> None:
     """
-    Archive PATHs: files, and directories with all that is in them; with -C alone, all of DIR.
+    Archive PATHs: files, and directories with their content. With -C and no PATH, archive all of DIR.
 
-    ARCHIVE is replaced if it exists; a file that is no Zstandard archive only with -f.
+    An existing ARCHIVE is replaced; a file that is not a Zstandard archive is replaced only with -f.
 
-    Exit status 1 if a file changed or vanished while it was read, or could not be read; the archive holds the rest.
+    The exit status is 1 if a file could not be read, or changed or vanished while it was read; the archive then holds
+    the rest. If a PATH itself cannot be read, nothing is archived, and an old ARCHIVE is not changed.
     """
     if not paths and files_from is None and directory is None:
-        raise click.UsageError("no PATH: name what to archive, '.' for all of the working directory")
+        raise click.UsageError("no PATH given: name what to archive ('.' is the whole working directory)")
     if archive_file == "-" and sys.stdout.isatty():
-        raise Failure("an archive is not written to a terminal: name a file")
+        raise Failure("refusing to write an archive to a terminal: name a file")
     _check_name(archive_file, force)
     target = sys.stdout.buffer if archive_file == "-" else archive_file
+
+    def on_any_problem(problem: archive.Problem) -> None:
+        if isinstance(problem.error, OSError) and problem.error.filename in paths:
+            raise Failure(f"{problem.error.filename}: {problem.message}; {archive_file} is not written")
+        on_problem(problem)
+
     with (
         _named("standard output" if archive_file == "-" else archive_file),
         contextlib.closing(Bar(1, None, quiet=quiet)) as bar,
@@ -138,7 +162,7 @@ def create(
             sort=sort == "name",
             owner=_owner(owner),
             on_entry=on_entry,
-            on_problem=on_problem,
+            on_problem=on_any_problem,
             progress=lambda content, _: bar.at(content),
             **options,
         )
@@ -147,19 +171,21 @@ def create(
 
 
 def _check_name(archive_file: str, force: bool) -> None:
-    """Refuse a name that belongs to another format, and a file that would be lost by an argument left out."""
+    """Refuse a name of another format, and a file that a forgotten argument would overwrite."""
     name = archive_file.lower()
     for suffix in _OTHER_SUFFIXES:
         if name.endswith(suffix):
             stem = archive_file[: -len(suffix)]
-            raise Failure(f"{archive_file}: archives are Zstandard: name it {stem}.tar.zst")
+            raise Failure(f"{archive_file}: this command writes Zstandard archives: name it {stem}.tar.zst")
     head = b"" if force or archive_file == "-" else _head(archive_file)
     if head and not is_frame(head):
-        raise Failure(f"{archive_file}: exists and is no Zstandard archive; replace it with -f, or name another one")
+        raise Failure(
+            f"{archive_file}: exists and is not a Zstandard archive; use -f to replace it, or name another file"
+        )
 
 
 def _head(archive_file: str) -> bytes:
-    """Return the first bytes of a file; none of what is not a file."""
+    """Return the first bytes of a regular file, b"" for anything else."""
     if not os.path.isfile(archive_file):
         return b""
     with open(archive_file, "rb") as file:
@@ -168,7 +194,7 @@ def _head(archive_file: str) -> bytes:
 
 def _listed_paths(data: bytes, null: bool) -> list[str]:
     if b"\0" in data and not null:
-        raise click.UsageError("--files-from holds NULs: give --null")
+        raise click.UsageError("--files-from contains NUL bytes: add --null")
     return [os.fsdecode(name) for name in data.split(b"\0" if null else b"\n") if name]
 
 
@@ -177,7 +203,7 @@ def _owner(text: str | None) -> tuple[int, int] | None:
         return None
     numbers = text.split(":")
     if len(numbers) != 2 or not all(number.isascii() and number.isdigit() for number in numbers):
-        raise click.BadParameter(f"{text!r} is not UID:GID in numbers", param_hint="'--owner'")
+        raise click.BadParameter(f"expected numeric UID:GID, got {text!r}", param_hint="'--owner'")
     return int(numbers[0]), int(numbers[1])
 
 
@@ -191,15 +217,21 @@ def _patterns(given: tuple[str, ...], files: tuple[BinaryIO, ...]) -> list[str]:
 @click.option("-C", "--directory", metavar="DIR", type=PATH, default=".", help="Extract to DIR, created if missing.")
 @_exclude
 @_exclude_from
-@click.option("--strip-components", type=click.IntRange(0), default=0, metavar="N", help="Leave out N directories.")
+@click.option(
+    "--strip-components",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    help="Remove N leading directories from names.",
+)
 @click.option(
     "--filter",
     type=click.Choice(FILTERS),
     default="data",
     show_default=True,
-    help="What to refuse and which rights to keep, as tarfile's filters.",
+    help="What to refuse and which permissions to keep, like the filters of tarfile.",
 )
-@click.option("--recover", is_flag=True, help="Go on behind damage: lose its frames, not all that follows.")
+@click.option("--recover", is_flag=True, help="Continue after damage: lose only the damaged frames.")
 @click.option("--numeric-owner", is_flag=True, help="Set owners by number.")
 @click.option("--xattrs", is_flag=True, help="Set extended attributes.")
 @click.option("--acls", is_flag=True, help="Set access control lists.")
@@ -219,10 +251,10 @@ def extract(
     **options: Any,
 ) -> None:
     """
-    Extract an archive, or those MEMBERs of it: names, directories or patterns.
+    Extract an archive, or only MEMBERs: names, directories or patterns.
 
-    Nothing is written outside of DIR, whatever the archive says. Exit status 1 if an entry was refused or failed, or a
-    MEMBER is not there; the others are extracted.
+    Nothing is ever written outside DIR. The exit status is 1 if an entry was refused or failed, or if a MEMBER was not
+    found; all other entries are extracted.
     """
     with (
         _bar(archive_file, "extracting", quiet) as (bar, progress),
@@ -245,7 +277,7 @@ def extract(
 @click.argument("members", nargs=-1, metavar="[MEMBER]...")
 @_exclude
 @_exclude_from
-@click.option("-l", "--long-format", is_flag=True, help="Modes, owners, sizes and times, too.")
+@click.option("-l", "--long-format", is_flag=True, help="Also show modes, owners, sizes and times.")
 @_max_size
 @_long
 @_threads
@@ -258,9 +290,9 @@ def list_(
     **options: object,
 ) -> None:
     """
-    List the names in an archive, or those of MEMBERs.
+    List the names in an archive, or only MEMBERs.
 
-    Exit status 1 if a MEMBER is not there.
+    The exit status is 1 if a MEMBER was not found.
     """
     options |= {"include": members, "exclude": _patterns(exclude, exclude_from)}
     with _reports(False, partial(click.echo, err=True)) as (_, on_problem):
@@ -304,14 +336,18 @@ def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[tuple[Bar, Call
 
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Name the archive in what goes wrong with all of it, and say in a line what is wrong with an option."""
+    """Turn an error of the whole archive or of an option into one line; errors of the archive name it."""
     try:
         with naming(name):
             yield
     except LimitError as exc:
-        raise Failure(f"{name}: {exc.args[0]}; --max-size or --long allows more") from None
+        raise Failure(f"{name}: {exc.args[0]}; raise --max-size or --long") from None
     except CodecError as exc:
-        hint = "; an uncompressed tar archive: compress it with 'cpkg zstd'" if is_tar(_head(name)) else ""
+        head = _head(name)
+        if is_tar(head):
+            raise Failure(f"{name}: {exc}; an uncompressed tar archive: compress it with 'cpkg zstd'") from None
+        # an archive that is only damaged is a frame
+        hint = "" if head.startswith(MAGIC) else other_format(head)
         raise Failure(f"{name}: {exc}{hint}") from None
     except ValueError as exc:
         raise Failure(str(exc)) from None
@@ -321,7 +357,7 @@ def _named(name: str) -> Iterator[None]:
 def _reports(
     verbose: bool, say: Callable[[str], object]
 ) -> Iterator[tuple[Callable[[archive.Entry], None] | None, Callable[[archive.Problem], None]]]:
-    """Yield callbacks for entries and problems, which `say` prints; end with status 1 after a problem."""
+    """Yield callbacks that print entries and problems with `say`; exit with status 1 after a problem."""
     failures: list[archive.Problem] = []
 
     def on_problem(problem: archive.Problem) -> None:
@@ -337,7 +373,7 @@ def _reports(
 
 
 def _printable(text: str) -> str:
-    """Return text without what would drive a terminal; bytes that are no UTF-8 as backslash escapes."""
+    """Return text with backslash escapes for control characters and for bytes that are not UTF-8."""
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
@@ -347,7 +383,7 @@ def _name(entry: archive.Entry) -> str:
 
 
 def _long_line(entry: archive.Entry) -> str:
-    """Return a line as of `tar -tv`."""
+    """Return a line in the format of `tar -tv`."""
     mode = stat.filemode(_KINDS[entry.type] | entry.mode)
     if entry.type == "hardlink":
         mode = f"h{mode[1:]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The group `cpkg` and its commands `demo`, `pack`, `unpack`, `info`, `backends`; others are imported when called."""
+"""The group `cpkg` and its commands `demo`, `pack`, `unpack`, `info` and `backends`; others are imported on demand."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import importlib.resources
 import json
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -40,20 +41,20 @@ F = TypeVar("F", bound=Callable[..., object])
 PACKED_SUFFIX: Final = ".mpz"
 _PACKED_SUFFIXES: Final = (PACKED_SUFFIX, ".zst", ".msgpack", ".mpk", ".mp")
 _RECURSION_LIMIT: Final = 8000
-"""Deep enough for 1024 levels of containers in the encoder of `json`, which recurses."""
+"""Enough for 1024 levels of containers in the encoder of `json`, which is recursive."""
 
 _ELSEWHERE: Final[dict[str, str]] = {
     "archive": "cpkg.cli.archive:group",
     "records": "cpkg.cli.records:group",
 }
-"""Commands in modules of their own: name -> "module:attribute"."""
+"""Commands that have their own modules: name -> "module:attribute"."""
 
 
 def main() -> int:
     """Run the command line on this process's arguments and return the exit status."""
 
     def terminate(number: int, frame: object) -> NoReturn:
-        raise SystemExit(128 + number)  # unwinds, so that no temporary file stays behind
+        raise SystemExit(128 + number)  # unwinds the stack, so that no temporary file is left
 
     when_terminated(terminate)
     open_standard_streams()
@@ -75,19 +76,20 @@ def cli(context: click.Context) -> None:
     """
     Pack JSON as MessagePack, compressed with Zstandard where that makes it smaller, and back.
 
-    FILE can be - for standard input, and OUT - for standard output. An output file appears whole or not at all.
+    FILE can be - for standard input, and OUT - for standard output. An output file is written completely or not at all.
     """
     before = sys.getrecursionlimit()
     if before < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
-        context.call_on_close(lambda: sys.setrecursionlimit(before))  # a program may call this as a function
+        context.call_on_close(lambda: sys.setrecursionlimit(before))  # a program may call this function
 
 
 class _Light(click.Command):
     """
-    A command that does its own parsing and starts without click: cpkg/__main__.py calls it before this one.
+    A command that parses its own arguments and can start without click.
 
-    `usage` is the place of the text that names its options, for the shell to complete.
+    cpkg/__main__.py calls such a command directly; this class makes it known to click's help and shell completion.
+    `usage` is the "module:attribute" of the text that names the options, which the shell completes.
     """
 
     def __init__(self, name: str, module: str, usage: str, help_: str) -> None:
@@ -121,14 +123,12 @@ cli.add_command(
         "run",
         "cpkg.cli.run",
         "cpkg.cli.run:USAGE",
-        "Run a program for which cpkg stands in for absent packages.\n\n"
-        "These are msgpack, zstandard, backports.zstd and compression.zstd.",
+        "Run a Python program with cpkg in place of missing packages.\n\n"
+        "The packages are msgpack, zstandard, backports.zstd and compression.zstd.",
     )
 )
 cli.add_command(
-    _Light(
-        "zstd", "cpkg.cli.zstd.main", "cpkg.cli.zstd.help:ALL", "Compress and decompress files as the zstd tool does."
-    )
+    _Light("zstd", "cpkg.cli.zstd.main", "cpkg.cli.zstd.help:ALL", "Compress and decompress files like the zstd tool.")
 )
 
 
@@ -152,17 +152,17 @@ def _format(what: str) -> Callable[[F], F]:
 @_file
 @_out
 @_force
-@_format("What FILE holds. auto: JSON Lines if it ends in .jsonl or .ndjson, or if more values follow the first one.")
+@_format("Format of FILE. auto: JSON Lines if it ends in .jsonl or .ndjson, or if more values follow the first one.")
 @LEVEL
 @click.option(
     "--compress",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
-    help="Compress if it makes the message smaller, always, or never.",
+    help="auto: compress if that makes the message smaller.",
 )
-@click.option("--sort-keys", is_flag=True, help="Order each object's keys, so that equal data gives equal bytes.")
-@click.option("--allow-nan", is_flag=True, help="Take NaN, Infinity and -Infinity, which JSON does not have.")
+@click.option("--sort-keys", is_flag=True, help="Sort the keys of each object, so that equal data gives equal bytes.")
+@click.option("--allow-nan", is_flag=True, help="Accept NaN, Infinity and -Infinity, which JSON does not have.")
 @MAX_SIZE
 @QUIET
 def pack(
@@ -185,7 +185,7 @@ def pack(
     """
     target = target_for(file, output, PACKED_SUFFIX, (".json", ".zst", ".gz"))
     if target == "-" and sys.stdout.isatty():
-        raise Failure("packed data is not written to a terminal: name a file with -o")
+        raise Failure("refusing to write packed data to a terminal: name a file with -o")
     name = shown(file)
     packer = MessageBuilder(sort_keys=sort_keys)
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
@@ -199,7 +199,7 @@ def pack(
             packed = dumps_loads.finish(_backend.zstd(), packed, compress=compress == "always" or "auto", level=level)
         bar.stage("writing")
         with open_output(target, overwrite=force or output is not None) as out:
-            write_all(out, packed)  # with PYTHONUNBUFFERED standard output is a raw file, which may take a part
+            write_all(out, packed)  # with PYTHONUNBUFFERED, standard output is a raw file and may write only a part
     summarise(f"{name}: {counted(size, 'byte')} of JSON packed to {len(packed):,}", target, quiet)
 
 
@@ -212,7 +212,7 @@ def _parse(
     allow_nan: bool,
     advance: Callable[[int], object],
 ) -> int:
-    """Give the values of a file to `take`, and return the size of the file in bytes."""
+    """Pass the values of a file to `take`, and return the size of the file in bytes."""
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)
     reader = JSONReader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
@@ -224,7 +224,12 @@ def _parse(
     try:
         reader.run(take_and_drop)
     except JSONError as exc:
-        raise Failure(str(exc)) from None
+        from cpkg.cli.record_formats import SUFFIXES
+
+        suffix = os.path.splitext(text_name(file))[1].lower()
+        is_other = SUFFIXES.get(suffix, "jsonl") != "jsonl"
+        hint = f"; this reads JSON: for {suffix} files, see 'cpkg records convert'" if is_other else ""
+        raise Failure(f"{exc}{hint}") from None
     return reader.size
 
 
@@ -232,8 +237,8 @@ def _parse(
 @_file
 @_out
 @_force
-@_format("What to write. auto: JSON Lines if OUT ends in .jsonl or .ndjson, else JSON.")
-@click.option("--indent", type=click.IntRange(0, 16), help="Indent the JSON by so many spaces.")
+@_format("Format of the output. auto: JSON Lines if OUT ends in .jsonl or .ndjson, else JSON.")
+@click.option("--indent", type=click.IntRange(0, 16), help="Indent the JSON by this many spaces.")
 @click.option("--allow-nan", is_flag=True, help="Write NaN, Infinity and -Infinity, which JSON does not have.")
 @MAX_SIZE
 @QUIET
@@ -250,29 +255,29 @@ def unpack(
     """
     Unpack to JSON or JSON Lines.
 
-    Takes what 'pack' and cpkg.dump write, and any other MessagePack object, compressed with Zstandard or not. Without
-    -o, FILE.mpz is unpacked to FILE.json, and standard input to standard output.
+    FILE is the output of 'pack' or cpkg.dump, or any other MessagePack object, compressed with Zstandard or not.
+    Without -o, FILE.mpz is unpacked to FILE.json, and standard input to standard output.
 
-    Binary becomes base64, a time RFC 3339, a UUID, Decimal or date its text, an extension an object of its code and
-    base64, and a key of another type its JSON text.
+    Binary values become base64, times RFC 3339, and UUIDs, Decimals and dates their text. An extension becomes an
+    object with its code and base64 data. A key that is not a string becomes its JSON text.
     """
     target = target_for(file, output, ".json", _PACKED_SUFFIXES)
     lines = format_ == "jsonl" or (format_ == "auto" and target.lower().endswith(LINES_SUFFIXES))
     name = shown(file)
     limits: dict[str, int | None] = {"max_output_size": max_output_size}
     if max_output_size is not None:
-        limits["max_memory"] = -1  # the size bounds the objects, and whoever sets it knows his data
+        limits["max_memory"] = -1  # a size that the user chose bounds the objects also
     with contextlib.closing(Bar(3, size_of(file), quiet=quiet)) as bar:
         data = read(file, bar)
         bar.stage("unpacking")
         try:
             text = json_text.render(data, lines=lines, indent=indent, allow_nan=allow_nan, limits=limits)
         except LimitError as exc:
-            raise Failure(f"{_described(name, exc)}; --max-output-size allows more") from None
+            raise Failure(f"{_described(name, exc)}; raise --max-output-size") from None
         except CodecError as exc:
             from cpkg.cli import contents
 
-            hint = "; a record file: see 'cpkg records cat'" if contents.is_record_file(data) else ""
+            hint = "; this is a record file: use 'cpkg records cat'" if contents.is_record_file(data) else ""
             raise Failure(_described(name, exc) + hint) from None
         except (TypeError, ValueError) as exc:
             raise Failure(f"{name}: {exc}") from None
@@ -286,12 +291,12 @@ def unpack(
 
 def _described(name: str, exc: CodecError) -> str:
     if isinstance(exc, ExtraData):
-        # text and archives begin with a byte that is an integer in MessagePack
+        # the first byte of a text or an archive is an integer in MessagePack
         head = bytes([exc.unpacked]) + exc.extra[:HEAD] if exc.offset == 1 and type(exc.unpacked) is int else b""
         return f"{name}: {following(len(exc.extra))} (at byte {exc.offset}){other_format(head)}"
-    # the advice of a limit is for who writes Python
+    # LimitError.args[0] leaves out the advice, which is about Python arguments
     text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
-    # a detail has its place in the text, and of the output's size none is to blame
+    # an error with a detail names the offset in its text, and an output size has no offset
     is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
     return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"
 
@@ -303,8 +308,8 @@ def info(file: str, as_json: bool) -> None:
     """
     Show what is in a packed file, without unpacking it.
 
-    Reads the headers of the Zstandard frames and blocks and the first bytes of the message, so that a large file
-    takes no longer than a small one. Notices a file that is cut, not damage inside of its blocks.
+    Reads only the headers of the Zstandard frames and blocks and the first bytes of the message, so it is fast for
+    large files. Detects a truncated file, but not damage inside blocks.
     """
     from cpkg.cli import contents
 
@@ -326,7 +331,7 @@ def info(file: str, as_json: bool) -> None:
 
 
 def _frame(frame: Frame) -> dict[str, object]:
-    """Return a frame and its blocks with a name for each number."""
+    """Return a frame and its blocks as dictionaries."""
     return {**frame._asdict(), "blocks": [block._asdict() for block in frame.blocks]}
 
 
@@ -336,7 +341,8 @@ def backends(as_json: bool) -> None:
     """
     Print which backend serves each codec, and why.
 
-    CPKG_MSGPACK_BACKEND, CPKG_ZSTD_BACKEND or CPKG_BACKEND (auto, native, dlopen, stdlib, pure) choose others.
+    The environment variables CPKG_MSGPACK_BACKEND, CPKG_ZSTD_BACKEND and CPKG_BACKEND choose other backends (auto,
+    native, dlopen, stdlib or pure).
     """
     for line in backend_lines(as_json=as_json):
         click.echo(line)
@@ -344,24 +350,24 @@ def backends(as_json: bool) -> None:
 
 @cli.command()
 @click.argument("file", required=False, type=PATH, callback=not_empty)
-@_format("What FILE holds, as for 'pack'.")
+@_format("Format of FILE, as for 'pack'.")
 @LEVEL
 @click.option(
     "--seconds",
     type=click.FloatRange(0, 60),
     default=0.3,
     show_default=True,
-    help="Time each direction of each combination for so long, after as long a warm-up (on PyPy up to ten times as "
-    "long); each runs six times at least.",
+    help="Time each direction of each combination for this long, after an equally long warm-up (up to ten times "
+    "longer on PyPy). Each runs at least six times.",
 )
 @MAX_SIZE
 @QUIET
 def demo(file: str | None, format_: str, level: int, seconds: float, max_output_size: int | None, quiet: bool) -> None:
     """
-    Pack and unpack FILE (JSON or JSON Lines) through every backend that loads here, and time each.
+    Pack and unpack FILE (JSON or JSON Lines) with every available backend, and time each.
 
-    Without FILE, data that comes with the package: the airports of the United States. Exit status 1 if the backends
-    disagree.
+    Without FILE, use the data that comes with the package: the airports of the United States. The exit status is 1 if
+    the backends disagree.
     """
     from cpkg.cli import compare
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Run the main job through every combination of backends that loads, check that all agree, and time each.
+Pack and unpack data with every combination of backends that loads, check that all agree, and time each.
 
-Each combination has a process of its own, whose environment names its backends.
+Each combination runs in its own process, whose environment names the backends.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ ROUNDS: Final = 5
 _LONGEST_WARM_UP: Final = 10
 _CHANGES_LITTLE: Final = 0.2
 SERVE: str = "from cpkg.cli.compare import serve; serve()"
-"""The program of a process."""
+"""The program that each process runs."""
 
 
 class Speed(NamedTuple):
-    """Bytes of JSON per second: the median of the rounds, and half of their range as a part of it."""
+    """Bytes of JSON per second: the median of the rounds, and half of their range as a fraction of the median."""
 
     median: float
     spread: float
@@ -46,7 +46,7 @@ class Speed(NamedTuple):
 
 @dataclass
 class Row:
-    """One way to do the job."""
+    """The measurements of one combination of backends."""
 
     msgpack: str
     zstd: str
@@ -58,7 +58,7 @@ class Row:
 
 @dataclass
 class Result:
-    """The measurements of the demo; `disagreements` is empty if every combination gave the same."""
+    """The measurements of the demo; `disagreements` is empty if all combinations gave the same results."""
 
     json_size: int
     json_pack: Speed
@@ -70,8 +70,12 @@ class Result:
 
 
 def serve() -> None:
-    """Do the job by the backends of this process, on a pickle in standard input; pickle the answer, or an error."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the demo is interrupted, and ends this process
+    """
+    Pack and unpack with the backends of this process.
+
+    Reads the data as a pickle from standard input and writes the results, or an error, as a pickle to standard output.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C interrupts the demo, which then ends this process
     text, level, seconds = pickle.load(sys.stdin.buffer)
     value = json.loads(text)
     answer: object
@@ -86,11 +90,11 @@ def serve() -> None:
 
 
 def _served(packer: str, compressor: str, job: object) -> Any:
-    """Return the answer of a process with these backends; CodecError for its error, or if it has none."""
+    """Return the results of a process with these backends; raises CodecError if it fails or gives no result."""
     environment = {**os.environ, "CPKG_MSGPACK_BACKEND": packer, "CPKG_ZSTD_BACKEND": compressor}
     command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {SERVE}"]
     done = subprocess.run(command, env=environment, input=pickle.dumps(job), stdout=subprocess.PIPE, check=False)
-    answer = pickle.loads(done.stdout) if done.returncode == 0 else CodecError("its process has ended")
+    answer = pickle.loads(done.stdout) if done.returncode == 0 else CodecError("its process ended unexpectedly")
     if isinstance(answer, CodecError):
         raise CodecError(f"{_name(packer, compressor)}: {answer}")
     return answer
@@ -102,10 +106,11 @@ def _name(packer: str, compressor: str) -> str:
 
 def run(value: object, *, seconds: float, level: int, progress: Callable[[str], None]) -> Result:
     """
-    Do the job on `value` and return the measurements.
+    Pack and unpack `value` with all combinations and return the measurements.
 
-    Each direction of each combination warms up for `seconds`, on PyPy until as much time again changes little. ROUNDS
-    rounds then share `seconds`; the best time of each round counts. `progress` is called with the text to show.
+    Each direction of each combination warms up for `seconds`; on PyPy, until another `seconds` change its speed only
+    a little. ROUNDS rounds then share `seconds`, and the best time of each round counts. `progress` is called with the
+    text to show.
     """
     pack = partial(json.dumps, value, ensure_ascii=False, separators=(",", ":"))
     text = pack().encode()
@@ -125,7 +130,7 @@ def run(value: object, *, seconds: float, level: int, progress: Callable[[str], 
             result.disagreements.append(str(exc))
             continue
         if not is_same:
-            result.disagreements.append(f"{_name(*pair)}: what comes back is not what was packed")
+            result.disagreements.append(f"{_name(*pair)}: the unpacked data differs from the packed data")
         result.rows.append(Row(*pair, pack_speed, unpack_speed, len(outputs[pair]), pair == chosen))
     result.message_size = len(next(iter(messages.values()), b""))
     result.disagreements += _disagreements(outputs, messages)
@@ -133,16 +138,16 @@ def run(value: object, *, seconds: float, level: int, progress: Callable[[str], 
 
 
 def _loading(codec: str, missing: list[str]) -> list[str]:
-    """Return the names of the backends of a codec that load here; add the reasons of the others to `missing`."""
+    """Return the backends of a codec that load here; add the reasons why others do not load to `missing`."""
     found = states(codec)
     missing += [f"{codec} {backend}: {reason}" for backend, reason in found.items() if reason]
     return [backend for backend, reason in found.items() if not reason]
 
 
 def _disagreements(outputs: dict[tuple[str, str], bytes], messages: dict[str, bytes]) -> list[str]:
-    """Check that all packers wrote the same bytes, and that each decompressor reads what each combination wrote."""
+    """Check that all packers wrote the same bytes, and that each decompressor reads the output of each combination."""
     if not outputs:
-        return ["no combination of backends does the job"]
+        return ["no combination of backends works"]
     first, message = next(iter(messages.items()))
     found = [
         f"msgpack {packer} and {first} pack to different bytes" for packer in messages if messages[packer] != message
@@ -169,9 +174,9 @@ def _speed(call: Callable[[], object], text: bytes, seconds: float) -> Speed:
 
 def warm_up(call: Callable[[], object], seconds: float) -> None:
     """
-    Repeat a call for `seconds`; on PyPy, until as many seconds again change its best time little.
+    Repeat a call for `seconds`; on PyPy, until another `seconds` change its best time only a little.
 
-    Loops are compiled there in the course of that, and some of them late; it ends after ten times `seconds` at most.
+    PyPy compiles loops during the warm-up, some of them late. The warm-up ends after ten times `seconds` at most.
     """
     end = time.perf_counter() + _LONGEST_WARM_UP * seconds
     best = best_time(call, seconds)
@@ -182,7 +187,7 @@ def warm_up(call: Callable[[], object], seconds: float) -> None:
 
 
 def best_time(call: Callable[[], object], seconds: float) -> float:
-    """Return the best time of a call in seconds, of as many calls as `seconds` have room for, one at least."""
+    """Repeat a call for `seconds`, at least once, and return the best time in seconds."""
     best = float("inf")
     end = time.perf_counter() + seconds
     while True:
@@ -195,7 +200,7 @@ def best_time(call: Callable[[], object], seconds: float) -> float:
 
 
 def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
-    """Yield the lines that `cpkg demo` prints; those of its table have at most 60 columns."""
+    """Yield the lines that `cpkg demo` prints; the lines of the table have at most 60 columns."""
     sizes = f"as JSON without spaces {result.json_size:,}, as MessagePack {result.message_size:,}"
     yield f"{name}: {counted(size, 'byte')}; {sizes}"
     yield ""
@@ -208,7 +213,7 @@ def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
         yield line.rstrip()
     yield ""
     yield f"MB/s: millions of bytes of JSON per second, the median of {ROUNDS} rounds (half of their range)."
-    yield "json: Python's own, for comparison. auto: the backends that are in use here."
+    yield "json: Python's json module, for comparison. auto: the backends in use here."
     for codec, chosen in backend_info().items():
         yield f"{codec}: {chosen.policy} picks {named(chosen)}: {chosen.reason.partition('; ')[0]}"
         if chosen.faster:
@@ -217,7 +222,7 @@ def demo_lines(name: str, size: int, result: Result) -> Iterator[str]:
         yield f"not compared: {missing}"
     if not result.disagreements:
         count = len(result.rows)
-        yield f"All {count} combinations agree: the same message, read back by each of them as what was packed."
+        yield f"All {count} combinations agree: they pack the same message, and each reads it back unchanged."
 
 
 def _shown(found: Speed) -> str:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A look into a packed file without unpacking it: frame headers, block headers, and the first bytes of the message.
+Describe a packed file without unpacking it, from frame headers, block headers and the first bytes of the message.
 
-A walk reads the 3-byte headers of a frame's blocks, each of which says where the next one is, so that a file of
-gigabytes costs a seek per 128 KiB and no memory (RFC 8878, section 3.1.1).
+Each block has a 3-byte header, from which the position of the next block follows (RFC 8878, section 3.1.1). A file of
+gigabytes therefore costs one seek per 128 KiB and no memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from purepy.zstd.format.rules import MAGIC, is_frame
 from purepy.zstd.format.scanner import Frame, scan_frames
 
 SHOWN_FRAMES: Final = 8
-"""So many frames are kept with their details; a file can have one per hundred bytes."""
+"""The number of frames that are kept with their details; a file can have one per hundred bytes."""
 _READ: Final = 64 * 1024
 
 _NAMES: Final = {
@@ -39,7 +39,7 @@ _SCALARS: Final = {0xC0: "nil", 0xC2: "false", 0xC3: "true", 0xCA: "32-bit float
 
 @dataclass
 class Summary:
-    """The findings of `inspect_file`."""
+    """The result of `inspect_file`."""
 
     size: int
     compressed: bool
@@ -53,7 +53,7 @@ class Summary:
 
 
 class DamagedError(ValueError):
-    """The file ends too early or is not what its first bytes say; `summary` has what was found before that."""
+    """The file ends too early or contradicts its first bytes; `summary` has the results up to the damage."""
 
     def __init__(self, reason: str, summary: Summary) -> None:
         super().__init__(reason)
@@ -62,10 +62,10 @@ class DamagedError(ValueError):
 
 def inspect_file(file: BinaryIO) -> Summary:
     """
-    Return what a seekable file holds.
+    Return a description of the contents of a seekable file.
 
-    Raises DamagedError if the frames do not end where the file does. Reads no more than the headers and the first
-    bytes, so damage inside of the blocks and in the message is not noticed.
+    Raises DamagedError if the frames do not end where the file does. Reads only the headers and the first bytes, so
+    damage inside blocks and in the rest of the message is not detected.
     """
     size = file.seek(0, 2)
     file.seek(0)
@@ -89,12 +89,12 @@ def inspect_file(file: BinaryIO) -> Summary:
 
 
 def is_record_file(head: bytes) -> bool:
-    """Whether a file begins as a record file does."""
+    """Return whether a file begins with the header of a record file."""
     return head[8 : 8 + len(RECORD_FILE)] == RECORD_FILE
 
 
 def _walk(file: BinaryIO, summary: Summary) -> None:
-    """Go from frame to frame to the end of the file."""
+    """Add all frames of the file to the summary."""
     try:
         for frame in scan_frames(file, is_strict=False):
             if len(summary.frames) < SHOWN_FRAMES:
@@ -112,12 +112,12 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
 
 
 def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
-    """Return the first bytes of the content, or b"" with a note in the summary on why there are none."""
+    """Return the first bytes of the content, or b"" and a note in the summary with the reason."""
     frame = next((frame for frame in summary.frames if not frame.is_skippable and frame.content_size != 0), None)
     if frame is None:
         return b""
     if frame.dictionary_id:
-        summary.note = f"compressed with dictionary {frame.dictionary_id}, which is needed to look inside"
+        summary.note = f"compressed with dictionary {frame.dictionary_id}, which is needed to read the content"
         return b""
     file.seek(0)
     try:
@@ -129,11 +129,11 @@ def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
 
 
 def _describe(head: bytes, size: int | None, summary: Summary) -> None:
-    """Set the type of the message from its first bytes; `size` is that of the message, if known."""
+    """Set the type of the message from its first bytes; `size` is the size of the message in bytes, if known."""
     if not head:
         summary.message = "unknown"
         if summary.note is None:
-            summary.note = "the first frames hold no bytes"
+            summary.note = "the first frames are empty"
         return
     if is_tar(head):
         summary.note = TAR
@@ -150,7 +150,7 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
         summary.message = f"{_NAMES[family]} of {length:,} {one if length == 1 else many}"
         least = header + length * (1 if family == ARRAY else 2)  # an item is at least a byte
     else:
-        least = header + length + (family == EXT)  # with the code of an extension
+        least = header + length + (family == EXT)  # an extension has a byte for its code
         name = _SCALARS.get(byte) or _NAMES[family]
         summary.message = f"{name} ({least:,} {'byte' if least == 1 else 'bytes'})"
     if size is None:

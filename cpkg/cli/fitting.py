@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of things, and what a content seems to be, for messages."""
+"""Phrases for messages: counts, sizes, and guesses at the format of data."""
 
 from __future__ import annotations
 
+from purepy.base.mistaken import advice_for
+
 HEAD = 262
-"""So many bytes show which format a content has."""
+"""The number of first bytes from which the format of data can be guessed."""
 TAR = "a tar archive: see 'cpkg archive list'"
 
 
@@ -14,22 +16,25 @@ def counted(number: int, noun: str) -> str:
 
 
 def squeezed(content: int, stored: int) -> str:
-    """Say how much smaller content is as it is stored, in bytes."""
-    return f"compressed {content / stored:.2f} times" if content > stored else "not made smaller by compressing"
+    """Return a phrase on how well content is compressed; both sizes are in bytes."""
+    return f"{content / stored:.2f} times smaller when compressed" if content > stored else "no smaller when compressed"
 
 
 def following(size: int) -> str:
-    """Say how much there is behind an object that should be the only one."""
-    return f"{counted(size, 'byte')} {'follows' if size == 1 else 'follow'} the object"
+    """Return a phrase on the bytes after an object that should be the only one."""
+    return f"{counted(size, 'extra byte')} after the object"
 
 
 def is_tar(head: bytes) -> bool:
-    """Whether a content begins as a tar archive does."""
+    """Return whether data begins like a tar archive."""
     return head[257:HEAD] == b"ustar"
 
 
 def other_format(head: bytes) -> str:
-    """Say which other format a content that is no MessagePack seems to have, and its command: the end of a message."""
+    """Return the end of a message: which other format data seems to have, and the command for it."""
     if is_tar(head):
         return f"; {TAR}"
-    return "; it looks like JSON text: see 'cpkg pack'" if head.lstrip()[:1] in (b"{", b"[", b'"') else ""
+    if head.lstrip()[:1] in (b"{", b"[", b'"'):
+        return "; it looks like JSON text: see 'cpkg pack'"
+    advice = advice_for(head)
+    return "" if advice is None else f"; {advice}"

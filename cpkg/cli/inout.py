@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where commands read from and write to: files, URLs, standard input and standard output."""
+"""The inputs and outputs of commands: files, URLs, standard input and standard output."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ STDOUT: Final = "standard output"
 _CHUNK: Final = 1 << 20
 _COMPRESSED: Final = (".zst", ".gz")
 _OBJECT: Final = 64
-"""About so many bytes an object of Python takes, for which a text needs one or two."""
+"""Approximate bytes that an object takes in Python, where it may take only one or two in a text."""
 
 
 def shown(file: str) -> str:
@@ -42,7 +42,7 @@ def shown(file: str) -> str:
 
 
 def size_of(file: str) -> int | None:
-    """Return the size of a regular file in bytes, None for what has none."""
+    """Return the size of a regular file in bytes, None for anything else."""
     if file == "-" or is_url(file):
         return None
     status = os.stat(file)
@@ -77,17 +77,17 @@ def open_input(file: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Give errors of the system the name of what was read or written: read() and write() do not know it."""
+    """Add the name of the file to OSErrors of the block: read() and write() do not know the name."""
     try:
         yield
-    except OSError as exc:  # those of fsspec are without number and name
+    except OSError as exc:  # errors of fsspec have neither a number nor a name
         reason = exc.strerror or ("not found" if isinstance(exc, FileNotFoundError) else str(exc))
         raise OSError(exc.errno or errno.EIO, reason, exc.filename or name) from None
 
 
 @contextlib.contextmanager
 def open_seekable(file: str) -> Iterator[BinaryIO]:
-    """Open a file, a URL or standard input; bring what cannot seek into a temporary file."""
+    """Open a file, a URL or standard input; an input that cannot seek is copied to a temporary file."""
     with open_input(file) as stream:
         if file != "-" and stream.seekable():
             yield stream  # type: ignore[misc]
@@ -99,18 +99,18 @@ def open_seekable(file: str) -> Iterator[BinaryIO]:
 
 
 def text_name(name: str) -> str:
-    """Return the name of a text file without the suffix of its compression."""
+    """Return the name of a text file without a suffix for compression."""
     stem, suffix = os.path.splitext(name)
     return stem if suffix.lower() in _COMPRESSED else name
 
 
 class Text:
     """
-    A file of text; no more of it is held at a time than `unpack` holds of a message.
+    A text file that limits how much of its content is in memory at a time, as `unpack` limits a message.
 
-    `size` are the bytes that are held, `objects` about how many objects those become; whoever drops them sets both
-    back. `most` are the bytes that are allowed, -1 for no limit. By default, as for `unpack`, it is what the file
-    `compressed` may become.
+    `size` counts the bytes in memory, `objects` estimates how many objects they become; callers that drop the data
+    reset both. `most` is the limit in bytes, -1 for no limit. The default depends on the size of the file `compressed`,
+    as for `unpack`.
     """
 
     def __init__(self, content: File, name: str, compressed: IO[bytes] | None, most: int | None) -> None:
@@ -124,7 +124,7 @@ class Text:
         return getattr(self._content, name)
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes; raises Failure if more is held than is allowed."""
+        """Read up to `size` bytes; raises Failure if more is in memory than the limit allows."""
         data: bytes = self._content.read(size)
         self.size += len(data or b"")
         most = self._most
@@ -133,8 +133,8 @@ class Text:
             if max(self.size, _OBJECT * self.objects) > OUTPUT_FLOOR:
                 most = memory_allowed(self._compressed.tell() if self._compressed.seekable() else 0, None)
         if most is not None and max(self.size, _OBJECT * self.objects) > most >= 0:
-            allows = "--max-output-size allows more"
-            raise Failure(f"{self._name}: its content would take more than {most:,} bytes of memory; {allows}")
+            allows = "raise --max-output-size"
+            raise Failure(f"{self._name}: its content takes more than {most:,} bytes of memory; {allows}")
         return data
 
     read1 = read
@@ -142,7 +142,7 @@ class Text:
 
 @contextlib.contextmanager
 def open_text(file: str, most: int | None) -> Iterator[Text]:
-    """Open a file of text as `open_input` does, decompressed if its name ends in .zst or .gz; `most` as of a Text."""
+    """Open a text file like `open_input`, and decompress it if its name ends in .zst or .gz; `most`: see Text."""
     with open_input(file) as stream:
         kind = None if text_name(file) == file else file[-1:].lower()
         try:
@@ -159,7 +159,7 @@ def open_text(file: str, most: int | None) -> Iterator[Text]:
 
 
 def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, ...]) -> str:
-    """Return where to write: what -o says, or FILE under the suffix of the other form."""
+    """Return the output file: the argument of -o, or FILE with the suffix of the other format."""
     if output == "":
         raise click.BadParameter("empty", click.get_current_context(), param_hint="'-o'")
     if output is None:
@@ -171,17 +171,17 @@ def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, 
         while path.suffix.lower() in replaced:
             path = path.with_suffix("")
         if suffix == ".json" and path.suffix.lower() in LINES_SUFFIXES:
-            suffix = ""  # what was packed is unpacked to its own name
-        # what has no name is a directory, and reading it says so
+            suffix = ""  # data.jsonl was packed to data.jsonl.mpz, and gets its old name
+        # a path without a name is a directory, which fails when it is read
         output = str(path.with_name(path.name + suffix)) if path.name else file + suffix
     if output != "-" and file != "-" and os.path.exists(output) and os.path.samefile(file, output):
-        raise Failure(f"{output}: is the input file itself; name another one with -o")
+        raise Failure(f"{output}: is the input file; name another output file with -o")
     return output
 
 
 @contextlib.contextmanager
 def open_output(target: str, *, overwrite: bool = True) -> Iterator[IO[bytes]]:
-    """Open standard output, or a file or URL that appears when the block ends; its errors name it."""
+    """Open standard output, or a file or URL that appears when the block ends; errors name the target."""
     try:
         with naming(STDOUT if target == "-" else target):
             if target == "-":
@@ -195,7 +195,7 @@ def open_output(target: str, *, overwrite: bool = True) -> Iterator[IO[bytes]]:
 
 
 def exists(target: str) -> Failure:
-    return Failure(f"{target}: exists; replace it with -f, or name another file with -o")
+    return Failure(f"{target}: already exists; use -f to replace it, or name another file with -o")
 
 
 def summarise(text: str, target: str, quiet: bool) -> None:

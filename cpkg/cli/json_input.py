@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read JSON, JSON Lines and streams of JSON values with Python's `json`, and refuse what MessagePack cannot hold.
+Read JSON, JSON Lines and streams of JSON values with Python's `json`, and refuse values that MessagePack cannot hold.
 
-Lines that hold whole values are read a piece at a time, and a document whole. Python's `json` takes NaN, duplicate
-keys, numbers that overflow and half surrogate pairs. The code that finds where they are runs only after a refusal.
+Lines with whole values are read in pieces; a document is read as a whole. Python's `json` accepts NaN, duplicate keys,
+numbers that overflow and half surrogate pairs; the code that locates them runs only after one was noticed.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _PIECE: Final = 1 << 20
 _WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN', re.DOTALL)
-# Only such a number can overflow a double: one whose exponent has three digits, or with hundreds of digits.
+# Only a number with a three-digit exponent or hundreds of digits can overflow a double.
 _HUGE_FLOAT: Final = re.compile(r"\d[eE]\+?0*[1-9]\d\d|\d{290}")
 
 
 class JSONReader:
     """
-    The values of a binary file.
+    Reads the JSON values of a binary file.
 
-    `lines` chooses between one JSON document (False) and JSON Lines (True). None takes a document, and a stream if a
-    second value follows the first one on a line below it. `name` begins each message, `advance` is called with the
-    number of bytes read so far.
+    `lines` chooses between one JSON document (False) and JSON Lines (True). None means a document, or a stream if a
+    second value begins on a later line. `name` begins each message. `advance` is called with the number of bytes read
+    so far.
     """
 
     def __init__(
@@ -56,16 +56,16 @@ class JSONReader:
         self._advance = advance
         refuse = None if allow_nan else _refuse_constant
         self._decoder = json.JSONDecoder(object_pairs_hook=self._object, parse_constant=refuse)
-        self._twice: dict[int, tuple[dict[str, object], str]] = {}  # objects with a key that occurs twice, by their id
-        self._line = 1  # of the text that is being parsed
+        self._twice: dict[int, tuple[dict[str, object], str]] = {}  # id -> object with a duplicate key, and the key
+        self._line = 1  # the line number of the text that is being parsed
         self.size = 0
-        """How many bytes were read."""
+        """The number of bytes read."""
 
     def run(self, take: Callable[[list[Any], bool], object]) -> None:
         """
-        Call `take` with lists of values, and with whether the only value is a document, not one of a stream.
+        Call `take` with lists of values, and with True if the only value is a document, not part of a stream.
 
-        Raises JSONError for text that is not JSON, and for values that are refused here or by `take`.
+        Raises JSONError for text that is not JSON, and for values that MessagePack or `take` refuses.
         """
         try:
             batches = self._batches()
@@ -95,17 +95,17 @@ class JSONReader:
                 self._twice.clear()
                 if self._lines:
                     for self._line, row in enumerate(text.split("\n"), line):
-                        self._values(row)  # fails at the end of its line at the latest
+                        self._values(row)  # raises for the line that is wrong
                 rest = "".join([more for _, more in pieces])
                 if not rest:
                     raise
                 text += rest
-                values = self._values(text)  # one of them is on several lines
+                values = self._values(text)  # a value may span several lines
             if values:
                 yield values, text, line
 
     def _pieces(self) -> Iterator[tuple[int, str]]:
-        """Yield the text in pieces of whole lines, or all of it for a document; each with the number of its line."""
+        """Yield pieces of whole lines, or the whole document, each with the number of its first line."""
         head = read_full(self._file, 4)
         is_wide = head.startswith(_WIDE_MARKS)
         encoding = json.detect_encoding(head) if is_wide else "UTF-8"
@@ -134,7 +134,7 @@ class JSONReader:
                 return
 
     def _values(self, text: str) -> list[object]:
-        """Return the values of a text, each of which begins on a later line than the one before."""
+        """Return the values of a text; each must begin on a later line than the previous value."""
         values: list[object] = []
         end = 0
         while True:
@@ -154,7 +154,7 @@ class JSONReader:
             except ValueError as exc:  # a refused constant, or an integer of more digits than int() takes
                 self._refuse(exc, text, at)
             if self._lines and text.find("\n", at, end) >= 0:
-                raise json.JSONDecodeError("a value on several lines", text, at)
+                raise json.JSONDecodeError("a value spans several lines", text, at)
             if _HUGE_FLOAT.search(text, at, end):
                 self._refuse(None, text, at, end)
             if self._twice:
@@ -167,7 +167,7 @@ class JSONReader:
         return self._line + text.count("\n", 0, position)
 
     def _refuse(self, exc: Exception | None, text: str, start: int = 0, end: int = sys.maxsize) -> None:
-        """Raise the error for the first token of a part of a text that is refused, else one that repeats `exc`."""
+        """Raise an error for the first refused token in a part of a text; without one, repeat `exc`."""
         for match in _TOKEN.finditer(text, start, end):
             reason = self._reason(match.group())
             if reason:
@@ -176,17 +176,17 @@ class JSONReader:
             raise JSONError(f"{self._name}: {exc}") from None
 
     def _reason(self, token: str) -> str:
-        """Return why a string or number is refused, "" if it is not."""
+        """Return why a string or number is refused, or ""."""
         if token[0] == '"':
             try:
                 if "\\u" in token:
                     json.loads(token).encode()
             except UnicodeEncodeError:
-                return "the string holds half of a surrogate pair, which UTF-8 cannot encode"
+                return "the string contains half of a surrogate pair, which UTF-8 cannot encode"
             except ValueError:
-                pass  # text that json refuses
+                pass  # `json` itself refuses this text
         elif token[-1] in "yN":
-            return "" if self._allow_nan else f"{token} is not JSON; --allow-nan takes it"
+            return "" if self._allow_nan else f"{token} is not JSON; --allow-nan accepts it"
         elif not token.lstrip("-").isdigit():
             return "the number overflows a 64-bit float" if abs(float(token)) == float("inf") else ""
         elif len(token) > 18:
@@ -203,7 +203,7 @@ class JSONReader:
         return value
 
     def _find_twice(self, value: object) -> tuple[str, str]:
-        """Return the path of the first object with a key that occurs twice, and the key."""
+        """Return the path of the first object with a duplicate key, and the key."""
         pending = [(value, "$")]
         while True:
             value, path = pending.pop()
@@ -220,13 +220,13 @@ def _refuse_constant(token: str) -> float:
 
 
 class MessageBuilder:
-    """Packs the values that `JSONReader.run` gives into the message that `cpkg.dumps` makes of them."""
+    """Packs the values that `JSONReader.run` delivers into the same message as `cpkg.dumps`."""
 
     def __init__(self, *, sort_keys: bool = False) -> None:
         self._packb = _backend.msgpack().packb
         self._options: dict[str, object] = {"sort_keys": sort_keys, "max_depth": dumps_loads.MAX_DEPTH}
         self._parts: list[bytes] = []
-        self._count = 0  # of the array; 0 for a document
+        self._count = 0  # items of the array; 0 for a document
 
     def take(self, values: list[Any], is_document: bool) -> None:
         """Add values to the array, or take the only one as the message."""

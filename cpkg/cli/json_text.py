@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write JSON and JSON Lines, which `json_input` reads."""
+"""Write JSON and JSON Lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EPOCH = datetime.datetime(1970, 1, 1)
 
 
 class JSONError(ValueError):
-    """Text that is no JSON, or holds what MessagePack cannot; data that JSON cannot hold."""
+    """Text that is not JSON, JSON values that MessagePack cannot hold, or data that JSON cannot hold."""
 
 
 def member(path: str, key: object) -> str:
@@ -36,13 +36,13 @@ def render(data: bytes, *, lines: bool, indent: int | None, allow_nan: bool, lim
     """
     Return a packed object as JSON text, or a packed array as JSON Lines.
 
-    Raises JSONError for what JSON cannot hold, and what `cpkg.loads` raises.
+    Raises JSONError for values that JSON cannot hold, and the errors of `cpkg.loads`.
     """
     options: Keywords = {"allow_nan": allow_nan, "ensure_ascii": False}
     options |= {"indent": indent} if indent is not None and not lines else {"separators": (",", ":")}
     try:
-        # Nearly every message has keys that are all str, and then json's own encoder does the whole work.
-        # An ExtType is a tuple, which json would write as an array without asking.
+        # In nearly all messages all keys are str, and the encoder of `json` can do the whole work.
+        # It would write an ExtType, which is a tuple, as an array: the hook replaces it before.
         value = dumps_loads.loads(data, timestamp=0, strict_map_key=True, ext_hook=plain_ext, **limits)
         return _encode(value, lines, json.JSONEncoder(default=_plain, **options))
     except LimitError:
@@ -56,15 +56,15 @@ def _encode(value: object, lines: bool, encoder: json.JSONEncoder) -> bytes:
     if not lines:
         return (encoder.encode(value) + "\n").encode()
     if not isinstance(value, list):
-        raise JSONError(f"JSON Lines needs an array, one line per item; this is {describe(value)}")
+        raise JSONError(f"JSON Lines needs an array, one line per item; found {describe(value)}")
     return "".join([encoder.encode(item) + "\n" for item in value]).encode()
 
 
 def lines(values: list[object], *, allow_nan: bool) -> bytes:
     """
-    Return values as JSON Lines; extension values have to be read by `plain_ext` before.
+    Return values as JSON Lines; extension values must already be converted by `plain_ext`.
 
-    Raises JSONError for what JSON cannot hold, ValueError for NaN if that is not allowed.
+    Raises JSONError for values that JSON cannot hold, ValueError for NaN if it is not allowed.
     """
     options: Keywords = {"allow_nan": allow_nan, "ensure_ascii": False, "separators": (",", ":")}
     try:
@@ -74,7 +74,7 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
 
 
 def describe(value: object) -> str:
-    """Return what a value is in JSON's words."""
+    """Return the name that JSON has for the type of a value."""
     if isinstance(value, dict):
         return "an object"
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
@@ -92,9 +92,11 @@ def _plain(value: object) -> object:
         return value.total_seconds()
     if isinstance(value, (uuid.UUID, decimal.Decimal)):
         return str(value)
+    if hasattr(type(value), "tolist"):  # an array
+        return value.tolist()  # type: ignore[attr-defined]
     if isinstance(value, ExtType):
         return plain_ext(value.code, value.data)
-    raise JSONError(f"a {type(value).__name__} has no form in JSON")
+    raise JSONError(f"JSON cannot represent a {type(value).__name__}")
 
 
 def plain_ext(code: int, data: bytes) -> dict[str, object]:
@@ -103,7 +105,7 @@ def plain_ext(code: int, data: bytes) -> dict[str, object]:
 
 
 def _rfc3339(stamp: Timestamp) -> str:
-    """Return a time with as many digits of its nanoseconds as are not zero; seconds beyond year 9999 as a number."""
+    """Return a time as RFC 3339 without trailing zeros; a time after the year 9999 becomes a number of seconds."""
     try:
         text = (_EPOCH + datetime.timedelta(seconds=stamp.seconds)).isoformat()
     except OverflowError:
@@ -113,7 +115,7 @@ def _rfc3339(stamp: Timestamp) -> str:
 
 
 def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
-    """Return a copy of a value that JSON can hold, naming the path of what it cannot."""
+    """Return a copy that JSON can hold; an error names the path of a value that JSON cannot hold."""
     if isinstance(value, dict):
         copy: dict[str, object] = {}
         for key, item in value.items():
@@ -122,7 +124,7 @@ def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
                 raise JSONError(f"two keys of the map at {path} become {json.dumps(name)} in JSON")
             copy[name] = _with_str_keys(item, member(path, key), allow_nan)
         return copy
-    if isinstance(value, ExtType):  # a tuple, too
+    if isinstance(value, ExtType):
         return _plain(value)
     if isinstance(value, list):
         return [_with_str_keys(item, f"{path}[{index}]", allow_nan) for index, item in enumerate(value)]

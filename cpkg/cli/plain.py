@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `cpkg` does without click: --version, --help and `backends`, so that a bare install can be examined."""
+"""The parts of `cpkg` that work without click: --version, --help and `backends`, to examine a bare install."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _HELP = """\
 usage: cpkg COMMAND [ARGUMENTS...]
 
   backends [--json]  print which backend serves each codec, and why
-  run                run a Python program for which cpkg stands in for absent packages
-  zstd               compress and decompress files, with the arguments of the zstd tool
+  run                run a Python program with cpkg in place of missing packages
+  zstd               compress and decompress files like the zstd tool
   -V, --version      print the version
 
 """
@@ -35,7 +35,7 @@ def version_line() -> str:
 
 
 def named(chosen: BackendInfo) -> str:
-    """Return the name of a backend, with that of its library."""
+    """Return the name of a backend, followed by the name of its library."""
     return f"{chosen.backend} ({chosen.library})" if chosen.library else chosen.backend
 
 
@@ -43,7 +43,7 @@ def backend_lines(*, as_json: bool) -> Iterator[str]:
     """
     Yield the lines that `cpkg backends` prints.
 
-    Raises ImportError where a backend that was asked for by name does not load.
+    Raises ImportError if a backend that the user named does not load.
     """
     rows = []
     for codec, chosen in backend_info().items():
@@ -54,7 +54,7 @@ def backend_lines(*, as_json: bool) -> Iterator[str]:
     for codec, chosen, found in rows:
         yield f"{codec}: {named(chosen)} on {chosen.interpreter}"
         yield f"  policy  {chosen.policy}"
-        yield f"  reason  {chosen.reason.partition('; ')[0]}"  # why faster ones do not load is said below
+        yield f"  reason  {chosen.reason.partition('; ')[0]}"  # the lines below explain why faster ones do not load
         for backend, state in found.items():
             yield f"  {backend:<7} {state.rpartition(f' of {codec} cannot be loaded: ')[2]}"
         if chosen.faster:
@@ -62,7 +62,7 @@ def backend_lines(*, as_json: bool) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command line as far as it goes where click is not installed; return the status."""
+    """Run the commands that work without click; return the exit status."""
     lacks = "cpkg: the command line needs click, which is not installed: "
     lacks += "pip install 'cpkg-codecs[cli]' (in a checkout: pip install '.[cli]')"
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A line on standard error that shows how far work has come, for people who wait for a large file."""
+"""A progress line on standard error, for work on large files."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from typing import Final
 
 LARGE: Final = 4 * 2**20
-"""Input of fewer bytes is done before anybody could read a bar."""
+"""A bar is shown from this many bytes of input; smaller input is done before anybody could read the bar."""
 _REFRESH = 0.15
 _WIDTH = 79
 _BAR = 20
 
 
 class StatusLine:
-    """Text on standard error that is shown over the text before. With standard error closed nothing is shown."""
+    """Text on standard error that replaces the text shown before. Shows nothing if standard error is closed."""
 
     def __init__(self) -> None:
         self._shown = False
         self._next = 0.0
 
     def write(self, text: str) -> None:
-        """Write text as it is."""
+        """Write text unchanged."""
         with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write(text)
             sys.stderr.flush()
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Show a text, unless the last one is too recent and this one need not be shown at once."""
+        """Show a text; without `at_once`, skip it if the last one is too recent."""
         now = clock()
         if at_once or now >= self._next:
             self._next = now + _REFRESH
@@ -41,7 +41,7 @@ class StatusLine:
             self._shown = True
 
     def clear(self) -> None:
-        """Take the text away."""
+        """Remove the text."""
         if self._shown:
             self._shown = False
             self.write("\r" + " " * _WIDTH + "\r")
@@ -49,9 +49,9 @@ class StatusLine:
 
 class Bar:
     """
-    Show how far a command has come through its stages, each of which passes over all bytes of the input.
+    Shows the progress of a command through its stages, each of which processes all bytes of the input.
 
-    Appears only if standard error is a terminal and once `size` (or what came in, if it is None) reaches LARGE.
+    The bar appears only on a terminal, once `size` (or the bytes processed, if `size` is None) reaches LARGE.
     """
 
     def __init__(self, stages: int, size: int | None, *, quiet: bool = False) -> None:
@@ -64,7 +64,7 @@ class Bar:
         self._start = clock()
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         self._line.clear()
 
     def stage(self, name: str) -> None:
@@ -79,7 +79,7 @@ class Bar:
         self._line.write(text + "\n")
 
     def sized(self, size: int) -> None:
-        """Set the size of the input, if it was not known before it was read."""
+        """Set the size of the input in bytes, if it was not known before."""
         self._size = size
 
     def show(self, text: str, *, at_once: bool = False) -> None:
@@ -88,7 +88,7 @@ class Bar:
             self._line.show(text, at_once=at_once)
 
     def at(self, done: int, *, at_once: bool = False) -> None:
-        """Show how many bytes of the input the present stage has passed over."""
+        """Show how many bytes of the input the current stage has processed."""
         if max(self._size or 0, done) < LARGE:
             return
         seconds = clock() - self._start

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The formats that `cpkg records convert` reads and writes, each as records in and records out."""
+"""Readers and writers for the formats of `cpkg records convert`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from cpkg.cli.inout import text_name
 from cpkg.cli.json_input import JSONReader
 from cpkg.cli.json_text import JSONError
 from cpkg.cli.shell import Failure
+from cpkg.objects.types_written import with_ext_hook
 from purepy.base.writing import write_all
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ SUFFIXES: Final = {
     ".mp": "msgpack",
 }
 FORMATS: Final = ("records", "jsonl", "csv", "msgpack")
-READ_OPTIONS: Final[Keywords] = {"ext_hook": json_text.plain_ext}
-"""How records are read that become text: an extension would be taken for an array."""
+READ_OPTIONS: Final[Keywords] = {"ext_hook": with_ext_hook(json_text.plain_ext), "timestamp": 0}
+"""Options for reading records that become text; json would write an ExtType as an array."""
+COPY_OPTIONS: Final[Keywords] = {"raw_depth": 0}
+"""Options for reading records that stay MessagePack, unchanged."""
 
 _BATCH: Final = 1000
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -46,9 +49,9 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]+)?(?:[eE][+-]?[
 
 def format_of(name: str, asked: str) -> str:
     """
-    Return the format that was asked for, or that the suffix of a file's name says, without .zst or .gz.
+    Return the format that was asked for, or the format of the suffix of a file, after .zst and .gz are removed.
 
-    A file without a suffix holds records, standard input and output JSON Lines. Raises Failure for other suffixes.
+    A file without a suffix holds records; standard input and output are JSON Lines. Raises Failure for other suffixes.
     """
     if asked != "auto":
         return asked
@@ -56,16 +59,18 @@ def format_of(name: str, asked: str) -> str:
     if name == "-" or not suffix:
         return "jsonl" if name == "-" else "records"
     if suffix not in SUFFIXES:
-        raise Failure(f"{name}: no format has this suffix ({', '.join(SUFFIXES)}): name one with --from or --to")
+        raise Failure(
+            f"{name}: unknown suffix, expected one of {', '.join(SUFFIXES)}: name the format with --from or --to"
+        )
     return SUFFIXES[suffix]
 
 
 @contextlib.contextmanager
 def compressed(out: IO[bytes], name: str, kind: str, level: int) -> Iterator[File]:
-    """Give what compresses to a file whose name ends in .zst or .gz, and others as they are."""
+    """Yield a file that compresses into `out` if `name` ends in .zst or .gz, otherwise `out` itself."""
     coding = name[len(text_name(name)) :].lower()
     if coding and kind == "records":
-        raise Failure(f"{name}: {kind} are compressed in themselves: leave out {coding}")
+        raise Failure(f"{name}: {kind} are compressed already: leave out {coding}")
     if not coding:
         yield out
         return
@@ -88,7 +93,7 @@ def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], 
 
 
 def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[object]]:
-    """Read lines under a line of column names; with `numbers`, a field that is a JSON number becomes a number."""
+    """Read CSV whose first line names the columns; with `numbers`, fields that are JSON numbers become numbers."""
     text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
     try:
         rows = csv.reader(text, strict=True)
@@ -98,7 +103,7 @@ def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[obj
 
         def record(row: list[str]) -> object:
             if len(row) != len(columns):
-                raise Failure(f"{name}: line {rows.line_num}: {len(row)} fields for {len(columns)} columns")
+                raise Failure(f"{name}: line {rows.line_num}: expected {len(columns)} fields, found {len(row)}")
             return dict(zip(columns, map(_number, row) if numbers else row))
 
         yield from _in_batches(map(record, filter(None, rows)))
@@ -130,25 +135,25 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[o
     yield from _in_batches(unpacker)
     try:
         unpacker.read_bytes(0)
-    except ValueError:  # an object is begun and not complete
-        raise Failure(f"{name}: the file ends within an object (at byte {unpacker.tell()})") from None
+    except ValueError:  # the last object is not complete
+        raise Failure(f"{name}: the file ends inside an object (at byte {unpacker.tell()})") from None
 
 
 def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
-    """Return what writes a line of JSON per record."""
+    """Return a function that writes a line of JSON per record."""
 
     def take(batch: list[object]) -> None:
         try:
             write_all(out, json_text.lines(batch, allow_nan=allow_nan))
         except (TypeError, ValueError, RecursionError) as exc:
-            raise Failure(f"a record has no form in JSON: {exc}") from None
+            raise Failure(f"a record cannot become JSON: {exc}") from None
 
     return take
 
 
 @contextlib.contextmanager
 def write_csv(out: IO[bytes], columns: Collection[str]) -> Iterator[Take]:
-    """Write a line per record under a line of column names; None becomes nothing, a list or map JSON."""
+    """Write a line of column names and a line per record; None becomes an empty field, lists and maps become JSON."""
     text = io.TextIOWrapper(out, "utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(text)
@@ -166,15 +171,15 @@ def _field(value: object) -> object:
 
 
 def add_columns(names: dict[str, None], batch: list[object], first: int) -> None:
-    """Add the keys of some records to `names`; Failure for a record that is not a map with text as keys."""
+    """Add the keys of some records to `names`; raises Failure for a record that is not a map with strings as keys."""
     for number, record in enumerate(batch, first):
         if not isinstance(record, dict) or not all(isinstance(key, str) for key in record):
-            raise Failure(f"record {number} is no map with names as keys, which a line of CSV needs")
+            raise Failure(f"record {number} cannot become a line of CSV: expected a map with strings as keys")
         names.update(dict.fromkeys(record))
 
 
 def write_msgpack(out: IO[bytes]) -> Take:
-    """Return what writes a stream of MessagePack objects."""
+    """Return a function that writes a stream of MessagePack objects."""
     packer = msgpack.Packer(autoreset=False)
 
     def take(batch: list[object]) -> None:

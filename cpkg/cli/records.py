@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands `cpkg records ...`: look into record files, check and repair them, convert other formats."""
+"""The commands `cpkg records ...`: show, check and repair record files, and convert other formats."""
 
 from __future__ import annotations
 
@@ -26,37 +26,37 @@ if TYPE_CHECKING:
     from purepy.base.types import File, Keywords
 
 _file = click.argument("file", metavar="FILE", callback=not_empty)
-_skip = click.option("--skip-damage", is_flag=True, help="Pass over records that cannot be read, and name them.")
+_skip = click.option("--skip-damage", is_flag=True, help="Skip records that cannot be read, and report them.")
 _output_file = click.option("-o", "--output", metavar="OUT", required=True, callback=not_empty, help="Where to write.")
 _threads = click.option(
     "--threads",
     type=click.IntRange(0, 256),
-    help="Number of threads; 0: one per core.  [default: as many as are of use]",
+    help="Number of threads; 0: one per core.  [default: as many as are useful]",
 )
 
 
 @click.group(cls=Commands)
 def group() -> None:
     """
-    Record files: MessagePack records in Zstandard frames, to append to, seek in, split and recover.
+    Work with record files: MessagePack records in Zstandard frames, to append to, seek in, split and recover.
 
-    FILE is a path or a URL that fsspec opens (s3://, https://, ...), or - for standard input.
+    FILE is a path, a URL that fsspec can open (s3://, https://, ...), or - for standard input.
     """
 
 
 @contextlib.contextmanager
 def _opened(file: str, *, skip: bool = False, threads: int | None = None, **options: Any) -> Iterator[records.Reader]:
-    """Open a record file; standard input goes through a temporary one."""
+    """Open a record file; standard input is copied to a temporary file."""
     options |= {"errors": "skip" if skip else "raise", "threads": threads}
     with _place(file) as place, records.open(place, **options) as reader:
         yield reader
         for damage in reader.damage:
-            click.echo(f"cpkg: {shown(file)}: passed over {damage}", err=True)
+            click.echo(f"cpkg: {shown(file)}: skipped {damage}", err=True)
 
 
 @contextlib.contextmanager
 def _place(file: str) -> Iterator[str | BinaryIO]:
-    """Yield the name of a file or URL as it is, and for anything else an open file that can seek."""
+    """Yield the name of a file or URL unchanged; for anything else, yield an open file that can seek."""
     if is_url(file) or (file != "-" and os.path.isfile(file)):
         yield file
         return
@@ -66,7 +66,7 @@ def _place(file: str) -> Iterator[str | BinaryIO]:
 
 @contextlib.contextmanager
 def _named(file: str, kind: type[records.RecordsError] = records.RecordsError) -> Iterator[None]:
-    """Name the file in what is wrong with its records."""
+    """Turn an error of records into a Failure that names the file."""
     try:
         yield
     except kind as exc:
@@ -85,8 +85,8 @@ def _print(batches: Iterable[list[object]]) -> None:
 
 @group.command()
 @_file
-@click.option("--start", type=int, default=0, help="From this record on; negative numbers count from the end.")
-@click.option("--stop", type=int, help="Up to this record, which is not included.")
+@click.option("--start", type=int, default=0, help="The first record; negative numbers count from the end.")
+@click.option("--stop", type=int, help="Stop before this record.")
 @_skip
 def cat(file: str, start: int, stop: int | None, skip_damage: bool) -> None:
     """Print records as JSON Lines."""
@@ -122,7 +122,7 @@ def info(file: str, as_json: bool) -> None:
     """
     Show what is in a record file, without decompressing it.
 
-    Exit status 1 if frames are missing or a header is damaged; `verify` looks into the frames, too.
+    The exit status is 1 if frames are missing or a header is damaged; `verify` checks the content of frames also.
     """
     report = _inspected(file)
     _show(file, report, as_json)
@@ -137,9 +137,9 @@ def info(file: str, as_json: bool) -> None:
 @QUIET
 def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
     """
-    Read a whole record file and show what is not as it was written.
+    Read a whole record file and show all damage.
 
-    Exit status 1 if anything is.
+    The exit status is 1 if there is any.
     """
     with contextlib.closing(Bar(1, size_of(file), quiet=quiet)) as bar:
         bar.stage("verifying")
@@ -158,10 +158,10 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
 @QUIET
 def repair(file: str, threads: int | None, quiet: bool) -> None:
     """
-    Make a record file whole again, and show what was lost.
+    Repair a record file, and show what was lost.
 
-    Cuts off a frame that was never finished and writes the index. Damaged frames are dropped: the file is then
-    written anew, and takes its old place when it is complete.
+    Removes an unfinished frame at the end and writes the index. Damaged frames are dropped; in this case, the repaired
+    file replaces the old one when it is complete.
     """
     if file == "-" or is_url(file):
         raise click.UsageError("only a local file can be repaired", click.get_current_context())
@@ -187,7 +187,7 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
     """
     Write the records of several record files into one.
 
-    Frames are copied as they are. OUT appears when it is complete, and may be one of the FILEs with --force.
+    Frames are copied unchanged. OUT appears when it is complete. With --force, OUT may be one of the FILEs.
     """
     try:
         total = records.join(files, output, overwrite=force)
@@ -213,7 +213,7 @@ def _show(file: str, report: records.Report, as_json: bool) -> None:
     if report.compressed:
         content = f"{counted(report.decompressed, 'byte')} of MessagePack"
         click.echo(f"  content     {content}, {squeezed(report.decompressed, report.compressed)}")
-    click.echo(f"  index       {'yes' if report.indexed else 'none: it was not closed'}")
+    click.echo(f"  index       {'yes' if report.indexed else 'none: the file was not closed'}")
     click.echo(f"  dictionary  {'yes' if report.has_dictionary else 'none'}")
     if report.marked:
         click.echo(f"  lost        {counted(report.marked, 'record')}, before an earlier repair")
@@ -225,7 +225,7 @@ def _fault_lines(report: records.Report) -> list[str]:
     lines = [f"  problem     {problem}" for problem in report.problems]
     lines += [f"  damage      {damage}" for damage in report.damage]
     if report.torn:
-        lines.append(f"  torn        {counted(report.torn, 'byte')} at the end, of a frame that was never finished")
+        lines.append(f"  torn        {counted(report.torn, 'byte')} at the end, from a frame that was never finished")
     return lines
 
 
@@ -236,7 +236,7 @@ def _faults(report: records.Report) -> str:
     elif report.damage:
         parts.append("headers are damaged")
     if report.torn:
-        parts.append("the end is torn")
+        parts.append("the end is incomplete")
     if report.problems:
         parts.append(report.problems[0])
     return "; ".join(parts)
@@ -250,19 +250,21 @@ def _faults(report: records.Report) -> str:
     "source",
     type=click.Choice(["auto", *formats.FORMATS]),
     default="auto",
-    help="What FILE holds.  [default: by its name]",
+    help="Format of FILE.  [default: from its name]",
 )
 @click.option(
     "--to",
     "kind",
     type=click.Choice(["auto", *formats.FORMATS]),
     default="auto",
-    help="What to write.  [default: by OUT's name]",
+    help="Format of OUT.  [default: from its name]",
 )
 @LEVEL
-@click.option("--frame-size", callback=parse_size, metavar="SIZE", help="Of records in a frame.  [default: 256k]")
+@click.option(
+    "--frame-size", callback=parse_size, metavar="SIZE", help="Size of the records in a frame.  [default: 256k]"
+)
 @click.option("--append", is_flag=True, help="Add to the record file OUT.")
-@click.option("--numbers", is_flag=True, help="Take what looks like a number in CSV for one.")
+@click.option("--numbers", is_flag=True, help="Convert CSV fields that look like numbers.")
 @_skip
 @_threads
 @MAX_SIZE
@@ -284,19 +286,19 @@ def convert(
     """
     Convert between record files, JSON Lines, CSV and MessagePack streams.
 
-    Without FILE, it converts standard input, which is JSON Lines unless --from names another format.
+    Without FILE, standard input is converted, which is JSON Lines unless --from names another format.
 
-    Text and MessagePack are decompressed and compressed by the suffixes .zst and .gz.
+    The suffixes .zst and .gz mean that text or MessagePack is compressed.
 
-    Several FILEs become one OUT, in their order. OUT appears whole or not at all, except with --append.
+    Several FILEs become one OUT, in order. OUT is written completely or not at all, except with --append.
     """
     kind = formats.format_of(output, kind)
     if output == "-" and kind not in ("jsonl", "csv") and sys.stdout.isatty():
-        raise Failure("records are written to a terminal as text alone: take --to jsonl, or name a file with -o")
+        raise Failure("only text can be written to a terminal: use --to jsonl, or name a file with -o")
     sizes = [size_of(file) for file in files]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:
-        reading = {} if kind == "records" else formats.READ_OPTIONS
+        reading = formats.READ_OPTIONS if kind in ("jsonl", "csv") else formats.COPY_OPTIONS
         target = STDOUT if output == "-" else output
         job = _Conversion(files, source, target, bar, numbers, skip_damage, threads, reading, max_output_size)
         options: Keywords = {"level": level, "threads": threads}
@@ -321,7 +323,9 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
     columns: dict[str, None] = {}
     if kind == "csv":
         if "-" in job.files:
-            raise Failure("CSV names its columns first, for which all records are read twice: give a file")
+            raise Failure(
+                "writing CSV reads all records twice, first to find the columns: name a file instead of a pipe"
+            )
         job.run("reading", lambda batch: formats.add_columns(columns, batch, job.count))
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(open_output(output))
@@ -339,7 +343,7 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
 
 @dataclasses.dataclass
 class _Conversion:
-    """The records of several files of one format or of several; `options` are those of reading records."""
+    """Reads the records of several files, which may differ in format; `options` are for reading record files."""
 
     files: tuple[str, ...]
     source: str
@@ -351,12 +355,12 @@ class _Conversion:
     options: dict[str, object]
     most: int | None
     count: int = 0
-    """How many records were there in the last run."""
+    """The number of records in the last run."""
     before: int = 0
-    """How many bytes the files have that are done."""
+    """The size of the files that are done, in bytes."""
 
     def run(self, stage: str, take: formats.Take) -> None:
-        """Give all records to `take`, in lists."""
+        """Pass all records to `take`, in lists."""
         self.bar.stage(stage)
         self.before = self.count = 0
 

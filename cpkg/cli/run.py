@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg run`: a program for which cpkg stands in where MessagePack or Zstandard packages are absent."""
+"""`cpkg run`: run a program with cpkg in place of missing MessagePack and Zstandard packages."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ usage: cpkg run [--names NAME,...] [--force] [SCRIPT | -m MODULE | -c CODE | -]
 Calls cpkg.install() and runs a program as `python` would, with the arguments
 that follow: a script, directory, zip file, module, code or stdin.
 
---names NAME,...  install these alone:
+--names NAME,...  install only these:
                   backports.zstd, compression.zstd, msgpack, zstandard
---force           in place of packages of these names that are installed, too
+--force           also replace installed packages of these names
 """
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Install, run the program that `arguments` name, and return 0; its own exit status comes as SystemExit."""
+    """
+    Call install(), run the program that `arguments` name, and return 0.
+
+    An exit status of the program itself comes as SystemExit. Wrong arguments return 2.
+    """
     from cpkg._install import install
 
     arguments = list(arguments)
@@ -36,28 +40,28 @@ def main(arguments: Sequence[str]) -> int:
             force = True
             continue
         if option != "--names" or not (given or arguments):
-            return _misused("--names takes names, separated by commas")
+            return _misused("--names needs names, separated by commas")
         names += (value if given else arguments.pop(0)).split(",")
     if not arguments:
-        return _misused("no program")
+        return _misused("no program given")
     if arguments[0] in ("-h", "--help"):
         print(USAGE, end="")
         return 0
     kind, *rest = arguments
     if kind in ("-m", "-c") and not rest:
-        return _misused(f"{kind} takes an argument")
+        return _misused(f"{kind} needs an argument")
     if kind.startswith("-") and kind not in ("-m", "-c", "-"):
         return _misused(f"no such option: {kind}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # which is said below, as a line of this command
+            warnings.simplefilter("ignore")  # this function prints its own message below
             ours = install(*names, force=force)
     except ValueError as exc:
         return _misused(str(exc))
     theirs = [name for name in ours if not ours[name] and (names or name != "compression.zstd")]
     if theirs:
         print(
-            f"cpkg run: installed already and left alone: {', '.join(theirs)} (--force takes cpkg's)", file=sys.stderr
+            f"cpkg run: already installed, not replaced: {', '.join(theirs)} (use --force to replace)", file=sys.stderr
         )
     if kind == "-m":
         return _run_module(rest[0], rest[1:])
@@ -76,7 +80,7 @@ def _misused(message: str) -> int:
 
 
 def _set_path(first: str | None) -> None:
-    """Set the first entry of `sys.path` to what the program would have without this command."""
+    """Set the first entry of `sys.path` to the value that `python` would set."""
     if not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated):
         sys.path[:1] = [] if first is None else [first]
 
@@ -89,7 +93,7 @@ def _run_path(path: str, arguments: list[str]) -> int:
     if is_folder or path.endswith(".pyc"):
         import runpy
 
-        _set_path(None)  # it becomes the first entry itself
+        _set_path(None)  # run_path inserts the path of the program
         sys.argv[:] = arguments
         runpy.run_path(path, run_name="__main__")
         return 0
@@ -111,7 +115,7 @@ def _is_archive(path: str) -> bool:
 
 
 def _has_main(folder: str) -> bool:
-    """Whether a directory or a zip file is a program."""
+    """Return whether a directory or zip file has a `__main__` module."""
     from importlib.machinery import PathFinder
 
     found = PathFinder.find_spec("__main__", [folder])
@@ -132,7 +136,7 @@ def _run_module(name: str, arguments: list[str]) -> int:
         print(f"cpkg run: no module named {name!r}", file=sys.stderr)
         return 1
     if found.submodule_search_locations is not None and importlib.util.find_spec(f"{name}.__main__") is None:
-        print(f"cpkg run: no module named '{name}.__main__': {name!r} is a package without one", file=sys.stderr)
+        print(f"cpkg run: no module named '{name}.__main__': the package {name!r} cannot be run", file=sys.stderr)
         return 1
     runpy.run_module(name, run_name="__main__", alter_sys=True)
     return 0

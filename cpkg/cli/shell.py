@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands fail (in one line on standard error, with a status that says whose fault it was); options they share."""
+"""Errors of commands (one line on standard error and an exit status), and the options that commands share."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from purepy.base.errors import CodecError
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 
 PATH: Final = click.Path(readable=False)
-"""Nothing of it is checked, but the shell completes names of files."""
+"""An unchecked path; the type makes the shell complete names of files."""
 
 _POWERS: Final = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
 class Failure(click.ClickException):
-    """An error that is printed in one line, with exit status 1."""
+    """An error that prints one line and exits with status 1."""
 
 
 class Commands(click.Group):
     """
-    A group whose errors take one line each, wherever it is called from.
+    A group of commands that prints each error in one line.
 
-    `elsewhere` names the commands that are imported only when they are called, each with its module and the
-    attribute of it that is the click command, as "cpkg.cli.archive:archive".
+    `elsewhere` maps names of commands that are imported on demand to the "module:attribute" of the click command, such
+    as "cpkg.cli.archive:archive".
     """
 
     def __init__(self, *args: Any, elsewhere: Mapping[str, str] | None = None, **extra: Any) -> None:
@@ -52,7 +52,7 @@ class Commands(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the first sentence of each command's help, over two lines where it takes them."""
+        """Write the whole first sentence of each command's help, where click would cut it off."""
         with formatter.section("Commands"):
             names = self.list_commands(ctx)
             found = [(name, self.get_command(ctx, name)) for name in names]
@@ -85,7 +85,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # here, since click would exit with status 1
+        except BrokenPipeError:  # caught here, because click would exit with status 1
             return close_stdout()
 
     def _run(self, args: Sequence[str] | None, prog_name: str | None, **rest: Any) -> int:
@@ -105,7 +105,7 @@ class Commands(click.Group):
         except OSError as exc:
             where = f"{os.fsdecode(exc.filename)}: " if exc.filename is not None else ""
             if not where and exc.errno == errno.EBADF:
-                where = "standard output: "  # all else that is read or written has a name
+                where = "standard output: "  # errors of all other files have a name
             return complain(f"{where}{exc.strerror or exc}", 1)
         except MemoryError:
             return complain("not enough memory", 1)
@@ -127,7 +127,7 @@ def complain(message: str, status: int) -> int:
 
 
 def close_stdout() -> int:
-    """Leave quietly when the reader of standard output has gone, as a program that SIGPIPE ends does."""
+    """Return the exit status of a program that SIGPIPE ends, and discard buffered output."""
     discard(sys.stdout)
     return 128 + SIGPIPE
 
@@ -139,7 +139,7 @@ def not_empty(context: click.Context, parameter: click.Parameter, value: str | N
 
 
 def parse_size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """Return the bytes that an option says: 4096, 64k, 64MiB, 2G, or unlimited, which is -1."""
+    """Return the size that an option gives, in bytes: 4096, 64k, 64MiB, 2G, or unlimited, which is -1."""
     if value is None:
         return None
     text = value.strip().lower()
@@ -150,7 +150,7 @@ def parse_size(context: click.Context, parameter: click.Parameter, value: str | 
     power = _POWERS.get(unit[:1])
     if power is None or not (number.isascii() and number.isdigit()) or unit[1:] not in ("", "b", "ib"):
         raise click.BadParameter(
-            f"{value!r} is not a size: give bytes, a number with k, M or G, or 'unlimited'", context, parameter
+            f"expected a size (bytes, a number with k, M or G, or 'unlimited'), got {value!r}", context, parameter
         )
     return int(number) << (10 * power)
 
@@ -161,7 +161,7 @@ MAX_SIZE: Final = click.option(
     metavar="SIZE",
     help="Refuse content larger than this (64M, 2G, unlimited).  [default: 64M or 100 times FILE's size]",
 )
-QUIET: Final = click.option("-q", "--quiet", is_flag=True, help="No progress bar and no summary.")
+QUIET: Final = click.option("-q", "--quiet", is_flag=True, help="Show no progress bar and no summary.")
 AS_JSON: Final = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 LEVEL: Final = click.option(
     "-l",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard input, output and error, as a process may find them and leave them; the signals that end it."""
+"""Standard input, output and error at the start and end of a process, and the signals that end it."""
 
 from __future__ import annotations
 
-import _signal as signal  # type: ignore[import-not-found]  # signal makes enums, which takes long
+import _signal as signal  # type: ignore[import-not-found]  # importing signal is slow, because it creates enums
 import contextlib
 import os
 import sys
@@ -19,20 +19,21 @@ SIGPIPE: int = getattr(signal, "SIGPIPE", 13)  # Windows has none
 
 def open_standard_streams() -> None:
     """
-    Open those of the three standard streams that are closed, on what refuses to be read or written.
+    Open closed standard streams on a descriptor that refuses to be read or written.
 
-    Else a file opened later would get such a number, and with it everything printed. Names go to standard output as the
-    bytes that they are, where it is UTF-8; elsewhere what its encoding lacks is escaped by backslashes.
+    Otherwise a file opened later would get that descriptor, and everything printed would go to the file. If standard
+    output is UTF-8, names that are not UTF-8 are written as their original bytes. With other encodings, characters
+    that the encoding lacks become backslash escapes.
     """
     for number, name, mode, access in (
         (0, "stdin", "r", os.O_WRONLY),
         (1, "stdout", "w", os.O_RDONLY),
-        (2, "stderr", "w", os.O_WRONLY),  # only the exit status remains
+        (2, "stderr", "w", os.O_WRONLY),  # messages are lost; only the exit status remains
     ):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, access)  # gets the lowest number that is free
+            os.open(os.devnull, access)  # gets the lowest free descriptor
             setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
     stdout: File = sys.stdout
     if getattr(stdout, "errors", "") in ("strict", "surrogateescape") and hasattr(stdout, "reconfigure"):
@@ -41,14 +42,14 @@ def open_standard_streams() -> None:
 
 
 def when_terminated(handler: Callable[[int, object], NoReturn]) -> None:
-    """Have `handler` called for each signal that asks this program to end, unless it is ignored or handled already."""
-    for name in ("SIGTERM", "SIGHUP"):  # Windows has but the first
+    """Set `handler` for the signals that ask a program to end, except those that are ignored or handled already."""
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has only SIGTERM
         number = getattr(signal, name, None)
         if number is not None and signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, handler)
 
 
 def discard(stream: File) -> None:
-    """Send what a standard stream still holds nowhere: the interpreter flushes it at exit, and would complain then."""
+    """Discard the buffered data of a standard stream, which the interpreter would fail to flush at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

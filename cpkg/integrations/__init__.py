@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plug the codecs into other projects; each module imports the project it serves, and nothing imports it unasked."""
+"""Integrations of the codecs with other libraries; each module is imported only on request and imports its library."""

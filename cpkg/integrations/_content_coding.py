@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The content coding `zstd` of HTTP (RFC 8878, section 7.2; RFC 9659), as the middleware of each framework needs it.
+The HTTP content coding `zstd` (RFC 8878, section 7.2; RFC 9659), shared by the middlewares for all frameworks.
 
-A body is compressed where the client accepts it, and decompressed within a limit: whoever may post 10 kB may post
-200 MB of zeros in them.
+A response is compressed if the client accepts zstd. A request is decompressed up to a limit, because 10 kB may
+decompress to 200 MB of zeros.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ WINDOW_LOG: Final = 23
 
 LEVEL: Final = 3
 HIGHEST_LEVEL: Final = 19
-"""libzstd's levels above need larger windows."""
+"""Higher levels of libzstd need larger windows."""
 
 MINIMUM_SIZE: Final = 500
 MAX_REQUEST_SIZE: Final = 16 * 1024 * 1024
 
 FRAMES_MAX: Final = 1000
 FRAME_SIZE: Final = 1024
-"""A request's body may have so many frames, and one more for so many bytes."""
-
-# content that is compressed already, or is read event by event
+"""A request body may have FRAMES_MAX frames, and one more per FRAME_SIZE bytes."""
+# content that is already compressed, or is read event by event
 _NOT_WORTH = ("audio/", "font/woff", "image/", "text/event-stream", "video/")
 _NOT_WORTH_APPLICATIONS = ("7z-compressed", "bzip2", "gzip", "x-xz", "zip", "zstd")
 
@@ -40,29 +39,29 @@ _NOT_WORTH_APPLICATIONS = ("7z-compressed", "bzip2", "gzip", "x-xz", "zip", "zst
 _WEIGHT = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 DIGESTS: Final = ("Content-Digest", "Content-MD5", "Digest", "Repr-Digest")
-"""Headers that a body with another coding makes wrong (RFC 9530; RFC 3230; RFC 1864)."""
+"""Headers that become wrong when the coding of the body changes (RFC 9530; RFC 3230; RFC 1864)."""
 
 
 def may_transform(cache_control: str) -> bool:
-    """Return whether a header Cache-Control lets the body be changed (RFC 9110, section 7.7)."""
+    """Return whether a Cache-Control header allows changing the body (RFC 9110, section 7.7)."""
     return "no-transform" not in (directive.strip().lower() for directive in cache_control.split(","))
 
 
 def largest_body(max_size: int) -> int:
-    """Return how large the compressed form of at most `max_size` bytes may be, in bytes; more need not be read."""
+    """Return the largest possible compressed size of `max_size` bytes, in bytes; more need not be read."""
     return max_size + max_size // 128 + 1024
 
 
 def check_level(level: int) -> int:
-    """Return `level`, or raise ValueError for one whose frames browsers need not accept."""
+    """Return `level`; raises ValueError for a level whose frames browsers may refuse."""
     lowest = zstd.CompressionParameter.compression_level.bounds()[0]
     if not lowest <= level <= HIGHEST_LEVEL:
-        raise ValueError(f"level must be {lowest} to {HIGHEST_LEVEL}, not {level}: higher ones need a larger window")
+        raise ValueError(f"level must be {lowest} to {HIGHEST_LEVEL}, not {level}: higher levels need a larger window")
     return level
 
 
 def accepts_zstd(accept_encoding: str) -> bool:
-    """Return whether a header Accept-Encoding allows zstd (RFC 9110, section 12.5.3); a weight out of form is none."""
+    """Return whether an Accept-Encoding header allows zstd (RFC 9110, section 12.5.3); a malformed weight is 0."""
     named = any_other = None
     for item in accept_encoding.lower().split(","):
         coding, *parameters = (part.strip() for part in item.split(";"))
@@ -78,7 +77,7 @@ def accepts_zstd(accept_encoding: str) -> bool:
 
 
 def is_worth_compressing(content_type: str) -> bool:
-    """Return whether a body of that type is likely to get smaller, and is not one that is read event by event."""
+    """Return whether a body of this type probably gets smaller, and is not an event stream."""
     kind = content_type.split(";")[0].strip().lower()
     if kind == "image/svg+xml":
         return True
@@ -88,7 +87,7 @@ def is_worth_compressing(content_type: str) -> bool:
 
 
 def with_vary(vary: str) -> str:
-    """Return a header Vary that names Accept-Encoding."""
+    """Return a Vary header with Accept-Encoding added."""
     names = [name.strip() for name in vary.split(",") if name.strip()]
     if "*" not in names and "accept-encoding" not in (name.lower() for name in names):
         names.append("Accept-Encoding")
@@ -96,19 +95,19 @@ def with_vary(vary: str) -> str:
 
 
 def weakened(etag: str) -> str:
-    """Return an entity tag as a weak one: the bytes are others than those that it was made of (RFC 9110, 8.8.3.1)."""
+    """Return an entity tag as a weak one, because the bytes of the body changed (RFC 9110, section 8.8.3.1)."""
     return etag if etag.startswith("W/") else "W/" + etag
 
 
 def decompress_body(body: bytes, max_size: int) -> bytes:
     """
-    Return a request's body decompressed, of at most `max_size` bytes.
+    Return the decompressed body of a request, which may have at most `max_size` bytes.
 
-    Raises LimitError for more, before it is made, and ZstdError for damage, for a window of more than 8 MiB, which no
-    sender may ask for, and for a body of more frames than any sender has a use for: each takes time, whatever it holds.
+    Raises LimitError for a larger body, before decompressing more, and ZstdError for damage, for a window of more than
+    8 MiB (RFC 9659 forbids it), and for a body with too many frames, because even an empty frame takes time.
     """
     most = FRAMES_MAX + len(body) // FRAME_SIZE
-    # more than there are frames, found without looking for their ends
+    # an upper bound of the number of frames, which is found quickly
     if body.count(MAGIC) + body.count(SKIPPABLE_MAGIC_TAIL) > most:
         for number, frame in enumerate(zstd.iter_frames(body)):
             if number >= most:
@@ -119,21 +118,21 @@ def decompress_body(body: bytes, max_size: int) -> bytes:
     except ZstdLimitError as exc:
         if exc.code != WINDOW_TOO_LARGE:
             raise
-        raise ZstdError(f"a frame asks for a window of more than {1 << WINDOW_LOG} bytes (RFC 9659)") from exc
+        raise ZstdError(f"a frame needs a window of more than {1 << WINDOW_LOG} bytes (RFC 9659)") from exc
 
 
 class BodyCompressor:
-    """Compress a response in pieces; the receiver can read each as soon as it is sent."""
+    """Compresses a response in pieces; the receiver can read each piece as soon as it is sent."""
 
     def __init__(self, level: int) -> None:
         self._compressor = zstd.ZstdCompressor(level)
 
     def compress(self, piece: bytes) -> bytes:
-        """Return the compressed form of one more piece, whole."""
+        """Return the complete compressed form of one more piece."""
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_BLOCK) if piece else b""
 
     def finish(self, piece: bytes = b"") -> bytes:
-        """Return the compressed form of the last piece and the frame's end."""
+        """Return the compressed form of the last piece, and the end of the frame."""
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_FRAME)
 
     def all_of(self, pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:

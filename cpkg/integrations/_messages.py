@@ -1,35 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MessagePack as the body of a request or a response, the same for every web framework, and a limit on stored ones."""
+"""MessagePack as the body of a request or response, shared by all web frameworks, and a limit for stored messages."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import cpkg
+from cpkg.typed.errors import ValidationError
 
 MEDIA_TYPE: Final = "application/vnd.msgpack"
-"""The registered name; requests may also use one of the older ones."""
+"""The registered media type; requests may also use an older name."""
 
 _MEDIA_TYPES: Final = (MEDIA_TYPE, "application/msgpack", "application/x-msgpack")
 
 MAX_SIZE: Final = 64 * 1024 * 1024
-"""Bytes that a broker's message or a cache's entry may become: what they hand out is not trusted without a limit."""
+"""The limit in bytes for a decompressed message from a broker or entry from a cache, which are not trusted."""
 
 
 def reason_to_refuse(content_type: str, content_encoding: str) -> str:
-    """Say why a body with these headers is not read as a message; empty if it is."""
+    """Return why a body with these headers is not read as a message, "" if it is."""
     if content_type.split(";")[0].strip().lower() not in _MEDIA_TYPES:
-        return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, not {content_type or 'one without a type'}"
+        return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, found {content_type or 'no Content-Type'}"
     if content_encoding.strip().lower() not in ("", "identity"):
-        return f"the body has the coding {content_encoding!r}, which nothing decoded: ZstdMiddleware takes zstd alone"
+        return f"the body still has Content-Encoding {content_encoding!r}: ZstdMiddleware decodes only zstd"
     return ""
+
+
+def errors_of(error: ValidationError) -> list[dict[str, object]]:
+    """Return validation errors in the form of FastAPI: location, message and type of each."""
+    return [
+        {
+            "type": "validation_error",
+            "loc": ("body", *[part if isinstance(part, (str, int)) else repr(part) for part in each.path]),
+            "msg": each.problem if each.advice is None else f"{each.problem}; {each.advice}",
+        }
+        for each in error.errors
+    ]
 
 
 def unpack(body: bytes, **options: Any) -> Any:
     """
     Return the object in a body, with the options and limits of `cpkg.loads`.
 
-    Raises CodecError for damage and beyond a limit. A message that is compressed may not be larger than the body: the
-    limit on that is meant to bound what is unpacked.
+    Raises CodecError for damage, beyond a limit, and if the object is not of a given `type`. A compressed message must
+    not decompress to more bytes than the body has, because the limit for the body is meant to limit the message.
     """
     return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})

@@ -8,7 +8,7 @@ Compress responses, and decompress requests, with Zstandard in any ASGI applicat
     app = Starlette(middleware=[Middleware(ZstdMiddleware, level=5)])
     app.add_middleware(ZstdMiddleware)                 # FastAPI
 
-It replaces a GZip middleware or stands outside of one, which then serves the clients that do not accept zstd.
+It replaces a GZip middleware, or wraps one, which then serves the clients that do not accept zstd.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 class ZstdMiddleware:
     """
-    Serve an ASGI application, its bodies compressed with Zstandard where the client accepts it.
+    Serve an ASGI application, with bodies compressed with Zstandard if the client accepts it.
 
-    level: Zstandard's, up to 19 (default 3); higher ones need a window that clients may refuse (RFC 9659).
-    minimum_size: bytes below which a whole body is sent as it is (default 500).
-    max_request_size: largest decompressed body of a request, in bytes (default 16 MiB). A compressed request is read
-    whole before the application is called; beyond the limit it is answered 413, if it is damaged 400.
+    level: the Zstandard level, up to 19 (default 3); higher levels need a window that clients may refuse (RFC 9659).
+    minimum_size: a complete body of fewer bytes is not compressed (default 500).
+    max_request_size: the limit in bytes for a decompressed request (default 16 MiB). A compressed request is read
+    completely before the application is called. The answer to a request beyond the limit is 413, to a damaged one 400.
 
-    A body that comes in pieces is compressed in pieces, each flushed, so that the client can read it at once. Left
-    alone are bodies that have a coding or `Cache-Control: no-transform`, or are of a compressed type (image, video,
-    zip, ...), event streams, parts of a resource (206) and HEAD requests. A body that is changed loses its digests
-    (Content-Digest and the like).
+    A body that comes in pieces is compressed in pieces, and each is flushed, so that the client can read it at once.
+    Bodies with a content coding or `Cache-Control: no-transform`, bodies of a compressed type (image, video, zip, ...),
+    event streams, partial content (206), and responses to HEAD are not compressed. A compressed body loses its digests
+    (Content-Digest and similar headers).
     """
 
     def __init__(
@@ -78,18 +78,20 @@ class ZstdMiddleware:
             await self.app(scope, receive, _Response(self, send, accepted).send)
 
     async def _decompressed(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
-        """Return the scope and a `receive` of a request whose body is decompressed."""
+        """Return the scope and a `receive` function of the decompressed request."""
         pieces = []
         size = 0
         more = True
         while more:
             message = await receive()
             if message["type"] != "http.request":
-                break  # the client has left: the application will see that next
+                break  # the client disconnected, which the application sees next
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             if size > coding.largest_body(self.max_request_size):
-                raise LimitError(f"the compressed body exceeds what {self.max_request_size} bytes become at most")
+                raise LimitError(
+                    f"the compressed body is longer than {self.max_request_size} bytes of content can ever become"
+                )
             more = message.get("more_body", False)
         body = coding.decompress_body(b"".join(pieces), self.max_request_size)
         headers = list(scope["headers"])
@@ -108,7 +110,7 @@ class ZstdMiddleware:
 
 
 class _Response:
-    """Hold back the start of a response until its first piece shows whether to compress it."""
+    """Holds back the start of a response until its first piece shows whether to compress it."""
 
     def __init__(self, middleware: ZstdMiddleware, send: Send, accepted: bool) -> None:
         self._middleware = middleware
@@ -118,7 +120,7 @@ class _Response:
         self._compressor: coding.BodyCompressor | None = None
 
     async def send(self, message: Message) -> None:
-        """Take one message of the application."""
+        """Process one message of the application."""
         if message["type"] == "http.response.start":
             self._start = message
             return
@@ -137,7 +139,7 @@ class _Response:
         await self._send(message)
 
     def _begin(self, start: Message, message: Message) -> Message:
-        """Change the start and return the first piece as it is to be sent."""
+        """Change the start message, and return the first body message to send."""
         headers: list[tuple[bytes, bytes]] = list(start.get("headers", ()))
         if not coding.is_worth_compressing(_header(headers, b"content-type")) or not coding.may_transform(
             _header(headers, b"cache-control")
@@ -170,7 +172,7 @@ class _Response:
 
 
 def _header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> str:
-    """Return all values of a header, joined as one; empty if it is not there."""
+    """Return all values of a header, joined by commas; "" if it is missing."""
     values: list[bytes] = [value for key, value in headers if key.lower() == name]
     return b", ".join(values).decode("latin-1")
 
@@ -186,7 +188,7 @@ def _set(headers: list[tuple[bytes, bytes]], name: bytes, value: str) -> None:
 
 
 async def _refuse(send: Send, status: int, reason: str) -> None:
-    """Answer a request whose body cannot be taken."""
+    """Refuse a request because of its body."""
     text = reason.encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
     if status == 400:

@@ -7,12 +7,11 @@ Serialize signed data with MessagePack and compress it with Zstandard in blake2s
 
     signer = Blake2SerializerSigner(secret, serializer=MsgpackSerializer, compressor=ZstdCompressor)
 
-The names of the two classes are frozen: a signer derives its key from them, so every token ever signed with them
-becomes invalid if one is renamed. For the same reason a subclass signs with a key of its own.
+The names of the two classes never change, because a signer derives its key from them; after a rename, all existing
+tokens would be invalid. For the same reason, a subclass signs with a different key.
 
-Tokens do not depend on the backend when they are verified: whatever one signed, the other verifies. Signing is not
-byte for byte the same between backends or versions of libzstd, so `deterministic=True` gives equal tokens on one
-installation only.
+Each backend verifies the tokens of all others. But the bytes of tokens differ between backends and versions of libzstd,
+so `deterministic=True` gives equal tokens only on the same installation.
 """
 
 from __future__ import annotations
@@ -35,26 +34,28 @@ class MsgpackSerializer(SerializerInterface):
     """
     Serialize to MessagePack.
 
-    The `serializer_kwargs` of a signer's methods go to `cpkg.msgpack.packb` when signing, to `unpackb` when verifying:
-    maps with keys other than str and bytes, for example, need `serializer_kwargs={"strict_map_key": False}` to load.
-    Extension types load as `ExtType`; nothing in a token can make a class be instantiated or code be run.
+    The `serializer_kwargs` of a signer's methods are passed to `cpkg.msgpack.packb` when signing and to `unpackb` when
+    verifying. For example, loading maps with keys other than str and bytes needs
+    `serializer_kwargs={"strict_map_key": False}`.
 
-    max_memory: the memory in bytes that the objects of a token may take, by the weights of `cpkg.loads` (default
-    64 MiB; -1 for no limit): 16 MiB of empty lists take more than 1 GiB. To accept more, set it in place
-    (`MsgpackSerializer.max_memory = ...`; a subclass changes the key), or give it with the `serializer_kwargs`.
+    Extension types load as `ExtType`; a token can neither instantiate classes nor run code.
+
+    max_memory: the limit in bytes for the objects of a token, as estimated by `cpkg.loads` (default 64 MiB; -1 for no
+    limit). Without it, 16 MiB of empty lists would take more than 1 GiB. To accept more, set
+    `MsgpackSerializer.max_memory` itself (a subclass changes the key), or pass it in `serializer_kwargs`.
     """
 
     max_memory: ClassVar[int] = 64 * 1024 * 1024
 
     def serialize(self, data: object, **kwargs: Any) -> bytes:
-        """Pack `data`; keyword arguments are those of `cpkg.msgpack.packb`."""
+        """Pack `data` with the options of `cpkg.msgpack.packb`."""
         return msgpack.packb(data, **kwargs)
 
     def unserialize(self, data: bytes, **kwargs: Any) -> Any:
         """
-        Unpack `data`, all of it; keyword arguments are `max_memory` and those of `cpkg.msgpack.unpackb`.
+        Unpack one object from `data`, with `max_memory` and the options of `cpkg.msgpack.unpackb`.
 
-        Raises LimitError for objects that would take more than `max_memory`, before one is made.
+        Raises LimitError if the objects would take more than `max_memory`, before any is created.
         """
         max_memory = kwargs.pop("max_memory", self.max_memory)
         dumps_loads.check_memory(
@@ -63,22 +64,22 @@ class MsgpackSerializer(SerializerInterface):
         return msgpack.unpackb(data, **kwargs)
 
 
-# Below that many bytes, making and reading a table of Huffman codes adds a third to the time of signing and verifying.
-# Without one, at this level, they take as long as with lz4, and tokens are in the mean a little shorter than with it.
+# For fewer bytes, writing and reading a Huffman table adds a third to the time of signing and verifying. At this level,
+# which writes none, they take as long as with lz4, and tokens are slightly shorter on average.
 _SMALL = 256
 _SMALL_LEVEL = -5
 
-# Below that many bytes compressing gains next to nothing. A frame of one raw block (RFC 8878, 3.1.1) costs no call of
-# libzstd, and a signer, which finds it longer than the data, signs the data.
+# For fewer bytes, compression saves almost nothing. A frame with one raw block (RFC 8878, section 3.1.1) needs no call
+# of libzstd. It is longer than the data, so the signer signs the data itself.
 _TINY = 32
 _RAW_FRAMES = tuple(
     MAGIC + bytes((SINGLE_SEGMENT_FLAG, size)) + (size << 3 | 1).to_bytes(3, "little") for size in range(_TINY)
 )
 
-# The signer's nine levels spread over libzstd's, whose upper ones would be out of reach otherwise.
+# libzstd's levels for the nine levels of a signer, which would not reach the higher ones otherwise
 _LEVELS = (1, 2, 3, 5, 7, 9, 12, 16, 19)
 
-# 8 MiB: what libzstd writes at the levels above never needs more.
+# 8 MiB: output of libzstd at these levels never needs more
 _DECOMPRESSOR = zstandard.ZstdDecompressor(max_window_size=8 * 1024 * 1024)
 
 
@@ -86,29 +87,29 @@ class ZstdCompressor(CompressorInterface):
     """
     Compress with Zstandard.
 
-    limit: largest decompressed size in bytes that is accepted (default 16 MiB). A signed token is not a trusted one:
-    who may have text signed may have 200 MB of it signed as a token of 8 kB. To accept more, set it in place
-    (`ZstdCompressor.limit = ...`; a subclass changes the key) or give the signer a functools.partial of the class.
+    limit: the largest accepted decompressed size in bytes (default 16 MiB). A signature does not make a token harmless:
+    if users can choose the signed text, a token of 8 kB may contain 200 MB. To accept more, set `ZstdCompressor.limit`
+    itself (a subclass changes the key), or pass a functools.partial of the class to the signer.
 
-    An instance has no state of its own, so a signer may be shared by threads; contexts are kept per thread.
+    Instances have no state, so several threads may share a signer; contexts are kept per thread.
     """
 
     limit: ClassVar[int] = 16 * 1024 * 1024
 
     default_compression_level = 0
-    """The level of a signer that names none: 0 stands for 3, or for less effort below 256 bytes."""
+    """The default level of a signer; 0 means level 3, or a faster level below 256 bytes."""
 
     def __init__(self, *, limit: int | None = None) -> None:
         self._limit = type(self).limit if limit is None else limit
         if self._limit < 1:
-            raise ValueError(f"limit: expected bytes, at least 1, got {self._limit}")
+            raise ValueError(f"limit: expected a number of bytes, at least 1, got {self._limit}")
 
     def scale_compression_level(self, level: int) -> int:
-        """Scale a signer's level (1 to 9) to one of libzstd's (1 to 19)."""
+        """Convert a level of the signer (1 to 9) to a level of libzstd (1 to 19)."""
         return _LEVELS[level - 1]
 
     def compress(self, data: bytes, *, level: int) -> bytes:
-        """Compress `data` to one frame that records its size; `level` is libzstd's, 0 for the default."""
+        """Compress `data` to one frame with content size; `level` is a level of libzstd, 0 for the default."""
         if not level:
             size = len(data)
             if size < _TINY:
@@ -121,8 +122,8 @@ class ZstdCompressor(CompressorInterface):
         """
         Decompress exactly one frame.
 
-        Raises LimitError for more than `limit` bytes, before they are produced, or for a window above 8 MiB;
-        ZstdError for anything but one whole frame.
+        Raises LimitError for more than `limit` bytes, before they are decompressed, and for a window of more than
+        8 MiB; ZstdError for anything but one complete frame.
         """
-        # neither several frames nor what follows one; by position, as names cost a tenth of a short token's time
+        # False, False: refuse several frames and trailing data; keywords would cost a tenth of a short token's time
         return _DECOMPRESSOR.decompress(data, self._limit, False, False)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Send the messages of Django's channels through Redis as MessagePack of ours.
+Send the messages of Django Channels through Redis as MessagePack, packed by cpkg.
 
     from cpkg.integrations import channels_redis
-    channels_redis.register()                      # before the channel layer is made: in settings.py
+    channels_redis.register()                      # before the channel layer is created, in settings.py
 
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [...]}}}
 
-`register` takes the place of channels_redis' own serializer `msgpack`, the default of both its layers, whose messages
-it reads. Objects are those of `cpkg.dumps`: datetime, UUID and Decimal come back as they were.
+`register` replaces the serializer `msgpack` of channels_redis, which is the default of both its layers, and reads its
+messages. Objects may have the types of `cpkg.dumps`: datetime, UUID and Decimal are restored.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ __all__ = ["MsgpackSerializer", "register"]
 
 
 class MsgpackSerializer(BaseMessageSerializer):
-    """Serialize with `cpkg.dumps`, not compressed; a message that is compressed, by another producer, is read, too."""
+    """Serialize with `cpkg.dumps`, without compression; compressed messages of other producers can also be read."""
 
     def as_bytes(self, message: object, *args: object, **kwargs: object) -> bytes:
-        """Pack a message; TypeError for an object that cannot be packed."""
+        """Pack a message; raises TypeError for an object that cannot be packed."""
         return cpkg.dumps(message, compress=False)
 
     def from_bytes(self, message: bytes, *args: object, **kwargs: object) -> Any:
-        """Unpack a message. Raises CodecError for one that is damaged or exceeds a limit of `cpkg.loads`."""
+        """Unpack a message; raises CodecError if it is damaged or exceeds a limit of `cpkg.loads`."""
         return cpkg.loads(message)
 
 
 def register(*, name: str = "msgpack") -> None:
-    """Register the serializer under the name that a layer's `serializer_format` gives (default that of the layers)."""
+    """Register the serializer under a name for a layer's `serializer_format`; the default name is the layers' own."""
     registry.register_serializer(name, MsgpackSerializer)

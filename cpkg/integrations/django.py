@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Answer and read MessagePack, and compress bodies with Zstandard, in Django.
+Read and return MessagePack, and compress bodies with Zstandard, in Django.
 
     MIDDLEWARE = ["cpkg.integrations.django.ZstdMiddleware", ...]
 
@@ -27,6 +27,7 @@ import cpkg
 from cpkg import zstd
 from cpkg.integrations import _content_coding as coding
 from cpkg.integrations import _messages
+from cpkg.typed.errors import ValidationError
 from purepy.base.errors import CodecError, LimitError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ __all__ = ["MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
 
 
 class MsgpackResponse(HttpResponse):
-    """Respond with an object as MessagePack: the types of `cpkg.dumps` (docs/objects.md)."""
+    """Respond with an object as MessagePack; it may have the types of `cpkg.dumps` (docs/objects.md)."""
 
     def __init__(self, data: object, **options: object) -> None:
         options.setdefault("content_type", _messages.MEDIA_TYPE)
@@ -48,32 +49,36 @@ class MsgpackResponse(HttpResponse):
 
 def read_msgpack(request: HttpRequest, **options: object) -> Any:
     """
-    Return the object in a request's body; `options` are those of `cpkg.loads`.
+    Return the object in the body of a request; `options` are the options of `cpkg.loads`.
 
-    Raises BadRequest, which Django answers with 400, for another type of body, or one that has a coding which no
-    middleware has decoded, is damaged or exceeds a limit. Django itself limits the body (DATA_UPLOAD_MAX_MEMORY_SIZE).
+    Raises BadRequest, which Django answers with 400, if the body has another media type, has a content coding that no
+    middleware decoded, is damaged, exceeds a limit, or does not match the `type` in the options. Django itself limits
+    the size of the body (DATA_UPLOAD_MAX_MEMORY_SIZE).
     """
     refusal = _messages.reason_to_refuse(request.content_type or "", request.META.get("HTTP_CONTENT_ENCODING", ""))
     if refusal:
         raise BadRequest(refusal)
     try:
         return _messages.unpack(request.body, **options)
+    except ValidationError as exc:
+        raise BadRequest(f"the body is not valid: {exc}") from exc
     except CodecError as exc:
         raise BadRequest(f"the body cannot be read as MessagePack: {exc}") from exc
 
 
 class ZstdMiddleware(MiddlewareMixin):
     """
-    Compress responses where the client accepts zstd, and decompress requests.
+    Compress responses if the client accepts zstd, and decompress requests.
 
-    Place it where Django's GZipMiddleware stands, or before that, which then serves other clients. A subclass may set
-    `level` (up to 19, default 3), `minimum_size` (bytes below which a body is sent as it is, default 500) and
-    `max_request_size` (bytes of a decompressed request, default 16 MiB; Django's own DATA_UPLOAD_MAX_MEMORY_SIZE is
-    held against the decompressed size, too). A request that is damaged is answered 400, one beyond a limit 413.
+    Put it in place of Django's GZipMiddleware, or before it; GZipMiddleware then serves other clients. A subclass may
+    set `level` (up to 19, default 3), `minimum_size` (smaller bodies, in bytes, are not compressed; default 500) and
+    `max_request_size` (the limit in bytes for a decompressed request, default 16 MiB; Django also compares its
+    DATA_UPLOAD_MAX_MEMORY_SIZE with the decompressed size). A damaged request is answered with 400, a request beyond a
+    limit with 413.
 
-    A streaming response is compressed piece by piece, each flushed. Left alone are responses that have a coding or
-    `Cache-Control: no-transform`, of a compressed type, event streams and parts of a resource (206). A body that is
-    changed loses its digests (Content-Digest and the like).
+    A streaming response is compressed in pieces, and each is flushed. Responses with a content coding or
+    `Cache-Control: no-transform`, responses of a compressed type, event streams, and partial content (206) are not
+    compressed. A compressed body loses its digests (Content-Digest and similar headers).
     """
 
     level: ClassVar[int] = coding.LEVEL
@@ -85,7 +90,7 @@ class ZstdMiddleware(MiddlewareMixin):
         super().__init__(get_response)
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """Decompress the body."""
+        """Decompress the body of a request, or return a response that refuses it."""
         if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() != coding.CODING:
             return None
         try:
@@ -99,15 +104,15 @@ class ZstdMiddleware(MiddlewareMixin):
             return refusal
         for name in ("Content-Encoding", *coding.DIGESTS):
             request.META.pop("HTTP_" + name.upper().replace("-", "_"), None)
-        request.__dict__.pop("headers", None)  # made from META at the first use
+        request.__dict__.pop("headers", None)  # Django creates it again from META
         request.META["CONTENT_LENGTH"] = str(len(data))
-        request._stream.close()  # with ASGI, a temporary file
+        request._stream.close()  # with ASGI, this is a temporary file
         request._stream = io.BytesIO(data)
         request._read_started = False
         return None
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Compress the body."""
+        """Compress the body of a response."""
         if (
             response.status_code in (204, 206, 304)
             or response.has_header("Content-Encoding")
@@ -136,7 +141,7 @@ class ZstdMiddleware(MiddlewareMixin):
 
 
 async def _later(compressor: coding.BodyCompressor, pieces: AsyncIterator[Buffer]) -> AsyncIterator[bytes]:
-    """Yield the compressed forms of pieces that come from an asynchronous iterator."""
+    """Yield the compressed forms of pieces from an asynchronous iterator."""
     async for piece in pieces:
         out = compressor.compress(bytes(piece))
         if out:

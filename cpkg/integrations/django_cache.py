@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Keep objects as MessagePack, compressed with Zstandard, in Django's cache.
+Store objects in Django's cache as MessagePack, compressed with Zstandard.
 
-Django's own Redis backend (entries are compressed where that makes them smaller):
+Django's own Redis backend (entries are compressed if that makes them smaller):
 
     CACHES = {"default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -17,17 +17,17 @@ django-redis:
         "COMPRESSOR": "cpkg.integrations.django_cache.ZstdCompressor",
     }
 
-Nothing in an entry can make code run when it is read, as it can with pickle, Django's default.
+Reading an entry never runs code, unlike with pickle, which is Django's default.
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import cpkg
-from cpkg import zstd
+from cpkg import msgpack, zstd
 from cpkg.integrations._messages import MAX_SIZE
 from purepy.base.errors import CodecError, LimitError, ZstdError
 from purepy.zstd.format.rules import is_frame
@@ -35,7 +35,9 @@ from purepy.zstd.format.rules import is_frame
 __all__ = ["EntryError", "MsgpackSerializer", "ZstdCompressor"]
 
 _DIGITS = re.compile(rb"-?[0-9]{1,4300}")
-"""An int as `dumps` writes it; Python reads no more digits."""
+"""An int as `dumps` writes it; Python reads at most 4300 digits."""
+_RESPONSE: Final = ord("H")
+"""The extension type of a response."""
 
 
 class EntryError(CodecError, ValueError):
@@ -46,34 +48,44 @@ class MsgpackSerializer:
     """
     Serialize with `cpkg.dumps`, for Django's Redis cache and for django-redis.
 
-    Entries that django-redis wrote with its own MSGPackSerializer are read. Ints are kept as digits, so that Redis
-    itself can increment them. A subclass may set `max_output_size`, the limit in bytes of a decompressed entry
+    Tuples and sets come back as lists, and Enum members as their values. Responses that `cache_page` stores come
+    back as HttpResponse with their status, headers, cookies and content.
+
+    The serializer can read entries that django-redis wrote with its own MSGPackSerializer. Ints are stored as digits,
+    so that Redis can increment them. A subclass may set `max_output_size`, the limit in bytes for a decompressed entry
     (default 64 MiB).
 
     Raises TypeError for an object that cannot be packed, EntryError for an entry that is damaged or was written by
-    another serializer, LimitError for one that exceeds a limit.
+    another serializer, LimitError for an entry beyond a limit.
     """
 
     max_output_size: ClassVar[int] = MAX_SIZE
 
     def __init__(self, options: dict[str, object] | None = None) -> None:
-        # with django-redis a compressor may come after this one, and compressing twice gains nothing
+        # with django-redis, a compressor may follow, and compressing twice is useless
         self._compress: Literal["auto", False] = False if options and options.get("COMPRESSOR") else "auto"
 
     def dumps(self, obj: object) -> bytes:
-        """Pack an object; an int, or what packs as one of a digit's code, becomes its decimal digits."""
+        """Pack an object; an int, or an object that packs as a single digit byte, becomes its decimal digits."""
         if isinstance(obj, int) and not isinstance(obj, bool):
             return str(int(obj)).encode()
-        data = cpkg.dumps(obj, compress=self._compress)
-        # what is no int and packs as one of 48 to 57 (of numpy, say) would be taken for a digit
+        try:
+            data = cpkg.dumps(obj, compress=self._compress)
+        except TypeError:
+            form = _response_form(obj)
+            if form is None:
+                raise
+            data = cpkg.dumps(form, compress=self._compress)
+        # another object that packs as an int from 48 to 57 (of numpy, for example) would look like a digit
         return str(data[0]).encode() if _DIGITS.fullmatch(data) else data
 
     def loads(self, data: Any) -> Any:
-        """Unpack what `dumps` returned, or what Redis made of it."""
+        """Unpack an entry of `dumps`, or an int that Redis incremented."""
         if _DIGITS.fullmatch(data):
             return int(data)
         try:
-            return cpkg.loads(data, max_output_size=self.max_output_size)
+            value = cpkg.loads(data, max_output_size=self.max_output_size)
+            return _response(value.data) if type(value) is msgpack.ExtType and value.code == _RESPONSE else value
         except LimitError:
             raise
         except CodecError as exc:
@@ -83,12 +95,37 @@ class MsgpackSerializer:
             ) from exc
 
 
+def _response_form(obj: Any) -> msgpack.ExtType | None:
+    """Return the packer of a response that `cache_page` stores; None for any other object."""
+    from django.http import HttpResponse
+
+    if not isinstance(obj, HttpResponse):
+        return None
+    cookies = [morsel.OutputString() for morsel in obj.cookies.values()]
+    parts = [obj.status_code, obj.reason_phrase, dict(obj.items()), cookies, obj.content]
+    return msgpack.ExtType(_RESPONSE, msgpack.packb(parts))
+
+
+def _response(data: bytes) -> object:
+    """Return a response from the data of its form; EntryError for data of another form."""
+    from django.http import HttpResponse
+
+    try:
+        status, reason, headers, cookies, content = msgpack.unpackb(data)
+        response = HttpResponse(content, status=status, reason=reason, headers=headers)
+        for cookie in cookies:
+            response.cookies.load(cookie)
+    except (CodecError, ValueError, TypeError, AttributeError) as exc:
+        raise EntryError(f"the entry does not contain a response that was stored: {exc}") from exc
+    return response
+
+
 class ZstdCompressor:
     """
     Compress with Zstandard, for django-redis.
 
-    Entries of its ZlibCompressor are read. A subclass may set `level` (default 3), `minimum_size` (bytes below which
-    a value is kept as it is, default 128) and `limit`, the largest decompressed size in bytes (default 64 MiB).
+    It can read entries of ZlibCompressor. A subclass may set `level` (default 3), `minimum_size` (smaller values, in
+    bytes, are not compressed; default 128) and `limit`, the largest decompressed size in bytes (default 64 MiB).
     """
 
     level: ClassVar[int] = zstd.COMPRESSION_LEVEL_DEFAULT
@@ -99,7 +136,7 @@ class ZstdCompressor:
         pass
 
     def compress(self, value: bytes) -> bytes:
-        """Return one frame, or the value itself if that is no larger."""
+        """Return one frame, or the value itself if the frame is not smaller."""
         if len(value) < self.minimum_size:
             return value
         frame = zstd.compress(value, self.level)
@@ -109,8 +146,8 @@ class ZstdCompressor:
         """
         Return the value of an entry.
 
-        Raises LimitError beyond `limit`, and django-redis's CompressorError for an entry that is not compressed, or
-        damaged: it then goes to the serializer as it is.
+        Raises LimitError beyond `limit`, and CompressorError of django-redis for an entry that is damaged or not
+        compressed, which django-redis then passes to the serializer unchanged.
         """
         from django_redis.exceptions import CompressorError
 
@@ -129,5 +166,5 @@ class ZstdCompressor:
         if len(data) > self.limit:
             raise LimitError(f"a cached value exceeds {self.limit} bytes when it is decompressed")
         if not stream.eof:
-            raise zlib.error("the value is cut short")
+            raise zlib.error("the cached value is truncated")
         return data

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read and write compressed files through fsspec (and so Dask, pandas by URL, ...) with our codec.
+Read and write compressed files through fsspec (and so in Dask, in pandas with URLs, ...) with this codec.
 
     from cpkg.integrations import fsspec as zstd_for_fsspec
     zstd_for_fsspec.register(level=7)
@@ -8,9 +8,9 @@ Read and write compressed files through fsspec (and so Dask, pandas by URL, ...)
     fsspec.open("s3://bucket/data.jsonl.zst", "rt", compression="infer")
     fsspec.open("zstd://data.bin::s3://bucket/data.bin.zst")     # also without `register`
 
-fsspec finds Zstandard by itself after `cpkg.install()`; `register` replaces what it found, and can set a level. The
-protocol `zstd` comes by the entry point of this package: of a file in the seekable format, it fetches and decompresses
-the frames that are read, no others.
+After `cpkg.install()`, fsspec finds Zstandard by itself; `register` replaces the codec that it found and can set a
+level. The entry point of this package provides the protocol `zstd`: for a file in the seekable format, it fetches and
+decompresses only the frames that are read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["ZstdFileSystem", "register"]
 
 
 def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
-    """Register the compression `zstd`, for names that end with `.zst`, in place of fsspec's; `level` is for writing."""
+    """Register the compression `zstd` for names that end with `.zst`, replacing fsspec's; `level` is for writing."""
 
     def open_file(file: object, mode: str = "rb", **options: object) -> Any:
         if "r" not in mode:
@@ -44,9 +44,9 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
 
 class _Owner:
     """
-    A file that closes the compressed one with itself, and knows its size in bytes.
+    A file that also closes the compressed file, and knows the size of its content.
 
-    Its `name` is the name of the content: other file systems infer compressions from names.
+    `name` is the name of the content, because other file systems infer the compression from the name.
     """
 
     name = ""
@@ -58,7 +58,7 @@ class _Owner:
 
     @property
     def size(self) -> int:
-        """The size of the content; without a seek table all of it is decompressed for that."""
+        """The size of the content in bytes; without a seek table, this decompresses the whole file."""
         file: Any = self
         before = file.tell()
         size: int = file.seek(0, io.SEEK_END)
@@ -73,21 +73,21 @@ class _Owner:
 
 
 class _File(_Owner, zstd.ZstdFile):
-    """A file that is decompressed from its beginning on."""
+    """A file that must be decompressed from its beginning."""
 
 
 class _SeekableFile(_Owner, zstd.SeekableZstdFile):
-    """A file of the seekable format."""
+    """A file in the seekable format."""
 
 
 class ZstdFileSystem(AbstractArchiveFileSystem):
     """
-    A filesystem with one file in it, the content of a compressed file, to be read.
+    A read-only filesystem with a single file, the content of a compressed file.
 
-    fo: the compressed file's URL or path; its name without `.zst` is that of the file here. target_protocol and
-    target_options: how to reach it. fsspec gives these for `zstd://NAME::URL`.
+    fo: the URL or path of the compressed file; its name without `.zst` is the name of the file in this filesystem.
+    target_protocol, target_options: how to access the compressed file. fsspec passes these for `zstd://NAME::URL`.
 
-    The file's size is known if the compressed one is in the seekable format, else None.
+    The size of the file is known if the compressed file is in the seekable format, otherwise it is None.
     """
 
     protocol: ClassVar[str] = "zstd"
@@ -123,10 +123,11 @@ class ZstdFileSystem(AbstractArchiveFileSystem):
         """
         Open the file.
 
-        Raises FileNotFoundError for any other name, ValueError for another mode; reading raises ZstdError for damage.
+        Raises FileNotFoundError for any other name, ValueError for another mode than "rb". Reading raises ZstdError
+        for damage.
         """
         if mode != "rb":
             raise ValueError(f"zstd:// is read-only: mode must be 'rb', not {mode!r}")
         if path != self.name:
-            raise FileNotFoundError(f"no {path!r} in {self.fo}: there is {self.name!r} alone")
+            raise FileNotFoundError(f"no file {path!r} in {self.fo}: its only file is {self.name!r}")
         return self._decompressed()

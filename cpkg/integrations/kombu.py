@@ -3,13 +3,13 @@
 Send messages as MessagePack, compressed with Zstandard, through kombu and Celery.
 
     from cpkg.integrations import kombu
-    kombu.register()                              # in every producer and worker, before the application is made
+    kombu.register()                              # in every producer and worker, before the application is created
 
     app.conf.update(task_serializer="msgpack", result_serializer="msgpack", accept_content=["msgpack"],
                     task_compression="zstd")
 
-`register` takes the places of kombu's own serializer `msgpack`, whose messages it reads, and compression `zstd`.
-Without it the serializer can be had as `cpkg`, from the entry point of this package.
+`register` replaces kombu's serializer `msgpack`, whose messages it can read, and its compression `zstd`. Without
+`register`, the serializer is available under the name `cpkg`, from the entry point of this package.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ def _unpack(data: bytes) -> object:
 
 
 SERIALIZER: Final = (_pack, _unpack, "application/x-cpkg-msgpack", "binary")
-"""The serializer as the entry point `kombu.serializers` gives it: encoder, decoder, content type and encoding."""
+"""The serializer for the entry point `kombu.serializers`: encoder, decoder, content type and encoding."""
 
 
 def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, max_size: int = MAX_SIZE) -> None:
     """
-    Register the serializer `msgpack` and the compression `zstd` with kombu, in place of its own.
+    Register the serializer `msgpack` and the compression `zstd` with kombu, replacing its own.
 
-    `level` is Zstandard's (default 3); `max_size` limits in bytes what a message is decompressed to (default 64 MiB;
-    beyond it decoding raises LimitError). Raises ImportError without kombu.
+    `level` is the Zstandard level (default 3). `max_size` limits the decompressed size of a message in bytes (default
+    64 MiB); beyond it, decoding raises LimitError. Raises ImportError without kombu.
     """
     from kombu import compression, serialization
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Answer and read MessagePack in Starlette and FastAPI; `ZstdMiddleware` is that of `cpkg.integrations.asgi`.
+Read and return MessagePack in Starlette and FastAPI; `ZstdMiddleware` comes from `cpkg.integrations.asgi`.
 
     from cpkg.integrations.starlette import MsgpackResponse, read_msgpack
 
@@ -24,27 +24,41 @@ import cpkg
 from cpkg.integrations import _messages
 from cpkg.integrations._content_coding import MAX_REQUEST_SIZE
 from cpkg.integrations.asgi import ZstdMiddleware
+from cpkg.typed.errors import ValidationError
 from purepy.base.errors import CodecError
 
-__all__ = ["MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
+__all__ = ["InvalidBody", "MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
+
+
+class InvalidBody(HTTPException):
+    """
+    The body of a request is MessagePack, but does not match the requested type; the answer is 422.
+
+    `errors` has a dict for each error, as in FastAPI: `loc` is "body" and the path to the value, `msg` the message.
+    """
+
+    def __init__(self, error: ValidationError) -> None:
+        super().__init__(422, f"the body is not valid: {error}")
+        self.errors = _messages.errors_of(error)
 
 
 class MsgpackResponse(Response):
-    """Respond with an object as MessagePack: the types of `cpkg.dumps` (docs/objects.md)."""
+    """Respond with an object as MessagePack; it may have the types of `cpkg.dumps` (docs/objects.md)."""
 
     media_type = _messages.MEDIA_TYPE
 
     def render(self, content: object) -> bytes:
-        """Pack the content; TypeError for an object that cannot be packed."""
+        """Pack the content; raises TypeError for an object that cannot be packed."""
         return cpkg.dumps(content, compress=False)
 
 
 async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **options: object) -> Any:
     """
-    Return the object in a request's body; `options` are those of `cpkg.loads`.
+    Return the object in the body of a request; `options` are the options of `cpkg.loads`.
 
-    Raises HTTPException: 415 for another type of body, or one with a coding that no middleware has decoded, 413 for
-    one of more than `max_size` bytes (default 16 MiB), 400 for one that is damaged or exceeds a limit of `cpkg.loads`.
+    Raises HTTPException: 415 if the body has another media type or a content coding that no middleware decoded, 413 if
+    it has more than `max_size` bytes (default 16 MiB), 400 if it is damaged or exceeds a limit of `cpkg.loads`, and
+    InvalidBody (422) if it does not match the `type` in the options.
     """
     refusal = _messages.reason_to_refuse(*(request.headers.get(f"content-{name}", "") for name in ("type", "encoding")))
     if refusal:
@@ -56,5 +70,7 @@ async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **
             raise HTTPException(413, f"the body exceeds {max_size} bytes")
     try:
         return _messages.unpack(bytes(body), **options)
+    except ValidationError as exc:
+        raise InvalidBody(exc) from exc
     except CodecError as exc:
         raise HTTPException(400, f"the body cannot be read as MessagePack: {exc}") from exc

@@ -26,10 +26,10 @@ def environment() -> dict[str, str]:
 @pytest.fixture
 def run_each(environment: dict[str, str], tmp_path: Path) -> Callable[..., list[list[Any]]]:
     """
-    A function that runs commands one after the other in one new process, in the folder of the test.
+    Return a function that runs commands one after the other in a new process, in the folder of the test.
 
-    A command is its arguments and a dictionary that adds to the environment. The function returns for each command its
-    exit status, standard output and standard error; characters stand for bytes.
+    A command consists of its arguments and a dictionary with additional environment variables. For each command, the
+    function returns exit status, standard output and standard error, where each character is a byte.
     """
 
     def run(commands: list[list[Any]], missing: tuple[str, ...] = (), **variables: str) -> list[list[Any]]:

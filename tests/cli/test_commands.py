@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line's commands, in this process."""
+"""The commands of the command line, in this process."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(*arguments: Any, stdin: bytes = b"") -> Result:
 
 
 def failure(*arguments: Any, stdin: bytes = b"", status: int = 1) -> str:
-    """Run a command that must fail, with nothing on standard output, and return its one line."""
+    """Run a command that must fail with nothing on standard output, and return its error line."""
     result = run(*arguments, stdin=stdin)
     assert result.exit_code == status, result.output
     assert result.stdout == ""
@@ -61,12 +61,12 @@ def frame_of(*blocks: bytes, declared: bytes = b"", descriptor: int = 0, window:
 
 @pytest.mark.parametrize(("command", "stdin", "status", "message"), VECTORS["failures"])
 def test_a_failure_is_one_line(command: str, stdin: str, status: int, message: str) -> None:
-    """It names the place; `test_json_input.py` has the other errors of `pack`."""
+    """The line names the position; `test_json_input.py` tests the other errors of `pack`."""
     assert message in failure(*command.split(), stdin=stdin.encode("latin-1"), status=status)
 
 
 def test_the_recursion_limit_stays_that_of_the_caller() -> None:
-    """Deep objects need a higher one, which would let endless recursion of the caller's end his process."""
+    """Deep objects need a higher limit, with which endless recursion would crash the caller's process."""
     before = sys.getrecursionlimit()
     deep = b"[" * 1000 + b"]" * 1000
     assert run("pack", stdin=deep).exit_code == 0
@@ -139,6 +139,8 @@ def test_json_lines_are_recognised_and_can_be_asked_for(tmp_path: Path) -> None:
     assert cpkg.loads(run("pack", "--format", "jsonl", stdin=b"").stdout_bytes) == []
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n{"a": }\n')
     assert f"{tmp_path / 'x.jsonl'}:2:7: expecting value" in failure("pack", tmp_path / "x.jsonl")
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    assert "for .csv files, see 'cpkg records convert'" in failure("pack", tmp_path / "x.csv")
     packed = cpkg.dumps([1, [2]])
     assert run("unpack", "--format", "jsonl", stdin=packed).stdout == "1\n[2]\n"
 
@@ -182,11 +184,11 @@ def test_the_default_output_is_not_overwritten(tmp_path: Path) -> None:
     source = tmp_path / "x.json"
     source.write_text("[1]")
     (tmp_path / "x.mpz").write_text("old")
-    assert "x.mpz: exists; replace it with -f, or name another file with -o" in failure("pack", source)
+    assert "x.mpz: already exists; use -f to replace it, or name another file with -o" in failure("pack", source)
     assert (tmp_path / "x.mpz").read_text() == "old"
     assert run("pack", "-f", source).exit_code == 0
     assert cpkg.load(tmp_path / "x.mpz") == [1]
-    assert "x.json: exists" in failure("unpack", tmp_path / "x.mpz")
+    assert "x.json: already exists" in failure("unpack", tmp_path / "x.mpz")
     assert run("unpack", "--force", tmp_path / "x.mpz").exit_code == 0
     source.write_text("[2]")
     assert run("pack", source, "-o", tmp_path / "x.mpz").exit_code == 0
@@ -215,7 +217,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     assert failure("pack", tmp_path) == f"cpkg: {tmp_path}: Is a directory\n"
     assert "No such file" in failure("pack", tmp_path / "x.json", "-o", nowhere / "y")
     assert "Is a directory" in failure("pack", tmp_path / "x.json", "-o", tmp_path)
-    assert "is the input file itself" in failure("pack", tmp_path / "x.json", "-o", tmp_path / "x.json")
+    assert "is the input file;" in failure("pack", tmp_path / "x.json", "-o", tmp_path / "x.json")
     assert "empty" in failure("pack", tmp_path / "x.json", "-o", "", status=2)
     assert os.listdir(tmp_path) == ["x.json"]
     assert (tmp_path / "x.json").read_text() == "1"
@@ -241,7 +243,7 @@ def test_what_json_has_no_type_for() -> None:
     }
     expected = VECTORS["values as JSON"]
     assert json.loads(run("unpack", stdin=cpkg.dumps(value)).stdout) == expected
-    # with a key that JSON has no type for the whole goes the longer way, and must come to the same
+    # a key of a type that JSON lacks takes the slow path, which must give the same result
     longer = json.loads(run("unpack", stdin=cpkg.dumps({**value, 1: [value]})).stdout)
     assert longer == {**expected, "1": [expected]}
 
@@ -307,7 +309,7 @@ def test_damaged_input_leaves_no_file(tmp_path: Path) -> None:
 def test_a_bomb_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "x.mpz").write_bytes(cpkg.dumps(bytes(66 * 2**20), compress=True, level=1))
     message = failure("unpack", tmp_path / "x.mpz")
-    assert "--max-output-size allows more" in message
+    assert "raise --max-output-size" in message
     assert os.listdir(tmp_path) == ["x.mpz"]
     (tmp_path / "x.mpz").write_bytes(cpkg.dumps("a" * 5000))
     assert "--max-output-size" in failure("unpack", tmp_path / "x.mpz", "--max-output-size", "4k")
@@ -315,7 +317,7 @@ def test_a_bomb_leaves_no_file(tmp_path: Path) -> None:
         result = run("unpack", "-f", tmp_path / "x.mpz", "--max-output-size", size)
         assert result.exit_code == 0, (size, result.stderr)
     for size in ("", "k", "-5", "4x", "4kk", "1.5M", "²"):
-        assert "is not a size" in failure("unpack", tmp_path / "x.mpz", f"--max-output-size={size}", status=2)
+        assert "expected a size" in failure("unpack", tmp_path / "x.mpz", f"--max-output-size={size}", status=2)
 
 
 LONG = 66 << 20
@@ -326,7 +328,7 @@ BOMBS = {
     "row.csv.zst": lambda: zstd.compress(b"a,b\n1," + b"x" * LONG + b"\n", 1),
     "text.msgpack.zst": lambda: zstd.compress(cpkg.packb("x" * LONG), 1),
 }
-"""Texts of which `pack`, `convert` and `demo` would hold as much as there is, by the names of files."""
+"""File name -> text that `pack`, `convert` and `demo` would read into memory without a limit."""
 
 
 @pytest.mark.once
@@ -339,15 +341,15 @@ def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path) -> None:
             calls += [["pack", path, "-o", tmp_path / "out.mpz"], ["demo", path]]
         for call in calls:
             message = failure(*call)
-            assert message.startswith(f"cpkg: {path}: its content would take more than 67,108,864 bytes"), call
-            assert message.endswith("--max-output-size allows more\n")
+            assert message.startswith(f"cpkg: {path}: its content takes more than 67,108,864 bytes"), call
+            assert message.endswith("raise --max-output-size\n")
         assert sorted(os.listdir(tmp_path)) == [name]
         path.unlink()
 
 
 @pytest.mark.once
 def test_a_limit_of_compressed_text(tmp_path: Path) -> None:
-    """It bounds what is held: all of what is packed, and one part at a time of what is converted."""
+    """The limit is for data in memory: everything when packing, one part at a time when converting."""
     path = tmp_path / "lines.jsonl.zst"
     path.write_bytes(zstd.compress(b'{"a":"text"}\n' * 200_000))
     pack = "pack", path, "-f", "-o", tmp_path / "out.mpz"
@@ -369,7 +371,7 @@ def test_a_window_of_a_gibibyte(tmp_path: Path) -> None:
     for arguments in ([], ["--max-output-size", "100M"], ["--max-output-size", "1000M"]):
         message = failure("unpack", path, "-o", "-", *arguments)
         assert "Frame requires too much memory" in message
-        assert message.endswith("; --max-output-size allows more\n")
+        assert message.endswith("; raise --max-output-size\n")
         assert "Parameter" not in message
     for size in ("1G", "2G", "unlimited"):
         assert run("unpack", path, "-o", "-", "--max-output-size", size).stdout == '["text"]\n'
@@ -422,10 +424,10 @@ def test_info_of_a_frame_with_a_dictionary() -> None:
     data = frame_of(b"\x92\x01\x02", descriptor=0x02, declared=b"\x39\x30")
     lines = run("info", stdin=data).stdout.splitlines()
     assert "dictionary 12345" in lines[2]
-    assert "compressed with dictionary 12345, which is needed to look inside" in lines[-1]
+    assert "compressed with dictionary 12345, which is needed to read the content" in lines[-1]
 
 
-def test_info_of_what_is_not_whole() -> None:
+def test_info_of_an_incomplete_archive() -> None:
     good = frame_of(b"\x92\x01", b"\x02")
     for end in range(2, len(good)):
         result = run("info", stdin=good[:end])
@@ -437,7 +439,10 @@ def test_info_of_what_is_not_whole() -> None:
     assert "needs at least 4 bytes more" in run("info", stdin=b"\xdc\x00\x05\x01").stderr
     assert "the file is empty" in run("info", stdin=b"").stderr
     assert "no type begins with the byte c1" in run("info", stdin=b"\xc1\x00").stderr
-    assert "no frame begins with the bytes 67 61 72 62 (at byte 15)" in run("info", stdin=good + b"garbage").stderr
+    assert (
+        "expected a frame's magic number, found the bytes 67 61 72 62 (at byte 15)"
+        in run("info", stdin=good + b"garbage").stderr
+    )
     assert "reserved bit" in run("info", stdin=frame_of(b"\x01", descriptor=8)).stderr
     assert "reserved" in run("info", stdin=MAGIC + b"\x00\x50\x07\x00\x00").stderr
     assert "error" in json.loads(run("info", "--json", stdin=good[:7]).stdout)
@@ -445,24 +450,25 @@ def test_info_of_what_is_not_whole() -> None:
 
 def test_info_of_something_else() -> None:
     assert "looks like JSON text: see 'cpkg pack'" in run("info", stdin=b'{"a": 1}').stdout
-    assert "2 bytes follow the object" in run("info", stdin=b"\xc0\xc0\xc0").stdout
+    assert "2 extra bytes after the object" in run("info", stdin=b"\xc0\xc0\xc0").stdout
     assert "JSON" not in run("info", stdin=b"\xc0\xc0\xc0").stdout
-    assert "1 byte follows the object" in run("info", stdin=b"\xc0\xc0").stdout
+    assert "1 extra byte after the object" in run("info", stdin=b"\xc0\xc0").stdout
 
 
 def test_unpacking_something_else(tmp_path: Path) -> None:
-    """The command that reads it is named, of a content that was compressed, too."""
+    """The error names the command that reads the content, also if it was compressed."""
     text = b'{"a": 1}'
     (tmp_path / "file").write_bytes(text)
     archive.create(tmp_path / "a.tar.zst", "file", base=tmp_path)
     assert "looks like JSON text: see 'cpkg pack'" in run("unpack", stdin=zstd.compress(text)).stderr
+    assert "compressed with gzip: decompress it first" in run("unpack", stdin=gzip.compress(text)).stderr
     assert "a tar archive: see 'cpkg archive list'" in run("unpack", str(tmp_path / "a.tar.zst")).stderr
     assert failure("unpack", stdin=b"\x81\xa1\xff\x01").count("at byte") == 1
 
 
 @pytest.mark.parametrize("width", [60, 80])
 def test_help_texts_fit_the_terminal(width: int) -> None:
-    """No line is longer than the terminal, and no text is cut; two texts are for 80 columns."""
+    """No line is longer than the terminal, and no text is cut off; two texts are for 80 columns."""
     from cpkg.cli import run as run_command
     from cpkg.cli.zstd import help as zstd_help
 
@@ -494,7 +500,7 @@ def test_info_does_not_unpack_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the chosen backend of zstd alone and one round, since the data takes the pure codec long."""
+    """With only the chosen zstd backend and one round, because the pure codec is slow for this data."""
     chosen = _backend.choose("zstd").module.BACKEND
     monkeypatch.setitem(_backend.MODULES, "zstd", {chosen: _backend.MODULES["zstd"][chosen]})
     monkeypatch.setattr(compare, "ROUNDS", 1)
@@ -528,8 +534,8 @@ def test_demo_warms_up_until_little_changes(monkeypatch: pytest.MonkeyPatch, jit
 
 @pytest.mark.once
 def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without this the demo's last line could not be believed."""
-    # both ways to it: the second is for calls without options
+    """Otherwise the last line of the demo could not be trusted."""
+    # change both functions; the second one serves calls without options
     serve_wrongly(
         monkeypatch,
         "purepy.msgpack",
@@ -543,12 +549,12 @@ def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) ->
     )
     result = run("demo", "--seconds", "0", "-", stdin=b'{"a": [1]}')
     assert result.exit_code == 1
-    assert "what comes back is not what was packed" in result.stderr
+    assert "the unpacked data differs from the packed data" in result.stderr
     assert ("pack to different bytes" in result.stderr) == (len(available("msgpack")) > 1)
 
 
 def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> None:
-    """Have the processes of the demo change a module before they begin."""
+    """Make the processes of the demo change a module before they begin."""
     program = f"import functools\nimport {module} as module\n{dedent(code)}\n{compare.SERVE}"
     monkeypatch.setattr(compare, "SERVE", f"exec({program!r})")
 
@@ -568,7 +574,7 @@ def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatc
     )
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
     assert result.exit_code == 1
-    assert "zstd pure: what comes back is not what was packed" in result.stderr
+    assert "zstd pure: the unpacked data differs from the packed data" in result.stderr
     assert "combinations agree" not in result.stdout
     monkeypatch.setattr(_backend.load("zstd", "pure"), "decompress", lambda frame: b"")
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
@@ -584,11 +590,11 @@ def test_demo_notices_a_backend_that_ends_its_process(monkeypatch: pytest.Monkey
     serve_wrongly(monkeypatch, "purepy.zstd", "import os; module.compress = lambda *_, **options: os._exit(7)")
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
     assert result.exit_code == 1
-    assert "with zstd pure: its process has ended" in result.stderr
+    assert "with zstd pure: its process ended unexpectedly" in result.stderr
 
 
 @pytest.mark.once
-def test_demo_tells_what_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_reports_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     unavailable = {**_backend.MODULES["zstd"], "dlopen": "cpkg._no_such_module"}
     monkeypatch.setitem(_backend.MODULES, "zstd", unavailable)
     monkeypatch.delitem(_backend._loaded, ("zstd", "dlopen"), raising=False)
@@ -620,7 +626,7 @@ def test_a_reason_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("key", [float("inf"), (1, float("nan"))])
-def test_a_key_that_is_no_json_needs_allow_nan(key: Any) -> None:
+def test_a_key_that_is_not_json_needs_allow_nan(key: Any) -> None:
     data = cpkg.dumps({"m": {key: 1}})
     assert "a key of the map at $.m" in failure("unpack", stdin=data)
     assert b"NaN" in run("unpack", "--allow-nan", stdin=data).stdout_bytes or key == float("inf")
@@ -636,7 +642,7 @@ def test_info_knows_our_other_files(tmp_path: Path) -> None:
     assert "a record file: see 'cpkg records info'" in run("info", tmp_path / "x.rec").stdout
     found = run("records", "info", tmp_path / "x.rec").stdout
     assert ": 1 record in 1 frame, " in found
-    assert "1 byte of MessagePack, not made smaller by compressing" in found
+    assert "1 byte of MessagePack, no smaller when compressed" in found
     assert "a tar archive: see 'cpkg archive list'" in run("info", tmp_path / "x.tar.zst").stdout
 
 

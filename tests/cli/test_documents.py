@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands and examples in the documents, run as they are written."""
+"""Run the commands and examples in the documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import cpkg
 
 
 def sessions(page: str) -> list[tuple[str, str]]:
-    """Return the commands in the console blocks of a page, in order, each with what it prints."""
+    """Return the commands in the console blocks of a page, in order, each with its output."""
     found: list[tuple[str, str]] = []
     for block in blocks((DOCS / page).read_text(encoding="utf-8"), "console"):
         for line in block.splitlines(keepends=True):
@@ -63,16 +63,16 @@ def test_the_command_lines(tmp_path: Path, page: str, least: int) -> None:
 
 
 def rough(text: str, command: str) -> str:
-    """Return the text without the numbers that compressors make differ, and without what is installed here."""
-    text = re.sub(r"^cpkg run: installed already.*\n", "", text, flags=re.MULTILINE)
+    """Return the text without numbers that depend on the compressor, and without messages about installed packages."""
+    text = re.sub(r"^cpkg run: already installed.*\n", "", text, flags=re.MULTILINE)
     return re.sub(r"\d[\d.,]*", "#", text) if "text.mpz" in command else text
 
 
-# what shutil.unpack_archive says of any tar archive in 3.12 and 3.13, where no filter is given (older ones take none)
+# in 3.12 and 3.13, shutil.unpack_archive warns about any tar archive, because it passes no filter
 @pytest.mark.filterwarnings("ignore:Python 3.14 will, by default, filter:DeprecationWarning")
 @pytest.mark.parametrize("page", ["objects.md", "archives.md", "start/quickstart.md"])
 def test_the_python_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # and back, wherever the examples go
+    monkeypatch.chdir(tmp_path)  # examples may change the directory; monkeypatch restores it
     check_examples(page, 5)
 
 
@@ -83,6 +83,6 @@ def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", ["cli.md", "objects.md", "index.md", "start/quickstart.md", "../README.md"])
-def test_nobody_is_told_to_install_somebody_elses_package(name: str) -> None:
+def test_no_message_suggests_another_projects_package(name: str) -> None:
     """`cpkg` on PyPI belongs to an unrelated project."""
     assert not re.search(r"pip install '?cpkg(?!-codecs)", (DOCS / name).read_text())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON, whole and by lines: the same messages and the same errors wherever a piece ends."""
+"""JSON documents and JSON Lines give the same messages and errors wherever a piece ends."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_streams_of_values_over_several_lines() -> None:
 
 @pytest.fixture
 def deep_recursion() -> Iterator[None]:
-    """The limit that the command line sets."""
+    """Set the recursion limit of the command line."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, 8000))
     yield
@@ -154,7 +154,7 @@ def test_depth() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 15, 16, 65535, 65536, 70_001])
-def test_counts(count: int) -> None:  # of numbers, which are parsed many at once
+def test_counts(count: int) -> None:  # many numbers are parsed at once
     values = list(range(count))
     assert pack(json.dumps(values)) == cpkg.dumps(values, compress=False)
     assert pack("\n".join(map(str, values)), lines=True) == cpkg.dumps(values, compress=False)

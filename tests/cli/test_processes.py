@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line as a process of its own: terminals, signals, pipes, and an installation without the extra."""
+"""The command line as a process: terminals, signals, pipes, and an installation without the extra."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cpkg.cli.progress import LARGE
 
 MODULE = ["-I", "-m", "cpkg"]
 COMMAND = [sys.executable, *MODULE]
-ROWS = 6_000  # of 800 bytes: together more than a command needs to show a bar
+ROWS = 6_000  # of 800 bytes each, so that the file is large enough for a bar
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def packed(large: Path) -> Path:
     ("encoding", "shown"),
     [
         ("cp1252", b"\\u65e5\\udcff"),
-        ("cp1252:surrogateescape", b"\\u65e5\\udcff"),  # as pipes of Windows
+        ("cp1252:surrogateescape", b"\\u65e5\\udcff"),  # like pipes on Windows
         ("utf-8", "\u65e5".encode() + b"\xff"),
         ("utf-8:surrogateescape", "\u65e5".encode() + b"\xff"),
     ],
@@ -113,7 +113,7 @@ def test_pure_backends_can_be_asked_for(environment: dict[str, str]) -> None:
 
 
 def on_terminal(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
-    """Run a command whose standard error is a terminal; return its status and what the terminal got."""
+    """Run a command whose standard error is a terminal; return its status and the output on the terminal."""
     master, slave = open_terminal()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave, env=environment)
     os.close(slave)
@@ -121,7 +121,7 @@ def on_terminal(command: list[str], environment: dict[str, str]) -> tuple[int, s
     while select.select([master], [], [], 60)[0]:
         try:
             piece = os.read(master, 65536)
-        except OSError:  # Linux reports the end of a terminal so
+        except OSError:  # this is how Linux reports the end of a terminal
             break
         if not piece:
             break
@@ -154,7 +154,7 @@ def test_no_bar_where_none_is_wanted(environment: dict[str, str], large: Path, t
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_an_error_under_a_bar_is_still_told(environment: dict[str, str], large: Path, tmp_path: Path) -> None:
+def test_an_error_under_a_bar_is_still_reported(environment: dict[str, str], large: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_bytes(large.read_bytes() + b"{]\n")
     status, shown = on_terminal([*COMMAND, "pack", str(broken)], environment)
@@ -166,10 +166,10 @@ def test_an_error_under_a_bar_is_still_told(environment: dict[str, str], large: 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["pack", "-"], b"packed data is not written to a terminal: name a file with -o"),
+        (["pack", "-"], b"refusing to write packed data to a terminal: name a file with -o"),
         (
             ["records", "convert", "--from", "jsonl", "-o", "-", "--to", "records"],
-            b"records are written to a terminal as text alone: take --to jsonl, or name a file with -o",
+            b"only text can be written to a terminal: use --to jsonl, or name a file with -o",
         ),
     ],
     ids=["pack", "convert"],
@@ -208,11 +208,11 @@ def test_a_signal_while_reading(environment: dict[str, str], tmp_path: Path, num
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
-        # what nohup or a shell's background job ignores is ignored in its children too
+        # children inherit signals that nohup or a background job of a shell ignores
         preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     with process:
-        # more than a pipe holds: when all is written, the command is reading
+        # more than a pipe buffers, so the command is reading when everything is written
         process.stdin.write(b"[1," + b"1," * 100_000)
         process.stdin.flush()
         process.send_signal(number)
@@ -226,7 +226,7 @@ def test_a_signal_while_reading(environment: dict[str, str], tmp_path: Path, num
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_pipe_that_is_read_slowly(environment: dict[str, str], packed: Path, unbuffered: str) -> None:
-    """An unbuffered standard output takes what fits into the pipe, and the rest has to be written again."""
+    """An unbuffered standard output accepts what fits into the pipe; the rest must be written again."""
     command = [*COMMAND, "unpack", str(packed), "-o", "-", "--format", "jsonl"]
     done = subprocess.run(command, stdout=subprocess.PIPE, env={**environment, "PYTHONUNBUFFERED": unbuffered})
     assert [json.loads(line) for line in done.stdout.splitlines()] == cpkg.load(packed)

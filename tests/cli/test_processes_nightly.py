@@ -32,7 +32,7 @@ def test_a_signal_at_any_time_leaves_a_whole_file_or_none(environment: dict[str,
         )
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(timeout=delay)
-        process.send_signal(signal.SIGINT)  # does nothing to a process that has ended
+        process.send_signal(signal.SIGINT)  # no effect if the process has ended
         process.wait(timeout=60)
         assert set(os.listdir(out.parent)) <= {"x"}
         if out.exists():
@@ -41,7 +41,7 @@ def test_a_signal_at_any_time_leaves_a_whole_file_or_none(environment: dict[str,
 
 
 def peak_of_packing(source: Path, target: Path, environment: dict[str, str]) -> int:
-    """Return the bytes of memory that packing took at most, with those of the interpreter."""
+    """Return the peak memory of packing in bytes, including the interpreter."""
     code = f"""
 import sys
 from cpkg.__main__ import main
@@ -58,13 +58,13 @@ print([line.split()[1] for line in open("/proc/self/status") if line.startswith(
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="measures with /proc")
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy's collector comes by when the pieces are many")
 def test_memory_of_packing_lines(environment: dict[str, str], tmp_path: Path) -> None:
-    """The same work on a tenth of the input takes the interpreter's own memory, which does not count."""
+    """The same work on a tenth of the input measures the memory of the interpreter, which is subtracted."""
     peaks = {}
     for rows in (6_000, 60_000):
         path = tmp_path / f"{rows}.json"
         path.write_text("\n".join(json.dumps({"id": row, "text": "x" * 400}) for row in range(rows)))
         peaks[rows] = peak_of_packing(path, tmp_path / "x", environment)
-    # The message, which is nearly as long as the text, is there in pieces and whole. Bytes, text and objects would be
-    # four times as much.
+    # The message, nearly as long as the text, is in memory in pieces and as a whole. Bytes, text and objects together
+    # would take four times as much.
     assert peaks[60_000] - peaks[6_000] < 2.5 * path.stat().st_size
     assert len(cpkg.load(tmp_path / "x")) == 60_000

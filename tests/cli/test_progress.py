@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress bar of long commands, by a clock of the test."""
+"""The progress bar of long commands, with a simulated clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cpkg.cli.progress import LARGE, Bar
 
 
 class Terminal(io.StringIO):
-    """A terminal that keeps what it is sent."""
+    """A terminal that keeps its output."""
 
     def isatty(self) -> bool:
         return True
@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
     ],
 )
 def test_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch, size: int | None, text: str) -> None:
-    """A bar shows the end only where the size of the input is known."""
+    """A bar shows the remaining time only if the size of the input is known."""
     terminal = Terminal()
     now = 0.0
     monkeypatch.setattr("sys.stderr", terminal)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg run`: a program runs as it does under `python`, with our modules in place of absent ones."""
+"""`cpkg run`: a program runs as with `python`, with our modules in place of missing ones."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ sys.exit(int(sys.argv[1]))
 
 
 def program_errors(text: str) -> str:
-    """Return what a program wrote to standard error, without what `cpkg run` says of packages that are here."""
-    return "".join(line for line in text.splitlines(True) if not line.startswith("cpkg run: installed already"))
+    """Return the error output of a program, without messages of `cpkg run` about installed packages."""
+    return "".join(line for line in text.splitlines(True) if not line.startswith("cpkg run: already installed"))
 
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
-    """A folder with the same program in each of the forms that `python` takes."""
+    """Return a folder with the same program in each form that `python` can run."""
     (tmp_path / "folder").mkdir()
     for place in ("script.py", "folder/__main__.py", "with space.py"):
         (tmp_path / place).write_text(SHOW)
@@ -87,7 +87,7 @@ def test_names(environment: dict[str, str]) -> None:
 
 
 def test_without_click(environment: dict[str, str], tmp_path: Path) -> None:
-    """It starts without what the other commands need, and imports none of it."""
+    """The command works without the dependencies of other commands, and imports none of them."""
     for name in ("click",):
         (tmp_path / f"{name}.py").write_text("raise ModuleNotFoundError(name=__name__)\n")
     path = os.pathsep.join([str(tmp_path), environment["PYTHONPATH"]])
@@ -104,5 +104,5 @@ def test_what_is_installed_is_named(environment: dict[str, str], tmp_path: Path,
     path = {**environment, "PYTHONPATH": os.pathsep.join([str(tmp_path), environment.get("PYTHONPATH", "")])}
     code = "import msgpack; print(msgpack.packb is not None)"
     done = run_python("-m", "cpkg", "run", "--names", "msgpack", *option, "-c", code, env=path)
-    told = "" if ours else "cpkg run: installed already and left alone: msgpack (--force takes cpkg's)\n"
+    told = "" if ours else "cpkg run: already installed, not replaced: msgpack (use --force to replace)\n"
     assert (done.stdout, done.stderr) == (f"{ours}\n", told)

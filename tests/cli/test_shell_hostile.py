@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line in a shell that is unkind to it: closed streams, full devices, odd names, early signals."""
+"""The command line in a hostile shell: closed streams, full devices, odd names, early signals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shell = Callable[[str], "subprocess.CompletedProcess[bytes]"]
 
 @pytest.fixture
 def shell(environment: dict[str, str], tmp_path: Path) -> Shell:
-    """Run a script in a directory where a.json holds [1] and a.mpz the same; `cpkg` is the command line."""
+    """Return a function that runs a script in a directory with [1] in a.json and a.mpz; `cpkg` is the command line."""
     (tmp_path / "a.json").write_bytes(b"[1]")
     (tmp_path / "a.mpz").write_bytes(b"\x91\x01")
 
@@ -75,7 +75,7 @@ def test_full_devices(shell: Shell) -> None:
 
 @pytest.mark.parametrize("arguments", ["--help", "info a.mpz", "backends"])
 def test_a_reader_that_is_not_there(shell: Shell, arguments: str) -> None:
-    """A named pipe makes sure that the reader has gone before anything is written."""
+    """A named pipe ensures that the reader is gone before anything is written."""
     done = shell(
         f"mkfifo pipe; exec 3<>pipe 4>pipe 5<pipe; (exec 3>&- 5>&-; read -r go <a.json; cpkg {arguments} >&4) &\n"
         "exec 3>&- 4>&- 5>&-; wait $!"

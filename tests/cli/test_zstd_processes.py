@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg zstd` as a process: signals, pipes, terminals, broken outputs, and what the zstd tool does otherwise."""
+"""`cpkg zstd` as a process: signals, pipes, terminals, broken outputs, and differences from the zstd tool."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DATA = b"".join(b"%d\n" % number for number in range(20_000))
 
 @pytest.fixture
 def call(environment: dict[str, str], tmp_path: Path) -> Any:
-    """A function that runs the command, in a folder of its own."""
+    """Return a function that runs the command in a new folder."""
 
     def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
         command = [sys.executable, "-m", "cpkg", "zstd", *arguments]
@@ -44,7 +44,7 @@ def call(environment: dict[str, str], tmp_path: Path) -> Any:
 def test_a_source_is_closed_before_it_is_removed(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Windows removes no open file."""
+    """Windows does not remove open files."""
     sources, removed = [], []
 
     def opened(*given: Any) -> Any:
@@ -75,21 +75,21 @@ def start(environment: dict[str, str], folder: Path, *arguments: str, **options:
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGTERM, -signal.SIGTERM)])
-def test_a_signal_leaves_nothing_behind(
+def test_a_signal_leaves_no_files(
     environment: dict[str, str], tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
     (tmp_path / "out.zst").write_bytes(b"old")
     os.mkfifo(tmp_path / "fifo")
     process = start(environment, tmp_path, "-q", "-f", "fifo", "-o", "out.zst")
     with open(tmp_path / "fifo", "wb", buffering=0) as fifo:
-        for _ in range(40):  # more than a pipe holds: it is being read by then
+        for _ in range(40):  # more than a pipe buffers, so the command is reading by then
             fifo.write(DATA)
         assert len(list(tmp_path.iterdir())) == 3, "there is a temporary file"
         process.send_signal(number)
         try:
             process.wait(timeout=10)
         except subprocess.TimeoutExpired:
-            # it came between the interpreter's last look for signals and its call of read(): seen once on PyPy
+            # the signal came between the interpreter's last check for signals and read(); seen once on PyPy
             process.send_signal(number)
         assert process.wait(timeout=60) == status
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "out.zst"]
@@ -108,7 +108,7 @@ def test_the_reader_goes_away(environment: dict[str, str], tmp_path: Path) -> No
     process.stderr.close()
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full device")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 @pytest.mark.parametrize("arguments", [["-c", "data"], ["-dc", "data1.zst"], ["-d"]])
 def test_a_full_output(call: Any, tmp_path: Path, arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full, open(tmp_path / "data1.zst", "rb") as source:
@@ -162,7 +162,7 @@ def test_progress(call: Any) -> None:
 
 
 def test_a_failure_keeps_the_old_file(call: Any, tmp_path: Path) -> None:
-    """The tool removes it first."""
+    """The zstd tool would remove the file first."""
     (tmp_path / "cut.zst").write_bytes((tmp_path / "data1.zst").read_bytes()[:-9])
     (tmp_path / "cut").write_bytes(b"old")
     assert call("-df", "cut.zst").returncode == 1
@@ -184,7 +184,7 @@ def test_holes(call: Any, tmp_path: Path) -> None:
 
 
 def test_threads_write_frames_at_their_places(call: Any, tmp_path: Path) -> None:
-    """Frames that several threads write, with holes between and behind what they hold, into files of all kinds."""
+    """Several threads write frames with holes between and after their data, to files of all kinds."""
     chance = random.Random(3)
     parts = [chance.randbytes(3 << 20), bytes(9 << 20), chance.randbytes(5 << 20), bytes(6 << 20)]
     content = b"".join(parts)
@@ -204,8 +204,8 @@ def test_threads_write_frames_at_their_places(call: Any, tmp_path: Path) -> None
     assert (tmp_path / "out").read_bytes() == b"before" + content + content
 
 
-@pytest.mark.parametrize("damage", ["a wrong byte", "cut", "garbage behind", "cut in the garbage"])
-def test_damage_behind_whole_frames(call: Any, tmp_path: Path, damage: str) -> None:
+@pytest.mark.parametrize("damage", ["a wrong byte", "cut", "trailing garbage", "cut in the garbage"])
+def test_damage_after_whole_frames(call: Any, tmp_path: Path, damage: str) -> None:
     content = random.Random(4).randbytes(1 << 20)
     checksum = {zstd.CompressionParameter.checksum_flag: 1}
     frames = zstd.compress(content, options=checksum) * 12
@@ -216,7 +216,7 @@ def test_damage_behind_whole_frames(call: Any, tmp_path: Path, damage: str) -> N
             b"x.zst : Decoding error (36) : Restored data doesn't match checksum \n",
         ),
         "cut": (frames[:at], b"x.zst : Read error (39) : premature end \n"),
-        "garbage behind": (frames + b"garbage", b"zstd: x.zst: unsupported format \n"),
+        "trailing garbage": (frames + b"garbage", b"zstd: x.zst: unsupported format \n"),
         "cut in the garbage": (frames + b"g", b"zstd: x.zst: unknown header \n"),
     }[damage]
     (tmp_path / "x.zst").write_bytes(broken)
@@ -231,7 +231,7 @@ def test_damage_behind_whole_frames(call: Any, tmp_path: Path, damage: str) -> N
 
 @pytest.mark.parametrize("piped", [False, True])
 def test_what_follows_frames_is_passed_through(call: Any, tmp_path: Path, piped: bool) -> None:
-    """Behind frames that several threads decompress to their places, too."""
+    """Also after frames that several threads decompress to their final positions."""
     pieces = [random.Random(number).randbytes(200_000) for number in range(4)]
     packed = b"".join(map(zstd.compress, pieces)) + b"and the rest"
     (tmp_path / "x.zst").write_bytes(packed)
@@ -306,7 +306,7 @@ def test_training(call: Any, tmp_path: Path) -> None:
 def test_max(call: Any, tmp_path: Path) -> None:
     done = call("-q", "--max", "data")
     if b"backend pure" in done.stderr:
-        pytest.skip("the backend pure has no long matches")
+        pytest.skip("the pure backend does not support long matches")
     assert (done.returncode, done.stderr) == (0, b"")
     assert call("-t", "data.zst").returncode == 0
     most = call("-q", "--ultra", "-22", "-c", "data").stdout
@@ -323,7 +323,7 @@ def test_options_of_the_tool_that_are_refused(call: Any, option: str) -> None:
 
 @pytest.mark.parametrize("arguments", [["-d"], ["-t"], ["-dc"]])
 def test_a_damaged_dictionary(call: Any, tmp_path: Path, arguments: list[str]) -> None:
-    """The tool's status; its message speaks of memory."""
+    """The exit status is the same as in the tool, whose message is about memory."""
     (tmp_path / "bad").write_bytes(b"\x37\xa4\x30\xec\1\0\0\0 a dictionary with damage in its tables")
     for name in ("data1.zst", "nosuch.zst"):
         done = call(*arguments, "-D", "bad", name)
@@ -332,13 +332,13 @@ def test_a_damaged_dictionary(call: Any, tmp_path: Path, arguments: list[str]) -
 
 
 def test_what_takes_libzstd(call: Any, environment: dict[str, str], tmp_path: Path) -> None:
-    """On the backend pure training and long matches end with an error that names the others; a patch needs neither."""
+    """With the backend `pure`, training and long matches are errors that name other backends; a patch needs neither."""
     pure = {**environment, "CPKG_ZSTD_BACKEND": "pure"}
     (tmp_path / "new").write_bytes(DATA + b"more")
     for arguments in (["--train", "-B1K", "data", "-o", "made"], ["--long", "data"]):
         done = call(*arguments, env=pure)
         assert done.returncode != 0
-        assert b"use the backend native, dlopen or stdlib" in done.stderr
+        assert b"use the native, dlopen or stdlib backend" in done.stderr
     assert call("--patch-from=data", "new", "-o", "patch.zst", env=pure).returncode == 0
     assert call("-d", "--patch-from=data", "patch.zst", "-o", "again", env=pure).returncode == 0
     assert (tmp_path / "again").read_bytes() == DATA + b"more"

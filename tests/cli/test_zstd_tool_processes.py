@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg zstd` beside the `zstd` tool: the same arguments give the same exit status, files and messages."""
+"""`cpkg zstd` and the `zstd` tool: the same arguments give the same exit status, files and messages."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ CASES = [*GATE.splitlines()[1:], *(pytest.param(case, marks=pytest.mark.nightly)
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the cases name."""
+    """Return a folder with the files of the cases."""
     folder = tmp_path_factory.mktemp("files")
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     options = {zstd.CompressionParameter.checksum_flag: 1}
     frame = zstd.compress(NUMBERS, options=options)
     window = bytearray(zstd.ZstdCompressor(1, None).compress(NUMBERS, zstd.ZstdCompressor.FLUSH_BLOCK))
-    window[5] = 21 << 3  # the byte behind the frame header descriptor: 2 GiB
+    window[5] = 21 << 3  # the byte after the frame header descriptor: 2 GiB
     window += b"\x01\x00\x00"
     for name, content in {
         "a": NUMBERS,
@@ -78,7 +78,7 @@ def run_tool(arguments: list[str], stdin: str, folder: Path) -> tuple[int, bytes
 
 
 def run_ours(arguments: list[str], stdin: str, folder: Path) -> tuple[int, bytes, bytes]:
-    """Run the command in a fork, which costs less than an interpreter."""
+    """Run the command in a fork, which is cheaper than starting an interpreter."""
     child = os.fork()
     if not child:
         status = 99
@@ -104,7 +104,7 @@ def run_ours(arguments: list[str], stdin: str, folder: Path) -> tuple[int, bytes
 
 
 def told(text: bytes) -> str:
-    """Return a message without what differs between versions, and with libraries: numbers, and widths of columns."""
+    """Return a message without differences between versions and libraries: numbers and widths of columns."""
     words = text.decode(errors="replace")
     words = re.sub(r"Zstandard CLI.*", "Zstandard CLI", words)
     words = re.sub(r"(Incorrect parameter)s?\b.*", r"\1", words, flags=re.DOTALL)
@@ -114,7 +114,7 @@ def told(text: bytes) -> str:
 
 
 def contents(folder: Path) -> dict[str, Any]:
-    """Return what is in a folder: content (decompressed), mode and time of every file."""
+    """Return the decompressed content, mode and time of every file in a folder."""
     found: dict[str, Any] = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))

@@ -19,7 +19,7 @@ from cpkg.integrations.blake2signer import MsgpackSerializer, ZstdCompressor
 
 SECRET = "a secret of this test, nobody else's"
 
-# Made with msgpack 1.2.4 and zstandard 0.25.0 under the same class names: what is signed stays valid for ever.
+# Created with msgpack 1.2.4 and zstandard 0.25.0 under the same class names: signed tokens stay valid forever.
 GOLDEN = [
     ("N3V_vk7bYBnt9wkfpj3dfA.gaR1c2VygaJpZM0E0g", {"user": {"id": 1234}}),
     (
@@ -42,7 +42,7 @@ def test_golden_tokens_verify(token: str, data: Any) -> None:
 
 
 def test_the_small_golden_token_is_reproduced() -> None:
-    # MessagePack is the same from every backend; a frame is not, so the compressed token is only verified
+    # all backends write the same MessagePack, but different frames, so the compressed token is only verified
     token, data = GOLDEN[0]
     assert make_signer(personalisation=b"golden", deterministic=True).dumps(data) == token
 
@@ -171,7 +171,7 @@ def test_a_signed_bomb_is_a_decompression_error() -> None:
 
 
 def test_a_signed_bomb_of_objects_is_an_unserialization_error() -> None:
-    """Few bytes of many objects: refused by what they would take."""
+    """A few bytes with many objects are refused because of the memory that they would take."""
     signer = make_signer()
     token = signer.dumps([[]] * 2_000_000)
     assert len(token) < 1000

@@ -11,8 +11,8 @@ from processes import run_python
 
 import cpkg
 
-# They expect what holds for JSON and zlib alone: tokens signed with those, 16 bytes that shrink, and sizes that fall
-# with the level where Zstandard already finds the smallest frame at level 1.
+# These tests expect properties of JSON and zlib: tokens signed with them, 16 bytes that get smaller, and smaller sizes
+# at higher levels, where Zstandard already finds the smallest frame at level 1.
 NOT_OURS = ("test_versions_compat", "test_compression_ratio_can_be_changed", "test_dumps_loads_compression_level")
 
 CONFORMANCE = """\
@@ -31,7 +31,7 @@ del Base
 
 def test_its_tests_pass(tmp_path: Path) -> None:
     (tmp_path / "test_conformance.py").write_text(CONFORMANCE)
-    # a configuration without warnings as errors and strict xfail, for which these tests are not written
+    # a configuration without warnings as errors and strict xfail, which these tests do not support
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     chosen = " and ".join(f"not ({name} and not {name}_default)" for name in NOT_OURS)
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, "test_conformance.py"]
@@ -39,5 +39,5 @@ def test_its_tests_pass(tmp_path: Path) -> None:
     done = run_python(*command, env=environment, timeout=600, cwd=tmp_path)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     counts = {word: int(count) for count, word in re.findall(r"(\d+) (passed|xpassed|failed|error)", done.stdout)}
-    # most are marked as expected to fail where blake3 is missing, and pass all the same with blake2
+    # most tests are expected to fail without blake3, but pass with blake2
     assert counts.get("passed", 0) + counts.get("xpassed", 0) > 150, done.stdout[-1000:]

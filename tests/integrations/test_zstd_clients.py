@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients that know `compression.zstd` and `backports.zstd` work with cpkg.zstd under these names, unchanged."""
+"""Unchanged clients of `compression.zstd` and `backports.zstd` work with cpkg.zstd under these names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import textwrap
 import pytest
 from processes import run_python
 
-# a client decides at its import which module it uses
+# a client chooses the module when it is imported
 PRELUDE = """
 import sys
 sys.path[:0] = {path!r}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redis as a process of its own, in a folder of the test session, on a socket without a port; Django's settings."""
+"""A separate Redis process, in a folder of the test session, on a socket without a port; Django's settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ django.setup()
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Give the URL of a Redis server of this session."""
+    """Return the URL of this session's Redis server."""
     server = shutil.which("redis-server")
     assert server is not None, "install redis-server"
     folder: Path = tmp_path_factory.mktemp("redis")
@@ -35,7 +35,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the libraries call what others of them have deprecated."""
+    """Allow the libraries to call functions that other libraries have deprecated."""
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.filterwarnings("default::DeprecationWarning"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""channels_redis: both layers, with our serializer, over a Redis server."""
+"""channels_redis: both layers, with cpkg's serializer, over a Redis server."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MESSAGE = {
 
 
 @pytest.mark.parametrize("layer_type", [RedisChannelLayer, RedisPubSubChannelLayer])
-def test_messages_come_as_they_were_sent(redis_url: str, layer_type: Any) -> None:
+def test_messages_arrive_unchanged(redis_url: str, layer_type: Any) -> None:
     plug.register()
 
     async def talk() -> tuple[Any, Any]:
@@ -49,7 +49,7 @@ def test_messages_come_as_they_were_sent(redis_url: str, layer_type: Any) -> Non
         assert message == MESSAGE
 
 
-def test_what_cannot_be_read_is_an_error() -> None:
+def test_unreadable_messages_are_errors() -> None:
     plug.register(name="ours")
     serializer = registry.get_serializer("ours")
     assert serializer.deserialize(cpkg.packb(["theirs"])) == ["theirs"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headless Chromium as the client: it asks for zstd itself, over TLS and from this machine."""
+"""Headless Chromium as the client: it requests zstd itself, over TLS and from this machine."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from starlette.routing import Route
 from cpkg import zstd
 from cpkg.integrations.starlette import MsgpackResponse, ZstdMiddleware, read_msgpack
 
-# its second half is found in the first in a window of more than 4 MiB alone: the largest that a client must have
+# the second half repeats the first, but only a window of more than 4 MiB (8 MiB, the largest for clients) reaches it
 HALF = random.Random(1).randbytes(4_500_000)
 LARGE = HALF * 2
 LINE = b"a line of text that repeats\n"
 
-# its script fetches the other paths and posts what came, or the error
+# its script fetches the other paths and posts the results, or the error
 PAGE = (
     Path(__file__).with_name("chromium.html").read_text(encoding="utf-8") + "<p>a line of text that repeats</p>\n" * 100
 )
 
 
 class Site:
-    """An application that remembers what the browser asked for and what its page reported."""
+    """An application that records the browser's requests and its page's reports."""
 
     def __init__(self) -> None:
         self.accepted: set[str] = set()
@@ -65,7 +65,7 @@ class Site:
         return MsgpackResponse({"got": await read_msgpack(request), "text": "text" * 1000})
 
     async def window(self, request: Request) -> Response:
-        """Send what the middleware never does: a frame that needs 16 MiB."""
+        """Send a frame that needs 16 MiB, which the middleware never does."""
         parameter = zstd.CompressionParameter
         compressor = zstd.ZstdCompressor(options={parameter.window_log: 24})
         body = compressor.compress(LINE) + compressor.flush()
@@ -78,7 +78,7 @@ class Site:
 
 @contextmanager
 def browsing(address: str, folder: Path) -> Iterator[None]:
-    """Have a page open in Chromium."""
+    """Open a page in Chromium."""
     chromium = shutil.which("chromium")
     assert chromium is not None, "install chromium"
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--ignore-certificate-errors"]
@@ -93,7 +93,7 @@ def browsing(address: str, folder: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Make a certificate for this machine; give it as options of uvicorn."""
+    """Create a certificate for this machine; return it as options for uvicorn."""
     folder = tmp_path_factory.mktemp("certificate")
     paths = {"ssl_keyfile": str(folder / "key"), "ssl_certfile": str(folder / "certificate")}
     made = ["-keyout", paths["ssl_keyfile"], "-out", paths["ssl_certfile"]]
@@ -105,7 +105,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_browser_reads_what_it_asked_for(scheme: str, certificate: dict[str, str], tmp_path: Path) -> None:
+def test_a_browser_reads_responses(scheme: str, certificate: dict[str, str], tmp_path: Path) -> None:
     site = Site()
     options = certificate if scheme == "https" else {}
     with serving_asgi(site.app, **options) as port, browsing(f"{scheme}://localhost:{port}/page", tmp_path):
@@ -119,12 +119,12 @@ def test_a_browser_reads_what_it_asked_for(scheme: str, certificate: dict[str, s
     assert report["pieces"] == {"coding": "zstd", "size": 28_000, "isHalved": True, "start": list(LINE)}
     assert bytes(report["message"]["start"]).startswith(b"\x82\xa3got\x81\xa2id\x05")
     assert report["message"]["coding"] == "zstd"
-    # the reason for the limit on windows: a browser refuses what needs more
+    # the reason for the limit on windows: a browser refuses larger ones
     assert report["window"] == {"error": "TypeError"}
 
 
 def test_the_largest_window_is_used() -> None:
-    """The response above is what it is meant to be: of more than one window, and needing all of it."""
+    """The response above is as intended: larger than one window, and compressed with the whole window."""
     frame = zstd.compress(LARGE, 19)
     assert len(frame) < len(HALF) * 1.01
     assert zstd.get_frame_info(frame).decompressed_size > 2**23

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Django's cache over a real Redis server, by Django's own backend and by django-redis."""
+"""Django's cache over a real Redis server, with Django's own backend and with django-redis."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ import gzip
 import pickle
 import uuid
 import zlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.core.cache.backends import locmem
 from django.core.cache.backends.redis import RedisCache
+from django.http import HttpResponse, JsonResponse
+from django.test import RequestFactory, override_settings
+from django.views.decorators.cache import cache_page
 from django_redis.cache import RedisCache as DjangoRedisCache
 
 from cpkg import msgpack, zstd
@@ -56,8 +61,46 @@ def django_redis(redis_url: str) -> Any:
     return cache
 
 
+def test_cache_page_stores_responses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Responses go through Django's own middleware, to a cache that keeps entries as Redis would."""
+    calls: list[str] = []
+
+    serializer = MsgpackSerializer()
+    codec = SimpleNamespace(dumps=lambda value, _: serializer.dumps(value), loads=serializer.loads)
+    monkeypatch.setattr(locmem, "pickle", codec)
+
+    def view(request: Any) -> HttpResponse:
+        calls.append(request.path)
+        response = JsonResponse({"path": request.path}, headers={"x-own": "1"})
+        response.set_cookie("seen", "a b", max_age=60, httponly=True)
+        return response
+
+    locmem_cache = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    with override_settings(CACHES=locmem_cache, ALLOWED_HOSTS=["testserver"]):
+        request = RequestFactory().get("/page", HTTP_COOKIE="user=1")
+        first, second = (cache_page(60)(view)(request) for _ in range(2))
+    assert calls == ["/page"]
+    assert type(second) is HttpResponse
+    assert (second.status_code, second.content, second["x-own"]) == (200, b'{"path": "/page"}', "1")
+    assert first.items() <= second.items()  # some versions of Django add its age
+    assert second.cookies.output() == first.cookies.output()
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x90", msgpack.packb([200, "OK", 5, [], b""]), msgpack.packb(["x", "", {}, [], b""])]
+)
+def test_a_response_that_is_damaged(data: bytes) -> None:
+    with pytest.raises(EntryError, match="does not contain a response that was stored"):
+        MsgpackSerializer().loads(msgpack.packb(msgpack.ExtType(ord("H"), data)))
+
+
+def test_tuples_sets_and_enum_members(own: Any) -> None:
+    own.set("collections", {"tuple": (1, 2), "set": {3}, "colour": Colour.RED})
+    assert own.get("collections") == {"tuple": [1, 2], "set": [3], "colour": 53}
+
+
 @pytest.mark.parametrize("kind", ["own", "django_redis"])
-def test_objects_come_back(request: pytest.FixtureRequest, kind: str) -> None:
+def test_objects_survive(request: pytest.FixtureRequest, kind: str) -> None:
     cache = request.getfixturevalue(kind)
     for number, obj in enumerate(OBJECTS):
         cache.set(f"key-{number}", obj)
@@ -69,13 +112,13 @@ def test_objects_come_back(request: pytest.FixtureRequest, kind: str) -> None:
     assert cache.get("count") == 8
 
 
-def test_members_of_an_int_enum_come_back_as_ints(own: Any) -> None:
+def test_members_of_an_int_enum_are_read_as_ints(own: Any) -> None:
     own.set("colour", Colour.RED)
     assert own.get("colour") == 53
 
 
 @pytest.mark.parametrize("kind", ["own", "django_redis"])
-def test_what_packs_as_the_code_of_a_digit_comes_back_as_its_number(request: pytest.FixtureRequest, kind: str) -> None:
+def test_numbers_that_pack_as_the_code_of_a_digit_survive(request: pytest.FixtureRequest, kind: str) -> None:
     numpy = pytest.importorskip("numpy")
     cache = request.getfixturevalue(kind)
     for number in (0, 47, 48, 53, 57, 58, 300):
@@ -94,7 +137,7 @@ def test_entries_of_django_redis_are_read(redis_url: str, django_redis: Any) -> 
     }
     import cpkg
 
-    cpkg.install()  # django-redis imports it; theirs if it is there
+    cpkg.install()  # django-redis imports this name; the original module if it is installed
     theirs = DjangoRedisCache(redis_url, {"OPTIONS": options})
     value = {"text": "text" * 100, "number": 5}
     theirs.set("theirs", value)
@@ -120,7 +163,7 @@ def test_a_bomb_is_an_error(django_redis: Any, own: Any, bomb: bytes) -> None:
 
 @pytest.mark.parametrize("kind", ["own", "django_redis"])
 @pytest.mark.parametrize("entry", [pickle.dumps({"a": 1}), b'{"a": 1}', gzip.compress(b'{"a": 1}')])
-def test_an_entry_of_another_serializer_is_an_error_that_says_so(
+def test_an_entry_of_another_serializer_has_its_own_error(
     request: pytest.FixtureRequest, kind: str, entry: bytes
 ) -> None:
     cache = request.getfixturevalue(kind)

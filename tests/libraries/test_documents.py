@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of libraries whose own registries take a codec, run as they are written."""
+"""The examples for libraries that have their own codec registries, run unchanged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed package's entry points: there, loadable, and found by the libraries whose registries they are in."""
+"""The installed package's entry points: they exist, load, and are found by the libraries that use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ POINTS = {
 }
 
 
-def test_the_package_shows_them() -> None:
+def test_the_package_declares_them() -> None:
     assert set(POINTS) == NAMES
 
 
@@ -27,7 +27,7 @@ def test_each_loads_alone(name: tuple[str, str]) -> None:
     assert POINTS[name].load() is not None
 
 
-def test_fsspec_finds_its_own() -> None:
+def test_fsspec_finds_its_entry_points() -> None:
     import fsspec
 
     from cpkg.integrations.fsspec import ZstdFileSystem
@@ -35,7 +35,7 @@ def test_fsspec_finds_its_own() -> None:
     assert fsspec.get_filesystem_class("zstd") is ZstdFileSystem
 
 
-def test_kombu_finds_its_own() -> None:
+def test_kombu_finds_its_entry_points() -> None:
     from kombu import serialization
 
     assert serialization.registry._decoders["application/x-cpkg-msgpack"] is not None

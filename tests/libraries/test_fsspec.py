@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fsspec: the compression by name, and the content of one file as a filesystem, over HTTP, too."""
+"""fsspec: compression by name, and the content of one file as a filesystem, also over HTTP."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def registered() -> Iterator[None]:
 
 @pytest.fixture
 def memory() -> Iterator[Any]:
-    """Give a filesystem of this test."""
+    """Return a filesystem for this test."""
     yield MemoryFileSystem()
     MemoryFileSystem.store.clear()
 
@@ -74,7 +74,7 @@ def test_the_content_of_a_file_is_a_filesystem(memory: Any, data: bytes, size: i
         system.open(name, "wb")
 
 
-def test_a_part_of_a_seekable_file_costs_a_part(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_part_of_a_seekable_file_fetches_only_a_part(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = seekable()
     memory.pipe("/data.zst", data)
     taken = []

@@ -95,6 +95,6 @@ def test_a_celery_task_over_redis(redis_url: str) -> None:
         assert done.wait(60)
         assert result.get(timeout=60) == {"back": OBJECT}
     assert seen == [OBJECT]
-    # it tells the server that it is gone when it is collected, which on PyPy may be after the server has gone
+    # it unsubscribes from the server when it is collected, which on PyPy may be after the server has stopped
     app.backend.remove_pending_result(result)
     result.backend = None

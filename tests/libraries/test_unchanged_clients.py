@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Libraries that look for a Zstandard package, unchanged: after `cpkg.install()` each uses ours."""
+"""Unchanged libraries that look for a Zstandard package: after `cpkg.install()` each uses cpkg's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/plain")
         if "zstd" in self.headers.get("Accept-Encoding", ""):
-            # two frames, as RFC 8878 allows for the coding
+            # two frames, which RFC 8878 allows for the content coding
             middle = 0 if self.path == "/one" else 5000
             body = b"".join(zstd.compress(part) for part in (CONTENT[:middle], CONTENT[middle:]) if part)
             body = {"/cut": body[:-5], "/garbage": b"no frame at all"}.get(self.path, body)
@@ -63,7 +63,7 @@ content, coding = response.content, response.headers["content-encoding"]
 """,
     "aiohttp": """
 import aiohttp, asyncio
-if aiohttp.__version__ < "3.14" and url[-1] == "/":  # earlier ones read the first frame alone
+if aiohttp.__version__ < "3.14" and url[-1] == "/":  # earlier ones read only the first frame
     url += "one"
 async def get():
     async with aiohttp.ClientSession() as session, session.get(url) as response:
@@ -73,7 +73,7 @@ content, coding = asyncio.run(get())
 }
 
 
-# For data that is cut, and for no frame at all. requests and aiohttp take the former for whole, whosever codec.
+# For truncated data, and for data that is not a frame. requests and aiohttp accept the former with any codec.
 ERRORS = {
     "urllib3": ("DecodeError", "DecodeError"),
     "requests": ("", "ContentDecodingError"),
@@ -88,7 +88,7 @@ LEFT_OUT = (
     else {"distributed": "CPython has rows for it: dask, upstream-distributed"}
 )
 
-# each name that a library here may look for is ours, so that what works works with ours
+# replace each name that a library here may look for, so that only cpkg's code can succeed
 PRELUDE = """
 import cpkg
 made = cpkg.install()
@@ -104,7 +104,7 @@ def run(program: str, folder: Path | None = None) -> str:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_reads_what_it_asked_for(url: str, client: str) -> None:
+def test_a_client_reads_responses(url: str, client: str) -> None:
     program = f"""
 url = {url!r}
 {CLIENTS[client]}
@@ -116,7 +116,7 @@ print(len(content), content == b"a line of text that repeats\\n" * 4000)
 
 @pytest.mark.parametrize(("harm", "which"), [("cut", 0), ("garbage", 1)])
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_says_what_it_cannot_read(url: str, client: str, harm: str, which: int) -> None:
+def test_a_client_reports_unreadable_responses(url: str, client: str, harm: str, which: int) -> None:
     program = "".join("    " + line + "\n" for line in CLIENTS[client].splitlines())
     program = f"""
 url = {url + harm!r}

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 _READ_SIZE = 1 << 20
 _LARGE = 64 << 20
-"""So large files are compressed into several frames by several threads."""
+"""From this size in bytes, several threads compress a file into several frames."""
 _LARGEST_WINDOW_LOG = 31
 
 
 def level_of(options: Options, console: Console) -> int:
-    """Return the level within what there is and what --ultra allows."""
+    """Return the level, reduced to the highest that exists and that --ultra allows."""
     highest = LEVEL_MAX if options.ultra else LAST_ORDINARY_LEVEL
     if options.level > highest:
         console.say(2, f"Warning : compression level higher than max, reduced to {highest} \n")
@@ -29,8 +29,8 @@ def level_of(options: Options, console: Console) -> int:
 
 
 def dictionary_of(content: bytes, *, prefix: bool = False) -> DictArgument:
-    """Return the dictionary in a file's content, None where there is none."""
-    if len(content) < 8:  # which libzstd takes for none
+    """Return the dictionary in the content of a file, None if there is none."""
+    if len(content) < 8:  # libzstd ignores shorter dictionaries
         return None
     if prefix:
         return zstd.ZstdDict(content, is_raw=True).as_prefix
@@ -41,7 +41,7 @@ def dictionary_of(content: bytes, *, prefix: bool = False) -> DictArgument:
 
 
 class Compressing:
-    """The settings that all files of a call are compressed with."""
+    """Compresses the files of one call, all with the same settings."""
 
     passed = False
 
@@ -67,34 +67,34 @@ class Compressing:
                 self.parameters[key.job_size] = options.job_size
         else:
             self.parameters.pop(key.overlap_log, None)
-        # a job size, long matches and a reference are for one frame
+        # a job size, long matches and a reference file apply only within one frame
         in_one = options.job_size or options.long_distance or options.patch_from or not options.content_size
         self._threads = None if in_one or options.single_thread or options.threads < 2 else options.threads
-        try:  # wrong parameters are found before any file is opened
+        try:  # detect wrong parameters before any file is opened
             zstd.ZstdCompressor(options=self._parameters_for(None), zstd_dict=self._zstd_dict)
         except ValueError:
             raise Fatal(11, "Parameter is out of bound") from None
-        except zstd.ZstdError as exc:  # long matches, which the backend pure may not have
+        except zstd.ZstdError as exc:  # the backend `pure` may not support long matches
             raise Fatal(11, str(exc)) from None
 
     def _parameters_for(self, size: int | None) -> dict[int, int]:
-        """Return the parameters of a frame of so many bytes, None if nobody knows how many."""
+        """Return the parameters for a frame with `size` bytes of content, None if the size is unknown."""
         key = zstd.CompressionParameter
-        if self._options.max and size is not None:  # a table for long matches that is as large as the content is enough
+        if self._options.max and size is not None:  # a table for long matches need not be larger than the content
             return {**self.parameters, key.ldm_hash_log: min(max((size - 1).bit_length(), 6), 30)}
         if self._options.patch_from is None:
             return self.parameters
-        # all of the reference has to be in reach
+        # the window must reach back over the whole reference
         reach = max(len(self._dictionary), size or 0).bit_length() + 1
         log = min(max(reach, 10), _LARGEST_WINDOW_LOG)
         has_long_matches = _backend.zstd().BACKEND != "pure"
         return {key.window_log: log, key.enable_long_distance_matching: has_long_matches, **self.parameters}
 
     def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
-        """Compress a file and return True; raise Fatal on failure. The progress begins with `prefix`."""
+        """Compress a file and return True; raises Fatal on failure. Progress lines begin with `prefix`."""
         size = source.size if source.size is not None else self._options.stream_size or None
         before = destination.written
-        # several threads make several frames, which several threads can decompress
+        # several threads write several frames, which several threads can also decompress
         threads = self._threads if size is not None and size >= _LARGE else None
         parameters = dict(self._parameters_for(size))
         if threads:
@@ -132,21 +132,21 @@ class Compressing:
         console.progress(f"{prefix}Read: {console.wide(source.position)}{total} ==> {ratio:2.0f}%")
 
     def print_result(self, source: str, read: int, written: int, target: str) -> None:
-        """Print how small a file has become."""
+        """Print the size of a file before and after."""
         console = self._console
         sizes = f"({console.wide(read, unit_width=0)} => {console.wide(written, unit_width=0)}, {target}) \n"
         ratio = f"{100 * written / read:6.2f}% " if read else ""
         console.say(2, f"{source:<20} :{ratio}  {sizes}")
 
     def print_results(self, count: int, read: int, written: int) -> None:
-        """Print how small several files have become."""
+        """Print the total size of several files before and after."""
         sizes = f"({self._console.wide(read)} => {self._console.wide(written)})"
         ratio = f"{100 * written / read:.2f}% {sizes}" if read else f"{sizes} "
         self._console.say(2, f"{count:3} files compressed : {ratio}\n")
 
 
 def _has_workers() -> bool:
-    """Return whether the library compresses in threads of its own."""
+    """Return whether the library can compress in its own threads."""
     try:
         return zstd.CompressionParameter.nb_workers.bounds()[1] > 0
     except ValueError:

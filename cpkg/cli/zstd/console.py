@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of `cpkg zstd`, on standard error, in the words of the `zstd` tool."""
+"""Messages of `cpkg zstd` on standard error, in the same words as the `zstd` tool."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _UNITS = ((60, " EiB"), (50, " PiB"), (40, " TiB"), (30, " GiB"), (20, " MiB"), 
 
 
 class Fatal(Exception):
-    """An error that ends the program with the exit status `code`; `plain` leaves the tool's words in front away."""
+    """An error that ends the program with the exit status `code`; `plain` omits the prefix "zstd: error"."""
 
     def __init__(self, code: int, text: str, *, plain: bool = False) -> None:
         super().__init__(text)
@@ -21,9 +21,9 @@ class Fatal(Exception):
 
 class Console:
     """
-    Standard error, as far as the level lets it speak.
+    Prints messages on standard error, up to a level.
 
-    Errors have the level 1, results and warnings 2 (the default), details 3 and 4; -v adds one, -q takes one.
+    Errors have level 1, results and warnings 2 (the default), details 3 and 4. -v adds one, -q subtracts one.
     """
 
     def __init__(self) -> None:
@@ -32,23 +32,23 @@ class Console:
         self._line = StatusLine()
 
     def say(self, level: int, text: str) -> None:
-        """Write a text to standard error if the level is at least this."""
+        """Write a text to standard error if the console's level is at least `level`."""
         if self.level >= level:
             self._line.clear()
             self._line.write(text)
 
     def fail(self, text: str, status: int = 1) -> int:
-        """Write the text of an error and return the exit status."""
+        """Write an error message and return the exit status."""
         self.say(1, text)
         return status
 
     def progress(self, text: str) -> None:
-        """Show how far the work has come, over the line shown before."""
+        """Replace the last progress line."""
         if self.shows_progress:
             self._line.show(text)
 
     def ask(self, question: str, refusal: str, *, stdin_is_input: bool) -> bool:
-        """Ask for a y on standard input."""
+        """Ask a question and return whether the answer on standard input begins with y."""
         self._line.clear()
         if stdin_is_input:
             self._line.write("stdin is an input - not proceeding.\n")
@@ -64,7 +64,7 @@ class Console:
         return False
 
     def size(self, number: int) -> tuple[str, str]:
-        """Return a number of bytes in three digits, and its unit; exactly at level 4."""
+        """Return a number of bytes with three digits, and its unit; at level 4, the exact number."""
         if self.level > 3:
             return str(number), " B"
         power, unit = next(((power, unit) for power, unit in _UNITS if number >> power), (0, " B"))

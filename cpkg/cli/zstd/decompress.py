@@ -23,24 +23,24 @@ _MAGIC_SIZE = 4
 _READ_SIZE = 1 << 18
 _WRITE_SIZE = 1 << 20
 _PIPE_SIZE = 1 << 15
-"""A pipe that gives so much at once has more to come, probably."""
+"""A pipe that delivers this many bytes at once probably has more to come."""
 _THREADS_MAX = 4
 _EMPTY_FRAME = b"\x28\xb5\x2f\xfd\x20\0\1\0\0"
 
 
 class Decompressing:
-    """The settings that all files of a call are decompressed with."""
+    """Decompresses the files of one call, all with the same settings."""
 
     passed = False
-    """Whether a part of the last file was no frame and was copied as it is: nothing is said of it."""
+    """Whether a part of the last file was not a frame and was copied unchanged; no result is printed then."""
 
     def __init__(self, options: Options, dictionary: bytes, console: Console) -> None:
         self._options = options
         self._console = console
-        # one to decompress, and this one to read and write: more are of use for several frames
+        # one thread decompresses while this one reads and writes; more help only with several frames
         self._threads = options.threads if options.threads > 1 else min(max(usable_cores(), 2), _THREADS_MAX)
         self._zstd_dict = dictionary_of(dictionary, prefix=options.patch_from is not None)
-        if options.dictionary is not None:  # damage is found before any file is opened
+        if options.dictionary is not None:  # detect damage before any file is opened
             try:
                 zstd.decompress(_EMPTY_FRAME, self._zstd_dict)
             except (zstd.ZstdError, ValueError):
@@ -56,8 +56,8 @@ class Decompressing:
         }
 
     def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
-        """Decompress all frames of a file; return whether that succeeded, and print why if not."""
-        # a pipe may have no more for now, and its reader wait for what there is
+        """Decompress all frames of a file; return whether that succeeded, and print the reason if not."""
+        # a pipe may deliver more only later, and its reader must not wait for that
         first = read_full(source, _READ_SIZE, _MAGIC_SIZE if source.size is None else None)
         name = source.name
         if not first:
@@ -112,7 +112,7 @@ class Decompressing:
         )
 
     def _frame_by_frame(self, data: bytes, source: InputFile) -> Iterator[bytes]:
-        """Yield the content of frames, and as it is what follows them and is none."""
+        """Yield the content of frames, then any data after them unchanged."""
         while True:
             data += read_full(source, _MAGIC_SIZE - len(data)) if len(data) < _MAGIC_SIZE else b""
             if not is_frame(data):
@@ -135,7 +135,7 @@ class Decompressing:
         return wanted if wanted is not None else self._options.overwrite and destination.name == STDOUT
 
     def _pass_through(self, source: InputFile, destination: OutputFile, data: bytes) -> bool:
-        """Copy data that is not a frame, where that is wanted."""
+        """Copy data that is not a frame, if the options allow that; return whether they do."""
         if not self._passes_through(destination):
             short = len(data) < _MAGIC_SIZE
             return self._fail(f"zstd: {source.name}: {'unknown header' if short else 'unsupported format'} \n")
@@ -146,7 +146,7 @@ class Decompressing:
         return True
 
     def _help_with_window(self, name: str, first: bytes) -> None:
-        """Print which option allows the window of the first frame, if that window is too large."""
+        """Print which option allows the window of the first frame, if the window is too large."""
         from purepy.zstd.format.header import read_header
 
         header = read_header(first, 0, len(first), 0)
@@ -160,9 +160,9 @@ class Decompressing:
             self._console.say(1, f"{name} : Use --long={log} or --memory={megabytes}MB \n")
 
     def print_result(self, source: str, read: int, written: int, target: str) -> None:
-        """Print how large a file was."""
+        """Print the decompressed size of a file."""
         self._console.say(2, f"{source:<20}: {written} bytes \n")
 
     def print_results(self, count: int, read: int, written: int) -> None:
-        """Print how large several files were."""
+        """Print the decompressed size of several files."""
         self._console.say(2, f"{count} files decompressed : {written:6} bytes total \n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where `cpkg zstd` reads from and writes to."""
+"""The input and output files of `cpkg zstd`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 READ_ERROR, WRITE_ERROR = 37, 70
 SUFFIXES = {".zst": "", ".tzst": ".tar"}
-"""Ends of the names of compressed files, and what the names of their content end with."""
+"""Suffix of a compressed file -> suffix of its content."""
 _SEGMENT = 32 << 10
 _ZEROS = bytes(_SEGMENT)
 
 
 class InputFile:
-    """A file that is read; `status` is None for standard input, `size` None where nobody knows it."""
+    """A file that is read; `status` is None for standard input, `size` is None if it is unknown."""
 
     def __init__(self, name: str, file: File, status: os.stat_result | None) -> None:
         self.name = name
@@ -48,7 +48,7 @@ class InputFile:
         return data
 
     def go_on_at(self, position: int) -> None:
-        """Read on at a position of the file."""
+        """Continue reading at a position of the file."""
         self.position = self.file.seek(position)
 
     def close(self) -> None:
@@ -57,14 +57,14 @@ class InputFile:
 
 
 def target_of(name: str, *, compress: bool) -> str | None:
-    """Return the name of what a file is compressed or decompressed to; None if its own does not say."""
+    """Return the name of the output of a file; None if the name has no suffix of a compressed file."""
     if compress:
         return name + next(iter(SUFFIXES))
     return next((name[: -len(end)] + plain for end, plain in SUFFIXES.items() if name.endswith(end)), None)
 
 
 def open_source(name: str, options: Options, console: Console) -> InputFile | None:
-    """Open a file; None, and a message, for what cannot be read."""
+    """Open a file; return None and print a message if it cannot be read."""
     if name == STDIN:
         return InputFile(name, sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, None)
     try:
@@ -95,9 +95,9 @@ def open_source(name: str, options: Options, console: Console) -> InputFile | No
 
 class OutputFile:
     """
-    A file that is written, under another name until all of it is there; `name` is the one that it gets.
+    A file that is written under a temporary name until it is complete; `name` is its final name.
 
-    Standard output, pipes and devices are written directly, and `file` is None for what goes nowhere.
+    Standard output, pipes and devices are written directly. If `file` is None, the data is discarded.
     """
 
     def __init__(self, name: str, file: File, *, sparse: bool) -> None:
@@ -109,7 +109,7 @@ class OutputFile:
         self._skipped = 0
 
     def write(self, data: Bytes) -> int:
-        """Write bytes, or leave a hole where they are zeros."""
+        """Write bytes; in a sparse file, leave holes for zeros."""
         size = len(data)
         self.written += size
         if self._file is not None:
@@ -122,10 +122,10 @@ class OutputFile:
         return size
 
     def _write_sparse(self, data: Bytes) -> None:
-        """Write bytes, but for segments of zeros, which are skipped."""
+        """Write bytes, and skip segments of zeros."""
         start = 0
         for at in range(0, len(data) - _SEGMENT + 1, _SEGMENT):
-            # most data that is not a hole differs in one of these
+            # two bytes are enough to rule out most segments that are not zeros
             if not (data[at] or data[at + _SEGMENT // 2]) and bytes(data[at : at + _SEGMENT]) == _ZEROS:
                 self._put(data, start, at)
                 self._skipped += _SEGMENT
@@ -145,7 +145,7 @@ class OutputFile:
                 write_all(self._file, view[start:end])
 
     def finish(self, source: os.stat_result | None) -> None:
-        """Complete the file and give it its name, and the mode, times and owner of its source."""
+        """Complete the file and give it its name and the mode, times and owner of its source."""
         if self._file is None:
             return
         try:
@@ -162,7 +162,7 @@ class OutputFile:
             raise Fatal(WRITE_ERROR, f"Write error : {exc.strerror}") from None
 
     def abandon(self) -> bool:
-        """Leave nothing behind of a file that did not come to its end; return whether there was one."""
+        """Remove the file if it is incomplete; return whether there was one."""
         if self._new is not None:
             return self._new.discard()
         if self._file is not None and self.name != STDOUT:
@@ -172,12 +172,12 @@ class OutputFile:
 
 
 def cannot_read(exc: OSError) -> Fatal:
-    """Make the error of a source that cannot be read."""
+    """Return the error for a source that cannot be read."""
     return Fatal(READ_ERROR, f"Read error : {exc.strerror}")
 
 
 def _cannot_write(exc: OSError) -> Fatal:
-    reason = os.strerror(exc.errno) if exc.errno else exc.strerror  # as the tool words it
+    reason = os.strerror(exc.errno) if exc.errno else exc.strerror  # the wording of the zstd tool
     return Fatal(WRITE_ERROR, f"Write error : cannot write block : {reason}")
 
 
@@ -196,9 +196,10 @@ def open_destination(
     name: str | None, source: InputFile | None, options: Options, console: Console, *, stdin_is_input: bool
 ) -> OutputFile | None:
     """
-    Open the output; `name` None is for a mere test.
+    Open the output; `name` is None if files are only tested.
 
-    Returns None, and prints why, if it exists and may not be overwritten, is the source itself or cannot be opened.
+    Returns None and prints the reason if the output exists and may not be overwritten, is the source itself or cannot
+    be opened.
     """
     if name is None:
         return OutputFile("", None, sparse=False)
@@ -231,7 +232,7 @@ def open_destination(
 
 
 def expand(names: list[str], options: Options, console: Console) -> list[str]:
-    """Return the files in the directories among `names`, and the others as they are."""
+    """Return `names` with each directory replaced by the files in it."""
     found: list[str] = []
     for name in names:
         if name == STDIN or not os.path.isdir(name):
@@ -250,7 +251,7 @@ def expand(names: list[str], options: Options, console: Console) -> list[str]:
 
 
 def read_dictionary(name: str | None) -> bytes:
-    """Return the content of a dictionary's file, b"" without one."""
+    """Return the content of a dictionary file, b"" if there is no name."""
     if name is None:
         return b""
     try:

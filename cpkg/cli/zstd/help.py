@@ -10,40 +10,40 @@ from cpkg.cli.zstd.console import Console
 _SHORT = """\
 usage: cpkg zstd [OPTIONS] [FILE | -]... [-o OUT]
 
-Compresses or decompresses files with Zstandard, as the zstd tool does.
-Without FILE, standard input.
+Compress or decompress files with Zstandard, like the zstd tool.
+Without FILE, read standard input.
 
   -1 ... -19         level; higher is smaller and slower (3)
   -d, --decompress   decompress
-  -o OUT             write to OUT; several files one after the other
+  -o OUT             write to OUT; several files are concatenated
   -c, --stdout       write to standard output
   -f, --force        replace files, follow links, read and write terminals;
-                     with -dc pass on what is no frame
-  -k, --keep         keep files that are read (the default); --rm removes them
+                     with -dc copy data that is not a frame
+  -k, --keep         keep input files (the default); --rm removes them
   -D DICT            compress or decompress with a dictionary
-  -t, --test         test
-  -l, --list         show what is in compressed files
-  -q, -v             say less, say more
+  -t, --test         check compressed files, without writing anything
+  -l, --list         show the size and frames of compressed files
+  -q, -v             print less, print more
   -h, -H, -V         this text, all options, the version
 """
 _LONG = """
-  -r                 the files in directories
-  --filelist LIST    the files that LIST names, one a line
+  -r                 process all files in directories
+  --filelist LIST    read the names of files from LIST, one per line
   --output-dir-flat DIR, --output-dir-mirror DIR
-                     write into DIR, without or with the directories of FILE
-  --no-check         no checksum; --check: with one (the default)
-  --[no-]progress    show how far it has come (default: on a terminal)
+                     write to DIR, without or with the directories of FILE
+  --no-check         write no checksum (default: --check)
+  --[no-]progress    show progress (default: on a terminal)
   --[no-]sparse      leave holes for zeros (default: in files)
   --[no-]pass-through
-                     copy what is no frame as it is
+                     copy data that is not a frame unchanged
 
 compressing
   --ultra            allow levels up to 22
-  --max              as small as the format can be: much slower, much memory
+  --max              smallest output: much slower, much more memory
   --fast[=N]         faster and larger than level 1
   --long[=N]         look for matches within 2**N bytes (27)
   -TN, --threads=N   N threads; 0: one per core (1)
-  --single-thread    none beside this one
+  --single-thread    use no other thread
   -BN                bytes per job of several threads
   --zstd=KEY=N,...   parameters: wlog, clog, hlog, slog, mml, tlen, strat,
                      ovlog, lhlog, lmml, lblog, lhrlog
@@ -56,7 +56,7 @@ decompressing
   -MN, --memory=N    allow windows of N bytes (128 MiB)
 
 dictionaries
-  --train FILE...    make one of samples, each a file; -o OUT,
+  --train FILE...    train one from samples, one per file; -o OUT,
                      -BN (samples are blocks of N bytes)
   --maxdict=N, --dictID=N
                      its size (112640 bytes) and id
@@ -71,7 +71,7 @@ ALL = _SHORT + _LONG
 
 
 def welcome() -> str:
-    """Return the line with the versions."""
+    """Return the line with the versions of libzstd and cpkg."""
     from cpkg import zstd
     from cpkg._backend import choose
     from cpkg._version import VERSION
@@ -82,7 +82,7 @@ def welcome() -> str:
 
 
 def show(kind: str, console: Console) -> int:
-    """Print the text that -h, -H, -V or a wrong option asks for, and return the exit status."""
+    """Print the text for -h, -H, -V or a wrong option, and return the exit status."""
     if kind == "wrong":
         console.say(2, _SHORT)
         return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg zstd -l`: describe compressed files by the headers of their frames and blocks."""
+"""`cpkg zstd -l`: describe compressed files from the headers of their frames and blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RULE = "-" * 65 + " \n"
 
 
 class _Facts:
-    """What a file holds, or what several hold; `content` is None if a frame does not declare its size."""
+    """Totals of one file or of several; `content` is None if a frame does not declare its size."""
 
     def __init__(self) -> None:
         self.frames = self.skippable = self.compressed = self.window = self.dictionary = 0
@@ -26,7 +26,7 @@ class _Facts:
         self.checksum: int | None = None
 
     def add(self, frame: Frame) -> None:
-        """Add a frame to the sums."""
+        """Add a frame."""
         self.frames += 1
         if frame.is_skippable:
             self.skippable += 1
@@ -38,7 +38,7 @@ class _Facts:
             self.checksum = frame.checksum
 
     def add_file(self, facts: _Facts) -> None:
-        """Add those of a file to the sums."""
+        """Add the totals of a file."""
         self.frames += facts.frames
         self.skippable += facts.skippable
         self.compressed += facts.compressed

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-`cpkg zstd`: the command line of the `zstd` tool, with its options, messages and exit statuses.
+`cpkg zstd`: the command line of the `zstd` tool, with the same options, messages and exit statuses.
 
-It does not need click, and imports what an operation needs when that is asked for: scripts start it often.
+It works without click and imports only the modules that an operation needs, because scripts start it often.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Terminated(BaseException):
 
 
 def _die(number: int) -> None:
-    """End as a program does that the signal ends; Windows has no such ends, but exit statuses."""
+    """End this process by the signal; on Windows, exit with the corresponding status."""
     if os.name == "nt":
         raise SystemExit(128 + number)
     signal.signal(number, signal.SIG_DFL)
@@ -90,13 +90,13 @@ def _die(number: int) -> None:
 
 
 class Command:
-    """One call of the command."""
+    """One call of `cpkg zstd`."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._options = Options()
         self._destination: OutputFile | None = None
-        self._worker: Compressing | Decompressing  # once the options are known
+        self._worker: Compressing | Decompressing  # set when the options are known
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
 
     def abandon(self) -> bool:
@@ -120,7 +120,7 @@ class Command:
                 return texts.show(options.help, self._console)
             self._console.say(3, texts.welcome())
         if options.mode == modes.DECOMPRESS and not options.single_thread and options.threads > 1:
-            self._console.say(3, "Note: frames that are independent are decompressed in several threads \n")
+            self._console.say(3, "Note: independent frames are decompressed in several threads \n")
         if not options.threads and not options.single_thread:
             options.threads = usable_cores()
             self._console.say(3, f"Note: {options.threads} core(s) detected \n")
@@ -139,7 +139,7 @@ class Command:
         return self._process(named)
 
     def _collect(self) -> int | None:
-        """Collect the names of all files; return how many were named, None if the lists cannot be read."""
+        """Collect the names of all files; return how many the user named, None if a list cannot be read."""
         options, console = self._options, self._console
         if not options.follow_links:
             files = []
@@ -201,7 +201,7 @@ class Command:
         return 0 if all(results) else 1
 
     def _prepare(self) -> None:
-        """Import and make what does the work."""
+        """Read the dictionary and create the compressor or decompressor."""
         options, console = self._options, self._console
         from cpkg.cli.zstd import compress as zstd_compress
 
@@ -226,7 +226,7 @@ class Command:
             self._worker = Decompressing(options, dictionary, console)
 
     def _may_join(self) -> bool:
-        """Ask whether several files may become one, which nobody takes apart again."""
+        """Ask whether several files may become one, from which they cannot be recovered."""
         options, console = self._options, self._console
         if options.output == STDOUT:
             return True
@@ -250,7 +250,7 @@ class Command:
         return console.ask("Proceed? (y/n): ", "Aborting...", stdin_is_input=STDIN in options.files)
 
     def _target(self, name: str) -> str | None:
-        """Return where a file goes that has no other target; None, with a message, if its name does not say it."""
+        """Return the default output of a file; None, with a message, if it does not follow from the name."""
         options = self._options
         if name == STDIN:
             return STDOUT
@@ -266,7 +266,9 @@ class Command:
         if options.mirror_directory is not None:
             inside = os.path.normpath(target).lstrip(os.sep)
             if inside.split(os.sep)[0] == os.pardir:
-                self._console.say(1, f"zstd: {name}: is outside of what can be mirrored -- ignored \n")
+                self._console.say(
+                    1, f"zstd: {name}: path leads above the working directory and cannot be mirrored -- ignored \n"
+                )
                 return None
             target = os.path.join(options.mirror_directory, inside)
             with contextlib.suppress(OSError):
@@ -276,7 +278,7 @@ class Command:
         return target
 
     def _one(self, name: str, joined: OutputFile | None) -> bool:
-        """Process a file into an output of several, or into its own one; return whether that succeeded."""
+        """Process a file into the output `joined`, or into its own output; return whether that succeeded."""
         options = self._options
         target = options.output
         if target is None and options.mode != modes.TEST:
@@ -298,7 +300,7 @@ class Command:
             destination.finish(source.status)
             self._destination = None
             if options.remove_source and source.name != STDIN:
-                source.close()  # Windows removes no open file
+                source.close()  # Windows does not remove open files
                 try:
                     os.remove(source.name)
                 except OSError as exc:

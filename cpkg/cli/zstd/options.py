@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arguments of `cpkg zstd`, read as the `zstd` tool reads them."""
+"""The arguments of `cpkg zstd`, with the same rules as in the `zstd` tool."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from purepy.zstd.format.rules import LEVEL_MIN
 DEFAULT_LEVEL = 3
 LAST_ORDINARY_LEVEL = 19
 DEFAULT_WINDOW_LOG = 27
-"""The largest window that is decompressed without being asked for, and that of `--long`."""
+"""The largest window that is decompressed by default, and the window of `--long` without a number."""
 DICTIONARY_NAME = "dictionary"
 DICTIONARY_SIZE = 112640
 STDIN = "/*stdin*\\"
@@ -48,7 +48,7 @@ _FLAGS: dict[str, tuple[str, object]] = {
 for _name in ("check", "sparse", "pass-through", "content-size", "progress"):
     _FLAGS[f"--{_name}"] = _name.replace("-", "_"), True
     _FLAGS[f"--no-{_name}"] = _name.replace("-", "_"), False
-# options that change the output in the zstd tool, and here only print this
+# options that change the output of the zstd tool; here they only print a warning
 _IGNORED = {"--adapt": "the level stays as it is", "--rsyncable": "the output is an ordinary frame"}
 # options with a number: name -> attribute of Options; a longer name comes before its prefix
 _NUMBERS = {
@@ -89,7 +89,7 @@ _ADVANCED = {
 """Keys of `--zstd=`: name -> member of CompressionParameter."""
 
 
-# what --max sets: the highest of everything, and what finds the most long matches
+# the parameters of --max: the highest of everything, and the ones that find the most long matches
 _MAX = {
     "window_log": 31,
     "chain_log": 30,
@@ -107,11 +107,11 @@ _MAX = {
 
 
 class UsageError(Exception):
-    """An argument that does not exist, or has no such form."""
+    """An argument that does not exist or is malformed."""
 
 
 class Options:
-    """The options and files that the arguments name."""
+    """The options and files in the arguments."""
 
     def __init__(self) -> None:
         self.mode = COMPRESS
@@ -140,9 +140,9 @@ class Options:
 
 def read_number(text: str, at: int = 0, bits: int = 32) -> tuple[int, int]:
     """
-    Return the number at a position of an argument, 0 if there is none, and the position behind it.
+    Return the number at a position of an argument (0 if there is none) and the position after it.
 
-    K, KB, KiB, M, MB and MiB multiply it. Raises Fatal if it has more than `bits` bits.
+    The suffixes K, KB, KiB, M, MB and MiB multiply the number. Raises Fatal if it has more than `bits` bits.
     """
     start = at
     while text[at : at + 1].isdigit() and text[at].isascii():
@@ -162,7 +162,7 @@ def read_number(text: str, at: int = 0, bits: int = 32) -> tuple[int, int]:
 
 
 class Parser:
-    """Reads arguments into Options, and sets how much the console prints."""
+    """Reads arguments into Options, and sets the level of the console."""
 
     def __init__(self, arguments: list[str], console: Console) -> None:
         self._arguments = arguments
@@ -171,7 +171,7 @@ class Parser:
         self.options = Options()
 
     def parse(self) -> Options:
-        """Return the options; raises UsageError, or Fatal for a value that is not valid."""
+        """Return the options; raises UsageError for an unknown option, Fatal for an invalid value."""
         options = self.options
         options.level = self._environment("ZSTD_CLEVEL", options.level, "not a valid integer value", 31, "-+")
         options.threads = self._environment("ZSTD_NBTHREADS", options.threads, "not a valid unsigned value", 32, "")
@@ -204,7 +204,7 @@ class Parser:
         return default
 
     def _value(self, argument: str, at: int) -> str:
-        """Return the value of an option: what follows "=" in the argument, or the next argument."""
+        """Return the value of an option: the text after "=" in the argument, or the next argument."""
         if argument[at : at + 1] == "=":
             return argument[at + 1 :]
         if self._at >= len(self._arguments):
@@ -303,5 +303,5 @@ class Parser:
                 self._force()
             elif letter in "vq":
                 self._console.level += 1 if letter == "v" else -1
-            elif letter != "n":  # which does nothing, as in the tool: it is gzip's
+            elif letter != "n":  # an option of gzip, which the zstd tool accepts and ignores
                 raise UsageError(f"-{letter}")

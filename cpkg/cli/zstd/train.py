@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg zstd --train`: a dictionary from samples."""
+"""`cpkg zstd --train`: train a dictionary from samples."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def train(options: Options, console: Console) -> int:
 
 
 def _samples(options: Options) -> list[bytes]:
-    """Return the samples: the beginnings of files, or all of them in blocks (-B), without unreadable files."""
+    """Return the samples: the beginning of each file, or whole files in blocks (-B). Unreadable files are skipped."""
     samples: list[bytes] = []
     room = options.memory_limit or _LARGEST_TOTAL
     for name in options.files:
