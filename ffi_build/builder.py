@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the cffi builder of a codec's native module."""
+"""Create the cffi builder of a codec's native module."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ HERE = Path(__file__).resolve().parent
 
 
 def text_of(codec: str, part: str) -> str:
-    """Return the text of one of a codec's sources."""
+    """Return the text of a source file of a codec."""
     return (HERE / codec / part).read_text(encoding="utf-8")
 
 
 def make(library: FoundLibrary, *cdefs: str, flags: Sequence[str] = (), links: bool = True, name: str = "") -> FFI:
     """
-    Return the builder of `cpkg._native._<codec>_ffi`, or of a module of another name with all parts of the codec.
+    Return the builder of `cpkg._native._<codec>_ffi`, or, with `name`, of a module with all parts of the codec.
 
-    Its source is module.c in the codec's folder, behind the macros of documentation.py.
-
-    `cdefs` are parts that declare what Python calls. The compiler's arguments are those of the codec's library, and
-    `flags`; `links` says whether the module is linked with the library.
+    The source consists of the macros of documentation.py and of module.c in the codec's folder. `cdefs` are the files
+    that declare the functions that Python calls. The compiler gets the arguments for the codec's library and `flags`.
+    `links` chooses whether the module is linked with the library.
     """
     codec = library.codec
     arguments = library.extension_arguments()
-    # Relative to the project's root, where setup.py runs: setuptools refuses absolute paths.
+    # Paths are relative to the root of the project, where setup.py runs, because setuptools refuses absolute paths.
     arguments["include_dirs"].insert(0, f"{HERE.name}/{codec}")
-    # Every part is a dependency, so that a change of one rebuilds the module.
+    # Every source file is a dependency, so that a change of any of them rebuilds the module.
     arguments["depends"] = sorted(
         str(path.relative_to(HERE.parent))
         for folder in (codec, "common", "archive")
@@ -47,7 +46,7 @@ def make(library: FoundLibrary, *cdefs: str, flags: Sequence[str] = (), links: b
     builder.set_source(
         name or f"cpkg._native._{codec}_ffi",
         macros(codec) + text_of(codec, "module.c"),
-        # the builtins use the whole C API, which the limited one (cffi's default) does not have
+        # the builtins need the full C API; cffi's default is the limited API
         define_macros=[
             ("_CFFI_NO_LIMITED_API", None),
             ("_GNU_SOURCE", "1"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `help()` shows of types and functions in C: the documentation of their twins in Python, as macros of C."""
+"""Turn docstrings of Python functions and types into C macros, as docstrings of their C counterparts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TWINS = {
     "msgpack": ("Packer", "Unpacker", "pack", "pack_into", "packb", "unpack", "unpackb", "unpackb_from"),
     "zstd": ("ZstdCompressor", "ZstdDecompressor", "compress", "decompress"),
 }
-"""By codec; the methods and properties of types are taken with them."""
+"""Codec -> names in purepy; the methods and properties of types are included."""
 
 DROP_IN = Path(__file__).resolve().parent.parent / "cpkg" / "zstandard"
 
@@ -32,7 +32,7 @@ def _documented(codec: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_drop_in() -> Iterator[tuple[str, str]]:
-    """Read the drop-in's sources: importing it would load a module that may be just about to be built anew."""
+    """Yield docstrings of the drop-in from its source; importing it would load the module that is being rebuilt."""
     for name, method in (("ZstdCompressor", "compress"), ("ZstdDecompressor", "decompress")):
         source = DROP_IN / f"{name[4:].lower()}.py"
         nodes = ast.walk(ast.parse(source.read_text(encoding="utf-8")))
@@ -44,10 +44,10 @@ def macros(codec: str) -> str:
     """
     Return the definitions of string literals.
 
-    `DOCUMENTED_Packer_pack` is the documentation of `Packer.pack`, `DROPIN_ZstdCompressor_compress` that of
+    `DOCUMENTED_Packer_pack` is the docstring of `Packer.pack`, `DROPIN_ZstdCompressor_compress` the docstring of
     `cpkg.zstandard.ZstdCompressor.compress`.
     """
     texts = [*_documented(codec), *(_of_drop_in() if codec == "zstd" else ())]
-    # C's escapes are JSON's where the text is ASCII, but for `?`, which could begin a trigraph
+    # For ASCII text, C and JSON have the same escapes, except for `?`, which could begin a trigraph in C.
     literals = ((name, json.dumps(text).replace("?", chr(92) + "?")) for name, text in texts)
     return "".join(f"#define {name} {literal}\n" for name, literal in literals)

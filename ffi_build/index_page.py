@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README as a package index shows it, where links to files beside it lead nowhere."""
+"""Rewrite the README for a package index, where links to files of the repository do not work."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def address(pyproject: str) -> str | None:
-    """Return the repository's address, `Source` of [project.urls] in the text of pyproject.toml, or None."""
+    """Return the address of the repository, which is `Source` in [project.urls] of pyproject.toml, or None."""
     urls = re.search(r"^\[project\.urls\]$(.*?)(?=^\[|\Z)", pyproject, re.MULTILINE | re.DOTALL)
     source = re.search(r'^Source = "([^"]+)"$', urls[1], re.MULTILINE) if urls else None
     return source[1].rstrip("/") if source else None
@@ -19,7 +19,7 @@ def index_page(readme: str, source: str | None) -> str:
     """
     Make links to files of the repository absolute, below its address `source`.
 
-    Without an address they become plain text, and pictures are left out: a dead link says less than none.
+    Without an address, links become plain text and pictures are left out.
     """
 
     def replaced(match: re.Match[str]) -> str:

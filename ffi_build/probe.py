@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Find libzstd and msgpack-c, or say why they cannot be used.
+Find libzstd and msgpack-c, or find out why they cannot be used.
 
-A declared extension that then fails to build would still give a platform wheel, with no module in it. So an
-extension is declared only after its library was compiled against and linked in a trial; everything else ends in a
-pure wheel, and the reason stays with it (`cpkg/_build_info.py`).
+If a declared extension failed to build, the result would be a platform wheel without a module. Therefore an extension
+is declared only after a trial program was compiled and linked with its library. Otherwise the wheel is pure and
+records the reason (`cpkg/_build_info.py`).
 
-Nothing here raises: a setup script that does cannot even give its package's name.
+Nothing in this module raises, because a setup script that raises cannot even report the name of its package.
 """
 
 from __future__ import annotations
@@ -14,32 +14,36 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import platform
 import re
 import shlex
+import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 ENVIRONMENT = "CPKG_BUILD_NATIVE"
 MODES = ("auto", "never", "require")
 _ARGUMENTS = ("include_dirs", "library_dirs", "libraries", "extra_compile_args", "extra_link_args")
+_HEADERS = "pypy3-dev" if platform.python_implementation() == "PyPy" else "python3-dev"
+"""Debian's package of this interpreter's headers."""
 _REBUILD = (
-    "build from source: pip install --force-reinstall --no-deps --no-binary=:all: cpkg-codecs "
-    "(in a checkout: pip install .)"
+    "build from source: pip install --force-reinstall --no-deps --no-binary=cpkg-codecs cpkg-codecs "
+    "(in a checkout: pip install -e .)"
 )
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """The needs of a native module: names to try, and the smallest C program that proves them."""
+    """The library that a native module needs: names to try, and a small C program that proves it works."""
 
     codec: str
     title: str
     package: str
-    """Debian's name of the headers, for the advice that users get."""
+    """The Debian package with the headers, for advice to users."""
     candidates: tuple[tuple[str, str], ...]
     """Pairs of pkg-config name and library name, in the order to try."""
     program: str
@@ -47,7 +51,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class FoundLibrary:
-    """A library that was found, or the reason why not."""
+    """A library, or the reason why it cannot be used."""
 
     codec: str
     reason: str
@@ -60,11 +64,11 @@ class FoundLibrary:
     extra_link_args: list[str] = field(default_factory=list)
 
     def extension_arguments(self) -> dict[str, list[str]]:
-        """Return the keyword arguments for `FFI.set_source` that name this library."""
+        """Return the keyword arguments of `FFI.set_source` for this library."""
         return {name: list(getattr(self, name)) for name in _ARGUMENTS}
 
 
-# The programs define an init function so that the trial links the same kind of object as the real build does.
+# The trial program links the same kind of object as the real build.
 _ZSTD = Requirement(
     codec="zstd",
     title="libzstd 1.4.8 or newer",
@@ -86,7 +90,7 @@ _MSGPACK = Requirement(
     codec="msgpack",
     title="msgpack-c 4.0 or newer",
     package="libmsgpack-dev (libmsgpack-c-dev on newer systems)",
-    # renamed in msgpack-c 6.0; 4.x and older install the first
+    # msgpack-c 6.0 changed the names
     candidates=(("msgpack-c", "msgpack-c"), ("msgpack", "msgpackc")),
     program="""
 #include <Python.h>
@@ -115,44 +119,48 @@ def mode() -> str:
 
 @functools.cache
 def find(codec: str) -> FoundLibrary:
-    """Return the library for `codec`, proved by a trial compile and link, or the reason why it cannot be used."""
+    """Return the library of a codec, proved by compiling and linking a trial program, or why it cannot be used."""
     requirement = REQUIREMENTS[codec]
     if mode() == "never":
         return FoundLibrary(codec, f"not built: {ENVIRONMENT}=never")
-    troubles: dict[str, None] = {}  # an ordered set: the same compiler fails the same way for every candidate
+    troubles: dict[str, None] = {}  # an ordered set, because candidates may fail for the same reason
+    found = {name: _pkg_config(name) for name, _ in requirement.candidates}
+    unknown = all(flags is None for flags, _ in found.values())
     for name, library in requirement.candidates:
-        flags, trouble = _pkg_config(name)
-        # No pkg-config or no .pc file is no proof of absence: headers in the compiler's own path are enough.
+        flags, trouble = found[name]
+        # Without pkg-config or a .pc file, the compiler may still find the headers in its own path.
         arguments = _split(["-l" + library] if flags is None else flags)
         version, complaint = _trial(requirement, arguments)
         if version is not None:
             return FoundLibrary(codec, f"built against {codec} {version}", True, version, **arguments)
-        troubles.update(dict.fromkeys(filter(None, (trouble, complaint))))
+        if unknown or flags is not None:  # the older of two names is no trouble where the other is found
+            troubles.update(dict.fromkeys(filter(None, (trouble, complaint))))
     return FoundLibrary(codec, f"not built: no usable {requirement.title}: " + "; ".join(troubles))
 
 
 def advice(codec: str) -> str:
     """Return what to install so that the native module of `codec` can be built."""
-    return f"install a C compiler, Python's headers, pkg-config and {REQUIREMENTS[codec].package}, then {_REBUILD}"
+    headers = f"Python's headers ({_HEADERS} on Debian)"
+    return f"install a C compiler, {headers}, pkg-config and {REQUIREMENTS[codec].package}, then {_REBUILD}"
 
 
 def demand(library: FoundLibrary, why: str = "") -> None:
     """End the program with the reason, after `why`, if a library cannot be used."""
     if not library.usable:
-        raise SystemExit(f"{why}{library.reason}\nTo mend it: {advice(library.codec)}.")
+        raise SystemExit(f"{why}{library.reason}\nTo fix this: {advice(library.codec)}.")
 
 
 def _pkg_config(name: str) -> tuple[list[str] | None, str | None]:
-    """Return the compiler and linker flags of a package, or None and the trouble."""
+    """Return the compiler and linker flags of a package, or None and the reason."""
     tool = os.environ.get("PKG_CONFIG") or "pkg-config"
     try:
         result = subprocess.run(
             [*shlex.split(tool), "--cflags", "--libs", name], capture_output=True, text=True, timeout=60, check=False
         )
     except (OSError, ValueError, subprocess.SubprocessError) as exc:
-        return None, f"{tool} does not run ({exc})"
+        return None, f"{tool} cannot be run ({exc})"
     if result.returncode != 0:
-        return None, f"{tool} does not know {name}"
+        return None, f"{tool} does not find {name}"
     return shlex.split(result.stdout), None
 
 
@@ -171,14 +179,14 @@ def _split(flags: list[str]) -> dict[str, list[str]]:
 
 
 def _trial(requirement: Requirement, arguments: dict[str, list[str]]) -> tuple[str | None, str]:
-    """Compile and link the requirement's program; return the library's version, or None and the complaint."""
+    """Compile and link the trial program; return the version of the library, or None and the reason."""
     try:
-        # distutils comes with setuptools from Python 3.12 on, and only once setuptools is imported
+        # from Python 3.12 on, distutils comes with setuptools, after setuptools was imported
         import setuptools  # noqa: F401, I001
         from distutils.ccompiler import new_compiler
         from distutils.sysconfig import customize_compiler
     except ImportError as exc:
-        return None, f"nothing to compile with ({exc})"
+        return None, f"no C compiler found ({exc})"
 
     with tempfile.TemporaryDirectory(prefix="cpkg-probe-") as folder:
         source = Path(folder, f"probe_{requirement.codec}.c")
@@ -195,7 +203,7 @@ def _trial(requirement: Requirement, arguments: dict[str, list[str]]) -> tuple[s
                         extra_preargs=arguments["extra_compile_args"],
                     )
                 except Exception:
-                    return None, _complaint("compile", _program(compiler, "compiler"), log)
+                    return None, _complaint("compile", _program(compiler, "compiler"), log, _python_include_dirs())
                 target = Path(folder, "probe.so")
                 try:
                     compiler.link_shared_object(
@@ -208,18 +216,25 @@ def _trial(requirement: Requirement, arguments: dict[str, list[str]]) -> tuple[s
                 except Exception:
                     return None, _complaint("link", _program(compiler, "linker_so"), log)
             version = re.search(rb"cpkg-probe-version:([\x21-\x7e]+)", target.read_bytes())
-        except Exception as exc:  # whatever a compiler class does, the answer is "cannot be used"
+        except Exception as exc:  # any failure of a compiler class means that the library cannot be used
             return None, f"no working compiler ({exc})"
     if version is None:
-        return None, "the trial build shows no version"
+        return None, "the trial build contains no version"
     return version.group(1).decode("ascii"), ""
 
 
 def _python_include_dirs() -> list[str]:
-    return [path for key in ("include", "platinclude") if (path := sysconfig.get_path(key))]
+    paths = [sysconfig.get_path(key) for key in ("include", "platinclude")]
+    return list(dict.fromkeys(path for path in paths if path))
 
 
-def _complaint(step: str, program: str, log: Path) -> str:
+def _complaint(step: str, program: str, log: Path, include_dirs: Sequence[str] = ()) -> str:
+    """Return why a step fails: what is missing, or the first error in the compiler's log."""
+    if shutil.which(program) is None and program != _UNKNOWN:
+        return f"no C compiler found ({program} is missing)"
+    if include_dirs and not any(Path(folder, "Python.h").is_file() for folder in include_dirs):
+        name = platform.python_implementation()
+        return f"the headers of {name} are missing ({_HEADERS} on Debian): no Python.h in {', '.join(include_dirs)}"
     for line in log.read_text(errors="replace").splitlines():
         _, found, message = line.partition("error:")
         if found:
@@ -227,14 +242,17 @@ def _complaint(step: str, program: str, log: Path) -> str:
     return f"the trial program does not {step}: {program} fails"
 
 
+_UNKNOWN = "the compiler"
+
+
 def _program(compiler: object, role: str) -> str:
     command = getattr(compiler, role, None)
-    return command[0] if command else "the compiler"
+    return command[0] if command else _UNKNOWN
 
 
 @contextlib.contextmanager
 def _quiet(log: Path) -> Iterator[Path]:
-    """Send what the compiler prints into a file: distutils writes to the descriptors themselves."""
+    """Redirect the output of the compiler to a file, at the level of descriptors, because distutils bypasses sys."""
     saved = os.dup(1), os.dup(2)
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Build what a release consists of: `python -m ffi_build.wheels [NAME...]`.
+Build all files of a release: `python -m ffi_build.wheels [NAME...]`.
 
-NAMEs choose: interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
-and `pure` and `sdist` for what is built once. Without any of a kind, all of it is built that can be: an interpreter
-that is not here is left out, with a line that reports it; one that is named and missing is an error. `windows` and
-`macos` build the wheels for those instead, for each CPython that Maven has or those that are named (needs mvn).
-`--pristine` leaves libzstd as it was released.
+NAMEs choose interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
+and `pure` and `sdist`. If no NAME of a kind is given, everything of that kind is built. An interpreter that is not
+installed is skipped with a message, or is an error if it was named. `windows` and `macos` build the wheels for those
+systems instead, for each CPython that Maven has or for the named ones (needs mvn). `--pristine` builds libzstd without
+patches.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ class Wanted:
     targets: list[Target] = field(default_factory=list)
     extras: list[str] = field(default_factory=list)
     named: bool = False
-    """Whether interpreters were named, which makes a missing one an error."""
+    """Whether interpreters were named; then a missing one is an error."""
     system: str = ""
-    """Windows or macOS, whose interpreters come from Maven; empty for Linux."""
+    """`windows` or `macos`, whose interpreters come from Maven; "" for Linux."""
 
 
 def parse(names: Sequence[str]) -> Wanted:
-    """Return what to build for these names; raise SystemExit for an unknown name."""
+    """Return what to build for these names; raises SystemExit for an unknown name."""
     known = {*interpreters.NAMES, *ARCHITECTURES, *LIBCS, "pure", "sdist", *maven.SYSTEMS}
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -67,7 +67,7 @@ def parse(names: Sequence[str]) -> Wanted:
 
 
 def setuptools_build(tree: Path, kind: str, folder: Path) -> Path:
-    """Have setuptools build the "sdist" or the pure "wheel" of a tree into a folder, and return its path."""
+    """Build the "sdist" or the pure "wheel" of a tree with setuptools, and return its path in `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     code = f"import sys; from setuptools import build_meta; print(build_meta.build_{kind}(sys.argv[1]))"
     result = subprocess.run(
@@ -84,18 +84,22 @@ def setuptools_build(tree: Path, kind: str, folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Build, check and list."""
+    """Build and check the files of a release, and list them."""
     parser = argparse.ArgumentParser(prog="python -m ffi_build.wheels", description=__doc__.split("\n\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="3.11, pypy3.9, aarch64, musllinux, pure, sdist, ...")
-    parser.add_argument("--pristine", action="store_true", help="take libzstd as it was released, without our patches")
-    parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder of the results (default: dist)")
-    parser.add_argument("--work", type=Path, default=ROOT / "build" / "wheels", help="folder of what leads to them")
+    parser.add_argument(
+        "--pristine",
+        action="store_true",
+        help="build libzstd as it was released, without the patches in ffi_build/wheels/patches",
+    )
+    parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder for the results (default: dist)")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "wheels", help="folder for intermediate files")
     parser.add_argument(
         "--root",
         type=Path,
         action="append",
         default=[],
-        help="folder of another system, whose interpreters serve too",
+        help="root folder of another system, whose interpreters are used as well",
     )
     options = parser.parse_args(arguments)
     wanted = parse(options.names)
@@ -104,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if wanted.named and missing:
         raise SystemExit("; ".join(missing.values()))
     for name, reason in missing.items():
-        print(f"{name:9} left out: {reason}")
+        print(f"{name:9} skipped: {reason}")
 
     pairs = [(one, target) for one in found.values() for target in wanted.targets if one.serves(target)]
     for target in {target for _, target in pairs}:
@@ -117,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     say(f"{len(pairs)} wheels for {len(found)} interpreters; first the sdist and the pure wheel")
     work, output = options.work.resolve(), options.output.resolve()
     output.mkdir(parents=True, exist_ok=True)
-    # all is built from the sdist, which is so shown to hold what a build needs
+    # build everything from the sdist, which proves that the sdist is complete
     sdist = setuptools_build(ROOT, "sdist", work / "sdist")
     archives.normalise_sdist(sdist)
     shutil.rmtree(work / "tree", ignore_errors=True)

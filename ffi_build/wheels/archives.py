@@ -2,8 +2,8 @@
 """
 Write wheels and the sdist so that the same content gives the same bytes.
 
-A wheel with native modules is the pure wheel, which setuptools makes, with the modules, what is known of the libraries
-inside (licences, SBOM) and the tags of its interpreter and platform.
+A wheel with native modules consists of the pure wheel built by setuptools, the modules, licences and SBOM of the
+libraries inside, and the tags of its interpreter and platform.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH") or 315532800)
-"""The date of every file, in seconds: 1980, from when on zip archives can have one."""
+"""The time of every file, in seconds since 1970; the default is 1980, the earliest time in a zip archive."""
 
 
 def read_wheel(path: Path) -> dict[str, bytes]:
-    """Return the files of a wheel by name, but for RECORD, which follows from them."""
+    """Return the files of a wheel by name, without RECORD, which is derived from them."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist() if not name.endswith(("/", "/RECORD"))}
 
@@ -36,7 +36,7 @@ def info_folder(files: Mapping[str, bytes]) -> str:
 
 
 def write_wheel(folder: Path, files: Mapping[str, bytes], python: str, abi: str, platforms: tuple[str, ...]) -> Path:
-    """Write a wheel with its RECORD under the name that its tags give it, and return its path."""
+    """Write a wheel with its RECORD, named after its tags, and return its path."""
     info = info_folder(files)
     content = dict(files)
     tags = "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in sorted(platforms))
@@ -47,7 +47,7 @@ def write_wheel(folder: Path, files: Mapping[str, bytes], python: str, abi: str,
     path = folder / f"{info.removesuffix('.dist-info')}-{python}-{abi}-{'.'.join(sorted(platforms))}.whl"
     folder.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        # as wheels should be: installers read the last entries first
+        # the metadata comes last, as recommended, because installers read it first
         for name in sorted(content, key=lambda name: (name.startswith(info), name)):
             entry = zipfile.ZipInfo(name, time.gmtime(EPOCH)[:6])
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -61,12 +61,12 @@ def _digest(data: bytes) -> str:
 
 
 def add_licences(files: dict[str, bytes], expression: str, texts: Mapping[str, str]) -> None:
-    """Add licences to a wheel, by file name, and their expression to its metadata."""
+    """Add licence texts (file name -> text) to a wheel, and the licence expression to its metadata."""
     info = info_folder(files)
     metadata = files[f"{info}/METADATA"].decode()
     head, blank, description = metadata.partition("\n\n")
     head, found = re.subn(r"(?m)^License-Expression: .*$", f"License-Expression: {expression}", head)
-    assert found == 1, "the metadata name no licence"
+    assert found == 1, "the metadata has no License-Expression"
     for name, text in sorted(texts.items()):
         files[f"{info}/licenses/{name}"] = text.encode()
         head += f"\nLicense-File: {name}"
@@ -74,7 +74,7 @@ def add_licences(files: dict[str, bytes], expression: str, texts: Mapping[str, s
 
 
 def normalise_sdist(path: Path) -> None:
-    """Write an sdist anew: entries in order, without dates and owners."""
+    """Rewrite an sdist with sorted entries and without times and owners."""
     with tarfile.open(path) as archive:
         members = []
         for member in archive:

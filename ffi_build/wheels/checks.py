@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Check wheels: with common tools, and by rules of this package.
+Check wheels with common tools and with the rules of this project.
 
-The rules do what abi3audit does for one stable ABI, for each interpreter: each function of Python that a module calls
-has to be among those that the interpreter exports. Besides, a module shows nothing but the function that the
-interpreter calls, and needs no library but the system's own, in no newer version than the tag promises. LIEF reads the
-tables of ELF, Mach-O and PE files.
+The interpreter must export each Python function that a module calls. (abi3audit checks the same for the stable ABI.) A
+module may export only the function that the interpreter calls. It may need only libraries of the system, in versions
+that the wheel's tag allows. LIEF reads the tables of ELF, Mach-O and PE files.
 """
 
 from __future__ import annotations
@@ -25,28 +24,34 @@ import lief
 from ffi_build.wheels.interpreters import Interpreter
 from ffi_build.wheels.targets import Target
 
-lief.disable_leak_warning()  # at exit, where modules still hold its types
+lief.disable_leak_warning()  # at exit, modules still hold types of lief
 lief.logging.disable()
 
 _SYSTEM = {
-    "glibc": r"(libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1|ld-linux-[\w-]+\.so\.\d)",
+    "glibc": r"(libc\.so\.6|libpthread\.so\.0|libdl\.so\.2|libm\.so\.6|librt\.so\.1|ld(-linux-[\w-]+|64)\.so\.\d)",
     "musl": r"libc\.musl-\w+\.so\.1",
     "macos": r"/usr/lib/libSystem\.B\.dylib",
     "windows": r"(?i)(kernel32|advapi32|ntdll|ucrtbase|msvcrt|vcruntime\d+|api-ms-win-[\w-]+)\.dll",
 }
-_ARCHITECTURES = {"x86_64": "X86_64", "aarch64": "ARM64", "arm64": "ARM64"}
-# the interpreter's functions, and what every dynamic library for macOS shows
+_ARCHITECTURES = {
+    "x86_64": "X86_64",
+    "aarch64": "AARCH64",
+    "arm64": "ARM64",
+    "ppc64le": "PPC64",
+    "riscv64": "RISCV",
+    "s390x": "S390",
+}
+# the functions for the interpreter, and the names that every dynamic library for macOS exports
 _SHOWN = r"PyInit_|_cffi_pypyinit_|(_mh_dylib_header|__dso_handle)$"
-_GLIBC = (2, 17)
-# what gcc may call for atomic operations, for asking the processor, and for arithmetic
-_RUNTIME = r"__(aarch64_|cpu_|gcov_|asan_|tsan_|(u?div|u?mod|mul|popcount|clz|ctz|ffs|parity|bswap)[sdtc]i\d?$)"
+# functions that gcc may call for atomic operations, CPU detection and arithmetic
+_RUNTIME = r"__(aarch64_|atomic_|cpu_|gcov_|asan_|tsan_|(u?div|u?mod|mul|popcount|clz|ctz|ffs|parity|bswap)[sdtc]i\d?$)"
 
 
 def check(paths: Sequence[Path], built: Iterable[tuple[Path, Interpreter, Target]]) -> None:
     """
-    Check files of a release; raise SystemExit with all faults.
+    Check the files of a release; raises SystemExit with all faults.
 
-    `built` has the wheels with native modules, each with the interpreter and the system that it is for.
+    `built` has the wheels with native modules, each with its interpreter and system.
     """
     wheels = [path for path in paths if path.suffix == ".whl"]
     _run("twine", "check", "--strict", *paths)
@@ -57,7 +62,7 @@ def check(paths: Sequence[Path], built: Iterable[tuple[Path, Interpreter, Target
     for path, interpreter, target in built:
         faults += [f"{path.name}: {fault}" for fault in wheel_faults(path, interpreter, target)]
         if target.is_linux and platform_by_auditwheel(path) not in target.platforms:
-            faults.append(f"{path.name}: auditwheel gives it {platform_by_auditwheel(path)}")
+            faults.append(f"{path.name}: auditwheel reports {platform_by_auditwheel(path)}")
     if faults:
         raise SystemExit("\n".join(faults))
 
@@ -72,13 +77,13 @@ def _run(module: str, *arguments: object) -> str:
 
 
 def platform_by_auditwheel(wheel: Path) -> str:
-    """Return the best platform tag that auditwheel finds a wheel to keep."""
+    """Return the best platform tag that auditwheel finds for a wheel."""
     found = re.search(r'platform\s+tag:\s+"([^"]+)"', _run("auditwheel", "show", wheel))
     return found.group(1) if found else "none"
 
 
 class _Image:
-    """The tables of a program or library: the names that it shows and calls, and the libraries that it needs."""
+    """The tables of a program or library: the names it exports (`shows`) and calls, and the libraries it needs."""
 
     def __init__(self, data: bytes) -> None:
         binary: Any = lief.parse(data)
@@ -99,6 +104,7 @@ class _Image:
             own = lief.MachO.LoadCommand.TYPE.ID_DYLIB
             self.needs = [library.name for library in binary.libraries if library.command != own]
         else:
+            self.architecture = binary.header.machine_type.name  # the abstract header does not know s390x
             symbols = [symbol for symbol in binary.dynamic_symbols if symbol.name]
             self.shows = {symbol.name for symbol in symbols if symbol.shndx}
             self.calls = {symbol.name for symbol in symbols if not symbol.shndx}
@@ -107,7 +113,7 @@ class _Image:
 
 @cache
 def exported_names(interpreter: Interpreter) -> frozenset[str]:
-    """Return the names that an interpreter gives to extension modules: its own, or those of its shared library."""
+    """Return the names that an interpreter or its shared library exports to extension modules."""
     program = interpreter.program.resolve()
     image = _Image(program.read_bytes())
     names = set(image.shows)
@@ -120,7 +126,7 @@ def exported_names(interpreter: Interpreter) -> frozenset[str]:
 
 
 def wheel_faults(wheel: Path, interpreter: Interpreter, target: Target) -> Iterator[str]:
-    """Yield what is wrong with the native modules of a wheel."""
+    """Yield the faults of the native modules in a wheel."""
     suffix = interpreter.suffix_for(target)
     with zipfile.ZipFile(wheel) as archive:
         modules = [name for name in archive.namelist() if name.endswith(suffix)]
@@ -142,10 +148,10 @@ def _module_faults(image: _Image, interpreter: Interpreter, target: Target) -> I
     exported = exported_names(interpreter)
     for name in sorted(image.calls):
         if re.match("_?Py", name) and name not in exported:
-            yield f"calls {name}, which is not there"
+            yield f"calls {name}, which the target does not have"
         elif target.is_linux and re.match(_RUNTIME, name):
-            yield f"calls {name} of gcc's own library, which is not inside"
-    if target.libc == "windows" and _calls_of_nothing(binary):
+            yield f"calls {name} of gcc's own library, which is not linked in"
+    if (target.libc, target.architecture) == ("windows", "x86_64") and _calls_of_nothing(binary):
         yield "calls a function that the linker did not find"
     elif target.libc == "macos":
         yield from _macos_faults(binary, target)
@@ -153,12 +159,12 @@ def _module_faults(image: _Image, interpreter: Interpreter, target: Target) -> I
         for requirement in binary.symbols_version_requirement:
             for version in requirement.get_auxiliary_symbols():
                 found = re.fullmatch(r"GLIBC_(\d+)\.(\d+)(\.\d+)?", version.name)
-                if found and (int(found.group(1)), int(found.group(2))) > _GLIBC:
+                if found and (int(found.group(1)), int(found.group(2))) > target.oldest_glibc:
                     yield f"needs {version.name}"
 
 
 def _calls_of_nothing(binary: Any) -> bool:
-    """Return whether code calls address 0, where a linker leaves weak names that it has not looked for."""
+    """Return whether x86_64 code calls address 0, which weak names have if the linker does not resolve them."""
     nowhere = -binary.imagebase % 2**32
     for section in binary.sections:
         for call in re.finditer(rb"\xe8(?=(.{4}))", bytes(section.content), re.DOTALL):
@@ -171,10 +177,10 @@ def _macos_faults(binary: Any, target: Target) -> Iterator[str]:
     promised = [int(part) for part in target.platforms[0].split("_")[1:3]]
     built_for = binary.build_version
     if built_for is None or built_for.platform != lief.MachO.BuildVersion.PLATFORMS.MACOS:
-        yield "does not name the macOS that it is for"
+        yield "does not state the macOS version it was built for"
     elif built_for.minos[:2] > promised:
         yield f"runs on macOS {built_for.minos[:2]} or newer, its name promises {promised}"
     if target.architecture == "arm64" and not binary.has_code_signature:
         yield "is not signed, which arm64 requires"
     own = [library.name for library in binary.libraries if library.command == lief.MachO.LoadCommand.TYPE.ID_DYLIB]
-    yield from (f"has the path {path}" for path in [*(each.path for each in binary.rpaths), *own] if "/" in path)
+    yield from (f"contains the path {path}" for path in [*(each.path for each in binary.rpaths), *own] if "/" in path)

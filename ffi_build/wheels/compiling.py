@@ -2,11 +2,10 @@
 """
 Compile libzstd once for each target, and the native modules for each interpreter on each target.
 
-gcc compiles and zig links. gcc's code for the decompressor is up to a fifth faster than that of zig's own compiler,
-clang. zig brings a linker, the headers of both C libraries for every target and, for glibc, the symbols that an old
-version of it had, so that one machine builds for all, and what it builds depends on that machine in its gcc alone.
-Nothing of libzstd can be seen from outside of the module that it is linked into: other libraries in the process keep
-to their own.
+gcc compiles and zig links. For the decompressor, gcc's code is up to a fifth faster than the code of zig's compiler,
+clang. zig provides a linker, the headers of both C libraries for every target, and the symbols of an old glibc. So one
+machine builds for all targets, and the result depends only on its gcc. A module does not export any name of libzstd, so
+that other libraries in the process use their own libzstd.
 """
 
 from __future__ import annotations
@@ -31,32 +30,32 @@ CODECS = ("msgpack", "zstd")
 
 _COMMON = (
     *("-O3", "-fPIC", "-fvisibility=hidden", "-fomit-frame-pointer", "-g0", "-DNDEBUG"),
-    # what some distributions have their gcc do by itself
+    # undo defaults that some distributions set in gcc
     *("-U_FORTIFY_SOURCE", "-fno-stack-protector", "-fcf-protection=none"),
 )
 _COMMON_ZIG = ("-O3", "-fomit-frame-pointer", "-g0", "-DNDEBUG", "-fno-stack-protector")
 _LIBZSTD = (
     *("-ffunction-sections", "-DZSTD_MULTITHREAD=1"),
-    # hashing without functions of its own, as in libzstd's single file
+    # inline all hash functions, as in the single-file libzstd
     *("-DXXH_PRIVATE_API", "-DXXH_INLINE_ALL"),
-    # what these mark would be visible, whatever -fvisibility says
+    # these macros would make names visible in spite of -fvisibility
     *("-DZSTDLIB_VISIBLE=", "-DZSTDERRORLIB_VISIBLE=", "-DZDICTLIB_VISIBLE="),
-    # calls of functions that whoever else is in the process may have
+    # do not call trace functions, which another library in the process may define
     "-DZSTD_TRACE=0",
 )
-# as CPython compiles its own modules: signed overflow wraps
+# like CPython for its own modules: signed overflow wraps
 _MODULE = (
     *("-std=c11", "-D_GNU_SOURCE", "-fwrapv", "-Werror"),
-    # each on a cache line of its own: otherwise one loop or the other takes 5 % longer, as chance has it
+    # align to cache lines: otherwise loops may be up to 5 % slower, depending on their position
     *("-falign-functions=64", "-falign-loops=64", "-falign-jumps=64"),
 )
 _LINK = ("-s", "-Wl,--gc-sections", "-Wl,-Bsymbolic", "-Wl,-z,relro,-z,now")
-# the one function of each module that an interpreter calls
+# the only function of a module that an interpreter calls
 _EXPORTS = "{ global: PyInit_*; _cffi_pypyinit_*; local: *; };\n"
 
 
 class Compiler:
-    """gcc and zig for one target; files below `folder` and `root` do not leave their paths in what they write."""
+    """gcc and zig for one target; their output contains no paths of files below `folder` and `root`."""
 
     def __init__(self, target: Target, folder: Path, root: Path) -> None:
         self.target = target
@@ -64,32 +63,33 @@ class Compiler:
         self._zig = [sys.executable, "-m", "ziglang"]
         cache = str(folder / "zig-cache")
         self._environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
-        if not target.is_linux:  # zig compiles, too
-            # a DLL shows nothing unless it is asked to
+        if not target.is_linux:  # zig also compiles
+            # a DLL exports nothing by default
             hidden = () if target.libc == "windows" else ("-fvisibility=hidden",)
             self._compile = [*self._zig, "cc", "-target", target.zig, *_COMMON_ZIG, *hidden]
             self._compile += [f"-ffile-prefix-map={path}={name}" for path, name in ((folder, "build"), (root, "."))]
             return
         gcc = gcc_for(target)
-        self._compile = [gcc, *_COMMON, *(() if target.architecture == "x86_64" else ("-mno-outline-atomics",))]
+        self._compile = [gcc, *_COMMON, *target.arguments]
         self._compile += [f"-ffile-prefix-map={path}={name}" for path, name in ((folder, "build"), (root, "."))]
-        # not this machine's own C library
+        # do not use the headers of this machine's C library
         self._compile += ["-nostdinc", f"-isystem{_output(gcc, '-print-file-name=include').strip()}"]
         self._compile += self._headers(folder)
 
     def _headers(self, folder: Path) -> list[str]:
-        """Return gcc's arguments for the headers of the target's C library, as zig gives them to its own compiler."""
+        """Return gcc arguments for the headers of the target's C library, which zig passes to its own compiler."""
         empty = folder / "empty.c"
         empty.write_text("", encoding="utf-8")
         command = [*self._zig, "cc", "-target", self.target.zig, "-v", "-c", str(empty), "-o", os.devnull]
         told = self._run(command).stderr
         found = re.findall(r"-isystem (\S+/libc/include/\S+)", told)
         minor = re.findall(r"-D (__GLIBC_MINOR__=\d+)", told)
-        assert found, told
+        if not found:
+            raise SystemExit(f"expected the headers of {self.target.zig} from zig, found none:\n{told}")
         return [*(f"-isystem{path}" for path in dict.fromkeys(found)), *(f"-D{each}" for each in dict.fromkeys(minor))]
 
     def compile(self, source: Path, result: Path, *arguments: str) -> None:
-        """Compile in the tree that relative paths start from; raises SystemExit on failure."""
+        """Compile a file; relative paths start from the root. Raises SystemExit on failure."""
         self._run([*self._compile, *arguments, "-c", str(source), "-o", str(result)])
 
     def archive(self, path: Path, members: Iterable[Path]) -> None:
@@ -103,16 +103,17 @@ class Compiler:
     def link_module(self, path: Path, exports: Path, *parts: Path) -> None:
         """Link an extension module, whose version script is `exports`, with the C library of the target."""
         if not self.target.is_linux:
-            # on macOS the interpreter's functions are looked up when the module is loaded, wherever they are
+            # on macOS, the functions of the interpreter are looked up when the module is loaded
             own = ("-Wl,-undefined,dynamic_lookup", f"-Wl,-install_name,{path.name}")
             self._link("-s", *(own if self.target.libc == "macos" else ()), *parts, "-o", path)
             return
         if self.target.libc == "glibc":
             libraries: tuple[str | Path, ...] = ("-pthread",)
         else:
-            # zig's musl calls itself libc.so, systems with musl libc.musl-ARCHITECTURE.so.1: an empty library of that
-            # name stands for it, so that the module is one that those systems could have made
-            libraries = ("-nostdlib", "-Wl,--no-as-needed", self._named_libc(path.parent))
+            # The soname of zig's musl is libc.so, but systems with musl use libc.musl-ARCHITECTURE.so.1. Linking with
+            # an empty library of the latter name gives the module the right dependency. zig's runtime replaces gcc's
+            # own library, which gcc calls for atomic operations on riscv64.
+            libraries = ("-nostdlib", "-rtlib=compiler-rt", "-Wl,--no-as-needed", self._named_libc(path.parent))
         self._link(*_LINK, f"-Wl,--version-script={exports}", *parts, *libraries, "-o", path)
 
     def _named_libc(self, folder: Path) -> Path:
@@ -132,7 +133,7 @@ class Compiler:
 
 
 def describe(target: Target) -> str:
-    """Return with what modules are made for a target: compiler, linker and their versions."""
+    """Return the compiler and linker of modules for a target, with their versions."""
     zig = _output(sys.executable, "-m", "ziglang", "version").strip()
     if not target.is_linux:
         return f"zig {zig} for {target.zig}"
@@ -145,10 +146,10 @@ def _output(*command: str) -> str:
 
 def _joined(sources: Path, folder: Path) -> Path:
     """
-    Write a unit that includes libzstd's compressor and decompressor.
+    Write one C file that includes the compressor and decompressor of libzstd.
 
-    As in libzstd's own single file, gcc inlines across what are files of their own otherwise: small content is
-    compressed in 3 to 5 % less time. Files of the dictionary builder define the same names and stay apart.
+    As in the single-file libzstd, gcc can then inline across files, which saves 3 to 5 % of the time for small content.
+    The files of the dictionary builder define the same names and must stay separate.
     """
     parts = [path for part in ("common", "compress", "decompress") for path in sorted((sources / part).glob("*.c"))]
     unit = folder / "joined.c"
@@ -157,7 +158,7 @@ def _joined(sources: Path, folder: Path) -> Path:
 
 
 def build_libzstd(compiler: Compiler, sources: Path, folder: Path, pool: Executor) -> Path:
-    """Return libzstd as a static library; `sources` is the folder of its release's lib."""
+    """Build libzstd as a static library and return its path; `sources` is the folder `lib` of its release."""
     folder.mkdir(parents=True, exist_ok=True)
     units = [_joined(sources, folder), *sorted((sources / "dictBuilder").glob("*.c"))]
     if compiler.target.architecture == "x86_64":
@@ -175,10 +176,10 @@ def build_libzstd(compiler: Compiler, sources: Path, folder: Path, pool: Executo
 
 def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple[str, str], Unit]:
     """
-    Have cffi write the C source of each module for each implementation of Python, and for CPython on no Linux.
+    Write the C source of each module for CPython and PyPy, and for CPython on systems other than Linux.
 
-    `libraries` are the folders of headers per codec. cffi's output depends on the declarations alone, not on the
-    interpreter that it runs on.
+    `libraries` has the folder of headers per codec. The output of cffi depends only on the declarations, not on the
+    interpreter that runs it.
     """
     versions = {"msgpack": MSGPACK.version, "zstd": ZSTD.version}
     make = {"msgpack": msgpack_build.make_builder, "zstd": zstd_build.make_builder}
@@ -192,14 +193,14 @@ def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple
                 builder = zstd_build.make_builder(library, "cpython", kind)
             else:
                 builder = make[codec](library, "cpython" if kind == "elsewhere" else kind)
-            with contextlib.redirect_stdout(io.StringIO()):  # it prints each file
+            with contextlib.redirect_stdout(io.StringIO()):  # cffi prints the name of each file
                 extension = builder.distutils_extension(str(place), verbose=False)
             units[codec, kind] = Unit(extension)
     return units
 
 
 class Unit:
-    """The C source of a module, with the arguments that it is compiled with."""
+    """The C source of a module and the compiler arguments for it."""
 
     def __init__(self, extension: object) -> None:
         self.name: str = extension.name  # type: ignore[attr-defined]
@@ -213,13 +214,16 @@ class Unit:
 def build_module(
     compiler: Compiler, interpreter: Interpreter, headers: Path, unit: Unit, archives: list[Path], folder: Path
 ) -> Path:
-    """Return a native module for an interpreter on the compiler's target, linked with static libraries."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Build a native module for an interpreter on the compiler's target, with static libraries; return its path."""
     exports = folder / "exports"
     exports.write_text(_EXPORTS, encoding="utf-8")
     module = folder / (unit.name.rpartition(".")[2] + interpreter.suffix_for(compiler.target))
     compiled = module.with_suffix(".o")
-    options = _MODULE if compiler.target.is_linux else _MODULE[:4]
-    compiler.compile(unit.source, compiled, *options, f"-isystem{headers}", *unit.arguments)
+    options, arguments = [*_MODULE], unit.arguments
+    if not compiler.target.is_linux:
+        # clang ignores one of the alignments, and fails with those of loops for Windows on arm64
+        options = options[:4]
+        arguments = [argument for argument in arguments if not argument.startswith("-falign-")]
+    compiler.compile(unit.source, compiled, *options, f"-isystem{headers}", *arguments)
     compiler.link_module(module, exports, compiled, *archives)
     return module

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Find the interpreters that wheels are built for, and make their headers fit for other systems than this one."""
+"""Find the interpreters that wheels are built for, and make their headers usable for other systems."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ print(json.dumps({
 
 
 SYSTEM = Path("/")
+_WITH_PYPY = (("glibc", "x86_64"), ("glibc", "aarch64"))
 
 
 @dataclass(frozen=True)
 class Interpreter:
-    """An interpreter of this machine, or of a system in a folder; `headers` is the folder of its Python.h."""
+    """An interpreter of this machine, or of another system below a folder; `headers` is the folder of its Python.h."""
 
     name: str
     program: Path
     headers: Path
     suffix: str
-    """The end of an extension module's name, `.cpython-311-x86_64-linux-gnu.so`."""
+    """The suffix of extension modules, such as `.cpython-311-x86_64-linux-gnu.so`."""
     root: Path = SYSTEM
-    """The folder of the system that it belongs to; `program` and `headers` lead into it."""
+    """The root folder of its system; `program` and `headers` are below it."""
 
     @property
     def implementation(self) -> str:
@@ -64,19 +65,20 @@ class Interpreter:
         return f"pp{number}", "_".join(match.groups())
 
     def serves(self, target: Target) -> bool:
-        """Return whether the interpreter exists for a system: nobody builds PyPy for musl."""
-        return self.implementation == "cpython" or target.libc == "glibc"
+        """Return whether the interpreter exists for a system; PyPy exists only for glibc on two architectures."""
+        return self.implementation == "cpython" or (target.libc, target.architecture) in _WITH_PYPY
 
     def suffix_for(self, target: Target) -> str:
-        """Return what an extension module's name ends with on another system."""
+        """Return the file name suffix of extension modules on a target system."""
         return re.sub(r"-[^-]+-linux-\w+\.so$", f"-{target.triplet}.so", self.suffix)
 
     def copy_headers(self, folder: Path) -> Path:
         """
-        Copy the headers to where every target can use them, and return that folder.
+        Copy the headers to a folder that every target can use, and return the folder.
 
-        What pyconfig.h says of types and alignment is the same on all 64-bit Linux systems. Debian's leads to a file
-        among the system's own headers, which belong to this machine's C library: that file takes its place.
+        Types and alignment in pyconfig.h are the same on all 64-bit Linux systems, and `Target.arguments` corrects the
+        byte order. Debian's pyconfig.h includes a file from the system's headers, which are for this machine's C
+        library; a copy of that file replaces it.
         """
         copy = folder / self.name
         shutil.rmtree(copy, ignore_errors=True)
@@ -93,7 +95,7 @@ def find(names: list[str], roots: Sequence[Path] = ()) -> tuple[dict[str, Interp
     """
     Return the interpreters by name, and the reason for each name that is not available.
 
-    `roots` are folders with other systems, whose interpreters serve where this machine has none.
+    `roots` are folders with other systems, whose interpreters are used if this machine lacks one.
     """
     found: dict[str, Interpreter] = {}
     missing: dict[str, str] = {}
@@ -118,17 +120,17 @@ def _program(name: str) -> str:
 
 
 def _below(root: Path, path: str) -> Path:
-    """Return where a path of a system leads to on this machine."""
+    """Convert a path inside the system below `root` to a path on this machine."""
     return root / path.lstrip("/")
 
 
 def _candidates(name: str, roots: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield programs that may be an interpreter, with their systems: PATH's, pyenv's, newest first, other systems'."""
+    """Yield possible interpreters with their systems: from PATH, from pyenv (newest first), from other systems."""
     programs = [_program(name), *(["pypy3"] if name.startswith("pypy") else [])]
     for program in programs:
         for folder in os.environ.get("PATH", "").split(os.pathsep):
             path = Path(folder, program)
-            # a shim of pyenv runs whichever version is configured
+            # skip shims of pyenv, which run the configured version
             if path.is_file() and "shims" not in path.parts:
                 yield SYSTEM, path
     versions = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv", "versions")

@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPython for Windows and macOS, from Maven: headers, and what modules are linked or compared with."""
+"""
+CPython for Windows and macOS, from Maven: headers, and libraries for linking and for checks.
+
+Maven has no CPython for Windows on arm64, which has the headers and exported names of x86_64.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from ffi_build.wheels.interpreters import Interpreter
-from ffi_build.wheels.sources import Source, provide
+from ffi_build.wheels.sources import Source, provide, run
 from ffi_build.wheels.targets import Target
 
 SYSTEMS = {
-    "windows": (Target("windows", "x86_64", "x86_64-windows-gnu", ("win_amd64",)),),
+    "windows": (
+        Target("windows", "x86_64", "x86_64-windows-gnu", ("win_amd64",)),
+        Target("windows", "arm64", "aarch64-windows-gnu", ("win_arm64",)),
+    ),
     "macos": (
         Target("macos", "x86_64", "x86_64-macos.11.0", ("macosx_11_0_x86_64",)),
         Target("macos", "arm64", "aarch64-macos.11.0", ("macosx_11_0_arm64",)),
@@ -39,11 +47,11 @@ _SHA256 = {
 
 
 def _classifier(target: Target) -> str:
-    return f"{'macosx' if target.libc == 'macos' else target.libc}-{target.architecture}"
+    return f"macosx-{target.architecture}" if target.libc == "macos" else "windows-x86_64"
 
 
 def python(name: str, target: Target, parts: Sequence[tuple[str, str]] = (), alias: str = "") -> Source:
-    """Return the package of a version for a system: `parts` of it, or what modules are built with."""
+    """Return the package of a CPython version for a system, with `parts` of it or the files to build modules with."""
     classifier = _classifier(target)
     package = _PACKAGES[name]
     root = f"org/bytedeco/cpython/{classifier}"
@@ -64,7 +72,7 @@ def python(name: str, target: Target, parts: Sequence[tuple[str, str]] = (), ali
 
 
 def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Path) -> list[tuple[Interpreter, Target]]:
-    """Fetch what modules for a system are built with, for the versions `names`, or for all if there are none."""
+    """Fetch the interpreters of a system for building modules: the versions `names`, or all if `names` is empty."""
     pairs = []
     for target in SYSTEMS[system]:
         known = _SHA256[_classifier(target)]
@@ -75,7 +83,7 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
             root = provide(python(name, target), downloads, folder)
             number = name.replace(".", "")
             if system == "windows":
-                library, headers, suffix = f"python{number}.dll", "include", f".cp{number}-win_amd64.pyd"
+                library, headers, suffix = f"python{number}.dll", "include", f".cp{number}-{target.platforms[0]}.pyd"
             else:
                 library, headers, suffix = (
                     f"libpython{name}.dylib",
@@ -86,8 +94,19 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
     return pairs
 
 
-def import_libraries(interpreter: Interpreter, target: Target) -> list[Path]:
-    """Return the files that modules are linked with."""
+def import_libraries(interpreter: Interpreter, target: Target, folder: Path) -> list[Path]:
+    """Return the import libraries to link modules with; those that Maven lacks are generated in a folder."""
     if target.libc != "windows":
         return []
-    return [interpreter.root / "libs" / interpreter.program.with_suffix(".lib").name]
+    library = interpreter.program.with_suffix(".lib").name
+    if target.architecture == "x86_64":
+        return [interpreter.root / "libs" / library]
+    # imported here because an environment that only fetches Maven's packages lacks lief
+    from ffi_build.wheels.checks import exported_names
+
+    definitions = folder / "exports.def"
+    names = "".join(f"  {name}\n" for name in sorted(exported_names(interpreter)))
+    definitions.write_text(f"LIBRARY {interpreter.program.name}\nEXPORTS\n{names}", encoding="utf-8")
+    generate = ["dlltool", "-m", "arm64", "-d", str(definitions), "-l", str(folder / library)]
+    run([sys.executable, "-m", "ziglang", *generate], folder)
+    return [folder / library]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the wheels with native modules: the libraries, the modules, and the metadata about them."""
+"""Build the wheels with native modules: libraries, modules and metadata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ffi_build.wheels.targets import Target
 
 
 class Factory:
-    """The settings that all wheels of a run share; `make_wheel` may be called from several threads."""
+    """Builds wheels with shared settings; several threads may call `make_wheel`."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Factory:
         targets: Collection[Target],
         sources: Mapping[str, Source],
     ) -> None:
-        """Fetch the libraries, `sources` by codec, and compile libzstd for each target; `pure` is the pure wheel."""
+        """Fetch the libraries `sources` (by codec) and compile libzstd for each target; `pure` is the pure wheel."""
         self._sources = sources
         self._pure = pure
         self._work = work
@@ -50,13 +50,15 @@ class Factory:
         self._lock = threading.Lock()
 
     def make_wheel(self, interpreter: Interpreter, target: Target, output: Path) -> Path:
-        """Compile the modules of an interpreter on a target and write the wheel with them into a folder."""
+        """Compile the modules for an interpreter and target, write their wheel to `output`, and return its path."""
         with self._lock:
             if interpreter not in self._headers:
                 folder = self._work / "headers" / interpreter.suffix.strip(".")
                 self._headers[interpreter] = interpreter.copy_headers(folder)
         files = dict(self._pure)
-        libraries = maven.import_libraries(interpreter, target)
+        folder = self._work / "modules" / target.zig / interpreter.name
+        folder.mkdir(parents=True, exist_ok=True)
+        libraries = maven.import_libraries(interpreter, target, folder)
         for codec in compiling.CODECS:
             module = compiling.build_module(
                 self._compilers[target],
@@ -64,7 +66,7 @@ class Factory:
                 self._headers[interpreter],
                 self._units[codec, interpreter.implementation if target.is_linux else "elsewhere"],
                 [*([self._libzstd[target]] if codec == "zstd" else []), *libraries],
-                self._work / "modules" / target.zig / interpreter.name,
+                folder,
             )
             files[f"cpkg/_native/{module.name}"] = module.read_bytes()
         files["cpkg/_build_info.py"] = self._build_info(target).encode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Describe a wheel's contents for scanners: CycloneDX, in the place that PEP 770 gives it."""
+"""Describe the contents of a wheel for scanners, in CycloneDX format, as PEP 770 specifies."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from ffi_build.wheels.sources import Source
 
 FILE = "sboms/cpkg-codecs.cdx.json"
-"""The name below a wheel's .dist-info folder."""
+"""The path of the SBOM below the .dist-info folder."""
 
 
 def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
-    """Return the SBOM of a wheel, given by its name up to the tags: it depends on nothing else."""
+    """Return the SBOM of a wheel; `wheel` is its file name without suffix, which makes the serial number unique."""
     own = {"type": "library", "bom-ref": "cpkg", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}
     components = [
         {
@@ -51,6 +51,6 @@ def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
 
 
 def _patch(path: Path) -> dict[str, Any]:
-    """Return a patch as CycloneDX has it, with its whole text: the reason, the proof and the difference."""
+    """Return a patch in CycloneDX form, with its full text: the reason, the proof and the diff."""
     text = {"contentType": "text/x-diff", "content": path.read_text(encoding="utf-8")}
     return {"type": "unofficial", "diff": {"text": text}}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Fetch the libraries that go into wheels: pinned by version and hash, taken from package registries, never committed.
+Fetch the libraries for wheels: pinned by version and hash, from package registries, never committed.
 
-libzstd comes in the sdist of backports.zstd, which carries its sources as they were released; msgpack-c's headers come
-in Debian's package of them, and those of CPython for Windows from Maven Central. The clients of those registries do the
-fetching (pip, apt, mvn), so that their settings hold (mirrors, proxies). A file that has the right hash is taken from
-the folder of downloads without asking anybody.
+libzstd comes from the sdist of backports.zstd, which contains its released sources. The headers of msgpack-c come from
+a Debian package, and CPython for Windows and macOS from Maven Central. The clients of those registries (pip, apt, mvn)
+do the fetching, so that their settings apply (mirrors, proxies). A file in the folder of downloads that has the right
+hash is used without any request.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 
 @dataclass(frozen=True)
 class Source:
-    """A library whose code goes into the wheels, and the archive that it is taken from."""
+    """A library that becomes part of the wheels, and the archive that contains it."""
 
     name: str
     version: str
@@ -40,12 +40,12 @@ class Source:
     """File name of the archive."""
     sha256: str
     package: str
-    """The package that the archive is, as its registry's client takes it."""
+    """The package, in the notation of its registry's client."""
     parts: tuple[tuple[str, str], ...]
-    """Pairs of a folder or file in the archive and where it is put."""
+    """Pairs of a folder or file in the archive and its destination."""
     licence_file: str
     patches: tuple[Path, ...] = ()
-    """Changes to its files, each a unified diff below its reason and its proof."""
+    """Patches to its files, each a unified diff after its reason and proof."""
 
 
 PATCHES = Path(__file__).resolve().parent / "patches"
@@ -63,8 +63,8 @@ ZSTD = Source(
     patches=tuple(sorted(PATCHES.glob("*.patch"))),
 )
 
-# Of Debian's stable release, which keeps a version for years. The two headers that the codec includes are those of
-# msgpack-c 7.0.2, but for the version number in them.
+# From Debian's stable release, which keeps a version for years. The two headers that the codec includes are the same as
+# in msgpack-c 7.0.2, except for the version number.
 MSGPACK = Source(
     name="msgpack-c",
     version="6.0.1",
@@ -83,9 +83,9 @@ SOURCES = (ZSTD, MSGPACK)
 
 def provide(source: Source, downloads: Path, folder: Path) -> Path:
     """
-    Return a folder with a library's files, in `folder`; fetch the archive into `downloads` if it is not there.
+    Unpack a library below `folder` and return its folder; fetch the archive into `downloads` if it is missing.
 
-    Raises SystemExit, with what to do, if the archive is not available or has another hash.
+    Raises SystemExit with advice if the archive is not available or has another hash.
     """
     archive = downloads / source.archive
     if not archive.exists():
@@ -93,12 +93,12 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
         try:
             _fetch(source, downloads)
         except SystemExit as error:
-            put = f"Put {source.archive} into {downloads} by hand."
+            put = f"Put {source.archive} into {downloads} manually."
             raise SystemExit(f"cannot fetch {source.package}: {error}\n{put}") from None
     found = hashlib.sha256(archive.read_bytes()).hexdigest() if archive.exists() else "nothing"
     if found != source.sha256:
         raise SystemExit(
-            f"{archive}: expected a file with SHA-256 {source.sha256}, found {found}; put it there by hand"
+            f"{archive}: expected a file with SHA-256 {source.sha256}, found {found}; put it there manually"
         )
     target = folder / f"{source.name}-{source.version}"
     shutil.rmtree(target, ignore_errors=True)
@@ -114,23 +114,23 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
                 target,
             )
     for patch in source.patches:
-        # without room for guesses: a patch that does not fit as it is may not be what it says
+        # a patch must fit exactly, otherwise its description may not be true any more
         run(["patch", "--strip=1", "--fuzz=0", "--silent", "--no-backup-if-mismatch", f"--input={patch}"], target)
     return target
 
 
 def _fetch(source: Source, downloads: Path) -> None:
-    """Have the client of its registry fetch an archive."""
-    if source.archive.endswith(".deb"):  # of another release than this machine's
+    """Fetch an archive with the client of its registry."""
+    if source.archive.endswith(".deb"):  # from another release than this machine's
         with apt_for(downloads / "apt", "deb") as apt:
             run([*apt, "download", source.package], downloads)
     elif source.archive.endswith(".jar"):
         if shutil.which("mvn") is None:
-            raise SystemExit("there is no mvn here (apt-get install maven)")
+            raise SystemExit("mvn not found (apt-get install maven)")
         copy = ["dependency:copy", f"-Dartifact={source.package}", f"-DoutputDirectory={downloads}"]
         run(["mvn", "-q", "-B", *copy], downloads)
     else:
-        # pip checks the hash before it runs anything: it asks an sdist's build backend for metadata
+        # pip checks the hash before it runs the build backend of an sdist to get its metadata
         wanted = downloads / "requirements.txt"
         wanted.write_text(f"{source.package} --hash=sha256:{source.sha256}\n", encoding="utf-8")
         pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "--require-hashes"]
@@ -140,18 +140,19 @@ def _fetch(source: Source, downloads: Path) -> None:
 @contextlib.contextmanager
 def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list[str]]:
     """
-    Give apt-get's command with lists of its own, below a folder that is removed after use.
+    Yield an apt-get command with its own package lists, in a folder that is removed afterwards.
 
-    They are those of a release of Debian, from the mirror that this machine uses for its own; `kind` is deb or deb-src.
-    Raises SystemExit with the reason if that is not available.
+    The lists are from the Debian release `suite`, from the mirror that this machine uses; `kind` is deb or deb-src.
+
+    Raises SystemExit with the reason if apt-get or a mirror is missing.
     """
     if shutil.which("apt-get") is None:
-        raise SystemExit("there is no apt-get here")
+        raise SystemExit("apt-get not found")
     folder = folder.resolve()
     listed = run(["apt-get", "indextargets", "--format", "$(SITE)", "Created-By: Packages"], folder.parent)
     sites = [site for site in listed.split() if site.rstrip("/").endswith("/debian")]
     if not sites:
-        raise SystemExit("apt knows no mirror of Debian")
+        raise SystemExit("apt has no Debian mirror configured")
     (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
     (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
     entries = folder / "sources.list"
@@ -171,7 +172,7 @@ def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list
 
 
 def run(command: list[str], folder: Path, **environment: str) -> str:
-    """Run a command in a folder and return its output; raises SystemExit with the end of what it printed."""
+    """Run a command in a folder and return its output; raises SystemExit with the end of its output on failure."""
     result = subprocess.run(
         command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )
@@ -181,19 +182,19 @@ def run(command: list[str], folder: Path, **environment: str) -> str:
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a tar archive into a folder, as `data_filter` allows where the interpreter has it: others never warn."""
+    """Unpack a tar archive into a folder, with `data_filter` if the interpreter has it."""
     with tarfile.open(archive) as opened:
         opened.extraction_filter = getattr(tarfile, "data_filter", None)
         opened.extractall(folder)
 
 
 def _open(archive: Path) -> tarfile.TarFile:
-    """Open an sdist, or the files of a Debian package: an ar archive with a tar archive in it."""
+    """Open an sdist, or the tar archive with the files of a Debian package, which is an ar archive."""
     if archive.suffix != ".deb":
         return tarfile.open(archive)
     content = archive.read_bytes()
     if not content.startswith(b"!<arch>\n"):
-        raise SystemExit(f"{archive} is no Debian package")
+        raise SystemExit(f"{archive} is not a Debian package")
     position = 8
     while position < len(content):
         header = content[position : position + 60]
@@ -202,7 +203,7 @@ def _open(archive: Path) -> tarfile.TarFile:
         if header.startswith(b"data.tar"):
             return tarfile.open(fileobj=io.BytesIO(content[position : position + size]))
         position += size + size % 2  # members start at even positions
-    raise SystemExit(f"{archive} holds no files")
+    raise SystemExit(f"{archive}: found no data.tar in this Debian package")
 
 
 def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -212,13 +213,13 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _write(files: Iterable[tuple[str, Callable[[], bytes]]], source: Source, target: Path) -> None:
-    """Write the wanted parts of an archive, whose regular files come by their names."""
+    """Write the wanted parts of an archive; `files` yields the name and content of each regular file."""
     for name, content in files:
         path = PurePosixPath(re.sub(r"^\./", "", name))
         for part, place in source.parts:
             if path == PurePosixPath(part) or PurePosixPath(part) in path.parents:
                 written = target / place / path.relative_to(part)
                 if ".." in written.parts:
-                    raise SystemExit(f"{source.archive}: {name} leads out of the archive")
+                    raise SystemExit(f"{source.archive}: {name} points outside the archive")
                 written.parent.mkdir(parents=True, exist_ok=True)
                 written.write_bytes(content())

@@ -1,54 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systems that wheels are built for: an architecture with a C library, as zig and pip name it; its compiler."""
+"""The systems that wheels are built for, with their names for zig and pip, and their compilers."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Target:
-    """A system: `libc` is glibc or musl, and windows or macos where zig compiles, too."""
+    """A system to build for. `libc` is "glibc" or "musl" (gcc compiles), or "windows" or "macos" (zig compiles)."""
 
     libc: str
     architecture: str
+    """The name that pip uses for the architecture."""
     zig: str
-    """The target as `zig cc -target` takes it; the oldest glibc that the wheel runs on is part of it."""
+    """The argument of `zig cc -target`, including the oldest glibc that the wheel supports."""
     platforms: tuple[str, ...]
-    """Platform tags of the wheel, the first of which auditwheel has to confirm."""
+    """Platform tags of the wheel; auditwheel must confirm one of them."""
 
     @property
     def is_linux(self) -> bool:
-        """Whether gcc compiles for it, and archives in C are part of the module."""
+        """Whether gcc compiles for this system, and the module contains the C code for archives."""
         return self.libc in ("glibc", "musl")
 
     @property
+    def machine(self) -> str:
+        """The name that gcc, zig and CPython use for the architecture."""
+        return self.zig.partition("-")[0]
+
+    @property
     def triplet(self) -> str:
-        """The end of an extension module's name before `.so`, as CPython built for that system looks for it."""
-        return f"{self.architecture}-linux-{'gnu' if self.libc == 'glibc' else 'musl'}"
+        """The end of an extension module's name before `.so` on this system."""
+        return f"{self.machine}-linux-{'gnu' if self.libc == 'glibc' else 'musl'}"
+
+    @property
+    def oldest_glibc(self) -> tuple[int, int]:
+        """The oldest glibc that the wheel supports, according to its first platform tag."""
+        major, minor = self.platforms[0].split("_")[1:3]
+        return int(major), int(minor)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Arguments for gcc that only this architecture needs."""
+        if self.architecture == "x86_64":
+            return ()
+        if self.architecture == "aarch64":
+            return ("-mno-outline-atomics",)
+        # on the others, gcc 12 vectorizes the copy of a call's arguments, then warns that the copy exceeds the array
+        quiet = ("-Wno-stringop-overflow",)
+        if self.architecture == "s390x":
+            # the headers of CPython and msgpack-c were generated on a little-endian machine
+            return (
+                *quiet,
+                "-DWORDS_BIGENDIAN=1",
+                "-DMSGPACK_ENDIAN_BIG_BYTE=1",
+                "-DMSGPACK_ENDIAN_LITTLE_BYTE=0",
+            )
+        return quiet
 
 
-TARGETS = tuple(
-    Target(libc, architecture, zig.format(architecture), tuple(tag.format(architecture) for tag in tags))
-    for libc, zig, tags in (
-        # pip before 20.3 knows manylinux_2_17 by its old name alone
-        ("glibc", "{}-linux-gnu.2.17", ("manylinux_2_17_{}", "manylinux2014_{}")),
-        ("musl", "{}-linux-musl", ("musllinux_1_2_{}",)),
-    )
-    for architecture in ("x86_64", "aarch64")
+def _linux(architecture: str, machine: str, glibc: int, zig_glibc: int = 0) -> Iterator[Target]:
+    """
+    Yield an architecture with each C library; `machine` is its name for gcc, `glibc` the oldest 2.X to support.
+
+    `zig_glibc` is the oldest glibc that zig supports there, if it does not support `glibc`. The checks of the wheels
+    still compare the modules with `glibc`.
+    """
+    tags = [f"manylinux_2_{glibc}_{architecture}"]
+    if glibc == 17:  # pip before 20.3 knows manylinux_2_17 only by its old name
+        tags.append(f"manylinux2014_{architecture}")
+    yield Target("glibc", architecture, f"{machine}-linux-gnu.2.{zig_glibc or glibc}", tuple(tags))
+    yield Target("musl", architecture, f"{machine}-linux-musl", (f"musllinux_1_2_{architecture}",))
+
+
+TARGETS = (
+    *_linux("x86_64", "x86_64", 17),
+    *_linux("aarch64", "aarch64", 17),
+    *_linux("ppc64le", "powerpc64le", 17, 19),
+    # the oldest glibc that auditwheel knows for riscv64
+    *_linux("riscv64", "riscv64", 31),
+    *_linux("s390x", "s390x", 17),
 )
 
+# The version of gcc is fixed, so that wheels are reproducible.
 GCC = "{}-linux-gnu-gcc-12"
-"""The compiler, by architecture, as Debian and Ubuntu name theirs. One version, because its output is in the wheels."""
-GCC_PACKAGES = ("gcc-12", "gcc-12-aarch64-linux-gnu")
+"""The compiler for an architecture in Debian and Ubuntu."""
+GCC_PACKAGE = "gcc-12-{}-linux-gnu"
+"""The package of the compiler for an architecture other than x86_64, whose package is gcc-12."""
 
 
 def gcc_for(target: Target) -> str:
-    """Return the path of gcc for a target; raises SystemExit, with what to install, if it is not here."""
-    name = GCC.format(target.architecture)
+    """Return the path of gcc for a target; if it is missing, raises SystemExit that names the package to install."""
+    name = GCC.format(target.machine)
     found = shutil.which(name)
     if found is None:
-        packages = " ".join(GCC_PACKAGES)
-        raise SystemExit(f"no {name} here, which compiles what goes into wheels: apt-get install {packages}")
+        package = "gcc-12" if target.machine == "x86_64" else GCC_PACKAGE.format(target.machine)
+        raise SystemExit(f"{name} not found; it is needed to compile the native modules: apt-get install {package}")
     return found

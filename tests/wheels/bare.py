@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Install the wheels of dist/ in bare systems, without a network, and try them there.
+Install the wheels of dist/ in bare systems, without a network, and test them there.
 
-`python tests/wheels/bare.py [SYSTEM...]`, as root on Debian, with debootstrap. A system is a root file system with
-Python's interpreter and pip, or pypy3 alone: no compiler, no libzstd of its own that could serve. For each interpreter
-the wheel and what it depends on are installed offline; `cpkg demo` and smoke.py then run without a network. Systems of
-another architecture run in qemu (qemu-user-static); the one with musl has an interpreter that is compiled for it
-(musl.py), which takes minutes. The roots are kept, for the next time.
+Run `python tests/wheels/bare.py [SYSTEM...]` as root on Debian, with debootstrap installed. A system is a root file
+system with a Python interpreter and pip, or only pypy3; it has no compiler and no libzstd. For each interpreter, the
+wheel and its dependencies are installed offline; then `cpkg demo` and smoke.py run without a network. Systems of
+another architecture run in qemu (qemu-user-static). The interpreter for musl is compiled first (musl.py), which takes
+minutes. The roots are kept for the next run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import musl  # noqa: E402
 
 from ffi_build.wheels.sources import MSGPACK, ZSTD, run  # noqa: E402
 
-# Where pip finds the wheels in a root, and where it installs: the interpreter's own folders are the distribution's.
+# The folders for wheels and for installation in a root; the interpreter's own folders belong to the distribution.
 WHEELS = "/opt/wheels"
 PLACE = "/opt/cpkg"
 
@@ -42,13 +42,15 @@ class System:
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """Platform tags that pip takes there, of those that wheels have."""
-        machine = {"amd64": "x86_64", "arm64": "aarch64"}[self.architecture]
+        """The platform tags of our wheels that pip accepts there."""
+        machine = MACHINES[self.architecture]
         kinds = ("musllinux_1_2",) if self.suite == MUSL else ("manylinux_2_17", "manylinux2014")
         return tuple(f"{kind}_{machine}" for kind in kinds)
 
 
 MUSL = "musl"
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "ppc64el": "ppc64le", "s390x": "s390x"}
+"""Debian's architecture names, and the names that wheels and qemu use."""
 
 
 SYSTEMS = {
@@ -59,35 +61,37 @@ SYSTEMS = {
     "musl": System(MUSL, "amd64", (musl.PYTHON,)),
     "debian-12-arm64": System("bookworm", "arm64", ("python3", "pypy3")),
     "debian-13-arm64": System("trixie", "arm64", ("python3",)),
+    "debian-12-ppc64el": System("bookworm", "ppc64el", ("python3",)),
+    "debian-12-s390x": System("bookworm", "s390x", ("python3",)),
 }
 
 
 def make_root(system: System, root: Path) -> None:
-    """Make a root file system with the interpreters, unless it is there."""
+    """Create a root file system with the interpreters, unless it exists."""
     done = root / "opt" / "made-by-cpkg"
     if done.exists():
         return
-    if system.architecture == "arm64":
-        register_qemu()
+    if system.architecture != "amd64":
+        register_qemu(MACHINES[system.architecture])
     shutil.rmtree(root, ignore_errors=True)
     if system.suite == MUSL:
         musl.make_root(root, root.with_name(f"{root.name}-build"))
         done.touch()
         return
-    # pip comes as Debian has it for its own python3; other interpreters borrow pip's wheel
+    # Debian has pip for its own python3; other interpreters use the wheel of pip
     packages = ["python3", "python3-pip", *(name for name in system.interpreters if name != "python3")]
     options = [f"--arch={system.architecture}", "--variant=minbase", f"--include={','.join(packages)}"]
     run(["debootstrap", *options, system.suite, str(root)], root.parent)
     done.touch()
 
 
-def register_qemu() -> None:
-    """Let the kernel run programs for arm64 with qemu, as qemu-user-static sets it up where systemd runs."""
+def register_qemu(machine: str) -> None:
+    """Make the kernel run programs for an architecture with qemu, as qemu-user-static does with systemd."""
     place = Path("/proc/sys/fs/binfmt_misc")
     if not (place / "register").exists():
         run(["mount", "-t", "binfmt_misc", "none", str(place)], ROOT)
-    if not (place / "qemu-aarch64").exists():
-        (place / "register").write_text(Path("/usr/lib/binfmt.d/qemu-aarch64.conf").read_text().strip())
+    if not (place / f"qemu-{machine}").exists():
+        (place / "register").write_text(Path(f"/usr/lib/binfmt.d/qemu-{machine}.conf").read_text().strip())
 
 
 def enter(root: Path, *command: str) -> str:
@@ -98,14 +102,14 @@ def enter(root: Path, *command: str) -> str:
         "LC_ALL=C.UTF-8",
         f"PYTHONPATH={PLACE}",
     ]
-    # with /proc, by which PyPy finds itself, in a namespace that takes the mount away again
+    # with /proc, which PyPy needs to find itself, in a namespace that removes the mount afterwards
     script = 'mount -t proc proc "$0/proc" && exec chroot "$0" "$@"'
     clean = ["env", "-i", *settings]
     return run([*clean, "unshare", "--net", "--mount", "sh", "-c", script, str(root), *command], Path("/"))
 
 
 def interpreter_tags(root: Path, program: str) -> tuple[str, str, str]:
-    """Return an interpreter's version, its implementation and its ABI as pip's options name them."""
+    """Return the version, implementation and ABI of an interpreter for the options of pip."""
     code = (
         "import sys, sysconfig; print('%d.%d' % sys.version_info[:2], sys.implementation.name, "
         "sysconfig.get_config_var('SOABI'))"
@@ -117,18 +121,18 @@ def interpreter_tags(root: Path, program: str) -> tuple[str, str, str]:
 
 
 def fetch_dependencies(version: str, implementation: str, abi: str, platforms: Sequence[str], folder: Path) -> None:
-    """Have pip download what an installation needs besides our wheel, and pip itself."""
+    """Download pip and the dependencies of our wheel with pip."""
     wanted = ["click>=8.1", "pip", *(["cffi"] if implementation == "cp" else [])]
     options = ["--quiet", "--only-binary=:all:", f"--python-version={version}", f"--implementation={implementation}"]
     options += [f"--abi={abi}", "--abi=none", *(f"--platform={platform}" for platform in platforms)]
-    # markers are judged by the interpreter that runs pip: what older ones need besides is asked for by name
+    # pip evaluates markers for the interpreter that runs it, so name the extra dependencies of older ones
     if version == "3.9":
         wanted.append("typing_extensions")
     run([sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), *wanted], folder)
 
 
 def try_interpreter(root: Path, program: str, platforms: Sequence[str], dist: Path) -> str:
-    """Install in a root for one interpreter and try; return what the smoke test says."""
+    """Install in a root for one interpreter and run the tests; return the output of the smoke test."""
     version, implementation, abi = interpreter_tags(root, program)
     python = implementation + version.replace(".", "")
     ours = sorted(dist.glob(f"cpkg_codecs-*-{python}-{abi}-*{platforms[0]}*.whl"))
@@ -139,7 +143,7 @@ def try_interpreter(root: Path, program: str, platforms: Sequence[str], dist: Pa
         shutil.rmtree(place, ignore_errors=True)
     folder.mkdir(parents=True)
     fetch_dependencies(version, implementation, abi, platforms, folder)
-    # the pure wheel lies there too: pip has to prefer the other by itself
+    # the pure wheel is also there, to test that pip prefers the other one
     for wheel in (*ours, *dist.glob("cpkg_codecs-*-py3-none-any.whl")):
         shutil.copy(wheel, folder)
     shutil.copy(Path(__file__).with_name("smoke.py"), folder)
@@ -153,14 +157,14 @@ def try_interpreter(root: Path, program: str, platforms: Sequence[str], dist: Pa
 
 
 def compilers(root: Path) -> Iterator[str]:
-    """Yield the C compilers that a root has, which it should not."""
+    """Yield the C compilers in a root, which should have none."""
     for name in ("cc", "gcc", "clang", "tcc"):
         if (root / "usr" / "bin" / name).exists():
             yield name
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Try all systems, or those that are named."""
+    """Test all systems, or the named ones."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().partition("\n")[0])
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=f"of {', '.join(SYSTEMS)} (default: all)")
     parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="folder of the wheels (default: dist)")

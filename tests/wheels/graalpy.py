@@ -2,8 +2,9 @@
 """
 Run tests in GraalPy, on a JDK, with the pure wheel of dist/: `python tests/wheels/graalpy.py [PYTEST'S ARGUMENTS...]`.
 
-Needs java (17 or newer) and mvn, which fetches GraalPy. It interprets there, since its compiler comes with GraalVM
-alone: without arguments conformance tests of both codecs run, but those that take minutes there, as training does.
+Needs java (17 or newer) and mvn, which fetches GraalPy. On a JDK, GraalPy only interprets, because its compiler needs
+GraalVM. Without arguments, this runs the conformance tests of both codecs, except for tests that would take minutes,
+such as training.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ FILES = (
 
 
 def fetched() -> str:
-    """Return the class path, with jars that mvn fetches where they are not there."""
+    """Return the class path; mvn fetches missing jars."""
     mvn = needed("mvn", "apt-get install maven")
     jars = WORK / f"jars-{VERSION}"
     if not jars.exists():
@@ -48,7 +49,7 @@ def fetched() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests and return pytest's exit status."""
+    """Run the tests and return the exit status of pytest."""
     java = needed("java", "apt-get install openjdk-17-jdk-headless")
     ours = wheel("py3-none-any", "pure")
     path = fetched()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Make a root file system with musl and CPython on it.
+Create a root file system with musl and CPython.
 
-Debian has no interpreter for musl, so CPython and zlib are compiled from the sources of its stable release, with zig's
-musl and clang, as a program of this machine: Debian's package musl, which has to be installed, runs it.
+Debian has no interpreter for musl, so CPython and zlib are compiled from the sources of its stable release, with the
+musl and clang of zig, as a program for this machine. Debian's package musl, which must be installed, runs it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ffi_build.wheels.sources import apt_for, run, unpack
 PYTHON = "python3.13"
 LOADER = Path("/lib/ld-musl-x86_64.so.1")
 
-# What is not needed to install a wheel and to try it, and would be looked for among this machine's own libraries.
+# Modules that are not needed to install and test a wheel, and that would be linked with libraries of this machine.
 _LEFT_OUT = ("_bz2", "_ctypes", "_curses", "_curses_panel", "_dbm", "_gdbm", "_hashlib", "_lzma", "_sqlite3", "_ssl")
 _LEFT_OUT += ("_tkinter", "_uuid", "nis", "readline")
 _ANSWERS = {
@@ -32,7 +32,7 @@ _ANSWERS = {
 
 
 def make_root(root: Path, work: Path) -> None:
-    """Make the root; `work` is a folder for what leads to it, removed at the end."""
+    """Create the root; `work` is a folder for intermediate files, which is removed at the end."""
     if not LOADER.exists():
         raise SystemExit(f"no {LOADER} here: apt-get install musl")
     shutil.rmtree(work, ignore_errors=True)
@@ -59,14 +59,14 @@ def _unpack(package: str, work: Path) -> Path:
     folder.mkdir()
     with apt_for(folder / "apt", "deb-src") as apt:
         run([*apt, "source", "--download-only", package], folder)
-    # beside it there may be its signature
+    # there may also be a signature
     archive = next(path for path in folder.glob("*.orig.tar.*") if path.suffix != ".asc")
     unpack(archive, folder)
     return next(path for path in folder.iterdir() if path.is_dir())
 
 
 def _tools(work: Path) -> dict[str, str]:
-    """Return the environment in which configure and make find zig's compiler."""
+    """Return the environment in which configure and make find the compiler of zig."""
     tools = {}
     for name, arguments in (
         ("cc", "-target x86_64-linux-musl -dynamic -fno-sanitize=undefined -Wno-date-time"),
@@ -78,7 +78,7 @@ def _tools(work: Path) -> dict[str, str]:
         path.chmod(0o755)
         tools[name.upper()] = str(path)
     cache = str(work / "zig-cache")
-    # configure tells musl by what its stdarg.h defines; clang has one of its own
+    # configure recognises musl by macros in its stdarg.h, but clang has its own stdarg.h
     return {
         **tools,
         "CPP": f"{tools['CC']} -E -D__DEFINED_va_list",

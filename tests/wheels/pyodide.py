@@ -2,8 +2,8 @@
 """
 Run tests in Pyodide under node, with the pure wheel of dist/: `python tests/wheels/pyodide.py [PYTEST'S ARGUMENTS...]`.
 
-Needs node and npm, which fetches Pyodide. Without arguments it runs the tests of both codecs, records and archives,
-on the pure codecs and on the libzstd that Pyodide has, and then the page of docs/browser.md in headless Chromium.
+Needs node and npm, which fetches Pyodide. Without arguments, this runs the tests of both codecs, records and archives
+with the pure codecs and with the libzstd of Pyodide, then the page of docs/browser.md in headless Chromium.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from rows import PYTEST, ROOT, copy_tests, make_site, needed, wheel, without
 
 PINNED = {"pyodide": "314.0.7", "node": "25.9.0"}
-"""Packages of npm. Older nodes cannot wait for an event loop within a call (WebAssembly's stack switching)."""
+"""Packages of npm. Older versions of node lack stack switching in WebAssembly, which waiting inside a call needs."""
 WORK = ROOT / "build" / "pyodide"
 FOLDERS = ("tests/msgpack", "tests/zstd", "tests/records", "tests/archive")
 
 
 def fetched() -> Path:
-    """Return the folder of npm's packages, which are fetched where they are not there."""
+    """Return the folder of npm packages; missing packages are fetched."""
     npm = needed("npm", "apt-get install nodejs npm")
     modules = WORK / "node_modules"
     if all(_version(modules / name) == version for name, version in PINNED.items()):
@@ -36,7 +36,7 @@ def fetched() -> Path:
 
 
 def _version(package: Path) -> str | None:
-    """Return the version of a package of npm's, None if it is not there."""
+    """Return the version of an npm package, None if it is missing."""
     try:
         version: str = json.loads((package / "package.json").read_text(encoding="utf-8"))["version"]
     except FileNotFoundError:
@@ -45,7 +45,7 @@ def _version(package: Path) -> str | None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, and the page if none were named; return an exit status."""
+    """Run the tests and, if no tests were named, the page; return the exit status."""
     ours = wheel("py3-none-any", "pure")
     packages = fetched()
     target = ("--platform=any", "--python-version=3.14", "--implementation=py", "--abi=none")

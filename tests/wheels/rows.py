@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What the rows share that run tests on interpreters in which tox makes no environment: Windows', Pyodide, GraalPy.
+Shared code of the rows for interpreters that tox does not support: Windows, Pyodide and GraalPy.
 
-Each takes a wheel from dist/ and packages from PyPI into a folder, the site, and the tests into another one, away
-from the source. Nothing here skips: a program that is missing ends the row, with what to install.
+Each row unpacks a wheel from dist/ and packages from PyPI into a folder, the site, and copies the tests into another
+folder, away from the source. Nothing is skipped: if a program is missing, the row ends and names its package.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PACKAGES = (
 
 
 def needed(program: str, package: str) -> str:
-    """Return the path of a program; raises SystemExit, with what to install, if it is not here."""
+    """Return the path of a program; raises SystemExit with the package to install if it is missing."""
     found = shutil.which(program)
     if found is None:
         raise SystemExit(f"no {program} here: {package}")
@@ -38,7 +38,7 @@ def needed(program: str, package: str) -> str:
 
 
 def wheel(tag: str, argument: str) -> Path:
-    """Return our wheel for a system, from dist/; `argument` is what the row `wheels` builds it by."""
+    """Return our wheel for a system from dist/; `argument` is the argument of the row `wheels` that builds it."""
     found = sorted((ROOT / "dist").glob(f"cpkg_codecs-*-{tag}.whl"))
     if not found:
         raise SystemExit(f"no wheel for {tag} in dist/: tox run -e wheels -- {argument}")
@@ -46,7 +46,7 @@ def wheel(tag: str, argument: str) -> Path:
 
 
 def make_site(work: Path, ours: Path, target: Sequence[str], packages: Sequence[str] = PACKAGES) -> Path:
-    """Fill a folder with our wheel and packages for a system, which pip's options `target` describe."""
+    """Fill a folder with our wheel and packages for a system, which the pip options `target` describe."""
     site, wheels = work / "site", work / "wheels"
     for folder in (site, wheels):
         shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +60,7 @@ def make_site(work: Path, ours: Path, target: Sequence[str], packages: Sequence[
 
 
 def copy_tests(work: Path) -> Path:
-    """Copy the tests, what configures them and the pages that they try to where the source is not beside them."""
+    """Copy the tests, their configuration and the pages that they test, to a folder without the source."""
     tests = work / "tests"
     shutil.rmtree(tests, ignore_errors=True)
     shutil.copytree(ROOT / "tests", tests / "tests", ignore=shutil.ignore_patterns("__pycache__"))
@@ -71,6 +71,6 @@ def copy_tests(work: Path) -> Path:
 
 
 def without(row: str) -> list[str]:
-    """Return pytest's arguments that leave out the tests which need what the system of a row lacks: left_out.json."""
+    """Return pytest arguments that deselect tests which the system of a row does not support (left_out.json)."""
     reasons = json.loads(Path(__file__).with_name("left_out.json").read_text(encoding="utf-8"))[row]
     return ["-k", " and ".join(f"not {name}" for names in reasons.values() for name in names)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Check an installed wheel with the standard library alone: `python smoke.py LIBZSTD-VERSION MSGPACK-C-VERSION`.
+Check an installed wheel, using only the standard library: `python smoke.py LIBZSTD-VERSION MSGPACK-C-VERSION`.
 
-Exits with an error unless both codecs are native, name the library that the wheel has inside, and work.
+Exits with an error unless both codecs are native, report the library inside the wheel, and work.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def check_zstd() -> None:
     except zstd.ZstdError:
         pass
     else:
-        raise AssertionError("what is no frame was taken")
+        raise AssertionError("data that is not a frame was accepted")
 
 
 def main() -> None:

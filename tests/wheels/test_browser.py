@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The page of docs/browser.md in headless Chromium, from a folder, with no other server: part of `tox run -e pyodide`.
+Run the page of docs/browser.md in headless Chromium, served from a folder: part of `tox run -e pyodide`.
 
-Nothing here skips: a page that nobody looked at must not read as one that was.
+Nothing is skipped, so that a page that was not tested does not look tested.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ SECONDS = 120
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Files of a folder, without a line per request."""
+    """Serves the files of a folder without logging."""
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Put Pyodide, the wheel and the page into a folder, as the page says, and serve it."""
+    """Put Pyodide, the wheel and the page into a folder, as the page describes, and serve it."""
     folder = tmp_path_factory.mktemp("page")
     text = (ROOT / "docs" / "browser.md").read_text(encoding="utf-8")
     found = re.search(r"(?s)```html\n(.*?)```", text)

