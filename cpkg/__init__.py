@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403, F405  # the exceptions are listed in cpkg/errors.py
 """
-MessagePack and Zstandard at native speed on CPython and PyPy, behind one API.
+MessagePack and Zstandard at native speed on CPython and PyPy, with one API.
 
-`dumps`, `loads`, `dump` and `load` turn objects into MessagePack, compressed with Zstandard where that makes them
-smaller, and back. `cpkg.msgpack` replaces the `msgpack` package, `cpkg.zstd` the standard library's
-`compression.zstd`. `backend_info()` says which implementation serves each codec here, and why.
+`dumps`, `loads`, `dump` and `load` convert objects to MessagePack and back, compressed with Zstandard if that makes
+them smaller. `cpkg.msgpack` replaces the `msgpack` package, `cpkg.zstd` the standard library's `compression.zstd`.
+`backend_info()` reports the implementation in use for each codec, and the reason.
 
-Nothing is loaded before it is used: importing this module costs about as much as importing an empty one.
+Modules are loaded when they are first used, so importing this package costs about as much as importing an empty one.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING: bool = False  # whose type has Jedi look at the imports below, as type checkers do
+TYPE_CHECKING: bool = False  # the annotation makes Jedi follow the imports below, as type checkers do
 if TYPE_CHECKING:
     from cpkg import archive, errors, msgpack, records, typed, zstandard, zstd
     from cpkg._backend_info import BackendInfo, backend_info
@@ -64,7 +64,7 @@ __all__ = [
     "zstd",
 ]
 
-# name -> the module that it comes from, imported at the name's first use (PEP 562); the others are exceptions
+# name -> its module, which is imported at the name's first use (PEP 562); names that are missing here are exceptions
 _LAZY = {
     "BackendInfo": "cpkg._backend_info",
     "__version__": "cpkg._version",
@@ -92,13 +92,13 @@ def __getattr__(name: str) -> Named:
         except ImportError as exc:
             if name != "dask":
                 raise
-            # completion and `inspect` pass over nothing else where Dask is not installed
+            # completion and `inspect` ignore only AttributeError if Dask is not installed
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {exc}") from exc
     source = imported(_LAZY.get(name, "purepy.base.errors"))
     if name in ("dumps", "loads"):
-        source = source.chosen_codecs()  # the compiled module may have them
+        source = source.chosen_codecs()  # the compiled module may define these functions
     value = getattr(source, name)
-    globals()[name] = value  # found without this function from now on
+    globals()[name] = value  # from now on the name is found without this function
     return value
 
 

@@ -11,21 +11,21 @@ def main() -> int:
     if sys.argv[1:2] == ["run"]:
         from cpkg.cli.run import main as run
 
-        return run(sys.argv[2:])  # whose program has its own way with Ctrl-C
+        return run(sys.argv[2:])  # the program that it runs handles Ctrl-C itself
     if sys.argv[1:2] == ["zstd"]:
         from cpkg.cli.zstd.main import main as zstd
 
         return zstd(sys.argv[2:])
     try:
         return _main()
-    except KeyboardInterrupt:  # before the command line could take care of it
+    except KeyboardInterrupt:  # before the command line could handle it
         if sys.stderr is not None:
             print("cpkg: interrupted", file=sys.stderr)
         return 130
 
 
 def _main() -> int:
-    """Load the command line and run it; without click, what does without it."""
+    """Load the command line and run it; without click, run the reduced version that does not need click."""
     try:
         from cpkg.cli.commands import main as run
     except ModuleNotFoundError as exc:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Choose a backend per codec, once, lazily, and remember why.
+Choose a backend for each codec, once and on first use, and record the reason.
 
-A policy is `auto` or one backend by name, from `CPKG_MSGPACK_BACKEND`, `CPKG_ZSTD_BACKEND` or, for both codecs,
-`CPKG_BACKEND`. Only `auto` falls back: a backend that was asked for by name and cannot load is an ImportError with
-the reason, because a program that silently runs twenty times slower is a bug that its user has to find. Every
-ImportError that a fallback swallows is kept here and shown by `backend_info()`.
+A policy is `auto` or the name of a backend, from `CPKG_MSGPACK_BACKEND`, `CPKG_ZSTD_BACKEND` or, for both codecs,
+`CPKG_BACKEND`. Only `auto` falls back to another backend. If a named backend cannot load, ImportError is raised with
+the reason, because users would have to find out themselves why a program runs twenty times slower. Errors that caused
+a fallback are kept here, and `backend_info()` shows them.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 POLICIES = ("auto", "native", "dlopen", "stdlib", "pure")
 
-# The backends of each codec, fastest first: what `auto` tries, in this order. It is the same on every interpreter and
-# in both directions; docs/performance.md, "Which backend is fastest", has the figures. Change one only with the other.
+# The backends of each codec, fastest first; `auto` tries them in this order. It is the same on every interpreter and in
+# both directions. docs/performance.md, "Which backend is fastest", has the figures; change both together.
 MODULES: dict[str, dict[str, str]] = {
     "msgpack": {
         "native": f"cpkg._native.msgpack.{'pypy.backend' if sys.implementation.name == 'pypy' else 'cpython'}",
@@ -34,19 +34,19 @@ MODULES: dict[str, dict[str, str]] = {
     },
     "zstd": {
         "native": "cpkg._native.zstd.compiled",
-        # No dlopen for msgpack: msgpack-c packs in inline functions, which no shared library exports.
+        # msgpack has no dlopen backend: msgpack-c packs in inline functions, which no shared library exports.
         "dlopen": "cpkg._native.zstd.dlopen",
         "stdlib": "cpkg._native.zstd.stdlib",
         "pure": "purepy.zstd",
     },
 }
 
-ELSEWHERE = "start Python in another folder, or install with pip install -e ."
-"""What to do where the source folder hides the installed package."""
+ELSEWHERE = "start Python in another folder, or run pip install -e . in the source folder"
+"""Advice for the case that a source folder hides the installed package."""
 
 
 class Choice:
-    """The module that serves a codec; `source` is what set the policy."""
+    """The module in use for a codec; `source` names what set the policy."""
 
     __slots__ = ("codec", "module", "policy", "source")
 
@@ -63,9 +63,9 @@ _chosen: dict[str, Choice] = {}
 
 def load(codec: str, backend: str) -> ModuleType:
     """
-    Return the module of one backend; all of a codec's backends can be loaded side by side.
+    Return the module of a backend; all backends of a codec can be loaded together.
 
-    Raises ImportError, with the reason, if it cannot work here, and ValueError for an unknown codec or backend.
+    Raises ImportError, with the reason, if the backend cannot load, and ValueError for an unknown codec or backend.
     """
     if codec not in MODULES:
         raise ValueError(f"unknown codec {codec!r}: expected one of {', '.join(MODULES)}")
@@ -76,7 +76,7 @@ def load(codec: str, backend: str) -> ModuleType:
         result = _import(codec, backend)
         _loaded[codec, backend] = result
     if isinstance(result, ImportError):
-        # A fresh exception each time: raising one object again would pile up its traceback.
+        # A new exception each time: raising the same object again would extend its traceback.
         raise ImportError(str(result), name=result.name) from result.__cause__
     return result
 
@@ -86,8 +86,10 @@ def _import(codec: str, backend: str) -> ModuleType | ImportError:
     if name is None:
         return ImportError(
             f"{codec} has no {backend} backend (it has {', '.join(MODULES[codec])}); "
-            f"to choose {backend} for the other codec alone, set its own CPKG_*_BACKEND"
+            f"to choose {backend} for zstd only, set CPKG_ZSTD_BACKEND={backend}"
         )
+    if backend in ("native", "dlopen") and _breaks_cffi():
+        return ImportError(f"the {backend} backend of {codec} cannot be loaded: {_ISOLATED}", name=name)
     try:
         if codec == "msgpack":
             imported("purepy.msgpack.interface").typed = Later("cpkg.typed.streams")
@@ -104,6 +106,23 @@ def _import(codec: str, backend: str) -> ModuleType | ImportError:
         return failure
 
 
+_ISOLATED = "cffi does not support loading in interpreters that have their own GIL (_cffi_backend, single-phase init)"
+
+
+def _breaks_cffi() -> bool:
+    """
+    Return whether importing cffi in this interpreter would crash the process later.
+
+    CPython 3.12 initializes `_cffi_backend` in an isolated interpreter before it refuses the module (gh-117953, fixed
+    in 3.13). cffi's types, which exist once per process, then refer to that interpreter's memory. CPython does not
+    report an interpreter's settings, but only isolated interpreters forbid daemon threads.
+    """
+    if sys.version_info[:2] != (3, 12) or sys.implementation.name != "cpython":
+        return False
+    threads: Named = imported("_thread")
+    return not threads.daemon_threads_allowed()
+
+
 def policy(codec: str) -> tuple[str, str]:
     """Return the policy for a codec and the environment variable that set it ("the default" if none did)."""
     for variable in (f"CPKG_{codec.upper()}_BACKEND", "CPKG_BACKEND"):
@@ -117,9 +136,9 @@ def policy(codec: str) -> tuple[str, str]:
 
 def choose(codec: str) -> Choice:
     """
-    Return the module that serves a codec under the policy in force; chosen once per process.
+    Return the module to use for a codec under the current policy; it is chosen once per process.
 
-    Raises ImportError if the policy names a backend that cannot load, or no policy at all.
+    Raises ImportError if the policy names a backend that cannot load, or is not valid.
     """
     choice = _chosen.get(codec)
     if choice is None:
@@ -130,13 +149,13 @@ def choose(codec: str) -> Choice:
 
 
 def msgpack() -> MsgpackBackend:
-    """Return the module that serves MessagePack."""
+    """Return the module in use for MessagePack."""
     module: Named = choose("msgpack").module
     return module  # type: ignore[no-any-return]
 
 
 def zstd() -> ZstdBackend:
-    """Return the module that serves Zstandard."""
+    """Return the module in use for Zstandard."""
     module: Named = choose("zstd").module
     return module  # type: ignore[no-any-return]
 
@@ -152,7 +171,7 @@ def _first(codec: str) -> ModuleType:
 
 
 def record(codec: str) -> Built | None:
-    """Return what the build noted about a codec, or None for a source tree that was never built."""
+    """Return what the build recorded about a codec; None for a source tree that was never built."""
     try:
         found: Built = imported("cpkg._build_info").CODECS[codec]
     except ImportError:
@@ -161,22 +180,30 @@ def record(codec: str) -> Built | None:
 
 
 def _built(codec: str) -> tuple[bool, str]:
-    """Return whether the build made the native module, and the build's reason."""
+    """Return whether the build created the native module, and its reason if it did not."""
     noted = record(codec)
     if noted is None:
-        folder = source_folder()
-        if folder is None:
-            return False, "not built: this is a source tree that was never installed (pip install .)"
-        return False, f"not built: imported from the source folder {folder}, not the installed package: {ELSEWHERE}"
+        installed = hidden_package()
+        if installed is None:
+            return False, "not built: this is a source tree that was never installed (pip install -e .)"
+        return False, (
+            f"Python imported the source folder {_source_folder()}, which has no built modules and hides the package "
+            f"installed in {installed}: {ELSEWHERE}"
+        )
     return noted["native"], noted["reason"]
 
 
-def source_folder() -> str | None:
-    """Return the folder that this package was imported from if it hides an installed one; for a tree not built."""
+def _source_folder() -> str:
+    """Return the folder from which this package was imported."""
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def hidden_package() -> str | None:
+    """Return the folder of an installed package that this source tree, which is not built, hides; else None."""
     metadata = imported("importlib.metadata")
-    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    folder = _source_folder()
     for found in metadata.distributions(name="cpkg-codecs"):
-        installed = str(found.locate_file(""))  # the metadata of a build in the source folder lies in that itself
+        installed = str(found.locate_file(""))  # a build in the source folder leaves its metadata there
         if os.path.isdir(os.path.join(installed, "cpkg")) and not os.path.samefile(installed, folder):
-            return folder
+            return installed
     return None

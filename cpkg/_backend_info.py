@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of which backend serves each codec here, why, and what would make it faster: `backend_info()`."""
+"""`backend_info()` reports the backend in use for each codec, the reason, and what would make the codec faster."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from purepy.base.lazy import imported
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """The backend of one codec here, and the reason.
+    """The backend of one codec, and the reason for it.
 
-    `policy` is what was asked for, `library` the library and its version, None for the pure backend, `interpreter` the
-    interpreter and its version; `faster` says what would make the codec faster, or is None.
+    `policy` is the requested policy. `library` is the library with its version, None for the pure backend.
+    `interpreter` is the interpreter with its version. `faster` describes what would make the codec faster, or is None.
     """
 
     codec: str
@@ -32,16 +32,16 @@ class BackendInfo:
 
 def backend_info() -> dict[str, BackendInfo]:
     """
-    Return, per codec, the backend in use, the reason for it and what would make it faster.
+    Return, for each codec, the backend in use, the reason for it and what would make the codec faster.
 
-    Chooses the backends if nothing has been packed or compressed yet. Raises ImportError where using the codec would.
+    Chooses the backends if no codec has been used yet. Raises ImportError if using a codec would raise it.
     """
     return {codec: _info(codec) for codec in MODULES}
 
 
 def _info(codec: str) -> BackendInfo:
     choice = choose(codec)
-    missed = states(choice.codec, choice.module.BACKEND)  # those that are faster
+    missed = states(choice.codec, choice.module.BACKEND)  # the faster backends
     if choice.policy != "auto":
         reason = f"asked for by {choice.source}={choice.policy}"
     elif missed:
@@ -60,7 +60,7 @@ def _info(codec: str) -> BackendInfo:
 
 
 def _library(choice: Choice) -> str | None:
-    """Return the library behind a backend and its version, and whether the native module has a copy, with patches."""
+    """Return the library of a backend and its version, and whether the native module contains a copy with patches."""
     version: str | None = choice.module.LIBRARY_VERSION
     noted = _backend.record(choice.codec)
     if choice.module.BACKEND != "native" or noted is None or not noted.get("bundled"):
@@ -70,7 +70,7 @@ def _library(choice: Choice) -> str | None:
 
 
 def states(codec: str, until: str = "") -> dict[str, str]:
-    """Return for each backend of a codec before `until` why it cannot be loaded, "" if it can."""
+    """Return, for each backend of a codec before `until`, why it cannot be loaded; "" if it can."""
     found = {}
     for backend in itertools.takewhile(until.__ne__, MODULES[codec]):
         try:
@@ -95,20 +95,20 @@ def _advice(codec: str) -> str | None:
         return None
     noted = _backend.record(codec)
     if noted is None:
-        if _backend.source_folder() is not None:
+        if _backend.hidden_package() is not None:
             return _backend.ELSEWHERE
-        return "install the package (pip install .) instead of importing its source tree"
+        return "build the native modules: run pip install -e . in the source folder"
     if noted["native"]:
         if not _is_main_interpreter():
-            return "use it in the main interpreter of the process: cffi's modules serve no other"
-        return "reinstall, if it does not load in a new process either: the native module was built"
-    if sys.platform == "win32":  # the pure wheel's advice is that of the system where it was built
-        return "install the wheel for Windows, with a CPython that it is made for: pip install cpkg-codecs"
+            return "use cpkg in the main interpreter of the process: cffi modules work in no other interpreter"
+        return "the native module was built: if it does not load in a new process either, reinstall cpkg-codecs"
+    if sys.platform == "win32":  # the pure wheel was built on another system, whose advice does not apply
+        return "install the wheel for Windows with a supported CPython: pip install cpkg-codecs"
     return str(noted["advice"])
 
 
 def _is_main_interpreter() -> bool:
-    for name in ("_interpreters", "_xxsubinterpreters"):  # before Python 3.13 the latter
+    for name in ("_interpreters", "_xxsubinterpreters"):  # the second name is used before Python 3.13
         try:
             interpreters = imported(name)
         except ImportError:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: N802  # names are the backends'
+# ruff: noqa: N802  # the backends define these names
 """
-What a backend offers: the names of its module, which mypy holds every backend to, and a test at run time.
+The interface of a backend: the names of its module. mypy checks every backend against it, and a test at run time.
 
-A name that not every backend can serve is None in those that cannot. Who asks for a capability compares with None, or
-reads a truth value; nobody asks for a backend's name, or whether its module has an attribute.
+A name that a backend cannot provide is None in its module. Callers compare a capability with None, or read a truth
+value. They never ask for a backend's name, or whether its module has an attribute.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ class MsgpackBackend(Protocol):
 
     @property
     def find_excess(self) -> Callable[..., int]:
-        """Find the value that is too heavy: `find_excess(data, allowed, max_depth)` of `purepy.msgpack.weigher`."""
+        """Find the value that exceeds a limit: `find_excess(data, allowed, max_depth)` of `purepy.msgpack.weigher`."""
 
     @property
     def prepare_packb(self) -> Function | None:
-        """Return a `packb` with options taken once; None where `job_functions` serves."""
+        """Return a `packb` with fixed options; None if the backend has `job_functions` instead."""
 
     @property
     def prepare_unpackb(self) -> Function | None:
-        """Return an `unpackb` with options taken once; None where `job_functions` serves."""
+        """Return an `unpackb` with fixed options; None if the backend has `job_functions` instead."""
 
     @property
     def job_functions(self) -> Function | None:
-        """Make `cpkg.dumps` and `cpkg.loads` in C."""
+        """Create `cpkg.dumps` and `cpkg.loads` in C."""
 
     @property
     def typed_packb(self) -> Function | None:
-        """Pack as `cpkg.typed` encodes: `typed_packb(obj, default, max_depth, enc_hook, converted)`."""
+        """Pack objects for `cpkg.typed`: `typed_packb(obj, default, max_depth, enc_hook, converted)`."""
 
     @property
     def TypedTable(self) -> Function | None:
@@ -62,15 +62,15 @@ class MsgpackBackend(Protocol):
 
     @property
     def Rows(self) -> type[pypy_rows.Rows] | None:
-        """Alike maps by columns, from a job of a queue of frames; None where `read_rows` is None."""
+        """Similar maps by columns, from a job of a queue of frames; None if `read_rows` is None."""
 
     @property
     def read_rows(self) -> Function | None:
-        """Read alike maps by columns, where the JIT makes many records so."""
+        """Read similar maps by columns, where the JIT creates many records that way."""
 
     @property
     def message_starts(self) -> Function | None:
-        """Find where messages start that lie one behind the other."""
+        """Find the starts of consecutive messages."""
 
 
 class ZstdBackend(Protocol):
@@ -87,15 +87,15 @@ class ZstdBackend(Protocol):
 
     @property
     def IS_WRAPPED(self) -> bool:
-        """Whether there is a libzstd that cffi calls: `codec.library` of the module."""
+        """Whether the backend calls a libzstd through cffi: `codec.library` of the module."""
 
     @property
     def RELEASES_GIL(self) -> bool:
-        """Whether threads of Python compress side by side."""
+        """Whether Python threads compress in parallel."""
 
     @property
     def HAS_ARCHIVES(self) -> bool:
-        """Whether archives have a side in C there, on Linux."""
+        """Whether the backend has C code for archives, on Linux."""
 
     def ZstdCompressor(self, *args: Any, **options: Any) -> Any: ...
     def ZstdDecompressor(self, *args: Any, **options: Any) -> Any: ...
@@ -127,15 +127,15 @@ class ZstdBackend(Protocol):
 
     @property
     def compressing_queue(self) -> Callable[..., FrameQueue] | None:
-        """Return a queue of frames that threads of C compress: `compressing_queue(options, zstd_dict, threads)`."""
+        """Return a queue of frames that C threads compress: `compressing_queue(options, zstd_dict, threads)`."""
 
     @property
     def decompressing_queue(self) -> Callable[..., FrameQueue] | None:
-        """Return a queue of frames that threads of C decompress: `decompressing_queue(zstd_dict, threads)`."""
+        """Return a queue of frames that C threads decompress: `decompressing_queue(zstd_dict, threads)`."""
 
     @property
     def _job_calls(self) -> object:
-        """What C lends to `dumps` and `loads` of a compiled MessagePack (ffi_build/common/zstd_calls.h), or None."""
+        """C functions for `dumps` and `loads` of a compiled MessagePack (ffi_build/common/zstd_calls.h), or None."""
 
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from typing import TypedDict
 
 class Built(TypedDict):
-    """What the build notes about a codec (`ffi_build/build_info.py`)."""
+    """What the build records about a codec (`ffi_build/build_info.py`)."""
 
     native: bool
     reason: str

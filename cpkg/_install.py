@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Let other packages' names resolve to ours where those packages are absent.
+Let imports of other packages' names find cpkg's modules if those packages are absent.
 
-Libraries look for `msgpack`, `zstandard`, `backports.zstd` or `compression.zstd`. A finder at the end of
-`sys.meta_path` is asked for a name only after every other finder has passed, so that installed packages always win,
-also if it becomes importable later. It makes modules of those names whose attributes are those of our modules.
+Libraries import `msgpack`, `zstandard`, `backports.zstd` or `compression.zstd`. A finder at the end of `sys.meta_path`
+receives a name only after all other finders have failed, so an installed package always wins, even if it becomes
+importable later. The finder creates modules with those names and the attributes of cpkg's modules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from types import CodeType, ModuleType
 
 from purepy.base.errors import raise_if_from_handler
 
-# a name that libraries import -> the module of ours behind it, and the same for its submodules
+# a name that libraries import -> the cpkg module that provides it; below, the same for submodules
 _TARGETS = {
     "backports.zstd": "cpkg.zstd",
     "compression.zstd": "cpkg.zstd",
@@ -39,16 +39,16 @@ _SUBMODULES = {
 
 def install(*names: str, force: bool = False) -> dict[str, bool]:
     """
-    Make names of other packages resolve to cpkg's modules in this process, where those packages are absent.
+    Let other packages' names resolve to cpkg's modules in this process if those packages are absent.
 
-    `names` are some of `backports.zstd`, `compression.zstd`, `msgpack` and `zstandard`; none means all of them.
-    Installed packages stay, unless `force` is true: then each later import of these names gives ours. Call it before
-    the libraries that look for these names are imported: most decide at their own import. It may be called again.
-    Interpreters that this process starts do not inherit it.
+    `names` are some of `backports.zstd`, `compression.zstd`, `msgpack` and `zstandard`; no names means all of them.
+    Installed packages stay, unless `force` is true: then all later imports of these names find cpkg. Call the function
+    before importing the libraries that use these names, because most of them decide during their own import. It may be
+    called again. Interpreters that this process starts do not inherit the setting.
 
-    Returns for each name whether it resolves to ours now: False if another package of that name is importable or has
-    been imported, or if None in `sys.modules` forbids its import. Warns (RuntimeWarning) of a name that was asked for
-    and is not ours. Raises ValueError for any other name.
+    Returns, for each name, whether it resolves to cpkg now. It does not if another package of that name is importable
+    or imported, or if None in `sys.modules` forbids its import. Warns (RuntimeWarning) if a name in `names` does not
+    resolve to cpkg. Raises ValueError for any other name.
     """
     for name in names:
         if name not in _TARGETS:
@@ -71,7 +71,7 @@ def install(*names: str, force: bool = False) -> dict[str, bool]:
     if missed:
         import warnings
 
-        text = f"cpkg.install: installed already and left alone: {', '.join(missed)} (force=True takes cpkg's)"
+        text = f"cpkg.install: not replaced, already installed: {', '.join(missed)} (force=True replaces them)"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     return ours
 
@@ -84,17 +84,17 @@ def _lacks_library() -> bool:
 def _is_ours(name: str) -> bool:
     module = sys.modules.get(name)
     if module is not None and module is sys.modules.get(_TARGETS[name]):
-        return True  # put there by hand
+        return True  # the caller put it there
     try:
         spec = find_spec(name)
-    except Exception as exc:  # a parent package that is somebody else's and cannot be imported or is none
+    except Exception as exc:  # a parent that is not cpkg's and cannot be imported, or is not a package
         raise_if_from_handler(exc)
         return False
     return spec is not None and isinstance(spec.loader, _Loader)
 
 
 class _Loader(Loader):
-    """Makes a module whose attributes are those of the module `target`, fetched at their first use."""
+    """Creates a module with the attributes of the module `target`, which are looked up at their first use."""
 
     def __init__(self, target: str) -> None:
         self.target = target
@@ -112,7 +112,7 @@ class _Loader(Loader):
             submodule = f"{module.__name__}.{name}"
             if submodule in _SUBMODULES:
                 return importlib.import_module(submodule)
-            # the import system has its own questions, about __path__ and the like
+            # the import system itself reads __path__ and similar names
             if (name.startswith("__") and name != "__version__") or not hasattr(target, name):
                 raise AttributeError(f"module {module.__name__!r} ({self.target}) has no attribute {name!r}")
             value = getattr(target, name)
@@ -122,7 +122,7 @@ class _Loader(Loader):
         names = getattr(target, "__all__", None)
         module.__dict__.update(
             __doc__=target.__doc__,
-            __file__=target.__file__,  # where the code is that serves
+            __file__=target.__file__,  # the file with the code
             __all__=[name for name in dir(target) if name[0] != "_"] if names is None else list(names),
             __getattr__=fetch,
             __dir__=lambda: sorted({*module.__dict__, *dir(target)}),
@@ -131,9 +131,9 @@ class _Loader(Loader):
 
 class _Portions:
     """
-    The path of an empty package, for a name with a dot in it to be in.
+    The path of an empty package, which contains a name with a dot.
 
-    It is what a namespace package of that name has, if directories come to `sys.path`.
+    It equals the path of a namespace package with the same name, if directories are added to `sys.path`.
     """
 
     def __init__(self, name: str) -> None:
@@ -145,7 +145,7 @@ class _Portions:
 
 
 class _Finder:
-    """Finds the modules of `names`, their submodules and the packages that they are in."""
+    """Finds the modules in `names`, their submodules and the packages that contain them."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -155,7 +155,7 @@ class _Finder:
             return ModuleSpec(name, _Loader(_TARGETS[name]), origin=_TARGETS[name], is_package=True)
         parent = name.rpartition(".")[0]
         if name in _SUBMODULES:
-            # not below a package of somebody else's
+            # only below a package from cpkg
             if parent in self.names and _is_ours(parent):
                 return ModuleSpec(name, _Loader(_SUBMODULES[name]), origin=_SUBMODULES[name])
         elif self is _last and not parent and any(wanted.startswith(name + ".") for wanted in self.names):

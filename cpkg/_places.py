@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Open what the caller names, from front to back: a path, a file object, a descriptor, or a URL.
+Open what the caller names, for reading or writing from start to end: a path, a file object, a descriptor, or a URL.
 
-- A str with `scheme://` is a URL (`cpkg/_urls.py`), which fsspec opens, unless it names an existing file.
-- An int is a descriptor. It and a file object belong to the caller and stay open.
-- Record files are read and written at positions: `cpkg/records/sources.py` opens those.
-- A file named by a path, and an object named by a URL, appears whole or not at all (`purepy/base/new_files.py`,
+- A str with `scheme://` is a URL (`cpkg/_urls.py`), which fsspec opens, unless a file of that name exists.
+- An int is a descriptor. Descriptors and file objects belong to the caller and stay open.
+- Record files are read and written at positions, so `cpkg/records/sources.py` opens them.
+- A file named by a path, and an object named by a URL, appear complete or not at all (`purepy/base/new_files.py`,
   `Upload`).
-- A file that does not block and has no data now, or takes none, raises BlockingIOError (`purepy/base/reading.py`,
+- A non-blocking file that has no data now, or takes none, raises BlockingIOError (`purepy/base/reading.py`,
   `purepy/base/writing.py`).
 """
 
@@ -33,7 +33,7 @@ Place: TypeAlias = "Name | int | File"
 
 
 def is_file(place: object, method: str) -> bool:
-    """Return whether a place is a file object with this method; TypeError if it is open for text, or no place."""
+    """Return whether a place is a file object with a method; raises TypeError for a text file or an invalid place."""
     if isinstance(place, (str, bytes, int, os.PathLike)) and not isinstance(place, bool):
         return False
     if isinstance(place, io.TextIOBase):
@@ -47,10 +47,10 @@ def is_file(place: object, method: str) -> bool:
 
 def reading(place: Place, *, seeks: bool = False) -> File:
     """
-    Return a binary file to read from its position, as a context manager that closes it if it was opened here.
+    Return a binary file for reading, as a context manager that closes the file if it was opened here.
 
-    A path and a descriptor give a file without a buffer. An http(s) URL gives one long answer, which cannot seek,
-    unless `seeks`: of a server that knows no ranges only the begin can be read then.
+    Paths and descriptors are opened without a buffer. An http(s) URL is read in one response, which cannot seek, unless
+    `seeks` is true; if the server does not support ranges, only the beginning can be read then.
 
     Raises OSError as `open` does, ImportError without fsspec, and TypeError for an object that is not a place.
     """
@@ -66,10 +66,10 @@ def reading(place: Place, *, seeks: bool = False) -> File:
 @contextlib.contextmanager
 def writing(place: Place, *, overwrite: bool = True) -> Iterator[File]:
     """
-    Open a binary file to write from front to back.
+    Open a binary file for writing from start to end.
 
-    What a path or URL names appears when the block ends, and not at all if it raises; see `replacing` and `Upload`.
-    Raises FileExistsError if it exists and `overwrite` is false.
+    A file named by a path or URL appears when the block ends, and not at all if the block raises; see `replacing` and
+    `Upload`. Raises FileExistsError if the file exists and `overwrite` is false.
     """
     if is_file(place, "write"):
         yield place

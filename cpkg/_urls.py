@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""URLs, which fsspec opens: which places are some, and objects that are there once they are complete."""
+"""URLs, which fsspec opens: how they are recognized, and objects that appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_url(place: object) -> TypeGuard[str]:
-    """Return whether a place is a URL, or a chain with one (`simplecache::s3://...`); an existing file is not a URL."""
+    """Return whether a place is a URL, or a chain with one (`simplecache::s3://...`), and not an existing file."""
     if not isinstance(place, str) or "://" not in place:
         return False
     return any(map(_URL.match, place.split("::"))) and not os.path.exists(place)
@@ -31,9 +31,10 @@ def is_url(place: object) -> TypeGuard[str]:
 
 def filesystem(url: str) -> tuple[AbstractFileSystem, str]:
     """
-    Return fsspec's file system for a URL and the path in it.
+    Return fsspec's file system for a URL, and the path in it.
 
-    Raises ImportError, which names the package to install, and OSError for a scheme that fsspec does not know.
+    Raises ImportError if fsspec or a package that it needs is missing, and OSError for a scheme that fsspec does not
+    support.
     """
     try:
         import fsspec  # type: ignore[import-not-found, import-untyped, unused-ignore]
@@ -48,10 +49,10 @@ def filesystem(url: str) -> tuple[AbstractFileSystem, str]:
 
 class Upload:
     """
-    An object at a URL that is written from front to back, and is there once `close` has returned.
+    An object at a URL that is written from start to end, and exists once `close` has returned.
 
-    After an error of `write` or `close` it is broken: nobody knows what the server has, so that every further call
-    raises OSError, also `close`. `discard` leaves nothing behind, as far as the file system can.
+    After an error in `write` or `close`, it is unknown what the server has received. So the object is broken, and each
+    further call raises OSError, including `close`. `discard` leaves nothing behind, as far as the file system allows.
     """
 
     _file: File = None
@@ -63,33 +64,33 @@ class Upload:
         if not overwrite and fs.exists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), url)
         folder = path.rpartition("/")[0]
-        with Suppressed(OSError, NotImplementedError):  # then opening says why
+        with Suppressed(OSError, NotImplementedError):  # opening will raise the error
             if folder:
                 fs.makedirs(folder, exist_ok=True)
         try:
             self._file = fs.open(path, "wb")
         except NotImplementedError:
-            raise OSError(errno.EROFS, "its file system only reads", url) from None
+            raise OSError(errno.EROFS, "its file system is read-only", url) from None
 
     def write(self, data: Bytes) -> int:
-        """Write all of `data`; return its size."""
+        """Write all of `data`; return its size in bytes."""
         self._begin()
         write_all(self._file, data)
         self._is_broken = False
         return len(data)
 
     def flush(self) -> None:
-        """Hand on what the file system takes in advance."""
+        """Send the data that the file system accepts before the end."""
         self._begin()
         self._file.flush()
         self._is_broken = False
 
     def _begin(self) -> None:
         if self._is_broken:
-            raise OSError(errno.EIO, "the upload failed before, so that it is not complete; write it again", self.name)
+            raise OSError(errno.EIO, "an earlier upload failed, so the file is incomplete; write it again", self.name)
         if self._file is None:
             raise ValueError("I/O operation on a closed file")
-        self._is_broken = True  # until this call has come to its end
+        self._is_broken = True  # until this call has succeeded
 
     def close(self) -> None:
         """Complete the object."""
@@ -109,11 +110,11 @@ class Upload:
 
     def _drop(self) -> None:
         file, self._file = self._file, None
-        # whatever fails here, the error that led here is what the caller has to see
+        # errors here are suppressed, because the caller must see the original error
         with Suppressed(Exception):
             file.discard()
         with Suppressed(Exception):
-            file.closed = True  # or its finalizer would complete the object
+            file.closed = True  # otherwise its finalizer would complete the object
         with Suppressed(Exception):
             file.close()
 

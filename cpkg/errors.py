@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: F403, F405
 """
-The exceptions of every codec, backend and format: one tree, under CodecError.
+The exceptions of all codecs, backends and formats: one tree, under CodecError.
 
-Drop-ins have them under the names of what they replace, too (`cpkg.msgpack.OutOfData`, `cpkg.zstd.ZstdError`).
+The drop-ins also have them under the names of the original packages (`cpkg.msgpack.OutOfData`, `cpkg.zstd.ZstdError`).
 """
 
 from __future__ import annotations
 
 from purepy.base.errors import *
+from purepy.base.lazy import public_dir
 
 __all__ = [
     "ArchiveError",
@@ -27,3 +28,4 @@ __all__ = [
     "ZstdError",
     "ZstdLimitError",
 ]
+__dir__ = public_dir(__name__)

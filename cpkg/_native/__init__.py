@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cffi backends of both codecs, and the one module that knows buffers."""
+"""The cffi backends of both codecs, and the module that passes buffers to C."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cffi generates at build time: its names are those of the cdef in ffi_build, and have no static types.
+# A module that cffi generates at build time; its names are those of the cdef in ffi_build, without static types.
 from cpkg._native.cffi_types import FFI
 
 ffi: FFI

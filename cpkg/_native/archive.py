@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C side of archives, which is part of the compiled Zstandard module on Linux."""
+"""The C code for archives, which is part of the compiled Zstandard module on Linux."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ ffi: FFI = _module.ffi
 lib: Lib = _module.lib
 
 if not hasattr(lib, "cpkg_read_run"):
-    raise ImportError("archives have no C side on this system: it is written for Linux")
+    raise ImportError("the C code for archives supports Linux only")
 
 __all__ = ["ffi", "lib"]

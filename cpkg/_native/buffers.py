@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Give C the memory of Python's buffers: the one place that knows the rules of `ffi.from_buffer`.
+Pass the memory of Python's buffers to C: the only module that handles the pitfalls of `ffi.from_buffer`.
 
-What goes wrong elsewhere: `from_buffer` of a non-contiguous view reads a copy on PyPy 7.3.11; `len()` counts items,
-not bytes; an exported bytearray may be resized on PyPy 7.3.11, which leaves C with a stale pointer, and stays locked
-after the call on PyPy 8. So every buffer passes through here, and the cdata that comes back has to be held for as
-long as C uses the memory.
+On PyPy 7.3.11, `from_buffer` of a non-contiguous view reads a copy, and an exported bytearray may be resized, which
+leaves C with a stale pointer; on PyPy 8 the bytearray stays locked after the call. `len()` counts items, not bytes. So
+every buffer goes through this module. The caller must hold the resulting cdata for as long as C uses the memory.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ Bytes: TypeAlias = "bytes | memoryview"
 
 DIRECT = sys.implementation.name == "cpython"
 """
-Whether C may work on the memory of a writable buffer itself. On PyPy 7.3.11 that memory may move meanwhile; on PyPy 8
-the buffer would stay locked after the call, until the collector comes by.
+Whether C may use the memory of a writable buffer directly. On PyPy 7.3.11 the memory may move during the call; on
+PyPy 8 the buffer would stay locked after the call, until the collector runs.
 """
 
 
 def readable(data: Buffer) -> Bytes:
     """
-    Return the bytes of a C-contiguous buffer, without a copy where that is safe: bytes, or a view of unsigned bytes.
+    Return the bytes of a C-contiguous buffer as bytes or a view of unsigned bytes, without a copy where that is safe.
 
-    Raises TypeError for an object that is not a buffer and BufferError for one that is not contiguous.
+    Raises TypeError for an object that is not a buffer and BufferError for a buffer that is not contiguous.
     """
     if type(data) is bytes:
         return data
@@ -47,9 +46,9 @@ def readable(data: Buffer) -> Bytes:
 
 def writable(buffer: Buffer) -> memoryview:
     """
-    Return a view of unsigned bytes onto a writable C-contiguous buffer.
+    Return a view of unsigned bytes of a writable C-contiguous buffer.
 
-    Raises TypeError for an object that is not a buffer or is read-only and BufferError for one that is not contiguous.
+    Raises TypeError for an object that is read-only or not a buffer, and BufferError for one that is not contiguous.
     """
     view = memory_of(buffer)
     if view.readonly:
@@ -65,9 +64,9 @@ class OutputBuffer:
     """
     A writable buffer for one call into C: `with OutputBuffer(library, view) as target`.
 
-    `target.view` is what to write into and `target.address` its memory for C. Where C may not work on the buffer
-    itself, that is memory of our own, of which the first `target.written` bytes are copied over if the block ends
-    without an error; a view that is `owned` is released then.
+    Write to `target.view`, whose memory for C is `target.address`. If C cannot use the buffer directly, this is
+    separate memory. If the block ends without an error, its first `target.written` bytes are copied to the buffer, and
+    an `owned` view is released.
     """
 
     def __init__(self, library: Allocator, view: memoryview, *, owned: bool = False) -> None:
@@ -83,7 +82,7 @@ class OutputBuffer:
 
     @property
     def address(self) -> CData:
-        """The memory as cdata, to be held while C writes to it."""
+        """The memory as cdata, which must be held while C writes to it."""
         return self._library.ffi.from_buffer(self.view, require_writable=True)
 
     def __enter__(self) -> OutputBuffer:
@@ -94,6 +93,6 @@ class OutputBuffer:
             return
         if kind is None:
             self._final[: self.written] = self.view[: self.written]
-        self._library.ffi.release(self._memory)  # on PyPy memory that is not given back at once is slow to get
+        self._library.ffi.release(self._memory)  # PyPy allocates slowly unless such memory is released at once
         if self._owned:
             self._final.release()

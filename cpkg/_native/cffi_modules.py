@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The modules that the build made with cffi, imported on PyPy without the interpreter's C API.
+The modules that the build created with cffi, imported on PyPy without the interpreter's C API.
 
-For every extension module, importlib calls `_imp.exec_dynamic` after `_imp.create_dynamic`. A module of cffi is whole
-after the latter, but the former sets up all of PyPy's C API, which takes 3 ms (pypy/pypy issue 2711; 7.3.11 and 8.0.1).
-So this does what importlib would, but for the last step.
+For every extension module, importlib calls `_imp.create_dynamic` and then `_imp.exec_dynamic`. A cffi module is
+complete after the first call, but the second sets up PyPy's whole C API, which takes 3 ms (pypy/pypy issue 2711; 7.3.11
+and 8.0.1). So this module does what importlib does, without the second call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _lock = allocate_lock()
 
 
 def cffi_module(name: str) -> Named:
-    """Import a module of this package that cffi made, by its name within the package; raises ImportError."""
+    """Import a cffi module of this package, given its name within the package; raises ImportError."""
     full_name = f"{__package__}.{name}"
     if sys.implementation.name == "pypy":
         with _lock:
@@ -32,8 +32,8 @@ def cffi_module(name: str) -> Named:
 
 
 def _create(full_name: str, name: str) -> None:
-    """Make a module and put it where imports look for it, if there is one in a file of its own."""
-    # what importlib.machinery has, which takes a millisecond to import
+    """Create a module from its file, if there is one, and register it where imports look for it."""
+    # the contents of importlib.machinery, which would take a millisecond to import
     from _frozen_importlib import module_from_spec
     from _frozen_importlib_external import ExtensionFileLoader, PathFinder
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# What cffi's modules hold, for type checkers alone: there is no module of this name at run time.
+# The contents of cffi's modules, for type checkers only: there is no module of this name at run time.
 from collections.abc import Callable
 from typing import Any, Protocol
 
 from typing_extensions import Buffer, TypeAlias
 
 CValue: TypeAlias = Any
-"""What a function of C returns, an item or a field: a number, bytes or a CData, as the cdef declares it."""
+"""The result of a C function, an item or a field: a number, bytes or a CData, as the cdef declares it."""
 
 class CData:
-    """A value of C: a pointer, a struct, an array or a function."""
+    """A C value: a pointer, a struct, an array or a function."""
     def __getattr__(self, name: str) -> CValue: ...
     def __setattr__(self, name: str, value: object) -> None: ...
     def __getitem__(self, index: int | slice) -> CValue: ...
@@ -22,17 +22,17 @@ class CData:
     def __exit__(self, *failure: object) -> None: ...
 
 class CBuffer(Buffer):
-    """Memory of C as what `ffi.buffer` returns."""
+    """C memory, as returned by `ffi.buffer`."""
     def __getitem__(self, part: slice) -> bytes: ...
     def __setitem__(self, part: slice, value: Buffer) -> None: ...
     def __len__(self) -> int: ...
 
 class Lib:
-    """The functions and constants of a library of C; their names and types are those of the cdef in ffi_build."""
+    """The functions and constants of a C library, with the names and types of the cdef in ffi_build."""
     def __getattr__(self, name: str) -> CValue: ...
 
 class FFI:
-    """The `ffi` of a module that cffi has compiled."""
+    """The `ffi` of a module compiled by cffi."""
 
     NULL: CData
     def addressof(self, value: CData | Lib, *fields: str | int) -> CData: ...
@@ -52,7 +52,7 @@ class FFI:
     def unpack(self, value: CData, size: int) -> CValue: ...
 
 class Allocator(Protocol):
-    """What makes memory of C that is not cleared."""
+    """An object that allocates C memory without clearing it."""
 
     ffi: FFI
     new_nonzero: Callable[..., CData]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Report to PyPy's collector what memory of C it would free.
+Report to PyPy's collector how much C memory it would free.
 
-It knows how large a context was when it was made; libzstd allocates with the first frame, hundreds of times more. A
-stream object that is dropped keeps that until a collection, which the collector sees no reason for by itself.
-CPython frees the context with the last reference to its object.
+The collector knows the size of a new context, but libzstd allocates hundreds of times as much with the first frame. A
+dropped stream object keeps that memory until a collection, and the collector sees no reason to start one. CPython frees
+the context with the last reference to its object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if REPORTS_SIZES:
 
 
 def report_size(size: int, reported: int) -> int:
-    """Report that an object holds `size` bytes, of which `reported` are known; return how many are known now."""
+    """Report that an object holds `size` bytes, `reported` of them known already; return how many are known now."""
     if size <= reported:
         return reported
     add_memory_pressure(size - reported)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The bytes of callers' buffers, for everything that reads them; memory for C to work on is cpkg/_native/buffers.py's.
+Access to the bytes of callers' buffers, for every module that reads them. (For memory passed to C, see
+cpkg/_native/buffers.py.)
 
-All raise TypeError for an object that is not a buffer and BufferError for one that is not contiguous.
+Every function raises TypeError for an object that is not a buffer and BufferError for a buffer that is not contiguous.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def memory_of(data: Buffer) -> memoryview:
-    """Return a view of a buffer; the TypeError for another object has the text that C's builtins give it."""
+    """Return a view of a buffer; for other objects raise TypeError with the text that C's builtins use."""
     try:
         return memoryview(data)
     except TypeError:
         if hasattr(type(data), "__buffer__"):
-            raise  # from there
+            raise  # the object's own __buffer__ raised this error
         raise TypeError(f"a bytes-like object is required, not {type(data).__name__!r}") from None
 
 
 def contiguous(data: Buffer) -> memoryview:
-    """Return a view of a C-contiguous buffer, of items as the buffer has them."""
+    """Return a view of a C-contiguous buffer; the view keeps the buffer's item format."""
     view = memory_of(data)
     if not view.c_contiguous:
         raise BufferError("memoryview: underlying buffer is not C-contiguous")
@@ -31,18 +32,18 @@ def contiguous(data: Buffer) -> memoryview:
 
 
 def view_of(data: Buffer) -> bytes | memoryview:
-    """Return the bytes of a C-contiguous buffer, without a copy: bytes as they are, or a view of unsigned bytes."""
+    """Return the bytes of a C-contiguous buffer without a copy: bytes unchanged, or a view of unsigned bytes."""
     if type(data) is bytes:
         return data
     view = contiguous(data)
-    if view.nbytes == 0:  # cast() refuses a zero in the shape
+    if view.nbytes == 0:  # cast() refuses a shape that contains zero
         return b""
     return view if view.format == "B" and view.ndim == 1 else view.cast("B")
 
 
 def as_bytes(data: Buffer) -> bytes:
-    """Copy the bytes of a C-contiguous buffer; bytes come back as they are."""
+    """Copy the bytes of a C-contiguous buffer; bytes are returned unchanged."""
     if type(data) is bytes:
         return data
-    with contiguous(data) as view:  # PyPy 8 would keep the buffer locked until its collector comes by
+    with contiguous(data) as view:  # otherwise PyPy 8 keeps the buffer locked until its collector runs
         return view.tobytes()

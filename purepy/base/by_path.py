@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Twins of functions of `os` for systems where those take no `dir_fd`: they use the path of a directory's descriptor.
+Replacements for functions of `os` where those take no `dir_fd`: they use the path of a directory's descriptor.
 
-On Windows the directory is open without leave for others to rename or remove it, nor what it lies in, so that the path
-leads to it as long as the descriptor is open. Only `open` makes such descriptors; os.close closes them.
+On Windows, a directory is opened without FILE_SHARE_DELETE. Other processes cannot rename or remove the directory or
+its parents, so its path stays valid while the descriptor is open. Only `open` creates such descriptors; os.close closes
+them.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ if TYPE_CHECKING:
     Name = Union[str, bytes]
 
 IS_WINDOWS = os.name == "nt"
-# On Windows these are bits of ours, which never reach the system.
+# On Windows these bits are our own and never reach the system.
 O_DIRECTORY = getattr(os, "O_DIRECTORY", 1 << 28)
 O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 1 << 29)
 
 _LIST, _SHARE_READ_WRITE, _EXISTING = 1, 3, 3  # FILE_LIST_DIRECTORY, without FILE_SHARE_DELETE
 _BACKUP_SEMANTICS, _OPEN_REPARSE_POINT, _NAME_SURROGATE = 0x02000000, 0x00200000, 0x20000000
 _LONG = 240
-"""Longer paths than about this need a prefix that lifts Windows' limit."""
+"""Paths longer than about this need a prefix that lifts Windows' limit."""
 _NONE = -1
 """Neither a descriptor nor a handle."""
 _TICKS_1970 = 116_444_736_000_000_000
-"""Windows counts tenths of microseconds from 1601 on."""
+"""Windows counts units of 100 nanoseconds from 1601 on."""
 
 _paths: dict[int, str] = {}
-"""The paths of directories by their descriptors; an entry stays, unused, when its descriptor is closed."""
+"""The path of each open directory, by descriptor; an entry remains, unused, after its descriptor is closed."""
 
 
 def of_windows(module: str) -> Named:
-    """Return a module that is Windows' alone, in whole or in part."""
+    """Return a module that exists only on Windows, or has parts that do."""
     return __import__(module)
 
 
@@ -51,7 +52,7 @@ def _at(name: Name, directory: int | None) -> str:
 
 
 def open(path: Name, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-    """Open a file, or with O_DIRECTORY a directory, whose descriptor the other functions take."""
+    """Open a file, or with O_DIRECTORY a directory whose descriptor the other functions accept."""
     full = _at(path, dir_fd)
     if flags & O_DIRECTORY:
         return _open_directory(full, flags)
@@ -97,7 +98,7 @@ def _opened_by_windows(path: str, flags: int) -> int:
 
 
 def _close(descriptor: int) -> None:
-    """Close a descriptor that an error or an interrupt keeps from who asked for it, if it was made."""
+    """Close a descriptor, if it was opened, that the caller will not receive because of an error or an interrupt."""
     if descriptor != _NONE:
         os.close(descriptor)
 
@@ -125,7 +126,7 @@ def stat_in(name: Name, *, dir_fd: int, follow_symlinks: bool = True) -> os.stat
 
 
 def mkdir(name: Name, mode: int = 0o777, *, dir_fd: int) -> None:
-    """Make a directory; on Windows with the rights that the one above passes on: 0o700 would leave it to its owner."""
+    """Create a directory; on Windows it inherits the parent's rights, since 0o700 would restrict it to its owner."""
     os.mkdir(_at(name, dir_fd), 0o777 if IS_WINDOWS else mode)
 
 
@@ -135,7 +136,7 @@ def rmdir(name: Name, *, dir_fd: int) -> None:
 
 
 def unlink(name: Name, *, dir_fd: int) -> None:
-    """Remove a file or link; on Windows one that is read-only, too."""
+    """Remove a file or link, on Windows even if it is read-only."""
     path = _at(name, dir_fd)
     try:
         os.unlink(path)
@@ -146,7 +147,7 @@ def unlink(name: Name, *, dir_fd: int) -> None:
 
 
 def rename(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-    """Rename a file over another one, read-only or not; IsADirectoryError if that is a directory."""
+    """Rename a file over another file, even a read-only one; raises IsADirectoryError if the target is a directory."""
     path, new = _at(name, src_dir_fd), _at(new_name, dst_dir_fd)
     try:
         os.replace(path, new)
@@ -159,7 +160,7 @@ def rename(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int) -> N
 
 
 def _make_writable(path: str) -> bool:
-    """Take the mark read-only from a file of Windows; return whether it had one."""
+    """Clear the read-only attribute of a file on Windows; return whether it was set."""
     if not IS_WINDOWS or os.path.islink(path) or not os.path.isfile(path) or os.access(path, os.W_OK):
         return False
     os.chmod(path, stat.S_IREAD | stat.S_IWRITE)
@@ -167,7 +168,7 @@ def _make_writable(path: str) -> bool:
 
 
 def readlink(name: Name, *, dir_fd: int) -> Name:
-    """Return the text of a symbolic link, with slashes, as bytes if the name is."""
+    """Return the target of a symbolic link, with slashes; as bytes if the name is bytes."""
     text = os.readlink(_at(name, dir_fd))
     if IS_WINDOWS:
         text = text.removeprefix("\\\\?\\").replace("\\", "/")
@@ -175,7 +176,7 @@ def readlink(name: Name, *, dir_fd: int) -> Name:
 
 
 def symlink(text: Name, name: Name, *, dir_fd: int) -> None:
-    """Make a symbolic link; on Windows one to a directory if that is what it leads to by now."""
+    """Create a symbolic link; on Windows a link to a directory if its target is a directory now."""
     path, target = _at(name, dir_fd), os.fsdecode(text)
     if IS_WINDOWS:
         is_directory = os.path.isdir(os.path.join(os.path.dirname(path), target))
@@ -185,7 +186,7 @@ def symlink(text: Name, name: Name, *, dir_fd: int) -> None:
 
 
 def link(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int, follow_symlinks: bool = False) -> None:
-    """Make a hard link, where the system has them."""
+    """Create a hard link; raises OSError if the system has no hard links."""
     if not hasattr(os, "link"):
         raise _absent("hard links")
     if IS_WINDOWS:
@@ -195,14 +196,14 @@ def link(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int, follow
 
 
 def mkfifo(name: Name, mode: int = 0o666, *, dir_fd: int) -> None:
-    """Make a fifo, where the system has them."""
+    """Create a fifo; raises OSError if the system has no fifos."""
     if not hasattr(os, "mkfifo"):
         raise _absent("fifos")
     os.mkfifo(_at(name, dir_fd), mode)
 
 
 def mknod(name: Name, mode: int, device: int, *, dir_fd: int) -> None:
-    """Make a device, where the system has them."""
+    """Create a device node; raises OSError if the system has no device nodes."""
     if not hasattr(os, "mknod"):
         raise _absent("devices in directories")
     os.mknod(_at(name, dir_fd), mode, device)
@@ -213,7 +214,7 @@ def _absent(what: str) -> OSError:
 
 
 def utime(name: Name | int, *, ns: tuple[int, int], dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
-    """Set the times of an open file or directory, or of a name; on Windows a symbolic link keeps its own."""
+    """Set the times of an open file, an open directory or a name; on Windows symbolic links keep their times."""
     if isinstance(name, int):
         if name in _paths:
             os.utime(_paths[name], ns=ns)
@@ -226,7 +227,7 @@ def utime(name: Name | int, *, ns: tuple[int, int], dir_fd: int | None = None, f
 
 
 def kernel(descriptor: int) -> tuple[Named, Named, Named]:
-    """Return ctypes, the functions of Windows, and the handle of an open file."""
+    """Return ctypes, the library kernel32, and the Windows handle of an open file."""
     ctypes, handle = of_windows("ctypes"), of_windows("msvcrt").get_osfhandle(descriptor)
     return ctypes, ctypes.WinDLL("kernel32", use_last_error=True), ctypes.c_void_p(handle)
 
@@ -242,6 +243,6 @@ def _set_file_time(descriptor: int, ns: int) -> None:
 
 
 def fchmod(descriptor: int, mode: int) -> None:
-    """Set permissions; on Windows of a file the mark read-only alone, from Python 3.13 on."""
+    """Set permissions; on Windows only the read-only attribute of files, from Python 3.13 on."""
     if not IS_WINDOWS or (descriptor not in _paths and hasattr(os, "fchmod")):
         os.fchmod(descriptor, mode)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many processors there are to work on, how a caller asks for threads, and whether threads of Python help."""
+"""The number of usable processors, arguments that are integers, and whether Python threads run in parallel."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def usable_cores() -> int:
     """
     Return the number of processors that this process may use, at least 1.
 
-    That is the least of the system's processors, those of the process's affinity, and the quota of its control groups
-    (Linux, both versions), rounded up. The quota is looked up once.
+    This is the smallest of three numbers: the system's processors, the processors in the process's affinity, and the
+    quota of its control groups, rounded up (Linux, both versions). The quota is read once.
     """
     global _quota
     if _quota is None:
@@ -30,10 +30,11 @@ def usable_cores() -> int:
 
 def quota_cores(membership: str = "/proc/self/cgroup", root: str = "/sys/fs/cgroup") -> int:
     """
-    Return how many processors the control groups of a process give it time for, rounded up; 0 without a limit.
+    Return how many processors the control groups of a process allow, rounded up; 0 without a limit.
 
-    `membership` is the file that names its groups, `root` the folder where they are mounted. A group's limit holds for
-    all below it, so the least on the way up counts. In a container, `root` may be the group itself.
+    `membership` is the file that names the groups, `root` the folder where they are mounted. A group's limit applies
+    to all groups below it, so the smallest limit on the path to the root counts. In a container, `root` may be the
+    group itself.
     """
     lines: list[str] = []
     with Suppressed(OSError), open(membership, encoding="utf-8", errors="surrogateescape") as file:
@@ -62,7 +63,7 @@ def _quota_of_first_version(group: str) -> int:
 
 
 def _words(group: str, name: str) -> list[str]:
-    # there may be no limit, or no group that can be seen from here
+    # the group may have no limit, or may not be visible from here
     with Suppressed(OSError, ValueError), open(os.path.join(group, name), encoding="ascii") as file:
         return file.read().split()
     return []
@@ -72,24 +73,32 @@ def _rounded_up(*words: str) -> int:
     try:
         quota, period = map(int, words)
         return max(-(-quota // period), 1) if quota > 0 else 0
-    except (ValueError, ZeroDivisionError):  # "max", or nothing there
+    except (ValueError, ZeroDivisionError):  # "max", or an empty file
         return 0
 
 
+def checked_int(name: str, value: int) -> int:
+    """Return the argument `name` as an int; raises TypeError unless it is an integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
+
+
 def checked_threads(threads: int) -> int:
-    """Return the argument `threads` of a function; raises TypeError if it is no integer, ValueError if not 0 to 256."""
-    count = operator.index(threads)
+    """Check and return an argument `threads`; raises TypeError unless it is an integer, ValueError unless 0 to 256."""
+    count = checked_int("threads", threads)
     if not 0 <= count <= THREADS_MAX:
         raise ValueError(f"threads must be 0 to {THREADS_MAX}, not {count}")
     return count
 
 
 def thread_count(threads: int) -> int:
-    """Return the argument `threads`, checked, where 0 means one per core that this process may use."""
+    """Check an argument `threads` and return the number of threads; 0 means one per core that this process may use."""
     return checked_threads(threads) or min(usable_cores(), THREADS_MAX)
 
 
 def python_runs_in_parallel() -> bool:
-    """Whether threads of Python code run beside each other: where there is no GIL."""
+    """Return whether threads of Python code run in parallel, which they do without the GIL."""
     is_gil_enabled = getattr(sys, "_is_gil_enabled", None)
     return is_gil_enabled is not None and not is_gil_enabled()

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Ordered work in threads: the one mechanism of everything here that works ahead or side by side in Python.
+Ordered work in threads: the only mechanism here for working ahead or in parallel in Python.
 
-A Crew runs jobs in the order in which they are given and hands on their output in that order. What holds when an
-exception arrives at any point, also within `take` and `stop`:
+A Crew runs jobs in the order in which they are given, and passes on their output in that order. The following holds
+when an exception arrives at any point, including inside `take` and `stop`:
 
-- A job owns what it works on: it holds references to its memory, and a duplicate of its own of a descriptor. A caller
-  who is interrupted while he waits takes nothing away from it.
-- Stopping is a flag. A job looks at it (`Crew.check`) before each write and each long step. `stop` waits for the jobs
-  that run; if that wait is broken, too, they end by themselves and what they made is dropped.
-- No lock is held while a caller's code runs. There is no finalizer, out of which an exception could not come: threads
-  see by themselves, once a second, that their Crew was forgotten.
+- A job owns what it works on: it holds references to its memory, and its own duplicate of a descriptor. When the
+  waiting caller is interrupted, the job still has all of it.
+- Stopping is a flag. A job checks the flag (`Crew.check`) before each write and each long step. `stop` waits for the
+  running jobs. If that wait is interrupted as well, the jobs end on their own and their output is dropped.
+- No lock is held while a caller's code runs. There is no finalizer, because an exception cannot leave one: instead,
+  threads check once a second whether their Crew still exists.
 - A forked child has no threads: there the calls raise RuntimeError, and `stop` does nothing.
 
-Threads are started by `_thread`, and wait by its locks: both are C in every interpreter. What threading makes of them
-(Thread.start and join, Condition) is Python code, between whose lines a signal handler may raise.
+Threads are started by `_thread` and wait on its locks, because both are C code in every interpreter. The wrappers in
+threading (Thread.start and join, Condition) are Python code, and a signal handler may raise between their lines.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     _Result = TypeVar("_Result")
 
 Work: TypeAlias = "Callable[[int, Callable[[], None]], None]"
-"""The work of `run_all` on one number; the function that it is given raises Stopped once it is not wanted."""
+"""The work of `run_all` on one number; the function that it receives raises Stopped once the work is not needed."""
 
-_STOPPED = "the threads of this object were stopped, so that output is missing: close the object before you drop it"
+_STOPPED = "the threads of this object were stopped, and output is missing: close the object before you drop it"
 LOOK_AGAIN = 1.0
-"""Seconds until a thread that waits looks by itself whether it is still wanted."""
+"""Seconds after which a waiting thread checks whether it is still needed."""
 
 
 class Stopped(Exception):
-    """Raised inside a job that nobody wants any more."""
+    """Raised inside a job whose output is no longer needed."""
 
 
 class Bell:
     """
-    Wakes one thread that waits. A ring that nobody waits for is kept, a second one is not.
+    Wakes one waiting thread. If no thread waits, one ring is kept; further rings are dropped.
 
-    It is a hint, not a state: who waits looks at the state first, and again after each ring. So a ring that an
-    interrupted wait has taken is not missed.
+    A bell is a hint, not a state: a thread checks the state before it waits, and again after each ring. So nothing is
+    missed if an interrupted wait has consumed a ring.
     """
 
     __slots__ = ("_lock",)
@@ -65,10 +65,10 @@ class Bell:
         self._lock.acquire()
 
     def ring(self) -> None:
-        """Wake the thread that waits, or the next one that will."""
+        """Wake the waiting thread, or the next thread that waits."""
         try:
             self._lock.release()
-        except RuntimeError:  # it has been rung
+        except RuntimeError:  # it has already been rung
             pass
 
     def wait(self) -> None:
@@ -80,8 +80,8 @@ class Job:
     """
     A piece of work on its way through a Crew. Subclasses define `run`, which calls `put` for each result.
 
-    Results wait in `output` until they are taken. A job whose output has `output_max` bytes waits before it puts
-    more. `failure` is the error that ended it.
+    Results wait in `output` until they are taken. A job with `output_max` bytes of output waits before it puts more.
+    `failure` is the error that ended the job.
     """
 
     output_max = 1 << 62
@@ -93,9 +93,9 @@ class Job:
         self.is_begun = False
         self.is_done = False
         self.is_given_up = False
-        """Whether it was stopped before its end, so that output is missing."""
+        """Whether the job was stopped before its end, so that output is missing."""
         self.failure: BaseException | None = None
-        self._put = 0  # counts of bytes that only grow, each written by one thread
+        self._put = 0  # these two count bytes and only grow; one thread writes each
         self._taken = 0
 
     def run(self) -> None:
@@ -103,7 +103,7 @@ class Job:
         raise NotImplementedError
 
     def put(self, piece: Sized) -> None:
-        """Hand on a piece of output, which has a length; waits while there is no room. Raises Stopped."""
+        """Add a piece of output, which has a length; wait while there is no room. Raises Stopped."""
         crew = self.crew
         while self._put - self._taken >= self.output_max and crew.has_threads:
             crew.check()
@@ -114,11 +114,11 @@ class Job:
         crew.bell.ring()
 
     def wake(self) -> None:
-        """Ring for whatever `run` may wait for, so that it looks whether it is still wanted."""
+        """Ring every bell that `run` may wait for, so that it checks whether it is still needed."""
         self.room.ring()
 
     def taken(self, size: int) -> None:
-        """Count `size` bytes as taken, for the room that `put` waits for."""
+        """Count `size` bytes as taken, which makes room for `put`."""
         self._taken += size
         self.room.ring()
 
@@ -145,43 +145,43 @@ class Call(Job):
 
 
 class Shared:
-    """What a Crew shares with its threads and jobs, which do not hold the Crew itself: so it may be forgotten."""
+    """The state that a Crew shares with its threads and jobs, which hold no reference to the Crew itself."""
 
     def __init__(self, owner: Crew) -> None:
         self._owner = ref(owner)
         self._is_stopped = False
         self.lock = Lock()
         self.bell = Bell()
-        """Rung for each change that the caller may wait for."""
+        """Rung for each change that the caller may be waiting for."""
         self.waiting: deque[Job] = deque()
         self.work = Bell()
-        self.alive: dict[int, Lock] = {}  # by thread: a lock that it holds until it ends
+        self.alive: dict[int, Lock] = {}  # for each thread, a lock that it holds until it ends
         self.idle = 0
         self.started = 0
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nobody wants the output any more."""
+        """Whether the output is no longer needed."""
         return self._is_stopped or self._owner() is None
 
     @property
     def has_threads(self) -> bool:
-        """Whether jobs run in threads; else `submit` runs them."""
+        """Whether jobs run in threads; otherwise `submit` runs them."""
         return self.started > 0
 
     def check(self) -> None:
-        """Raise Stopped if nobody wants the output any more; for jobs."""
+        """Raise Stopped if the output is no longer needed; called by jobs."""
         if self.is_stopped:
             raise Stopped
 
     def stop(self) -> None:
-        """Begin no other job, and have those that run see that they are not wanted."""
+        """Start no further job, and let running jobs notice that they are no longer needed."""
         self._is_stopped = True
         self.waiting.clear()
         self.work.ring()
 
     def main(self) -> None:
-        """Run jobs until the crew is stopped; what a thread does."""
+        """Run jobs until the crew is stopped; this is the main function of each thread."""
         me, ended = get_ident(), Lock()
         with self.lock:
             if self.is_stopped:
@@ -194,7 +194,7 @@ class Shared:
                 if job is None:
                     return
                 perform(job)
-                del job  # a job's memory is not kept until the next one comes
+                del job  # free the job's memory before waiting for the next job
         finally:
             with self.lock:
                 self.alive.pop(me, None)
@@ -211,7 +211,7 @@ class Shared:
                 except IndexError:
                     self.work.wait()
                     continue
-                if self.waiting:  # a ring wakes one thread alone
+                if self.waiting:  # a ring wakes only one thread
                     self.work.ring()
                 return job
             return None
@@ -221,7 +221,7 @@ class Shared:
 
 
 def perform(job: Job) -> None:
-    """Run a job in this thread and note how it ended."""
+    """Run a job in this thread and record how it ended."""
     job.is_begun = True
     failure: BaseException | None = None
     try:
@@ -232,17 +232,17 @@ def perform(job: Job) -> None:
     except BaseException as exc:
         failure = exc
     job.failure = failure
-    del failure  # no cycle of an error and the frames that it went through, which may hold memory of C
+    del failure  # avoid a cycle of the error and its frames, which may hold memory of C
     job.is_done = True
     job.crew.bell.ring()
 
 
 class Crew:
     """
-    Up to `threads` threads that run jobs, and pass on the results in the order of the jobs.
+    Up to `threads` threads that run jobs and return the results in the order of the jobs.
 
-    Used by one thread at a time. With 0 threads, and where the system gives no thread, the caller runs its jobs.
-    Threads begin when there is work for them; they end with `stop`, or when the Crew is forgotten.
+    One thread at a time may use a Crew. With 0 threads, or where the system cannot start a thread, the caller runs the
+    jobs. Threads start when there is work for them. They end with `stop`, or after the Crew is freed.
     """
 
     def __init__(self, threads: int) -> None:
@@ -257,15 +257,15 @@ class Crew:
         return self._shared.is_stopped
 
     def __len__(self) -> int:
-        """Return how many jobs were given whose output has not been taken."""
+        """Return the number of given jobs whose output has not been taken."""
         return len(self._given)
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
-            raise RuntimeError("the threads of this object belong to the process that made it: a fork has none")
+            raise RuntimeError("the threads of this object are in the process that created it: a forked child has none")
 
     def begin(self) -> int:
-        """Start a thread if there is none yet; return how many there are: 0 where the system gives none."""
+        """Start a thread if there is none yet; return the number of threads, 0 where the system can start none."""
         self._check_process()
         if not self._shared.started:
             self._start()
@@ -276,28 +276,28 @@ class Crew:
         if shared.started < self._threads_max:
             try:
                 start_new_thread(shared.main, ())
-            except (RuntimeError, MemoryError):  # there can be no more: those that there are do all the work
+            except (RuntimeError, MemoryError):  # no more can be started: the existing threads do all the work
                 self._threads_max = shared.started
             else:
                 shared.started += 1
 
     def give(self, job: Job) -> None:
-        """Have a job run, whose output comes behind that of the jobs before it."""
+        """Run a job whose output `take` returns after the output of the jobs before it."""
         self.start(job)
-        self._given.append(job)  # at last: `take` waits for no job that nobody will run
+        self._given.append(job)  # last, so that `take` never waits for a job that did not start
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Call:
-        """Have a function called; its result is asked for by the Call that is returned, not by `take`."""
+        """Call a function in a thread; the returned Call, not `take`, gives the result."""
         call = Call(function, arguments)
         self.start(call)
         return call
 
     def start(self, job: Job) -> None:
         """
-        Have a job run whose output nobody takes.
+        Run a job whose output nobody takes.
 
-        Where the caller runs it, an exception that a signal handler raises comes out at once: nobody may ask for the
-        result. An error of the job itself comes with the result.
+        If the caller itself runs the job, an exception from a signal handler comes out at once, because the result may
+        never be requested. An error of the job itself comes out with the result.
         """
         self._check_process()
         shared = job.crew = self._shared
@@ -315,9 +315,9 @@ class Crew:
         """
         Return the next piece of output, in order; None if there is none, or none yet and `is_wanted()` is false.
 
-        `is_wanted` is asked again whenever something has changed. Raises the error that ended a job, behind what it
-        had put out before. After an exception that came from elsewhere a piece may be missing: whoever goes on with
-        the object says that it is broken.
+        `is_wanted` is called again after each change. Raises the error that ended a job, after the job's earlier
+        output. After an exception from elsewhere a piece may be missing, so an object that is used again must report
+        that it is broken.
         """
         self._check_process()
         while self._given:
@@ -344,7 +344,7 @@ class Crew:
         return None
 
     def cancel(self, job: Job) -> bool:
-        """Take back a job that no thread has begun; return whether that was possible."""
+        """Take back a job that no thread has started; return whether that was possible."""
         try:
             self._shared.waiting.remove(job)
         except ValueError:
@@ -353,11 +353,11 @@ class Crew:
 
     def stop(self) -> bool:
         """
-        Stop: begin no other job, and wait for those that run. May be called again, and goes on waiting then.
+        Start no further job and wait for the running ones. A second call continues the wait.
 
-        Returns whether all have ended. They have not where nothing can be waited for: in one of the threads, where a
-        collector may close a generator; at the end of the interpreter, which stops threads where they are; in a
-        forked child.
+        Returns whether all have ended. It returns False where waiting is impossible: in one of the crew's own threads
+        (where a collector may close a generator), during the interpreter's shutdown (which stops threads where they
+        are), and in a forked child.
         """
         shared = self._shared
         shared.stop()
@@ -365,7 +365,7 @@ class Crew:
             job.wake()
         if os.getpid() != self._pid or sys.is_finalizing() or get_ident() in shared.alive:
             return False
-        with shared.lock:  # a thread that begins from here on sees that it is not wanted
+        with shared.lock:  # a thread that starts from here on sees that it is not needed
             ended = list(shared.alive.values())
         for lock in ended:
             with lock:
@@ -375,20 +375,20 @@ class Crew:
 
 
 def wait_for(job: Job) -> None:
-    """Wait until a job is done; RuntimeError if its crew was stopped before it began."""
+    """Wait until a job is done; raises RuntimeError if its crew was stopped before the job started."""
     while not job.is_done:
         _check_begins(job)
         job.crew.bell.wait()
 
 
 def _check_begins(job: Job) -> None:
-    """Raise RuntimeError if no thread will begin a job: as for a file that is closed by a collector of cycles."""
+    """Raise RuntimeError if no thread will start a job, for example after a garbage collector closed the file."""
     if job.crew.is_stopped and not job.is_begun:
         raise RuntimeError(_STOPPED)
 
 
 class _Share(Job):
-    """The part of `run_all` that one thread does: one number after the other, until none is left."""
+    """The part of `run_all` that one thread does: it takes one number after another until none is left."""
 
     def __init__(self, numbers: deque[int], work: Work, failures: dict[int, BaseException | None]) -> None:
         super().__init__()
@@ -410,12 +410,12 @@ class _Share(Job):
             except Exception as exc:
                 self._failures[number] = exc
                 return
-            except BaseException:  # not kept, since memory of C would be in a cycle with it if a second one follows
+            except BaseException:  # not stored: a second such error would leave it in a cycle with memory of C
                 self._failures[number] = None
                 raise
 
     def check(self) -> None:
-        """Raise Stopped if another number has failed, or nobody waits any more."""
+        """Raise Stopped if another number has failed, or the result is no longer needed."""
         self.crew.check()
         if self._failures:
             raise Stopped
@@ -425,9 +425,9 @@ def run_all(threads: int, count: int, work: Work) -> None:
     """
     Call `work(number, check)` for each number below `count`, in this thread and up to `threads` - 1 others.
 
-    Returns when all is done. The first number's error among those that were raised is raised here, and what has not
-    begun then never does; `check()`, called by a long work, ends it too. If this call is interrupted twice, works may
-    still run when it has ended: they hold what they need, and look at `check` before they write.
+    Returns when all calls have ended. If calls raise errors, no further call starts, and the error of the lowest number
+    is raised here; a long call should call `check()`, which then ends it. If `run_all` is interrupted twice, calls may
+    still run after it has ended: they hold what they need, and call `check` before they write.
     """
     numbers = deque(range(count))
     failures: dict[int, BaseException | None] = {}
@@ -459,7 +459,7 @@ def run_all(threads: int, count: int, work: Work) -> None:
 def mapped(
     function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int, ahead: int
 ) -> Generator[_Result, None, None]:
-    """Yield `function(item)` for each item, in order; from 2 `threads` on they are `ahead` of who takes, by so many."""
+    """Yield `function(item)` for each item, in order; with 2 or more `threads`, work on up to `ahead` items at once."""
     if threads <= 1:
         yield from map(function, items)
         return
@@ -468,7 +468,7 @@ def mapped(
     try:
         for item in items:
             waiting.append(crew.submit(function, item))
-            del item  # the job's alone
+            del item  # only the job refers to it
             if len(waiting) >= ahead:
                 yield waiting.popleft().result()
         while waiting:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files by their descriptors: several threads read and write them at once, each at places of its own."""
+"""Files accessed by descriptor: several threads read and write a file at once, each at its own positions."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _PLAIN_FILES = frozenset((*_FILES, io.BytesIO))
 
 
 def is_plain_file(file: object) -> bool:
-    """Say whether a file is one of the io module's own, which read into memory and do not keep what they are given."""
+    """Return whether a file is one of the io module's own, which do not keep the buffers that they are given."""
     return type(file) in _PLAIN_FILES
 
 
 def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
     """
-    Return the descriptor of a file and its position there; None if it cannot be worked on by its descriptor.
+    Return the descriptor of a file and its position there; None if the file cannot be used by its descriptor.
 
-    It can if it is one of the io module's own over a regular file; to be written, if nothing stands behind the
-    position, so that what was written there can be taken back.
+    It must be one of the io module's own files over a regular file. To be written, it must also end at the position, so
+    that what was written can be removed again.
     """
     if not IS_POSSIBLE or type(file) not in _FILES:
         return None
-    file.flush()  # a source may have been written to, too
+    file.flush()  # a source may have unwritten data as well
     descriptor = file.fileno()
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
@@ -49,14 +49,14 @@ def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
 
 
 class _Closed:
-    """A Descriptor that is closed, and has no finalizer."""
+    """A closed Descriptor, which has no finalizer."""
 
     __slots__ = ("_numbers",)
     _numbers: list[int]
 
     @property
     def is_closed(self) -> bool:
-        """Whether it is closed, as far as the system knows."""
+        """Whether the descriptor is closed, as far as the system reports it."""
         return not self._numbers
 
     @property
@@ -69,10 +69,10 @@ class _Closed:
 
 class Descriptor(_Closed):
     """
-    A descriptor that is closed by `close`, or with the last reference: `number`, which `by(*arguments)` returns.
+    A descriptor that is closed by `close` or with its last reference. `number` is the result of `by(*arguments)`.
 
-    Without `by` it is a duplicate, for jobs that may outlive the call that gave them. No signal handler comes between
-    opening and noting it, nor between forgetting and closing it.
+    Without `by` the descriptor is duplicated, for jobs that may outlive the call that started them. No signal handler
+    runs between opening the descriptor and recording it, nor between forgetting it and closing it.
     """
 
     __slots__ = ()
@@ -86,11 +86,11 @@ class Descriptor(_Closed):
         return self._numbers[0]
 
     def file(self, mode: str, buffering: int) -> File:
-        """Return a file by it, which closes it from now on."""
+        """Return a file for the descriptor; from now on the file closes it."""
         return pop_and_call(self._numbers, open, mode, buffering)
 
     def close(self) -> None:
-        """Close it, at the end of its use."""
+        """Close the descriptor."""
         with suppress(AttributeError, IndexError):  # it was never opened, or is closed
             pop_and_call(self._numbers, os.close)
         drop_finalizer(self, _Closed)
@@ -100,21 +100,21 @@ class Descriptor(_Closed):
 
 
 def write_at(descriptor: int, data: Bytes, position: int) -> None:
-    """Write all of a buffer's bytes to a place in a file."""
+    """Write all of a buffer's bytes at a position in a file."""
     done = system.pwrite(descriptor, data, position)
     if done != len(data):
         _write_rest(data, done, lambda rest, done: system.pwrite(descriptor, rest, position + done))
 
 
 def write_next(descriptor: int, data: Bytes) -> None:
-    """Write all of a buffer's bytes where a descriptor stands."""
+    """Write all of a buffer's bytes at a descriptor's current position."""
     done = os.write(descriptor, data)
     if done != len(data):
         _write_rest(data, done, lambda rest, _: os.write(descriptor, rest))
 
 
 def _write_rest(data: Bytes, done: int, some: Callable[[memoryview, int], int]) -> None:
-    """Write what follows the bytes that are `done`, by a function of a view and its place that says how much."""
+    """Write the bytes after the first `done`; `some(view, done)` writes some of them and returns how many."""
     while done < len(data):
         with memoryview(data)[done:] as rest:
             more = some(rest, done)
@@ -136,7 +136,7 @@ def bytes_at(descriptor: int, size: int, position: int) -> bytes:
 
 
 def read_at(descriptor: int, memory: memoryview, position: int) -> int:
-    """Fill a view of bytes from a place in a file, as far as that goes; return how much that was."""
+    """Fill a view of bytes from a position in a file, up to the file's end; return the number of bytes read."""
     filled = 0
     while filled < len(memory):
         with memory[filled:] as rest:

@@ -2,11 +2,10 @@
 """
 The one exception tree, shared by every backend of both codecs.
 
-An exception's type never depends on the backend that raised it: the native codecs raise these classes too. The
-MessagePack part keeps the names and bases of `msgpack.exceptions`, the Zstandard part those of
-`compression.zstd`; what they did not have (`offset`, truncation and limits as types of their own) is added
-below them, so that code written for the originals catches the same errors as before. Their public module is
-`cpkg.errors`.
+An exception's type never depends on the backend that raised it: the native codecs raise these classes as well. The
+MessagePack part keeps the names and bases of `msgpack.exceptions`, the Zstandard part those of `compression.zstd`.
+Additions (`offset`, separate types for truncation and limits) are subclasses, so code written for the originals catches
+the same errors as before. The public module of the classes is `cpkg.errors`.
 """
 
 from __future__ import annotations
@@ -18,27 +17,23 @@ if TYPE_CHECKING:
 
 class CodecError(Exception):
     """
-    Base of every error that a codec raises on its own account.
+    Base of every error that a codec itself raises.
 
     `offset` is the position in bytes at which the input is wrong, counted from the start of the message, frame
-    or stream; None while encoding and where no single position is to blame.
+    or stream. It is None while encoding, and if no single position is wrong.
     """
 
     offset: int | None = None
-
-
-class LimitError(CodecError, ValueError):
-    """
-    A limit that the caller set, or its default, would be exceeded: a size, a length, a number of items.
-
-    `advice` says how a caller in Python allows more, where that is not plain; the text ends with it.
-    """
-
     advice: str | None = None
+    """What the caller can do, if that is not obvious; the text of the error ends with it."""
 
     def __str__(self) -> str:
         text = super().__str__()
         return text if self.advice is None else f"{text}; {self.advice}"
+
+
+class LimitError(CodecError, ValueError):
+    """The input exceeds a limit that the caller set, or a default limit: a size, a length, a number of items."""
 
 
 class UnpackException(CodecError):
@@ -46,7 +41,7 @@ class UnpackException(CodecError):
 
 
 class BufferFull(UnpackException):
-    """More bytes were fed to an Unpacker than its `max_buffer_size` allows (replaces `msgpack.BufferFull`)."""
+    """An Unpacker received more bytes than its `max_buffer_size` allows (replaces `msgpack.BufferFull`)."""
 
 
 class OutOfData(UnpackException):
@@ -54,15 +49,15 @@ class OutOfData(UnpackException):
 
 
 class FormatError(ValueError, UnpackException):
-    """The input holds a byte that starts no MessagePack type (replaces `msgpack.FormatError`)."""
+    """The input contains a byte that starts no MessagePack type (replaces `msgpack.FormatError`)."""
 
 
 class StackError(ValueError, UnpackException):
-    """Containers are nested deeper than `max_depth`, in a map key than 32 (replaces `msgpack.StackError`)."""
+    """Containers nest deeper than `max_depth`, or deeper than 32 in a map key (replaces `msgpack.StackError`)."""
 
 
 class TruncatedError(ValueError, UnpackException):
-    """The input ends before its object does; `msgpack` raises a bare ValueError here."""
+    """The input ends before its object does; `msgpack` raises a plain ValueError here."""
 
 
 class ExtraData(CodecError, ValueError):
@@ -78,18 +73,31 @@ class ExtraData(CodecError, ValueError):
         self.extra = extra
 
     def __str__(self) -> str:
-        # the first words are those of `msgpack`
+        # the text starts with the words of `msgpack`
         place = "" if self.offset is None else f" (at byte {self.offset})"
         count = len(self.extra)
-        return f"unpack(b) received extra data: {count:,} byte{'s' * (count != 1)} behind the object{place}"
+        text = f"unpack(b) received extra data: {count:,} byte{'s' * (count != 1)} after the object{place}"
+        advice = self.advice or self._advice()
+        return text if advice is None else f"{text}; {advice}"
+
+    def _advice(self) -> str | None:
+        """Return the format of the data if the object is only its first byte, else None."""
+        from purepy.base.mistaken import advice_for
+
+        if self.offset not in (None, 1):
+            return None
+        ends = self.extra[:300] + self.extra[-300:]  # suffice, without a copy of what may be much
+        if type(self.unpacked) is int and -0x20 <= self.unpacked < 0x80:
+            return advice_for(bytes([self.unpacked & 0xFF]) + ends)
+        return advice_for(b"\x80" + ends) if self.unpacked == {} and type(self.unpacked) is dict else None
 
 
 class ZstdError(CodecError):
     """
     Compressing or decompressing failed (replaces `compression.zstd.ZstdError`).
 
-    `code` is libzstd's error number (`ZSTD_ErrorCode`) and `name` its text, as far as the error has one; `detail` says
-    what is wrong with the input, as far as the backend knows it.
+    `code` is libzstd's error number (`ZSTD_ErrorCode`) and `name` the text of that number; `detail` describes what is
+    wrong with the input. Each is None if the error or the backend does not provide it.
     """
 
     code: int | None = None
@@ -98,40 +106,40 @@ class ZstdError(CodecError):
 
 
 class ZstdLimitError(ZstdError, LimitError):
-    """Decompressing would produce more than `max_output_size`, or need a larger window than allowed."""
+    """The output exceeds `max_output_size`, or a frame needs a larger window than allowed."""
 
 
 class SeekableFormatError(ZstdError):
     """
-    A file has no seek table where one is needed, or one that is damaged or does not fit its frames.
+    A file has no seek table where one is needed, or its table is damaged or does not match its frames.
 
-    `has_table` is False for a file that has none, or is cut. Replaces `pyzstd.SeekableFormatError`.
+    `has_table` is False if the file has no table, or is truncated. Replaces `pyzstd.SeekableFormatError`.
     """
 
     has_table = True
 
 
 class ArchiveError(CodecError):
-    """An archive is damaged or no archive, or cannot be made; `entry` is the name of the entry that it is about."""
+    """A file is not an archive, is damaged, or cannot be created; `entry` is the name of the entry concerned."""
 
     entry: str | None = None
 
 
 class UnsafeEntryError(ArchiveError):
-    """An entry would be written, or link, outside of the directory, or is of a type that the filter does not allow."""
+    """An entry would be written or link outside the directory, or has a type that the filter does not allow."""
 
 
 class ArchiveLimitError(ArchiveError, LimitError):
-    """An archive holds more than a limit allows: bytes of content, or bytes in one header."""
+    """An archive exceeds a limit: bytes of content, or bytes in one header."""
 
 
 for _found in list(globals().values()):
     if isinstance(_found, type) and issubclass(_found, CodecError):
-        _found.__module__ = "cpkg.errors"  # where callers find it: what a traceback shows can be imported
+        _found.__module__ = "cpkg.errors"  # the module from which callers import it
 
 
 def exception_text(exc: BaseException, text: Callable[[object], str] = str) -> str:
-    """Return the text of a caller's exception, or the name of its class if `text` raises an error."""
+    """Return the text of a caller's exception, or the name of its class if `text` itself raises an error."""
     try:
         return text(exc)
     except Exception as error:
@@ -141,11 +149,11 @@ def exception_text(exc: BaseException, text: Callable[[object], str] = str) -> s
 
 def is_from_handler(exc: BaseException | None) -> bool:
     """
-    Return whether an OSError comes from a signal handler, not from the system or a file.
+    Return whether an OSError comes from a signal handler and not from the system or a file.
 
-    A handler often raises TimeoutError, or a class of the program that uses us; the code around a call must not take
-    either for the error of that call. The system gives its errors a number. File objects also raise the classes of
-    Python without a number.
+    A handler often raises TimeoutError, or a class of the calling program. The code around a call must not mistake
+    either for an error of that call. Errors from the system have a number; file objects also raise Python's own
+    classes without a number.
     """
     if not isinstance(exc, OSError):
         return False
@@ -153,7 +161,7 @@ def is_from_handler(exc: BaseException | None) -> bool:
 
 
 def is_refusal(exc: BaseException) -> bool:
-    """Return whether `exc` is an error of a file itself: the call that raised it has done nothing."""
+    """Return whether `exc` is an error of a file itself, which means that the failed call has done nothing."""
     return isinstance(exc, OSError) and not is_from_handler(exc)
 
 
@@ -164,7 +172,7 @@ def raise_if_from_handler(exc: BaseException) -> None:
 
 
 class Suppressed:
-    """Suppress exceptions of these classes in a block, but none that comes from a signal handler."""
+    """Suppress exceptions of the given classes in a block, except those raised by a signal handler."""
 
     def __init__(self, *classes: type[BaseException]) -> None:
         self._classes = classes

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Names that a module gets when they are first asked for (PEP 562), so that nobody waits for what he does not use.
+Names that a module creates when they are first used (PEP 562), so that importing it stays fast.
 
-A type checker sees them as imports under `if TYPE_CHECKING:` in the same module. Modules that are loaded for a first
-call import neither typing nor importlib, each of which takes longer than all that the call needs.
+A type checker sees the names as imports under `if TYPE_CHECKING:` in the same module. Modules that a first call needs
+import neither typing nor importlib, because each takes longer to import than everything else that the call needs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def imported(name: str) -> Named:
 
 
 def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Named]:
-    """Return the `__getattr__` of a module whose further names are those in `sources`, each with its module there."""
+    """Return a module-level `__getattr__`; `sources` maps each name to the module that defines it."""
     namespace = vars(sys.modules[module])
 
     def __getattr__(name: str) -> Named:  # noqa: N807 - tracebacks and debuggers show it under this name
@@ -37,11 +37,21 @@ def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Named
     return __getattr__
 
 
+def public_dir(module: str) -> Callable[[], list[str]]:
+    """Return the `__dir__` of a module: its public names, without what it imports, which completion would show."""
+    namespace = vars(sys.modules[module])
+
+    def __dir__() -> list[str]:  # noqa: N807 - as above
+        return sorted({*namespace["__all__"], *(name for name in namespace if name.startswith("_"))})
+
+    return __dir__
+
+
 def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> Callable[[str], Named]:
     """
-    Return the `__getattr__` of a module whose further names come in groups, each made at the first use of one of them.
+    Return a module-level `__getattr__` for names that come in groups; the first use of a name creates its group.
 
-    `group(name)` returns the one that a name is in, or raises AttributeError. What the module has already stays.
+    `group(name)` returns the group that contains a name, or raises AttributeError. Existing names are kept.
     """
     namespace = vars(sys.modules[module])
     locks: dict[str, RLock] = {}
@@ -49,7 +59,7 @@ def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> 
     def __getattr__(name: str) -> Named:  # noqa: N807 - as above
         from purepy.base.locks import RLock
 
-        with locks.setdefault(module, RLock()):  # two threads must not get two types of one name
+        with locks.setdefault(module, RLock()):  # two threads must not create two types for one name
             if name not in namespace:
                 for key, value in group(name).items():
                     namespace.setdefault(key, value)
@@ -59,7 +69,7 @@ def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> 
 
 
 def names_behind(module: str, other: object) -> tuple[Callable[[str], Named], Callable[[], list[str]]]:
-    """Return the `__getattr__` and `__dir__` of a module whose further names are all those of another one."""
+    """Return a module-level `__getattr__` and `__dir__` that add all names of another module."""
     namespace = vars(sys.modules[module])
 
     def __getattr__(name: str) -> Named:  # noqa: N807 - as above
@@ -69,16 +79,16 @@ def names_behind(module: str, other: object) -> tuple[Callable[[str], Named], Ca
             raise AttributeError(f"module {module!r} has no attribute {name!r}") from None
 
     def __dir__() -> list[str]:  # noqa: N807
-        return sorted({*namespace, *dir(other)})
+        return sorted({*public_dir(module)(), *dir(other)})
 
     return __getattr__, __dir__
 
 
 class Later:
     """
-    A module that is imported when a name of it is first used, for functions that may never need it.
+    A module that is imported when one of its names is first used, for functions that may never need it.
 
-    A name that was used is an attribute from then on, which PyPy's JIT takes as a constant.
+    A used name becomes an attribute, which PyPy's JIT treats as a constant.
     """
 
     def __init__(self, module: str) -> None:

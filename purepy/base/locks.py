@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Locks that `with` takes and gives back whatever a signal handler raises.
+Locks that a `with` block always releases, even if a signal handler raises an exception.
 
-With a lock of C it does so where no handler can run between the call of `__enter__` and the block. CPython 3.14 alone
-runs them there: one signal in three, during a loop of `with lock: pass`, left the lock taken for ever. There both are a
-type whose `__enter__` ends with an operator, which takes the lock; no handler runs after it. `__exit__` is C's.
+The locks written in C do so wherever no handler can run between the call of `__enter__` and the block. Only CPython
+3.14 runs handlers there: one signal in three, during a loop of `with lock: pass`, left the lock taken forever. On that
+version, Lock and RLock are both a subclass whose `__enter__` ends with an operator that takes the lock; no handler runs
+after the operator. `__exit__` remains the method in C.
 
-A block that holds a lock stores the result of a call before it returns the result: PyPy 8 runs handlers after a call
-that is the last thing in a block where the lock is not given back, and there `return call()` left it taken in one of
-eight.
+A block that holds a lock stores the result of a call before it returns the result. PyPy 8 runs handlers after a call
+that ends a block, without releasing the lock: there, `return call()` left the lock taken in one of eight runs.
 
-An object that threads share is an Exclusive: its methods wait for each other, and refuse to be entered again from
-inside one of its own calls, where waiting would not end. Signal handlers, finalizers, callbacks and the caller's files
-all enter so.
+An object that threads share is an Exclusive. Its methods wait for each other, and raise RuntimeError when they are
+entered again from inside one of the object's own calls, where waiting would never end. Signal handlers, finalizers,
+callbacks and the caller's files can all cause such a call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ elif sys.implementation.name == "cpython" and sys.version_info[:2] == (3, 14):
 
     class RLock(_thread.RLock):
         __slots__ = ()
-        __contains__ = _thread.RLock.acquire  # so that the operator is a call of C
+        __contains__ = _thread.RLock.acquire  # so that the operator `in` is a call of C
 
         def __enter__(self) -> bool:
             return True in self
@@ -47,9 +47,9 @@ class Exclusive:
     """
     Base of an object whose methods wait for each other, and whose `_lock` is an RLock.
 
-    A method runs inside of `with self._turn():`. A call from inside another call of the same object is a RuntimeError.
-    The lock is an RLock because that knows its owner. It is entered with `with` alone: no signal handler can run
-    between taking the lock and the block that gives it back.
+    Each method runs inside `with self._turn():`. A call from inside another call of the same object raises
+    RuntimeError. The lock is an RLock because an RLock knows its owner. Only `with` enters it, because then no signal
+    handler can run between taking the lock and the block that releases it.
     """
 
     __slots__ = ()
@@ -58,21 +58,21 @@ class Exclusive:
         _lock: Any
 
     def _turn(self) -> Any:
-        """Return the lock to enter; raises RuntimeError if the calling thread is inside of it."""
+        """Return the lock to enter; raises RuntimeError if the calling thread already holds it."""
         if self._lock._is_owned():
             raise RuntimeError(self._reentered())
         return self._lock
 
     def _reentered(self) -> str:
-        """Return the text of the error, which names both calls of this object."""
+        """Return the text of the error, which names both calls."""
         calls = list(calls_of(sys._getframe(1), self))
-        if len(calls) < 2:  # a call of C, or one of another greenlet, has no frame here
-            return f"{type(self).__name__} is used again from inside one of its own calls: let that return first"
-        return f"{calls[0]} was called from inside {calls[-1]} of the same object: let that return first"
+        if len(calls) < 2:  # a call in C or in another greenlet has no frame here
+            return f"{type(self).__name__} was called from inside one of its own methods: let that call return first"
+        return f"{calls[0]} was called from inside {calls[-1]} of the same object: let that call return first"
 
 
 def calls_of(frame: FrameType | None, *things: object) -> Iterator[str]:
-    """Yield the names of the methods of objects that a thread is in, the last call first."""
+    """Yield the names of the public methods of `things` that a thread is running, the innermost call first."""
     while frame is not None:
         code = frame.f_code
         name = code.co_name

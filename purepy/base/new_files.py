@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Local files that appear whole or not at all, under the name of an older one or a new one."""
+"""Local files that appear complete or not at all, as new files or replacing older ones."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
     from purepy.base.types import File, Name
 
     class Open(Protocol):
-        """What may have a file open."""
+        """An object that may hold a file open."""
 
         def close(self) -> None: ...
 
 
 _MOST_LINKS: Final = 40  # as Linux
 _LONGEST_NAME: Final = 200
-"""So many bytes of a name are in that of its temporary file; file systems allow 255 in all."""
-# These attributes speak of the content that is replaced: its capabilities as a program, and its hashes.
+"""How many bytes of a name its temporary file's name contains; file systems allow 255 bytes in total."""
+# These attributes describe the replaced content: its capabilities as a program, and its hashes.
 _OF_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
 class _Ended:
-    """A NewFile that has appeared or is discarded, and has no finalizer."""
+    """A NewFile that has been given its name or was discarded, and has no finalizer."""
 
     file: File = None
     _temporary = ""
 
     def discard(self) -> bool:
-        """Do nothing, and return False."""
+        """Do nothing; return False."""
         return False
 
 
 class NewFile(_Ended):
     """
-    A local file that is written under another name in the same directory until `appear` gives it its own.
+    A local file that is written under a temporary name in the same directory until `appear` gives it its final name.
 
-    `file` is open for writing. Whoever drops it before leaves nothing behind; a process that is killed leaves the
-    temporary file, whose name is that of the file with the number of the process. `mode` is that of `os.open`,
-    `shown` the name in errors.
+    `file` is open for writing. If the object is dropped before `appear`, the file is removed. A process that is killed
+    leaves the temporary file, whose name contains the final name and the process's number. `mode` has the meaning that
+    `os.open` gives it; `shown` is the name in errors.
     """
 
     def __init__(self, path: str, *, shown: str, mode: int = 0o666, buffering: int = -1) -> None:
@@ -61,24 +61,24 @@ class NewFile(_Ended):
         self._process = os.getpid()
         self._temporary = os.path.join(directory, f".{begin}.cpkg-{self._process}-{os.urandom(8).hex()}.tmp")
         try:
-            # tempfile makes files of mode 0o600 and there is no safe way to read the umask: let open(2) apply it
+            # tempfile creates files with mode 0o600 and the umask cannot be read safely: let open(2) apply it
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | system.OPEN_FLAGS
             self.file = Descriptor(self._temporary, flags, mode, by=os.open).file("wb", buffering)
         except BaseException as exc:
-            self.discard()  # which PyPy does later
+            self.discard()  # PyPy would run the finalizer only later
             if isinstance(exc, OSError) and not is_from_handler(exc):
-                raise OSError(exc.errno, exc.strerror, shown) from None  # the user's name, not the temporary one
+                raise OSError(exc.errno, exc.strerror, shown) from None  # with the user's name, not the temporary one
             raise
 
     def appear(self, *, overwrite: bool = True) -> None:
-        """Close the file and give it its name, replacing an older file unless `overwrite` is false."""
+        """Close the file and give it its final name, replacing an older file unless `overwrite` is false."""
         self.file.close()
-        if overwrite or not hasattr(os, "link"):  # a browser's file systems, which nobody else writes to meanwhile
+        if overwrite or not hasattr(os, "link"):  # without link: in a browser, where no other process writes
             if not overwrite and os.path.lexists(self._path):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._path)
             os.replace(self._temporary, self._path)
         else:
-            os.link(self._temporary, self._path)  # unlike rename, fails if the file has come into being
+            os.link(self._temporary, self._path)  # unlike rename, fails if the target exists by now
             os.unlink(self._temporary)
         drop_finalizer(self, _Ended)
 
@@ -91,12 +91,12 @@ class NewFile(_Ended):
 
     def discard(self) -> bool:
         """Remove the file, and return True."""
-        # a child that was forked meanwhile leaves it alone
+        # a child process that was forked meanwhile leaves the file alone
         is_left = bool(self._temporary) and self._process == os.getpid() and not self._is_removed()
         with Suppressed(OSError):
             if self.file is not None:
                 self.file.close()
-        if is_left:  # Windows removes no open file
+        if is_left:  # Windows cannot remove an open file
             self._is_removed()
         drop_finalizer(self, _Ended)
         return True
@@ -108,20 +108,21 @@ class NewFile(_Ended):
 @contextlib.contextmanager
 def replacing(path: Name, *, overwrite: bool = True, held: Iterable[Open] = ()) -> Iterator[BinaryIO]:
     """
-    Open a new file that takes the place of `path` when the block ends, and leaves no trace if it raises.
+    Open a new file that replaces `path` when the block ends, and leaves no trace if the block raises.
 
-    The bytes go to a temporary file in the same directory, reach the disk, and are renamed over `path`, so that
-    whoever opens `path` sees the old content or the new one. A new file gets the permissions that `open(path, "wb")`
-    would give it, 0o666 less the umask. An existing one keeps its mode, and its owner, group and extended attributes
-    as far as this process may set them; other hard links to it keep the old content.
+    The bytes go to a temporary file in the same directory, are flushed to the disk, and the file is renamed over
+    `path`. Anyone who opens `path` sees either the old content or the new content. A new file gets the permissions that
+    `open(path, "wb")` would give it: 0o666 less the umask. A replaced file keeps its mode, and its owner, group and
+    extended attributes as far as this process may set them. Other hard links to it keep the old content.
 
-    A symbolic link is followed and stays. What is no regular file (a pipe, a device) and what is named as an open
+    Symbolic links are followed and remain. A path that is not a regular file (a pipe, a device) or that names an open
     descriptor (/dev/stdout, /dev/fd/3) is written directly, since it cannot be replaced.
 
-    With `overwrite=False` an existing file is left alone and FileExistsError is raised, also if the file appears
-    while the block runs. Raises OSError as `open` would.
+    With `overwrite=False` an existing file is left alone and FileExistsError is raised, even if the file appears only
+    while the block runs. Raises OSError as `open` does.
 
-    `held` is what may have the old file open: Windows replaces no open file, so it is closed there before.
+    `held` lists objects that may hold the old file open. On Windows they are closed first, because an open file cannot
+    be replaced there.
     """
     shown = os.fsdecode(path)
     try:
@@ -132,15 +133,15 @@ def replacing(path: Name, *, overwrite: bool = True, held: Iterable[Open] = ()) 
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), shown)
     found = _resolve(shown)
     if isinstance(found, int) or not _is_replaceable(found, old):
-        # a descriptor of this process at its position; anything else as open() takes it, or raises the reason
+        # use a descriptor of this process at its current position; otherwise let open() open the path or raise
         is_open = isinstance(found, int) and old is not None
         with Descriptor(found).file("wb", -1) if is_open else open(path, "wb") as direct:
             yield direct
         return
     if old is not None and not os.access(path, os.W_OK):
-        # rename needs no permission on the file that it replaces; open() does, and a read-only file means it
+        # rename needs no permission for the file that it replaces; open() does, and read-only files must stay
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), shown)
-    # A file that others may not read is replaced by one that they may not read either, from its first byte on.
+    # The replacement of a file that others may not read is unreadable for them from its first byte on.
     new = NewFile(found, shown=shown, mode=0o666 if old is None else 0o600)
     try:
         yield new.file
@@ -159,12 +160,12 @@ def replacing(path: Name, *, overwrite: bool = True, held: Iterable[Open] = ()) 
 
 def _resolve(path: str) -> str | int:
     """
-    Return the path at the end of symbolic links, or the number of this process's descriptor that they lead to.
+    Follow symbolic links and return the final path, or the number of this process's descriptor that they lead to.
 
-    Directories are left to the system: os.path.realpath would make a path of "missing/../name", and of "name/.".
+    Directories are left to the system, because os.path.realpath would accept "missing/../name" and "name/." as paths.
     """
     if path and not os.path.isabs(path):
-        path = os.path.join(os.getcwd(), path)  # which another thread may change while the file is written
+        path = os.path.join(os.getcwd(), path)  # another thread may change directory while the file is written
     for _ in range(_MOST_LINKS):
         directory, name = os.path.split(path)
         if name.isdecimal() and _holds_descriptors(directory):
@@ -184,17 +185,17 @@ def _holds_descriptors(directory: str) -> bool:
 
 
 def _is_replaceable(path: str, old: os.stat_result | None) -> bool:
-    """Return whether a path is the name of the regular file with the status `old`, or may become that of a new one."""
+    """Return whether a path names the regular file with the status `old`, or can name a new regular file."""
     if old is None:
         return os.path.basename(path) not in ("", os.curdir, os.pardir)
     with Suppressed(OSError):
-        # not if it comes from a link of /proc to a file that has no name any more
+        # false if the path leads through a link in /proc to a file that no longer has a name
         return stat.S_ISREG(old.st_mode) and os.path.samestat(old, os.lstat(path))
     return False
 
 
 def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
-    """Give an open file the owner, group, mode and extended attributes of the file `path`, as far as is allowed."""
+    """Give an open file the owner, group, mode and extended attributes of the file `path`, as far as permitted."""
     new = os.fstat(descriptor)
     mode = stat.S_IMODE(old.st_mode)
     if new.st_uid != old.st_uid:
@@ -208,7 +209,7 @@ def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
             os.fchown(descriptor, -1, old.st_gid)
         except OSError as exc:
             raise_if_from_handler(exc)
-            # another group may do no more than everybody might before
+            # the other group gets no more rights than others have
             mode = mode & ~(stat.S_ISGID | stat.S_IRWXG) | (mode & stat.S_IRWXO) << 3
     if hasattr(os, "listxattr"):
         with Suppressed(OSError):
@@ -217,11 +218,11 @@ def _keep_attributes(path: str, old: os.stat_result, descriptor: int) -> None:
                     with Suppressed(OSError):
                         os.setxattr(descriptor, name, os.getxattr(path, name))
     if stat.S_IMODE(os.fstat(descriptor).st_mode) != mode:
-        os.fchmod(descriptor, mode)  # at last: a change of owner takes bits away
+        os.fchmod(descriptor, mode)  # last, because a change of owner clears mode bits
 
 
 def sync_directory(directory: str) -> None:
-    """Make new names in a directory outlast the system; a file system that cannot has done what it can."""
+    """Flush a directory's new names to the disk; errors are ignored, as some file systems cannot do it."""
     with Suppressed(OSError):
         descriptor = Descriptor(directory, os.O_RDONLY, by=os.open)
         os.fsync(descriptor.number)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Everything that is PyPy's alone, and its twin for other interpreters.
+Everything that exists only on PyPy, with a replacement for other interpreters.
 
-A module of the pure codecs never asks which interpreter runs it; it imports the differences from here. `JIT` says
-whether a tracing JIT compiles the loops: a codec that has two forms of a hot loop (plain integers for a JIT,
-few and large library calls for an interpreter that pays for each bytecode) chooses by it.
+Modules of the pure codecs never ask which interpreter runs them; they import the differences from here. `JIT` is true
+if a tracing JIT compiles the loops. A codec with two forms of a hot loop chooses by it: plain integer arithmetic for a
+JIT, or few and large library calls for an interpreter that pays for each bytecode.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 JIT = sys.implementation.name == "pypy"
 """
-True where a tracing JIT compiles the loops.
+True if a tracing JIT compiles the loops.
 
-PyPy compiles a loop for the first path that it sees through it. The other paths end at the loop's head, where they must
-leave what that path left: the same variables as integers without objects, in a range as wide, and different ones where
-those were different. Otherwise every variable is put into an object and the round begins at an entry that takes all of
-them out again, which costs as much as the round. So a hot loop of several paths adds 0 to the integers that not all of
-them assign, and sets to 0 before the next round what a path leaves behind and no round reads.
+PyPy compiles a loop for the first path that it sees through it. Other paths join at the loop's head and must leave the
+variables there in the same state as the first path: the same variables hold unboxed integers, with an equally wide
+range, and variables that were different objects stay different. Otherwise PyPy boxes every variable and unboxes it
+again at another entry, which costs as much as the round itself. Hot loops with several paths therefore add 0 to
+integers that not all paths assign, and reset variables to 0 that no later round reads.
 """
 
 
@@ -53,8 +53,8 @@ def _uint_rshift(a: int, n: int) -> int:
     return _signed((a & 0xFFFFFFFFFFFFFFFF) >> n)
 
 
-# Signed 64-bit arithmetic that wraps. PyPy's JIT turns each into one machine instruction, where the ordinary
-# operator would overflow into big integers; the twins give the same results anywhere.
+# Signed 64-bit arithmetic that wraps. PyPy's JIT compiles each function to one machine instruction, where the ordinary
+# operators would overflow into big integers. The replacements give the same results on any interpreter.
 if JIT and not TYPE_CHECKING:
     from __pypy__.intop import int_add, int_lshift, int_mul, uint_rshift
 else:
@@ -65,25 +65,25 @@ if JIT and not TYPE_CHECKING and sys.pypy_version_info < (8,):
     _PAGE = bytearray(4096)
 
     def zeros(size):
-        # bytearray(size) takes twice the memory while it is made; on PyPy 8 this does. One byte times the size is
-        # copied byte by byte.
+        # On PyPy 7, bytearray(size) needs twice the memory while it is created, and multiplying a single byte copies
+        # byte by byte. Multiplying a page avoids both.
         made = _PAGE * (size // len(_PAGE) + 1)
         del made[size:]
         return made
 else:
 
     def zeros(size: int) -> bytearray:
-        """Return a bytearray of a size, made without other memory."""
+        """Return a bytearray of a size without using other memory."""
         return bytearray(size)
 
 
 # --- MessagePack: big-endian numbers, builders, UTF-8 -------------------------------------------------------------
 #
-# Readers take (data, position) and return a tuple of one number, as `struct.Struct.unpack_from` does: on CPython
-# they are that method; writers take a number and return its bytes. On PyPy, struct's native formats of one item become
-# one machine instruction and its big-endian ones a call that costs 20 times as much, so that the bytes are taken
-# natively there and swapped by arithmetic. A format has one item, and nothing is called between the loading of
-# `pack` and the call: only so the JIT sees a constant format and does not interpret it.
+# Readers take (data, position) and return a tuple of one number, as `struct.Struct.unpack_from` does; on CPython they
+# are that method. Writers take a number and return its bytes. PyPy compiles struct's native formats of one item to one
+# machine instruction, but big-endian formats to a call that costs 20 times as much. So the bytes are read natively
+# there and swapped by arithmetic. Each format has one item, and nothing is called between loading `pack` and calling
+# it: only then does the JIT see a constant format and avoid interpreting it.
 
 Reader: TypeAlias = "Callable[[bytes, int], tuple[Any, ...]]"
 Writer: TypeAlias = "Callable[[Any], bytes]"
@@ -93,7 +93,7 @@ read_f32: Reader = struct.Struct(">f").unpack_from
 write_f32: Writer = struct.Struct(">f").pack
 
 if write_f32(read_f32(b"\x7f\xa0\0\0", 0)[0]) == b"\x7f\xa0\0\0":
-    # struct keeps a signalling NaN (PyPy, CPython 3.14): it becomes a quiet one as in C, with its other bits
+    # struct keeps a signalling NaN (PyPy, CPython 3.14): make it quiet, as C does, and keep its other bits
     _read_f32, _write_f32 = read_f32, write_f32
 
     def read_f32(data: bytes, pos: int) -> tuple[float]:
@@ -162,7 +162,7 @@ if JIT and sys.byteorder == "little" and not TYPE_CHECKING:
         return _pack("=I", value)
 
     def write_i64(value):
-        # the shifts of a value that fits in 64 bits stay within machine words; write_u64 takes those that do not
+        # the shifts of a value that fits in 64 bits stay within machine words; write_u64 handles larger values
         high = value >> 32 & 0xFFFFFFFF
         high = high >> 24 | high >> 8 & 0xFF00 | (high & 0xFF00) << 8 | (high & 0xFF) << 24
         low = value & 0xFFFFFFFF
@@ -208,7 +208,7 @@ if JIT and not TYPE_CHECKING:
         return builder.build()
 
     def utf8(text):
-        # PyPy keeps text as UTF-8, surrogates included: only text that has some (they start with ED) is looked at twice
+        # PyPy stores text as UTF-8, surrogates included; only text with a byte ED, which starts them, is checked again
         packed = content(text)
         if len(packed) != len(text) and b"\xed" in packed:
             return text.encode()
@@ -220,7 +220,7 @@ else:
         return []
 
     def list_kind(items: list[object]) -> str:
-        """Return how the items are stored; PyPy keeps plain ints ("IntegerListStrategy") and floats without objects."""
+        """Return how the items are stored; PyPy stores plain ints ("IntegerListStrategy") and floats unboxed."""
         return "ObjectListStrategy"
 
     def content(text: str) -> bytes:
@@ -228,11 +228,11 @@ else:
         return text.encode("utf-8", "surrogatepass")
 
     def new_builder(size: int) -> Builder:
-        """Return what gathers bytes with `append`; PyPy's makes room for `size` bytes."""
+        """Return an object that collects bytes with `append`; PyPy's makes room for `size` bytes."""
         return []
 
     finish = b"".join
-    """Return the bytes that a builder gathered."""
+    """Return the bytes that a builder collected."""
 
     utf8: Writer = str.encode
-    """Encode text; UnicodeEncodeError for surrogates."""
+    """Encode text as UTF-8; raises UnicodeEncodeError for surrogates."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading from callers' files: one rule for those that give less than is asked for, or nothing for now."""
+"""Reading from callers' files: one rule for files that return less than requested, or nothing at the moment."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def no_data() -> BlockingIOError:
-    """Make the error of a non-blocking file that has no data at the moment: taken for its end, it would be cut."""
+    """Return the error for a non-blocking file that has no data at the moment, which is not the end of the file."""
     return BlockingIOError(errno.EAGAIN, "the source has no data at the moment; a non-blocking file cannot be a source")
 
 
 def read_some(file: Readable, size: int) -> bytes:
-    """Return what `file.read(size)` gives, nothing at the end; BlockingIOError if there is none at the moment."""
+    """Return the result of `file.read(size)`, b"" at the end; raises BlockingIOError if there is no data yet."""
     data = file.read(size)
     if data is None:
         raise no_data()
@@ -25,9 +25,9 @@ def read_some(file: Readable, size: int) -> bytes:
 
 def read_full(file: Readable, size: int, enough: int | None = None) -> bytes:
     """
-    Return the next `size` bytes of a file, fewer at its end, or as soon as there are `enough`.
+    Return the next `size` bytes of a file; fewer at its end, or once at least `enough` bytes are read.
 
-    Raises BlockingIOError if a non-blocking file has none at the moment.
+    Raises BlockingIOError if a non-blocking file has no data at the moment.
     """
     pieces: list[bytes] = []
     done = 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What differs between systems: Linux and its kin, macOS, Windows, and the browser.
+The differences between systems: Linux and similar systems, macOS, Windows, and the browser.
 
-Names that `os` has are its own wherever the system has them, at no cost; the rest are twins.
+Functions that the system has are those of `os`, without extra cost; the others are replacements.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 IS_WINDOWS = os.name == "nt"
 IS_BY_PATH = not os.supports_dir_fd >= {os.open, os.symlink}
-"""Whether calls take a directory's descriptor by its path (`purepy.base.by_path`)."""
+"""Whether functions find a directory by its descriptor's path (`purepy.base.by_path`)."""
 OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""What every `open` of a file or directory gets."""
+"""The flags of every `open` of a file or directory."""
 
 _calls: Named = os
 if IS_BY_PATH:
@@ -31,7 +31,7 @@ stat = _calls.stat_in if IS_BY_PATH else os.stat
 
 
 def _found(name: str) -> Named:
-    """Return a function of `os` or its twin; where the system has neither, one that says so."""
+    """Return a function of `os` or its replacement; if there is neither, a function that raises OSError."""
     found = getattr(_calls, name, None)
     if found is not None:
         return found
@@ -52,24 +52,24 @@ fchmod, fchown = map(_found, ("fchmod", "fchown"))
 
 
 def is_root() -> bool:
-    """Say whether this process may give files to others."""
+    """Return whether this process may give files to other users."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
 # files at positions
 
-if IS_WINDOWS:  # which reads at a position in one call, so that no two threads disturb each other
+if IS_WINDOWS:  # which reads at a position in one call, so that threads do not disturb each other
     _EOF, _PIECE = 38, 1 << 30
-    # OVERLAPPED is four numbers: two of the system's, the offset, an event
+    # OVERLAPPED consists of four numbers: two for the system, the offset, an event
 
     def pread(descriptor: int, size: int, offset: int, /) -> bytes:
-        """Read from a place in a file, whose own position is lost."""
+        """Read at a position in a file; this also moves the file's own position."""
         memory = by_path.of_windows("ctypes").create_string_buffer(min(size, _PIECE))
         done = _at_place("ReadFile", descriptor, memory, min(size, _PIECE), offset)
         return bytes(memoryview(memory)[:done])
 
     def pwrite(descriptor: int, data: Buffer, offset: int, /) -> int:
-        """Write to a place in a file, whose own position is lost."""
+        """Write at a position in a file; this also moves the file's own position."""
         with memoryview(data) as view, view[:_PIECE] as piece:
             memory = by_path.of_windows("ctypes").create_string_buffer(bytes(piece), len(piece))
             return _at_place("WriteFile", descriptor, memory, len(piece), offset)
@@ -87,7 +87,7 @@ else:
 
 
 def appends(descriptor: int) -> bool:
-    """Return whether each write to a descriptor appends to its file, as far as the system says."""
+    """Return whether each write to a descriptor appends to its file, as far as the system reports it."""
     try:
         import fcntl
     except ImportError:
@@ -98,19 +98,19 @@ def appends(descriptor: int) -> bool:
 # locks
 
 _LAST_BYTE = (1 << 63) - 2
-"""Windows keeps others from reading locked bytes: so the lock is on a byte that no file has."""
+"""The byte that is locked on Windows: it is beyond the end of every file, as locked bytes cannot be read by others."""
 _EXCLUSIVE_AT_ONCE = 3
 _IS_LOCKED = (32, 33)
 
 
 def lock(descriptor: int, name: str) -> None:
-    """Lock an open file for writing until it is closed; BlockingIOError if another writer has it."""
+    """Lock an open file for writing until it is closed; raises BlockingIOError if another writer has locked it."""
     try:
         if IS_WINDOWS:
             _lock_byte(descriptor)
             return
         import fcntl
-    except ImportError:  # not on this system: nothing keeps a second writer out
+    except ImportError:  # this system has no locks, so nothing keeps a second writer out
         return
     except BlockingIOError:
         raise _taken(name) from None
@@ -121,11 +121,13 @@ def lock(descriptor: int, name: str) -> None:
 
 
 def _taken(name: str) -> BlockingIOError:
-    return BlockingIOError(errno.EAGAIN, "another writer has it open; close that one, or write to another file", name)
+    return BlockingIOError(
+        errno.EAGAIN, "another writer has the file open; close that writer, or write to another file", name
+    )
 
 
 def _lock_byte(descriptor: int) -> None:
-    """Lock a byte far behind a file's end, which msvcrt.locking does not reach."""
+    """Lock a byte far beyond a file's end, which msvcrt.locking cannot reach."""
     ctypes, kernel, handle = by_path.kernel(descriptor)
     where = (ctypes.c_uint64 * 4)(0, 0, _LAST_BYTE, 0)
     if not kernel.LockFileEx(handle, _EXCLUSIVE_AT_ONCE, 0, 1, 0, ctypes.byref(where)):

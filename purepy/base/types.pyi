@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Types of arguments, values and files, for type checkers alone: there is no module of this name at run time.
+# Types of arguments, values and files, for type checkers only: there is no module of this name at run time.
 import os
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from typing_extensions import Buffer as Buffer
 from typing_extensions import TypeAlias
@@ -13,23 +13,31 @@ Parameters: TypeAlias = Mapping[int, int] | None
 Value: TypeAlias = Any
 """An object of any type that is packed or was unpacked."""
 Builder: TypeAlias = Any
-"""What gathers the parts of a message by `append(bytes)`: a list, PyPy's BytesBuilder or a Metered."""
+"""An object that collects the parts of a message by `append(bytes)`: a list, PyPy's BytesBuilder or a Metered."""
 File: TypeAlias = Any
-"""A file object; an operation calls those of its methods that it needs."""
+"""A file object; each operation calls only the methods that it needs."""
 Keywords: TypeAlias = dict[str, Any]
 """Keyword arguments that are passed on to the function that checks them."""
 Named: TypeAlias = Any
-"""A module that is looked up by its name while the program runs, or what it has under a name."""
+"""A module, or an attribute of a module, that is looked up by name at run time."""
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+class TypedDecoder(Protocol[_T_co]):
+    """A `cpkg.typed.Decoder`, for modules that may not import `cpkg.typed`."""
+
+    def decode(self, data: Buffer) -> _T_co: ...
+    def convert(self, obj: object, *, from_attributes: bool = False) -> _T_co: ...
 
 class OptionValues(tuple[Any, ...]):
-    """The values of one set of MessagePack's options, by their names."""
+    """The values of one set of MessagePack options, by name."""
 
     _fields: tuple[str, ...]
     def __getattr__(self, option: str) -> Any: ...
     def _asdict(self) -> dict[str, Any]: ...
 
 class CompressionStream(Protocol):
-    """A compressor of any backend, between frames at first."""
+    """A compressor of any backend, initially between frames."""
 
     @property
     def last_mode(self) -> int: ...
@@ -49,18 +57,18 @@ class Writable(Protocol):
 Source: TypeAlias = Readable | Buffer
 
 class Compressor(Protocol):
-    """What writes for files: a backend's ZstdCompressor, or what makes several frames with some."""
+    """A compressor for files: a backend's ZstdCompressor, or an object that creates several frames with some."""
     @property
     def last_mode(self) -> int: ...
     def compress(self, data: Buffer, /) -> bytes: ...
     def flush(self, mode: int = ..., /) -> bytes: ...
 
 class FrameCompressor(Compressor, Protocol):
-    """What a backend's ZstdCompressor does."""
+    """The methods of a backend's ZstdCompressor."""
     def set_pledged_input_size(self, size: int | None, /) -> None: ...
 
 class Decompressor(Protocol):
-    """What a backend's ZstdDecompressor does."""
+    """The methods of a backend's ZstdDecompressor."""
     @property
     def eof(self) -> bool: ...
     @property
@@ -68,7 +76,7 @@ class Decompressor(Protocol):
     def decompress(self, data: Buffer, max_length: int = ..., /) -> bytes: ...
 
 class DecompressionStream(Decompressor, Protocol):
-    """A decompressor of any backend, between frames at first, with what only the drop-in asks of it."""
+    """A decompressor of any backend, initially between frames, with the attributes that only the drop-in uses."""
     @property
     def unused_data(self) -> bytes: ...
     @property

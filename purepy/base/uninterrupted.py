@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Two steps between which no signal handler runs.
+Pairs of steps between which no signal handler runs.
 
-A handler that raises between opening a descriptor and noting its number would leak the descriptor; one between
-forgetting the number and closing it would, as well. CPython and PyPy run handlers between bytecodes. `map` calls one
-function with what another gives, without a bytecode in between. (`iter(pop, None)` is a generator on PyPy, in which a
-handler may run.)
+A handler that raises between opening a descriptor and recording its number would leak the descriptor. So would a
+handler that raises between forgetting the number and closing the descriptor. CPython and PyPy run handlers between
+bytecodes; `map` calls one function with the result of another without a bytecode in between. (`iter(pop, None)` is no
+alternative: on PyPy it is a generator, in which a handler may run.)
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ def call_and_keep(kept: list[_Item], call: Callable[..., _Item], argument: Any, 
 
 
 def pop_and_call(kept: list[Any], call: Callable[..., _Result], *more: Any) -> _Result:
-    """Take the last item out of a list and return `call(item, *more)`; IndexError for an empty list."""
+    """Remove the last item from a list and return `call(item, *more)`; raises IndexError for an empty list."""
     return next(map(call, map(list.pop, (kept,)), *zip(more)))
 
 
 def drop_finalizer(thing: object, kind: type) -> None:
     """
-    Make an object that is closed one of a class without a finalizer.
+    Change the class of a closed object to one without a finalizer.
 
-    Python prints and drops an exception that comes while a finalizer runs, for example that of a signal handler.
+    Python prints and drops an exception that is raised while a finalizer runs, for example by a signal handler.
     """
     thing.__class__ = kind

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How much a write() took: one rule for everything here that writes to the caller's files. And how text is written there.
+Writing to callers' files: one rule for the result of write(), and the writing of text.
 
-A number says how many bytes were taken, so that a raw file is given the rest again. None says from a raw file
-(io.RawIOBase) that it would block, so that nothing was taken; from any other object, many of which return nothing,
-that all was, and so does a result that is no number. The `characters_written` of BlockingIOError is what was
-taken before. A write() that takes nothing ends in an error: a loop would go on for ever.
+A number is how many bytes were taken; a raw file then gets the rest again. None from a raw file (io.RawIOBase) means
+that it would block and took nothing. None from any other object, many of which return nothing, means that all bytes
+were taken, and so does a result that is not a number. The `characters_written` of a BlockingIOError counts the bytes
+taken before the error. A write() that takes nothing ends in an error, because a loop would never end.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 def write_some(file: Writable, data: Bytes) -> int:
     """
-    Write `data`, bytes or a view of bytes and not empty, to a file; return how many were taken, at least one.
+    Write `data`, non-empty bytes or a view of bytes, to a file; return how many bytes were taken, at least one.
 
-    Raises what io.BufferedWriter does, BlockingIOError with `characters_written` 0, if the file would block.
+    If the file would block, raises BlockingIOError with `characters_written` 0, as io.BufferedWriter does.
     """
     try:
         returned = file.write(data)
     except BlockingIOError as exc:
-        taken: int = getattr(exc, "characters_written", 0)  # not there unless it was set
+        taken: int = getattr(exc, "characters_written", 0)  # the attribute is missing unless it was set
         if taken <= 0:
             exc.characters_written = 0
             raise
@@ -39,7 +39,7 @@ def write_some(file: Writable, data: Bytes) -> int:
 
 
 def taken_by(file: object, returned: object, size: int) -> int:
-    """Return how much of `size` bytes a file's write() took, by what that has returned; raises as `write_some`."""
+    """Return how many of `size` bytes write() took, given its result `returned`; raises as `write_some` does."""
     if returned is None:
         if isinstance(file, io.RawIOBase):
             raise BlockingIOError(errno.EAGAIN, "write could not complete without blocking", 0)
@@ -55,14 +55,14 @@ def write_all(file: Writable, data: Bytes) -> None:
     """
     Write all of `data`, bytes or a view of bytes, to a file.
 
-    Raises BlockingIOError with the `characters_written` before the file would have blocked, and OSError if write()
-    takes nothing.
+    Raises BlockingIOError if the file would block, with the bytes taken before in `characters_written`, and OSError if
+    write() takes nothing.
     """
     write_rest(file, data, file.write(data))
 
 
 def write_rest(file: Writable, data: Bytes, returned: object) -> None:
-    """Write the rest for `write_all` after a first call of write(), which returned `returned`."""
+    """Complete `write_all` after a first call of write(), which returned `returned`."""
     size = len(data)
     if not size:
         return
@@ -80,9 +80,9 @@ def write_rest(file: Writable, data: Bytes, returned: object) -> None:
 
 class MarkedText(io.TextIOWrapper):
     """
-    A text file that writes a byte order mark, `mark`, in front of the first text.
+    A text file that writes a byte order mark, `mark`, before its first text.
 
-    io.TextIOWrapper of CPython leaves the mark of UTF-16 and UTF-32 out where a file cannot seek.
+    CPython's io.TextIOWrapper omits the mark of UTF-16 and UTF-32 if the file cannot seek.
     """
 
     mark = b""
@@ -96,13 +96,13 @@ class MarkedText(io.TextIOWrapper):
 
 
 def missing_mark(encoding: str | None) -> bytes:
-    """Return the mark for a MarkedText over a file that cannot seek; b"" for encodings that need no such file."""
+    """Return the mark for a MarkedText over a file that cannot seek; b"" if the encoding does not need a MarkedText."""
     if JIT or encoding is None:
         return b""
     return {"utf-16": codecs.BOM_UTF16, "utf-32": codecs.BOM_UTF32}.get(codecs.lookup(encoding).name, b"")
 
 
 def check_text_arguments(encoding: str | None, errors: str | None, newline: str | None) -> None:
-    """Raise what io.TextIOWrapper would of its arguments: for those that open a file, which would be cut by then."""
-    # not without an encoding, about which the interpreter may be asked to warn: it would do so twice
+    """Raise the errors of io.TextIOWrapper for its arguments, before a file is opened and thereby truncated."""
+    # skipped without an encoding: the interpreter may be asked to warn about that, and would do so twice
     io.TextIOWrapper(io.BytesIO(), "utf-8" if encoding is None else encoding, errors, newline)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Recognize data of other formats that was passed as a MessagePack message.
+
+All of these formats begin with a byte that is a complete MessagePack object: a small integer, or an empty map. So the
+check runs only after a message has turned out to be wrong.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+RECORDS: Final = "the data is a record file, which cpkg.records.open reads"
+
+_BEGINNINGS: Final = (
+    (b"\x28\xb5\x2f\xfd", "the data is a Zstandard frame: cpkg.loads reads compressed messages"),
+    (b"\x1f\x8b", "the data is compressed with gzip: decompress it first"),
+)
+_JSON: Final = {0x7B: 0x7D, 0x5B: 0x5D, 0x22: 0x22}
+"""The last character of a JSON object, array or string by its first character."""
+
+
+def advice_for(data: bytes) -> str | None:
+    """Return a text that names the format of the data and the function that reads it; None for an unknown format."""
+    if len(data) < 2 or 0x80 < data[0] < 0xE0:
+        return None
+    for beginning, advice in _BEGINNINGS:
+        if data.startswith(beginning):
+            return advice
+    if data[1:4] == b"\x2a\x4d\x18" and data[8:12] == b"RecF":
+        return RECORDS
+    if data[0] == 0x80 and 2 <= data[1] <= 5 and data.endswith(b"."):
+        return "the data is a pickle, which pickle.loads reads"
+    if data[257:262] == b"ustar":
+        return "the data is a tar archive, which cpkg.archive reads if it is compressed with Zstandard"
+    text = data.removeprefix(b"\xef\xbb\xbf").strip()
+    if text and _JSON.get(text[0]) == text[-1] and min(text[:64].translate(None, b"\t\n\r")) >= 0x20:
+        return "the data is JSON text, which json.loads reads"
+    return None
