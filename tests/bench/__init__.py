@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark matrix: payloads, peers, the measured groups, and what reads their results."""
+"""The benchmark matrix: payloads, peers, the measured groups, and the tools that read their results."""

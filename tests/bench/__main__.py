@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-# run as a folder, Python puts the folder itself first; support/bench.py makes a package of it
+# if the folder is run, Python puts the folder itself first in sys.path; support/bench.py makes a package of it
 sys.path[0] = str(Path(__file__).resolve().parent.parent / "support")
 
 RESULTS = Path(".benchmarks")
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     compare = commands.add_parser("compare", help="what changed beyond noise; exits 1 on a regression")
     compare.add_argument("old", type=Path)
     compare.add_argument("new", type=Path)
-    compare.add_argument("--allow-missing", action="store_true", help="do not fail for figures that NEW has not")
+    compare.add_argument("--allow-missing", action="store_true", help="do not fail for figures that are missing in NEW")
 
     verdicts = commands.add_parser("verdicts", help="'X is N times slower/faster on A than on B'")
     verdicts.add_argument("a", help="ROW or ROW:LIBRARY, for example 3.11-native:gzip")
@@ -42,13 +42,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     publish.add_argument("interpreters", nargs="+", metavar="INTERPRETER", help="3.11, pypy3.9, ...")
     publish.add_argument("--wheels", action="store_true", help="measure the wheels in dist/, not a local build")
-    publish.add_argument("--minutes", type=float, help="end each row after so many minutes; a second call goes on")
+    publish.add_argument("--minutes", type=float, help="end each row after that many minutes; a second call continues")
     publish.add_argument("-k", dest="only", metavar="NAME", help="only some figures: nothing is written to docs")
     noisy = "so many per cent of a row's comparisons may rest on noisy figures, and be marked (default: 0)"
     publish.add_argument("--marked", type=float, default=0, metavar="PERCENT", help=noisy)
     publish.add_argument("--results", type=Path, default=RESULTS)
 
-    readme = commands.add_parser("readme", help="write the README's performance table from the results")
+    readme = commands.add_parser("readme", help="write the README's lines about performance from the results")
     readme.add_argument("results", type=Path, nargs="?", default=RESULTS)
     readme.add_argument("--readme", type=Path, default=Path("README.md"))
 
@@ -56,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(given: argparse.Namespace) -> int:
-    # each command imports its own: `install` runs before anything is installed, `report` alone needs matplotlib
+    # each command has its own imports: `install` runs before anything is installed, only `report` needs matplotlib
     if given.command == "install":
         from bench import peers
 
@@ -80,7 +80,7 @@ def _run(given: argparse.Namespace) -> int:
             from bench import readme_table
 
             changed = readme_table.update(given.results, given.readme)
-            print(f"{given.readme}: {'written' if changed else 'as it was'}")
+            print(f"{given.readme}: {'written' if changed else 'unchanged'}")
             return 0
         return _publish(given) if given.command == "publish" else _verdicts(given)
     except (NotResults, ValueError) as error:

@@ -4,13 +4,13 @@ Measure archives against tar piped into zstd, and zstd into tar.
 
     python tests/bench/archives.py [CASE ...] [--rounds N] [--engines native,pure] [--folder DIR]
 
-Cases: small (20,000 files of 2 to 8 KiB), large (one file of 1 GiB), many (300,000 files of 200 bytes), tree (a tree of
-one's own: --tree DIR), alternating and window (two traps: reads and writes that take turns, and a window of 512 MiB),
-calls (the system calls alone of extracting small files, made by Python).
-Without a case: small and large. Both sides alternate within a round, and what they extract is compared. Beside the
-medians stand the processor seconds, the largest resident set of the processes (of ours with the interpreter), and what
-of it came with the work; ratios are ours to theirs, so that less than 1 is faster. Everything lies in --folder, by
-default /dev/shm; give a folder on a disk and --cold, as root, for a cold cache.
+Cases: small (20,000 files of 2 to 8 KiB), large (one file of 1 GiB), many (300,000 files of 200 bytes), tree (an
+existing tree: --tree DIR), alternating and window (two traps: alternating reads and writes, and a window of
+512 MiB), calls (only the system calls of extracting small files, made by Python).
+Without a case: small and large. Both sides alternate within a round, and the extracted files are compared. Besides the
+medians the script prints the processor seconds, the largest resident set of the processes (for cpkg with the
+interpreter), and how much of it the work added; ratios are cpkg's to the tools', so that less than 1 is faster.
+All files are in --folder, by default /dev/shm; give a folder on a disk and --cold, as root, for a cold cache.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ENGINES = ("native", "pure")
 
 
 def make_small(root: Path, count: int = 20_000, low: int = 2048, high: int = 8192, per_folder: int = 100) -> None:
-    """Make many small files, of slices of sources."""
+    """Create many small files from slices of sources."""
     choose = random.Random(1)
     blob = payloads.corpus(32 << 20)[: 16 << 20]
     for number in range(count):
@@ -49,7 +49,7 @@ def make_small(root: Path, count: int = 20_000, low: int = 2048, high: int = 819
 
 
 def make_large(root: Path, size: int = 1 << 30) -> None:
-    """Make one file of a mixed corpus, in which no two pieces of 64 MiB are alike."""
+    """Create one file of a mixed corpus, in which no two pieces of 64 MiB are alike."""
     root.mkdir()
     blob = payloads.corpus(64 << 20)
     choose = random.Random(2)
@@ -73,7 +73,7 @@ elapsed = time.perf_counter() - start
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(elapsed, used.ru_utime + used.ru_stime, used.ru_maxrss, 0)
 """
-# without the start of the interpreter, which is no part of the work
+# without the start of the interpreter, which is not part of the work
 _OURS = """
 import sys, time
 from cpkg import archive
@@ -110,7 +110,7 @@ for folder in range(200):
 
 
 def same(left: Path, right: Path) -> bool:
-    """Say whether two trees hold the same files."""
+    """Return whether two trees contain the same files."""
     for directory, _, files in os.walk(left):
         other = right / Path(directory).relative_to(left)
         _, wrong, missing = filecmp.cmpfiles(directory, other, files, shallow=False)
@@ -120,26 +120,26 @@ def same(left: Path, right: Path) -> bool:
 
 
 class Case:
-    """One tree: commands of the shell for `tar`, and Python code for everybody else, in turns."""
+    """One tree: shell commands for `tar`, and Python code for the other sides, in turns."""
 
     def __init__(self, tree: Path, options: argparse.Namespace) -> None:
         self.tree, self.options, self.folder = tree, options, options.place
         self.out, self.theirs = self.folder / "out", self.folder / "theirs.tar.zst"
 
     def packing(self, how: str = "-3 -T0") -> str:
-        """Return the command by which tar and zstd write the tree to `theirs`."""
+        """Return the command with which tar and zstd write the tree to `theirs`."""
         return f"tar -cf - --format={self.options.format} -C '{self.tree}' . | zstd {how} -q -f -o '{self.theirs}'"
 
     def unpacking(self, source: Path, how: str = "") -> str:
-        """Return the command by which zstd and tar extract a file."""
+        """Return the command with which zstd and tar extract a file."""
         return f"zstd -dcq {how} '{source}' | tar -xf - -C '{self.out}'"
 
     def extracting(self, source: Path, how: str = "") -> str:
-        """Return the call by which we extract a file."""
+        """Return the call with which cpkg extracts a file."""
         return f"archive.extract('{source}', '{self.out}', max_size=-1{how})"
 
     def run(self, who: str, command: str) -> list[float]:
-        """Return the seconds, the processor's seconds, the memory and what of it was there before the work."""
+        """Return the seconds, the processor's seconds, the memory, and the part of it that existed before the work."""
         shutil.rmtree(self.out, ignore_errors=True)
         self.out.mkdir()
         if self.options.cold:
@@ -156,12 +156,12 @@ class Case:
         return list(map(float, done.stdout.split()[-4:]))
 
     def show(self, commands: dict[tuple[str, str], str], checked: bool = False) -> None:
-        """Measure by what is done and who does it; print medians, and ratios to the first that does the same."""
+        """Measure by operation and side; print medians, and ratios to the first side of the same operation."""
         for (what, who), command in commands.items() if checked else ():
             if what == "create" or who != "tar":
-                self.run(who, command)  # compiled modules are there from now on, as in any installation
+                self.run(who, command)  # from now on compiled modules exist, as in any installation
             if what == "extract" and who != "tar" and not same(self.tree, self.out):
-                raise SystemExit(f"{who} has extracted something else")
+                raise SystemExit(f"{who} has extracted different files")
         works = {key: functools.partial(self.run, key[1], command) for key, command in commands.items()}
         turns.row("", *("seconds", "ratio", "processor", "ratio", "MiB", "work"))
         first: dict[str, tuple[float, float]] = {}
@@ -174,7 +174,7 @@ class Case:
             turns.row(f"{what} {who}", *figures, digits=3)
 
     def compare(self) -> None:
-        """Create and extract the tree, by theirs and by each engine of ours."""
+        """Create and extract the tree, with the tools and with each engine of cpkg."""
         engines = self.options.engines.split(",")
         files = {engine: self.folder / f"{engine}.tar.zst" for engine in engines}
         commands = {("create", "tar"): self.packing()}
@@ -187,7 +187,7 @@ class Case:
         print(*(f"{who} {file.stat().st_size:,} bytes" for who, file in sizes.items()), sep=", ")
 
     def beside(self, who: str, code: str, engine: str) -> None:
-        """Extract by theirs and by ours, and run other code."""
+        """Extract with the tools and with cpkg, and run other code."""
         subprocess.run(self.packing(), shell=True, check=True)
         code = code.format(source=self.theirs, out=self.out)
         extracting = self.extracting(self.theirs)
@@ -195,7 +195,7 @@ class Case:
         self.show({("extract", side): command for side, command in sides.items()})
 
     def window(self) -> None:
-        """Extract a file whose frame has a window of 512 MiB, beside one of 2 MiB; each byte is to cost the same."""
+        """Extract a file whose frame has a window of 512 MiB, and one of 2 MiB; each byte should cost the same."""
         from cpkg import archive
         from purepy.base.errors import ZstdLimitError
 
@@ -221,7 +221,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", choices=[*CASES, []], metavar="CASE", help=", ".join(CASES))
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--tree", type=Path, help="the tree of the case tree")
-    parser.add_argument("--format", default="gnu", help="of tar's side; posix has times to the nanosecond, as ours")
+    parser.add_argument("--format", default="gnu", help="for tar; posix stores times to the nanosecond, as cpkg does")
     parser.add_argument("--cold", action="store_true", help="drop the system's caches before each run (needs root)")
     options = parser.parse_args()
     if "tree" in options.cases and options.tree is None:
@@ -237,7 +237,7 @@ def main() -> None:
             case = Case(tree, options)
             if name == "alternating":  # reads of 32 KiB and writes, of one frame
                 case.beside("in turns", _ALTERNATING, "native")
-            elif name == "calls":  # the system calls of 20,000 small files, made by Python's os alone
+            elif name == "calls":  # the system calls of 20,000 small files, made by Python's os only
                 case.beside("calls", _BARE, "pure")
             elif name == "window":
                 case.window()

@@ -3,7 +3,7 @@
 Arrays of numbers against ormsgpack, msgpack, msgspec and pickle, in processor time and in turns.
 
 `python tests/bench/arrays.py` prints milliseconds for arrays of a million items: packed as lists of numbers by `packb`,
-written as their bytes by `cpkg.dumps`, read again by `cpkg.loads`, and decoded by type from either form.
+written as their bytes by `cpkg.dumps`, read by `cpkg.loads`, and decoded by type from either form.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def sample(dtype: str, count: int = COUNT) -> Any:
 
 
 def list_ways(array: Any, missing: dict[str, str]) -> Ways:
-    """Return the ways to pack an array as a list of numbers; `missing` gets the reason why a library has none."""
+    """Return the ways to pack an array as a list of numbers; store in `missing` why a library is absent."""
     ways: Ways = {"cpkg": partial(msgpack.packb, array, numpy=True)}
     if ormsgpack := _peer("ormsgpack", missing):
         ways["ormsgpack"] = partial(ormsgpack.packb, array, option=ormsgpack.OPT_SERIALIZE_NUMPY)
@@ -61,16 +61,16 @@ def _read_by_hand(data: bytes) -> Any:
 
 
 READERS: dict[str, Callable[[bytes], Any]] = {"cpkg": cpkg.loads, "pickle": pickle.loads, "msgpack": _read_by_hand}
-"""What reads the bytes that each of `dumping_ways` writes."""
+"""The functions that read the output of each of `dumping_ways`."""
 
 
 def loading_ways(array: Any, missing: dict[str, str]) -> Ways:
-    """Return the ways to read what `dumping_ways` write."""
+    """Return the ways to read the output of `dumping_ways`."""
     return {name: partial(READERS[name], way()) for name, way in dumping_ways(array, missing).items()}
 
 
 def decoding_ways(array: Any, missing: dict[str, str]) -> Ways:
-    """Return the ways to read what `dumping_ways` write, ours by type."""
+    """Return the ways to read the output of `dumping_ways`, for cpkg by type."""
     return {**loading_ways(array, missing), "cpkg": _decoding(array, cpkg.dumps(array, compress=False))}
 
 
@@ -113,7 +113,7 @@ OPERATIONS: dict[str, tuple[Callable[[Any, dict[str, str]], Ways], Collection[st
     "loads": (loading_ways, ("msgpack", "pickle")),
     "typed.decode, bytes": (decoding_ways, ("msgpack", "pickle")),
 }
-"""The ways of each operation of ours, and the libraries that do the same."""
+"""The ways of each of cpkg's operations, and the libraries with the same operation."""
 
 
 def main() -> None:

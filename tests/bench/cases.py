@@ -12,7 +12,7 @@ class Case:
 
     name: as in the report. quick: part of the representative tenth. small: also run, once and checked, with the
     ordinary tests. slow: only with --bench-slow. copies: the operations that are one copy of memory in every library:
-    no codec is at work in them, and they stand outside every mean.
+    no codec is at work in them, and no mean includes them.
     """
 
     name: str

@@ -2,13 +2,14 @@
 """
 Measure the first calls of a process: `python tests/bench/cold_calls.py`.
 
-Each figure comes from processes that did nothing before but make the object: the first, the second and the tenth call
+Each figure comes from processes that have only created the object before: the first, the second and the tenth call
 and the total of the first hundred, packing and unpacking, of cpkg, json of the standard library and msgpack's
-fallback. Two more bound ours on PyPy before its loops are compiled: its own `marshal`, which makes and walks objects
-without a JIT, and that behind the call of C which turns a message into marshal's bytes, without a line of Python more.
+fallback. Two more rows bound cpkg on PyPy before its loops are compiled: PyPy's `marshal`, which builds and walks
+objects without a JIT, and `marshal` after the C call that converts a message into marshal's bytes, with no other
+Python code.
 
 The libraries take turns. The clock is the thread's own, so that other programs count little; each figure is the best of
-the processes. json has the records' bins as hexadecimal text.
+the processes. json gets the bins of the records as hexadecimal text.
 """
 
 from __future__ import annotations
@@ -67,14 +68,14 @@ if {library!r} == "json":
     value = as_text(value)
 {imports}
 argument = {argument}
-gc.collect()  # what the imports left would be finalized meanwhile, which makes PyPy trace loops twice
+gc.collect()  # otherwise garbage of the imports would be finalized meanwhile, and PyPy would trace loops twice
 """
 
 
 def first_calls(payload: str, library: str, direction: str, message: Path) -> list[float] | str:
     """Return the seconds of the steps in a new process, or the last line of its error."""
     argument = "value"
-    if direction == "unpack":  # no codec of the process has made it
+    if direction == "unpack":  # no codec of this process has created it
         argument = "pack(value)" if library in OTHER_FORMATS else f"open({str(message)!r}, 'rb').read()"
     before = BEFORE.format(
         support=str(fresh.FOLDER.parent / "support"),
@@ -95,9 +96,9 @@ def first_calls(payload: str, library: str, direction: str, message: Path) -> li
 
 def main() -> None:
     parser = turns.options(__doc__, rounds=3)
-    parser.add_argument("--payload", action="append", choices=PAYLOADS, help="these objects alone")
-    parser.add_argument("--library", action="append", choices=LIBRARIES, help="these libraries alone")
-    parser.add_argument("--direction", action="append", choices=("pack", "unpack"), help="this direction alone")
+    parser.add_argument("--payload", action="append", choices=PAYLOADS, help="only these objects")
+    parser.add_argument("--library", action="append", choices=LIBRARIES, help="only these libraries")
+    parser.add_argument("--direction", action="append", choices=("pack", "unpack"), help="only this direction")
     options = parser.parse_args()
     print(f"{turns.heading('msgpack')}, milliseconds, best of {options.rounds} processes")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare two folders of results: what became slower or faster beyond noise, and by how much.
 
-Every figure is first divided by the control of its own run, so that another machine or a busy hour does not cry wolf.
-A cell counts as changed when the quotient leaves the limit plus the noise of both figures, and is not judged when one
-of them could not be repeated within its run.
+Every figure is first divided by the control of its own run, so that another machine or a busy hour raises no false
+alarm. A cell has changed if the quotient leaves the limit plus the noise of both figures; it is not judged if one of
+them could not be repeated within its run.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Change:
 
 
 def judge(row: str, old: Cell, new: Cell, machine: float) -> Change:
-    """Hold one figure against its predecessor. machine: how many times slower the machine was for the new one."""
+    """Compare one figure with its predecessor. machine: how many times slower the machine was for the new figure."""
     if old.info.get("data") != new.info.get("data"):
         return Change(row, new.key, OTHER)
     raw = new.value / old.value if old.value else 1.0
@@ -57,9 +57,9 @@ def judge(row: str, old: Cell, new: Cell, machine: float) -> Change:
 
 
 def changes(old: list[Row], new: list[Row]) -> Iterator[Change]:
-    """Compare every cell of ours of the rows that OLD has.
+    """Compare every cpkg cell in the rows of OLD.
 
-    A cell that OLD has and NEW has not is MISSING: a row that was not run must not pass for one that did not change.
+    A cell that is in OLD but not in NEW is MISSING: a row that was not run must not pass as unchanged.
     """
     later = {row.name: row for row in new}
     for row in old:
@@ -73,9 +73,9 @@ def changes(old: list[Row], new: list[Row]) -> Iterator[Change]:
 
 
 def compare(old: Path, new: Path, allow_missing: bool = False) -> int:
-    """Print what changed beyond noise; the answer is the exit code: 1 on a regression or a missing figure.
+    """Print what changed beyond noise; return the exit code: 1 on a regression or a missing figure.
 
-    2 when nothing could be compared at all.
+    The code is 2 if nothing could be compared at all.
     """
     found = list(changes(read_folder(old), read_folder(new)))
     counts = dict.fromkeys((OK, FASTER, REGRESSION, NOISY, OTHER, MISSING), 0)

@@ -26,10 +26,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--bench-quick", action="store_true", help="a representative tenth of the cells")
     group.addoption("--bench-slow", action="store_true", help="also the cells that take minutes or gigabytes")
     group.addoption(
-        "--bench-keep", type=Path, help="write each figure to this file at once; what it has is not repeated"
+        "--bench-keep", type=Path, help="write each figure to this file at once; do not measure its figures again"
     )
-    group.addoption("--bench-noisy", action="store_true", help="one pass more, of what is noisy in --bench-keep's file")
-    group.addoption("--bench-minutes", type=float, help="end after so many minutes; --bench-keep goes on there")
+    group.addoption("--bench-noisy", action="store_true", help="another pass, of noisy cells in --bench-keep's file")
+    group.addoption("--bench-minutes", type=float, help="end after that many minutes; --bench-keep continues there")
 
 
 def _settings(config: pytest.Config) -> harness.Settings:
@@ -96,16 +96,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         params = _params(item)
         case = params.get("case")
         if "way" in params and params["way"] not in params["case"].ways:
-            continue  # a library that has no part in the case
+            continue  # a library that does not take part in the case
         if case is None:
-            # `--benchmark-only` would skip what measures nothing, and a skip reads like something that could not run
+            # `--benchmark-only` would skip tests without a measurement, and a skip looks like a test that could not run
             keep = not only or "benchmark" in getattr(item, "fixturenames", ())
         elif not settings.enabled:
             keep = case.small
         else:
             keep = (settings.slow or not case.slow) and (not settings.quick or case.quick)
         (kept if keep else dropped).append(item)
-    # pass by pass: the measurements of one cell lie apart, those of the libraries alternate
+    # pass by pass: the measurements of one cell are far apart, those of the libraries alternate
     kept.sort(key=lambda item: int(_params(item).get("bench_pass", 0)))
     record = _kept(config)
     if record is not None:
@@ -134,7 +134,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def _keep_figure(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Write what was measured to the file of --bench-keep."""
+    """Write the measurement to the file of --bench-keep."""
     start = time.monotonic()
     yield
     record = _kept(request.config)
@@ -146,7 +146,7 @@ def _keep_figure(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _quiet_peers() -> Iterator[None]:
-    """A peer's deprecation warning is not our error."""
+    """A peer's deprecation warning is not an error here."""
     import warnings
 
     with warnings.catch_warnings():
@@ -155,7 +155,7 @@ def _quiet_peers() -> Iterator[None]:
 
 
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
-    """Add what a reader must know beside the figures: the row, the machine, every peer, every cell without figure."""
+    """Add information for readers: the row, the machine, every peer, every cell without a figure."""
     settings = _settings(config)
     record = _kept(config)
     if record is not None:
@@ -172,7 +172,7 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Say at the very end where the figures are, and how to read them: a table of all would be hundreds of lines."""
+    """Print at the very end where the figures are, and how to read them: a full table would have hundreds of lines."""
     given = config.getoption("benchmark_json", default=None)
     # a path, and in the last version for Python 3.9 an open file
     figures = given if given is None or isinstance(given, Path) else Path(given.name)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control: fixed work that no change of ours can speed up, measured beside every benchmark.
+"""The control: fixed work that no change of cpkg can speed up, measured beside every benchmark.
 
-A result divided by the control of the same moment can be held against another day, a busy hour or another machine.
-The two parts are what the codecs are made of: interpreted Python, and bytes moved through memory.
+A result divided by the control of the same moment can be compared with another day, a busy hour or another machine.
+The two parts are what codecs consist of: interpreted Python, and bytes moved through memory.
 
-A shorter piece of work, a checksum by zlib, shows whether the processor is whole at the moment: on a shared machine
+A shorter piece of work, a checksum by zlib, shows whether the processor is fully available: on a shared machine
 another guest of the same core takes nearly half of it, for milliseconds or for seconds. The rounds of every library
-wait for moments without one. It is C's on every interpreter: a loop that a JIT compiles waits for its own results, and
-takes no longer beside a guest.
+wait for moments without such a guest. The checksum is C code on every interpreter: a loop that a JIT compiles waits for
+its own results, and takes no longer beside a guest.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ LOOP_STEPS = 20_000
 WHOLE = 1.25
 """The checksum may take this many times its least time for the processor to count as whole."""
 FASTEST = 10
-"""Its least time is that of the tenth fastest so far: a few that a freak of the clock made too fast do not count."""
+"""Its least time is the tenth fastest so far: a few times that a clock error made too short do not count."""
 LOOK_AGAIN = 2e-3
-"""Seconds for which nothing waits again."""
+"""Seconds until the next wait."""
 COPY_SIZE = 4 * 1024 * 1024
 
 _source = bytes(range(256)) * (COPY_SIZE // 256)
 _target = bytearray(COPY_SIZE)
 _checked = _source[: 16 * 1024]
-"""What leaves part of the first cache to others."""
+"""This size leaves part of the first cache to other code."""
 
 
 def python_loop() -> int:
@@ -52,7 +52,7 @@ def checksum() -> None:
 
 
 def measure(repeat: int = 3) -> dict[str, float]:
-    """Give the best time in seconds of `repeat` runs of each part."""
+    """Return the best time in seconds of `repeat` runs of each part."""
     best = {"loop": float("inf"), "copy": float("inf")}
     for _ in range(repeat):
         for name, work in (("loop", python_loop), ("copy", memory_copy)):
@@ -67,10 +67,10 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 class Moments:
-    """Waits for moments in which the processor is whole: no other guest of its core takes part of it."""
+    """Waits for moments in which the processor is whole: no other guest of its core uses it."""
 
     def __init__(self, seconds: float) -> None:
-        """Watch for so many seconds what the checksum takes at best; a JIT compiles the control meanwhile."""
+        """Watch the best time of the checksum for that many seconds; a JIT compiles the control meanwhile."""
         self._fastest: list[float] = []
         self._until = 0.0
         end = time.perf_counter() + seconds
@@ -85,7 +85,7 @@ class Moments:
         return took <= WHOLE * self._fastest[-1]
 
     def wait(self, patience: float) -> float:
-        """Return in such a moment, or `patience` seconds later, how many of them are left."""
+        """Return in such a moment, or `patience` seconds later; the result is the number of seconds left."""
         start = now = time.perf_counter()
         if start < self._until:
             return patience

@@ -2,13 +2,13 @@
 """
 All cores against one, and against the `zstd` tool: `python tests/bench/cores.py [--size MiB] [--rounds N]`.
 
-What runs in a round takes turns, and the fastest round counts; what comes out is checked. Files are in a RAM file
-system where there is one. It needs an otherwise idle machine.
+All sides of a round take turns, and the fastest round counts; results are checked. Files are in a RAM file
+system if there is one. The script needs an otherwise idle machine.
 
-How much can be gained depends on the machine: processors share caches and memory, virtual ones may share more. So each
-gain stands beside the host's own in the same rounds: as many processes as there are cores, which share nothing, do at
-once what one process does part after part. That is done with a loop that touches no memory (PBKDF2 in C), and with the
-same calls on the same content.
+The possible gain depends on the machine: processors share caches and memory, virtual ones may share more. So each
+gain is printed beside the host's own in the same rounds: as many processes as there are cores, which share nothing, do
+at once the parts that one process does in sequence. This is done with a loop that touches no memory (PBKDF2 in C), and
+with the same calls on the same content.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from purepy.base.cores import usable_cores
 
 
 def copy(source: Path, target: Path, **arguments: Any) -> None:
-    """Do as the command line does: from file to file, with all cores."""
+    """Compress or decompress like the command line: from file to file, with all cores."""
     with open(source, "rb") as read, open(target, "wb") as write:
         zstd.copy_stream(read, write, threads=0, **arguments)
 
@@ -46,7 +46,7 @@ def spin() -> None:
 
 
 def gain(name: str, rounds: int, works: Sequence[Call], several: Call | None = None, one: Call | None = None) -> None:
-    """Print what several threads gain over one, if they are given, and what processes gain that do the same `works`."""
+    """Print the gain of several threads, if given, and the gain of processes that do the same `works`."""
     processes = turns.Processes(works)
     calls = (processes.one_by_one, processes.side_by_side, one, several)
     best = turns.fastest({number: call for number, call in enumerate(calls) if call is not None}, rounds)
@@ -103,7 +103,7 @@ def files(data: bytes, rounds: int, folder: Path) -> None:
             "ours": functools.partial(copy, *copied, **mode),
             "zstd": functools.partial(tool, *arguments, "-o", back),
         }
-        # without the old file: to free its pages is no codec's work
+        # without the old file: freeing its pages is not part of a codec's work
         works = {who: turns.timed(call, before=lambda: back.unlink(missing_ok=True)) for who, call in calls.items()}
         (mine, _), (other, _) = turns.least(turns.in_turns(works, rounds)).values()
         turns.row(name, f"{mine:.3f} s", f"{other:.3f} s", other / mine, f"  {goal}", width=58)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Messages of a dask.distributed cluster with msgpack and zstandard, and with cpkg in their places.
+Messages of a dask.distributed cluster with msgpack and zstandard, and with cpkg instead.
 
 `python tests/bench/dask_comm.py`: a client, a scheduler and two worker processes over TCP, small calls and texts of
 1.9 MB that are compressed; both sides alternate, each figure is the best of its rounds.
@@ -23,7 +23,7 @@ CALLS = 600
 
 
 def session(in_place: bool) -> dict[str, float]:
-    """Run one session; return how long its parts took, in seconds."""
+    """Run one session; return the time of each part, in seconds."""
     paths = [str(ROOT), *([str(SUPPORT / "in_place")] if in_place else [])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, str(SUPPORT / "comm_session.py"), "zstd", str(CALLS)]

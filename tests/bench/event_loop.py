@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-How long an event loop waits while Zstandard's work runs beside it: `python tests/bench/event_loop.py [--size MiB]`.
+How long an event loop waits while Zstandard works beside it: `python tests/bench/event_loop.py [--size MiB]`.
 
-A task wakes up every millisecond meanwhile; the longest time between two of its turns counts, in milliseconds, per
-round. Beside it stand a loop with nothing else to do, which tells what the machine itself makes it wait, and one beside
-which a thread reads a plain file of as many bytes at once: on PyPy the collector's steps are seen there, too. It needs
-an otherwise idle machine, and more processors than `--threads` for the rows with threads.
+A task wakes up every millisecond; the longest time between two of its turns counts, in milliseconds, per
+round. Two controls are measured: an idle loop, which shows the delays of the machine itself, and a loop beside
+which a thread reads a plain file of the same size at once: on PyPy it also shows the collector's steps. The script
+needs an otherwise idle machine, and more processors than `--threads` for the rows with threads.
 """
 
 from __future__ import annotations

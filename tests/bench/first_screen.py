@@ -29,7 +29,7 @@ SUBJECTS = [
     ("sign and verify", model.Work("Signer: instance", "dumps + loads"), None),
     ("peak memory", model.Work("Peak memory", "peak"), None),
 ]
-# Bars end here, as factors; the figure beside them is whole
+# Bars end here, as factors; the figure beside them is complete
 SHORTEST, LONGEST = 1 / 4, 4
 COLUMNS = 2
 WIDTH, LABEL, FIGURE, HEAD, BAR, LINE = 480, 110, 62, 40, 10, 26

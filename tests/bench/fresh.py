@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a script of this folder in a fresh interpreter and take its answer.
+"""Run a script of this folder in a fresh interpreter and return its answer.
 
-What ran before in a process changes its allocator, its caches and its garbage collector: a case measured in a shared
-process once looked 13 times slower than it is. The children import nothing of this package for the same reason.
+Code that ran before in a process changes its allocator, caches and garbage collector: a case measured in a shared
+process once looked 13 times slower than it is. For the same reason the children import nothing from this package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 FOLDER = Path(__file__).parent
 TIMEOUT = 300
 
-# compiled files are written by the first child that imports them: nobody waits for a compiler each time
+# the first child that imports a module writes its compiled file: users do not wait for a compiler each time
 _KEPT_FROM_CHILDREN = ("PYTHONDONTWRITEBYTECODE",)
 
 
@@ -29,10 +29,10 @@ class ChildFailed(Exception):
 def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapping[str, str] | None = None) -> Any:
     """Run `script` (a file of the children folder) on a JSON `request` and return its JSON answer.
 
-    Without `site` it begins with as few modules as an interpreter can: what installed packages import at each start
-    would be there already when a library imports it. `variables` are added to those of its environment.
+    Without `site` the child starts with as few modules as possible: those that installed packages import at each start
+    would already be loaded when a library imports them. `variables` are added to those of its environment.
 
-    Raises ChildFailed, with the last line of what it wrote to its standard error, when it does not exit with 0.
+    Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
     """
     environment = {
         **{name: value for name, value in os.environ.items() if name not in _KEPT_FROM_CHILDREN},

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of the project as a table: each figure that was promised, per row, beside what was wanted of it.
+"""The goals of the project as a table: each promised figure, per row, beside its target.
 
-How far cpkg is from a limit (libzstd's own figure, unpacking in one piece, a file decompressed whole) stands here, and
-so do the comparisons with a chosen peer that the overview, which takes the fastest, does not show.
+The table shows how far cpkg is from a limit (libzstd's own figure, unpacking in one piece, a file decompressed whole),
+and comparisons with a chosen peer that the overview, which uses the fastest, does not show.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from bench.results import Cell, Row, geometric_mean
 
 @dataclass(frozen=True)
 class Goal:
-    """One line of goals.json: pairs of figures of ours, in one group, and what the ratio has to be.
+    """One line of goals.json: pairs of cpkg's figures, in one group, and the target for the ratio.
 
-    operations, rows, case: patterns of whole names. One of three says what ours is held against: `against`, how many
-    times faster than the fastest of these libraries (of the same format) it is; `elsewhere`, than msgpack in this row;
-    `instead`, as what multiple of the figure that differs in this part (of a case, a word by another).
-    worst: judge the worst case, not the mean. limit: the second figures are a limit, so that a ratio well below 1 says
-    that these are of something else.
+    operations, rows, case: patterns of whole names. One of three keys names the other side of the ratio: `against`, the
+    fastest of these libraries (of the same format); `elsewhere`, msgpack in this row; `instead`, the cpkg figure that
+    differs in this part (of a case, one word by another).
+    worst: judge the worst case, not the mean. limit: the second figures are a limit, so that a ratio far below 1 shows
+    that they measure something else.
     """
 
     label: str
@@ -41,7 +41,7 @@ class Goal:
 
     @property
     def least(self) -> bool:
-        """Whether more is better, as in "times faster"; otherwise `wanted` is the most that the ratio may be."""
+        """Whether larger is better, as in "times faster"; otherwise `wanted` is the largest acceptable ratio."""
         return self.instead is None
 
     def pairs(self, row: Row, rows: list[Row]) -> list[tuple[Cell, Cell]]:
@@ -70,7 +70,7 @@ class Goal:
         return found
 
     def shown(self, row: Row, rows: list[Row]) -> model.Shown:
-        """Show one row's figure, coloured by whether it is what was wanted."""
+        """Show one row's figure, with a colour for whether it reaches its target."""
         pairs = self.pairs(row, rows)
         ratios = [a.value / b.value for a, b in pairs if b.value]
         if not ratios:
@@ -93,12 +93,12 @@ GOALS = [Goal(**entry) for entry in json.loads(Path(__file__).with_suffix(".json
 
 
 def table(rows: list[Row]) -> model.Table:
-    """Make the table: a line per goal that any row has figures for."""
+    """Return the table: a line per goal that any row has figures for."""
     found = model.Table(
-        "How far from the goals and the limits",
+        "Goals and limits",
         ["goal", "wanted", *(row.name for row in rows)],
-        caption="Times faster than the library named, or as a multiple of a limit: then 1.00 is the limit itself. "
-        "Green is what was wanted, neutral within 5 % of it. Rows for which a goal was not set have no figure.",
+        caption="The number of times that cpkg is faster than the named library, or a multiple of a limit, where 1.00 "
+        "is the limit. Green: the goal is reached; neutral: within 5 % of it. Rows without this goal have no figure.",
     )
     for goal in GOALS:
         shown = [goal.shown(row, rows) for row in rows]

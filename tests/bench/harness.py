@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How one cell is measured: the same rounds, checks and records for every library.
 
-A cell is group, case, operation and library. Each is measured in several passes over the whole matrix, so that the
-passes of one cell lie minutes apart and those of two libraries alternate: the spread between the passes is what
-noise means here.
+A cell is group, case, operation and library. Each cell is measured in several passes over the whole matrix, so that
+its passes are minutes apart and those of two libraries alternate: noise here means the spread between the
+passes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PYPY = sys.implementation.name == "pypy"
 ROUND_SECONDS = 200e-6
 MAX_ROUNDS = 2000
 # A call that takes this long is measured once per pass. Shorter ones are repeated: the first calls that need hundreds
-# of megabytes wait for the system to find them.
+# of megabytes wait for the system to provide them.
 SLOW_CALL = 1.0
-# And one that takes this many seconds in the first pass alone, unless it is ours: its figure is then unconfirmed.
+# A call of this many seconds is measured in the first pass only, unless it is cpkg's: its figure is then unconfirmed.
 ONCE = 2.0
-# So many times its seconds a pass of a cell may wait for moments in which the processor is whole.
+# A pass of a cell may wait this many times its seconds for moments in which the processor is not shared.
 WAITS = 20
-# How long a run watches the processor first.
+# How long a run first watches the processor.
 WATCHES = 2.0
 
 
@@ -52,7 +52,7 @@ class Settings:
 
     @functools.cached_property
     def moments(self) -> control.Moments:
-        """The moments in which the processor is whole; where nothing is measured, nothing waits for them."""
+        """The moments in which the processor is whole; runs without measurements do not wait."""
         return control.Moments(WATCHES)
 
 
@@ -60,12 +60,12 @@ class Settings:
 _too_long: set[tuple[str, ...]] = set()
 
 
-# The least speed of the pure backend in bytes per second, as measured, so that a row does not hang for an hour.
+# The lowest measured speed of the pure backend in bytes per second, so that a row does not hang for an hour.
 PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}
 
 
 def too_slow_pure(size: int, operation: str, patience: float) -> str | None:
-    """Say how long the pure Zstandard backend would take for `size` bytes, if that is more than `patience` seconds."""
+    """Return how long the pure Zstandard backend would take for `size` bytes, if more than `patience` seconds."""
     seconds = size / (PURE_SLOWEST[operation] * (20 if PYPY else 1))
     return f"would take about {seconds:.0f} s a call on this backend" if seconds > patience else None
 
@@ -74,7 +74,7 @@ _reported: list[float] = [0.0]
 
 
 def reported_time() -> float:
-    """Give the time that other processes reported so far: the timer of benchmarks that run in fresh processes."""
+    """Return the time that other processes reported so far: the timer of benchmarks that run in fresh processes."""
     return _reported[0]
 
 
@@ -95,7 +95,7 @@ def _repeated(function: Callable[[Any], Any], times: int) -> Callable[[Any], Any
 
 
 def _calibrate(function: Callable[[Any], Any], argument: Any, seconds: float) -> float:
-    """Warm up (long enough for a JIT on PyPy) and give the seconds that one call takes."""
+    """Warm up (long enough for a JIT on PyPy) and return the seconds of one call."""
     best = control.seconds_of(lambda: function(argument))
     deadline = time.perf_counter() + (seconds if PYPY else seconds / 10)
     while time.perf_counter() < deadline:
@@ -104,7 +104,7 @@ def _calibrate(function: Callable[[Any], Any], argument: Any, seconds: float) ->
 
 
 def plan(call_seconds: float, seconds: float) -> tuple[int, int]:
-    """Give the rounds and the calls per round for a call of `call_seconds`, to fill about `seconds`."""
+    """Return the rounds and the calls per round for a call of `call_seconds`, to fill about `seconds`."""
     inner = max(1, round(ROUND_SECONDS / max(call_seconds, 1e-9)))
     rounds = int(seconds / max(call_seconds * inner, 1e-9))
     least = 3 if call_seconds < SLOW_CALL else 1
@@ -113,7 +113,7 @@ def plan(call_seconds: float, seconds: float) -> tuple[int, int]:
 
 @dataclass
 class Cell:
-    """One cell in one pass: what it is, once `begin` or `load` has named it, and how it is measured."""
+    """One cell in one pass: its name, set by `begin` or `load`, and how it is measured."""
 
     benchmark: Any
     settings: Settings
@@ -128,7 +128,7 @@ class Cell:
         )
 
     def load(self, group: str, case: Case, operation: str, peer: peers.Peer) -> peers.Library:
-        """Name the cell of a peer and load it: a peer that cannot be had is a result, ours a failure."""
+        """Name the cell of a peer and load it: a missing peer is a result, a missing cpkg is a failure."""
         self.begin(group, case, operation, peer.name, peer.ours, format=peer.format)
         loaded = peers.load(peer)
         if loaded.library is None:
@@ -144,7 +144,7 @@ class Cell:
         pytest.skip(str(reason))
 
     def ask(self, question: Callable[[], Any]) -> Any:
-        """Return what `question`, which runs children, answers; what fails for a peer is recorded as not run."""
+        """Return the answer of `question`, which runs children; if a peer fails, record it as not run."""
         try:
             return question()
         except fresh.ChildFailed as failure:
@@ -161,9 +161,9 @@ class Cell:
         return check
 
     def measure(self, function: Callable[[Any], Any], argument: Any, check: Callable[[Any], None]) -> None:
-        """Measure function(argument), whose result `check` accepts or raises.
+        """Measure function(argument), whose result `check` accepts, or raises an exception.
 
-        The result is checked before and after the timing, outside of it.
+        The result is checked before and after the timing, outside the measured time.
         """
         settings, info = self.settings, self.info
         if not settings.enabled:
@@ -171,7 +171,7 @@ class Cell:
             return
         cell = (info["group"], info["case"], info["operation"], info["library"])
         if cell in _too_long:
-            pytest.skip("a call of seconds of somebody else's is measured in one pass")
+            pytest.skip("another library's call of several seconds is measured in one pass")
         start = time.perf_counter()
         result = function(argument)
         call_seconds = time.perf_counter() - start
@@ -197,9 +197,9 @@ class Cell:
         self.benchmark.extra_info.update(info, inner=inner)
 
     def measure_reported(self, run: Callable[[], float]) -> None:
-        """Measure what `run` reports in seconds, of a fresh process.
+        """Measure the seconds that `run` reports from a fresh process.
 
-        The control is that beside `run`, unless the cell has one: that of a process that ran before.
+        The control is measured beside `run`, unless the cell has the control of a process that ran before.
         The test must carry `pytest.mark.benchmark(timer=reported_time)`.
         """
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Zstandard beside every peer that is here, in one process: `python tests/bench/in_turns.py [-k TEXT] [--processes N]`.
+Zstandard beside every installed peer, in one process: `python tests/bench/in_turns.py [-k TEXT] [--processes N]`.
 
-Libraries take turns of ten milliseconds, in random order, and the fastest turn of each counts: what the machine does
-meanwhile meets all of them. Each process is a new one, since where its memory lies makes some calls faster than
-others; a figure is that of a library's best process. More than 1 in the column `times` is faster than the fastest
-peer; the last two columns are the ratios of the worst and the best process.
+Libraries take turns of ten milliseconds, in random order, and the fastest turn of each counts: disturbances on the
+machine affect all of them alike. Each process is a new one, since the place of its memory makes some calls faster than
+others; a figure is that of a library's best process. More than 1 in the column `times` means that cpkg is faster than
+the fastest peer; the last two columns are the ratios of the worst and the best process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import peers
 import turns
 
 TURN = 0.01
-"""Seconds that a turn takes, about: its first calls find the caches and the branch predictor with others' work."""
+"""Approximate seconds of a turn: its first calls find other work in the caches and the branch predictor."""
 
 CELLS = {
     3: (
@@ -40,7 +40,7 @@ CELLS = {
     10: ("16384 source", "65536 random"),
     17: ("16384 source",),
 }
-"""What is compressed at each level: bytes and their kind. Level 3 is decompressed, too."""
+"""The content for each level: number of bytes and kind. Level 3 is also decompressed."""
 
 
 def content(name: str) -> bytes:
@@ -60,7 +60,7 @@ def libraries() -> dict[str, peers.Library]:
 
 
 def cells(wanted: str) -> Iterator[tuple[str, dict[str, peers.Function], bytes]]:
-    """Yield the name of each cell, the function of each library, and its argument; what comes out is checked before."""
+    """Yield the name of each cell, the function of each library, and its argument, after checking the results."""
     here = libraries()
     for level, names in CELLS.items():
         for name in names:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure what our codecs give the libraries that take them: `python tests/bench/integrations.py`.
+Measure the benefit of cpkg's codecs for the libraries that use them: `python tests/bench/integrations.py`.
 
-Each row is one library's own call with our codec and with what it uses without, alternating in one process; minimum
-of the rounds. Results are checked. A library that is not installed is named, and has no row. Arguments choose among the
+Each row is one library's own call with cpkg's codec and with its default, alternating in one process; minimum
+of the rounds. Results are checked. A library that is not installed is named, and has no row. Arguments select
 subjects (`kombu`, `blake2signer`, ...).
 """
 
@@ -33,11 +33,11 @@ PAGE = "".join(
 ).encode()
 
 Rows = Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]
-"""What is done, with our codec and with what the library uses without."""
+"""The operation, with cpkg's codec and with the library's default."""
 
 
 def row(label: str, function: Callable[..., Any], ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> Any:
-    """Return a row of one function with either's arguments."""
+    """Return a row for one function with the arguments of each side."""
     return label, functools.partial(function, *ours), functools.partial(function, *theirs)
 
 
@@ -186,10 +186,10 @@ SUBJECTS = (kombu, channels_redis, django_cache, msgpack_response, content_codin
 
 def main() -> None:
     parser = turns.options(__doc__, rounds=15)
-    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help="these alone")
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help="only these")
     options = parser.parse_args()
     print(f"{turns.heading('msgpack')}, {datetime.date.today()}")
-    cpkg.install()  # for what is not installed here
+    cpkg.install()  # for packages that are not installed here
     for subject in SUBJECTS:
         if options.subjects and subject.__name__ not in options.subjects:
             continue

@@ -24,7 +24,7 @@ def interpreter() -> str:
 def row_name() -> str:
     """Name the row like the tox environments: `3.14-native`, `pypy3.9-auto`, from the interpreter and the policy.
 
-    BENCH_BUILD, which the rows of wheels set, stands in the policy's place: theirs is not the native row's build.
+    BENCH_BUILD, which the rows of wheels set, replaces the policy: a wheel is not the build of the native row.
     """
     prefix = "pypy" if sys.implementation.name == "pypy" else ""
     policies = map(os.environ.get, ("BENCH_BUILD", "CPKG_BACKEND", "CPKG_ZSTD_BACKEND"))
@@ -63,7 +63,7 @@ def _revision() -> str | None:
 
 
 def describe() -> dict[str, Any]:
-    """Give what the figures depend on: interpreter, processor, memory, kernel, library versions, time."""
+    """Return the conditions of the figures: interpreter, processor, memory, kernel, library versions, time."""
     return {
         "interpreter": interpreter(),
         "compiler": platform.python_compiler(),

@@ -11,7 +11,7 @@ WIDTH = 120
 
 
 def wrapped(text: str) -> str:
-    """Give a page whose lines of prose have at most 120 columns; tables, code and pictures stay as they are."""
+    """Return a page whose lines of prose have at most 120 columns; tables, code and pictures are unchanged."""
     lines: list[str] = []
     code = False
     for line in text.split("\n"):
@@ -27,7 +27,7 @@ def wrapped(text: str) -> str:
 
 
 def markdown_table(table: model.Table) -> str:
-    """Give a table in Markdown: bold is the fastest of its line, ~ noisy."""
+    """Return a table in Markdown: bold is the fastest of its line, ~ noisy."""
     lines = ["| " + " | ".join(name or " " for name in table.head) + " |", "|" + " --- |" * len(table.head)]
     lines += ["| " + " | ".join(_markdown_cell(shown) for shown in line) + " |" for line in table.lines]
     caption = f"{table.caption}\n\n" if table.caption else ""

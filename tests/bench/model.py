@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report before it is HTML or Markdown: tables of shown cells, lists of findings, series for plots."""
+"""The report before it becomes HTML or Markdown: tables of shown cells, lists of findings, series for plots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from bench import reasons, verdicts
 from bench.results import Cell, Comparison, Row, geometric_mean
 
-# Nearer to 1 than this is level: smaller differences are not repeatable on an ordinary machine.
+# A ratio nearer to 1 than this counts as level: smaller differences are not repeatable on an ordinary machine.
 LEVEL = 0.05
 
 GOOD, BAD, EVEN, OWN, LIMIT, NONE = "good", "bad", "even", "own", "limit", "none"
@@ -19,7 +19,7 @@ GOOD, BAD, EVEN, OWN, LIMIT, NONE = "good", "bad", "even", "own", "limit", "none
 
 @dataclass
 class Shown:
-    """One cell of a table. tone: the verdict, as colour. best: the fastest of its line. note: shown on demand."""
+    """One cell of a table. tone: the verdict, as a colour. best: the fastest of its line. note: shown on demand."""
 
     text: str
     tone: str = NONE
@@ -39,7 +39,7 @@ class Table:
 
 
 def seconds(value: float) -> str:
-    """Show a time with three digits and the unit that fits."""
+    """Show a time with three digits and a suitable unit."""
     for factor, unit in ((1, "s"), (1e3, "ms"), (1e6, "µs")):
         if value * factor >= 1:
             return f"{value * factor:.3g} {unit}"
@@ -47,7 +47,7 @@ def seconds(value: float) -> str:
 
 
 def size(value: float) -> str:
-    """Show bytes with three digits and the unit that fits."""
+    """Show bytes with three digits and a suitable unit."""
     for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
         if value >= 1 << power:
             return f"{value / (1 << power):.3g} {unit}"
@@ -55,7 +55,7 @@ def size(value: float) -> str:
 
 
 def figure(cell: Cell) -> str:
-    """Show a cell's own value, with its throughput where that says more."""
+    """Show a cell's own value, with its throughput if that is more informative."""
     if cell.unit == "bytes":
         return size(cell.value)
     speed = cell.throughput
@@ -65,14 +65,14 @@ def figure(cell: Cell) -> str:
 
 
 def tone(ratio: float) -> str:
-    """Colour a ratio of which more is better for us."""
+    """Colour a ratio for which larger is better."""
     if ratio >= 1 + LEVEL:
         return GOOD
     return BAD if ratio <= 1 - LEVEL else EVEN
 
 
 def _ratio(value: float) -> str:
-    """Show a ratio with two digits behind the point, and a small one with two that count."""
+    """Show a ratio with two decimals, and a small ratio with two significant digits."""
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
@@ -105,7 +105,7 @@ def _shown(comparison: Comparison, library: str) -> Shown:
 
 
 def group_table(row: Row, group: str) -> Table:
-    """Give one group of one row: a line per case and operation, a column per library."""
+    """Return one group of one row: a line per case and operation, a column per library."""
     libraries = row.libraries(group)
     table = Table(group, ["case", "operation", *libraries])
     for comparison in row.comparisons(group):
@@ -115,7 +115,7 @@ def group_table(row: Row, group: str) -> Table:
 
 
 class Work(NamedTuple):
-    """One line of the overview: an operation of a group, its copies apart from what a codec does."""
+    """One line of the overview: an operation of a group; operations that only copy memory have separate lines."""
 
     group: str
     operation: str
@@ -128,7 +128,7 @@ class Work(NamedTuple):
 
 
 def _works(rows: list[Row]) -> list[Work]:
-    """Give the lines of the overview."""
+    """Return the lines of the overview."""
     found: dict[Work, None] = {}
     for row in rows:
         for group in row.groups():
@@ -138,7 +138,7 @@ def _works(rows: list[Row]) -> list[Work]:
 
 
 def gains(row: Row, work: Work) -> list[Comparison]:
-    """Give the comparisons of one line in which ours can be held against an alternative."""
+    """Return the comparisons of one line in which cpkg has an alternative."""
     return [
         c
         for c in row.comparisons(work.group)
@@ -147,20 +147,21 @@ def gains(row: Row, work: Work) -> list[Comparison]:
 
 
 def overview(rows: list[Row]) -> Table:
-    """Give the matrix of ratios: how many times faster ours is than the best alternative, in the geometric mean."""
+    """Return the matrix of ratios: how many times faster cpkg is than the best alternative (geometric mean)."""
     table = Table(
         "At a glance",
         ["group", "operation", *(row.name for row in rows)],
-        caption="How many times faster than the fastest library of the same format on the same interpreter in the same "
-        "run, as the geometric mean over the cases (less memory, for the peak), and in how many of them ours is ahead; "
-        "for the signer, than the fastest serializer or compressor of all. What is one copy of memory in every library "
-        "stands on a line of its own and counts in no mean.",
+        caption="Each figure is the number of times that cpkg is faster than the fastest library of the same format on "
+        "the same interpreter in the same run (for the peak: uses less memory). It is the geometric mean of the cases, "
+        "followed by the number of cases in which cpkg is ahead. For the signer the comparison is with the fastest "
+        "serializer or compressor of any format. Cases in which every library only copies memory are listed separately "
+        "and excluded from the means.",
     )
     return _filled(table, _works(rows), lambda work: (_overview(row, work) for row in rows))
 
 
 def _filled(table: Table, works: list[Work], cells: Callable[[Work], Iterable[Shown]]) -> Table:
-    """Add a line for each work that has a cell with a text."""
+    """Add a line for each work that has a cell with text."""
     for work in works:
         line = [*cells(work)]
         if any(shown.text for shown in line):
@@ -180,13 +181,13 @@ def _overview(row: Row, work: Work) -> Shown:
 
 
 def advice(rows: list[Row]) -> Table:
-    """Say per interpreter what to use: our fastest backend, or the alternative that wins most where that is faster."""
+    """Recommend per interpreter cpkg's fastest backend, or, if faster, the alternative that wins most often."""
     interpreters = list(dict.fromkeys(row.interpreter for row in rows))
     table = Table(
         "What to use",
         ["group", "operation", *interpreters],
-        caption="The fastest here: ours with its backend and its lead over the best alternative, "
-        "or the alternative that wins most cases where ours is behind.",
+        caption="The fastest library: cpkg, with its backend and its lead over the best alternative, "
+        "or the alternative that wins most cases if cpkg is slower.",
     )
     of = {name: [row for row in rows if row.interpreter == name] for name in interpreters}
     works = [work for work in _works(rows) if not work.copy]
@@ -209,7 +210,7 @@ def _advice(rows: list[Row], work: Work) -> Shown:
 
 
 def behind(rows: list[Row]) -> dict[str, list[str]]:
-    """Give, by group, a line for each place where something is faster than our fastest backend there, worst first."""
+    """Return, by group, a line for each place where something beats cpkg's fastest backend there, worst first."""
     best: dict[tuple[str, str, str, str], tuple[float, str]] = {}
     for row in rows:
         for group in row.groups():
@@ -239,14 +240,14 @@ def _behind(row: Row, comparison: Comparison, ours: Cell, other: Cell, gain: flo
 
 
 def summary(row: Row) -> str:
-    """Say in a few words what a row is and how far it can be trusted."""
+    """Describe in a few words a row and how reliable it is."""
     noisy = sum(cell.noisy for cell in row.cells.values())
     quick = ", the quick tenth" if row.quick else ""
     return f"{row.interpreter}{quick}, {noisy} of {len(row.cells)} figures noisy"
 
 
 def backends(rows: list[Row], group: str) -> Table:
-    """Give our own figures of one group across all rows: interpreters and backends side by side."""
+    """Return cpkg's figures for one group across all rows: interpreters and backends side by side."""
     table = Table(group, ["case", "operation", *(row.name for row in rows)])
     cells: dict[tuple[str, str], dict[str, Cell]] = {}
     for row in rows:
@@ -264,7 +265,7 @@ def backends(rows: list[Row], group: str) -> Table:
 
 
 def file_verdicts(rows: list[Row]) -> Iterator[tuple[str, list[str]]]:
-    """Give the verdict lines of the file group: ours against the others in each row, then row against row."""
+    """Return the verdict lines of the file group: cpkg against the others in each row, then row against row."""
     for row in rows:
         libraries = row.libraries(verdicts.GROUP)
         if "cpkg.zstd" not in libraries:
@@ -286,7 +287,7 @@ def file_verdicts(rows: list[Row]) -> Iterator[tuple[str, list[str]]]:
 
 
 def peers_table(rows: list[Row]) -> Table:
-    """List every library with its version and build per row, or the error in its place."""
+    """List every library with its version and build per row, or with its error."""
     table = Table("Versions and builds", ["library", *(row.name for row in rows)])
     names = dict.fromkeys((peer["name"], peer["codecs"][0]) for row in rows for peer in row.matrix["peers"])
     for name, codec in names:

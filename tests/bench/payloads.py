@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data that is measured: seeded generators, and bytes of the running installation.
+"""The data that is measured: from seeded generators, and from bytes of the running installation.
 
 Nothing is fetched and nothing is committed. Generators are seeded, so every interpreter packs the same objects.
-The byte corpus is made from the installation that runs (Python sources, then machine code), so its content differs
-from interpreter to interpreter: its digest is recorded with each result, and ratios are only taken within one run.
+The byte corpus comes from the running installation (Python sources, then machine code), so its content differs
+from interpreter to interpreter: its digest is recorded with each result, and ratios are taken only within one run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def large() -> object:
 
 
 def ints() -> object:
-    """27,000 integers of every width that the format knows."""
+    """27,000 integers of every width in the format."""
     rng = random.Random(SEED)
     widths = (7, 8, 16, 32, 63)
     return [rng.getrandbits(rng.choice(widths)) * rng.choice((1, 1, -1)) for _ in range(27_000)]
@@ -82,7 +82,7 @@ def binary() -> object:
 
 
 def records(count: int) -> list[object]:
-    """Give `count` records of integers, floats, strings, lists, maps and bins: about 300 bytes each."""
+    """Return `count` records of integers, floats, strings, lists, maps and bins: about 300 bytes each."""
     rng = random.Random(SEED)
     words = [f"{rng.getrandbits(40):x}" for _ in range(4096)]
     return [
@@ -110,7 +110,7 @@ def generated() -> object:
 
 
 class PayloadMissing(Exception):
-    """A real document cannot be read because the package that has it is not installed."""
+    """A real document cannot be read because its package is not installed."""
 
 
 def _package_folder(name: str) -> Path:
@@ -121,7 +121,7 @@ def _package_folder(name: str) -> Path:
 
 
 def botocore() -> object:
-    """The service model of EC2 as botocore ships it: a deep document of many short strings."""
+    """The service model of EC2 from botocore: a deep document of many short strings."""
     folder = _package_folder("botocore") / "data" / "ec2"
     found = sorted(folder.glob("*/service-2.json*"))
     if not found:
@@ -164,7 +164,7 @@ OBJECTS = [
 ]
 
 
-# One object at a time: a live graph of a million objects makes every garbage collection of another case slower.
+# One object at a time: a live graph of a million objects slows every garbage collection of another case
 @functools.lru_cache(maxsize=1)
 def load_object(name: str) -> Any:
     """Build the object called `name`; raises PayloadMissing when its package is not installed."""
@@ -216,10 +216,10 @@ def _halves() -> tuple[bytes, bytes]:
 
 @functools.lru_cache(maxsize=8)
 def corpus(size: int) -> bytes:
-    """Give `size` bytes: half Python sources, then half machine code, from the running installation.
+    """Return `size` bytes: half Python sources, then half machine code, from the running installation.
 
-    Beyond what the installation has, it is repeated in slices of odd length whose bytes are xored with a counter,
-    so that a window of any size finds no plain copy and the ratio stays that of the first round.
+    Beyond the size of the installation, it is repeated in slices of odd length whose bytes are xored with a counter,
+    so that no window contains a plain copy and the ratio stays that of the first round.
     """
     sources, machine = _halves()
     half = size // 2
@@ -228,7 +228,7 @@ def corpus(size: int) -> bytes:
 
 def _extend(seed: bytes, size: int) -> bytes:
     if size <= len(seed):
-        # not from the beginning: the first source file is mostly a docstring
+        # skip the beginning: the first source file is mostly a docstring
         start = (len(seed) - size) // 2
         return seed[start : start + size]
     out = bytearray()
@@ -242,7 +242,7 @@ def _extend(seed: bytes, size: int) -> bytes:
 
 @functools.lru_cache(maxsize=4)
 def json_text(size: int) -> bytes:
-    """Give `size` bytes of JSON lines: seeded records, or botocore's model when it is installed."""
+    """Return `size` bytes of JSON lines: seeded records, or botocore's model if it is installed."""
     try:
         text = json.dumps(botocore(), indent=1).encode()
     except PayloadMissing:
@@ -253,13 +253,13 @@ def json_text(size: int) -> bytes:
 
 @functools.lru_cache(maxsize=4)
 def random_bytes(size: int) -> bytes:
-    """Give `size` bytes that do not compress."""
+    """Return `size` bytes that do not compress."""
     return random.Random(SEED).getrandbits(8 * size).to_bytes(size, "little")
 
 
 @functools.lru_cache(maxsize=4)
 def repetitive(size: int) -> bytes:
-    """Give `size` bytes of one repeated line, the best case of any compressor."""
+    """Return `size` bytes of one repeated line, the best case for any compressor."""
     line = b"The quick brown fox jumps over the lazy dog.\n"
     return (line * (size // len(line) + 1))[:size]
 
@@ -273,5 +273,5 @@ BYTES: dict[str, Callable[[int], bytes]] = {
 
 
 def digest(data: bytes) -> str:
-    """Name the bytes, so that results of different bytes are never compared unseen."""
+    """Name the bytes, so that results of different bytes are not compared by mistake."""
     return hashlib.blake2b(data, digest_size=8).hexdigest()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries that are measured: how to get each, how it is called, what it is built on.
+"""The libraries that are measured: how to install each, how it is called, what it is built on.
 
-One table for every group. A peer that cannot be installed or imported stays in the results with its error; nothing
-decides beforehand where a peer should work. Each is called through its one-shot functions with the same options
-(zstd: level, content size written, no checksum, one thread; MessagePack: its defaults), and without a wrapper of ours
-where the library takes them that way. Calls are texts, since a child process may import nothing before its clock runs.
+One table for every group. A peer that cannot be installed or imported stays in the results with its error; the table
+does not decide in advance where a peer should work. Each is called through its one-shot functions with the same options
+(zstd: level, content size written, no checksum, one thread; MessagePack: its defaults), and without a wrapper from
+cpkg if the library allows it. Calls are texts, since a child process may import nothing before its clock runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Function = Callable[[Any], Any]
 
 
 DEFAULT_LEVEL = 3
-"""Zstandard's, in each library. Calls at this level do not name it, as most callers do."""
+"""Zstandard's default in each library. Calls at this level do not name it, like most callers."""
 ZLIB_LEVELS = {3: 6, 10: 9, 17: 9}
 PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
@@ -36,8 +36,8 @@ PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 class Library:
     """A peer that was imported.
 
-    build: what does the work (extension module, C library and its version), as the peer itself tells.
-    forth, back: one-shot functions. compressor: level -> compress, of the peers of Zstandard. backend: of ours.
+    build: what does the work (extension module, C library and its version), as reported by the peer.
+    forth, back: one-shot functions. compressor: level -> compress, for Zstandard peers. backend: for cpkg's own.
     """
 
     version: str
@@ -53,8 +53,8 @@ class Peer:
     """One row of the table.
 
     name: as in the report. codec: the groups that it takes part in. module: imported as `m`; its ImportError is shown
-    in the report. forth, back: expressions of functions. requirement: what pip installs, None for what comes with the
-    interpreter or is ours. format: what its bytes are, so that the checks know who else can read them.
+    in the report. forth, back: expressions of functions. requirement: what pip installs, None for cpkg and modules of
+    the interpreter. format: what its bytes are, so that the checks know which other peers can read them.
     leveled: `forth` at another `level` than the default. build: describes the module, None for where `back` is from.
     """
 
@@ -70,12 +70,12 @@ class Peer:
 
     @property
     def ours(self) -> bool:
-        """Whether it is ours."""
+        """Whether it is cpkg's own."""
         return self.name == "cpkg"
 
     @property
     def imports(self) -> str:
-        """The statement that a child imports it with."""
+        """The statement with which a child imports it."""
         return f"import {self.module} as m"
 
 
@@ -99,7 +99,7 @@ def _version_of(peer: Peer, module: ModuleType) -> str:
 
 
 def _defined_in(function: Any) -> str:
-    """Say which module a function really comes from, and whether it is compiled."""
+    """Return which module a function really comes from, and whether it is compiled."""
     name = getattr(function, "__module__", None) or "?"
     compiled = "Python" if hasattr(function, "__code__") else "compiled"
     return f"{name}, {compiled}"
@@ -145,7 +145,7 @@ _PACKB, _COMPRESS = ("m.packb", "m.unpackb"), ("m.compress", "m.decompress")
 PEERS = [
     Peer("cpkg", "msgpack", "cpkg.msgpack", *_PACKB, None, "msgpack"),
     Peer("msgpack", "msgpack", "msgpack", *_PACKB, "msgpack", "msgpack", build=_msgpack_build),
-    # msgpack.packb itself is this one line
+    # msgpack.packb itself is only this line
     Peer("msgpack fallback", "msgpack", "msgpack.fallback", "lambda o: m.Packer().pack(o)", "m.unpackb", "msgpack",
          "msgpack", build=lambda module: "msgpack.fallback, Python"),
     Peer("ormsgpack", "msgpack", "ormsgpack", *_PACKB, "ormsgpack", "msgpack"),
@@ -163,32 +163,32 @@ PEERS = [
     Peer("zstandard, context kept", "zstd", "zstandard", "m.ZstdCompressor(level=3).compress",
          "m.ZstdDecompressor().decompress", "zstandard", "zstd", "m.ZstdCompressor(level=level).compress",
          _zstandard_build),
-    # 0 threads, its default, means one per core: one thread is what every other library uses
+    # its default of 0 threads means one per core: every other library uses one thread
     Peer("zstd", "zstd", "zstd", "lambda data: m.compress(data, 3, 1)", "m.decompress", "zstd", "zstd",
          "lambda data: m.compress(data, level, 1)", lambda module: f"libzstd {module.ZSTD_version()}, extension"),
     Peer("zlib", "zstd", "zlib", "partial(m.compress, level=6)", "m.decompress", None, "zlib",
          "partial(m.compress, level=9)", lambda module: f"zlib {module.ZLIB_RUNTIME_VERSION}, standard library"),
 ]  # fmt: skip
 
-# The modules that the other groups need beside the peers: measured there through their own tables.
+# Modules that the other groups need besides the peers: measured through their own tables.
 EXTRAS = ["blake2signer", "lz4", "botocore", "cattrs", "mashumaro", "pydantic", "apischema"]
-# Wanted for the data in it; the pandas that it asks for is not needed to read that, and takes an hour to build on PyPy.
+# Only the data in it is needed, not the pandas that it requires, which takes an hour to build on PyPy.
 DATA_ONLY = ["vega_datasets"]
 
 
 def of(codec: str) -> list[Peer]:
-    """List the peers that take part in the groups of `codec`, ours first."""
+    """List the peers that take part in the groups of `codec`, cpkg's first."""
     return [peer for peer in PEERS if peer.codec == codec]
 
 
 def in_children(codec: str) -> list[Peer]:
-    """List the peers that are called in processes of their own."""
+    """List the peers that are called in separate processes."""
     names = ("cpkg", "msgpack", "ormsgpack", "msgspec", "json", PEP784, "zstandard", "zstd")
     return [peer for peer in of(codec) if peer.name in names]
 
 
 def independent(codec: str, but: str = "cpkg") -> Iterator[tuple[Peer, Library]]:
-    """Yield the peers of the codec's own format that are here, the one named `but` last."""
+    """Yield the installed peers of the codec's own format, with the one named `but` last."""
     for peer in sorted(of(codec), key=lambda peer: peer.name == but):
         library = load(peer).library
         if library is not None and peer.format == codec:
@@ -197,7 +197,7 @@ def independent(codec: str, but: str = "cpkg") -> Iterator[tuple[Peer, Library]]
 
 @dataclass
 class Loaded:
-    """A peer after the attempt to import it: `library`, or the `error` that is shown in its place."""
+    """A peer after the attempt to import it: `library`, or the `error` that is shown instead."""
 
     peer: Peer
     library: Library | None = None
@@ -210,7 +210,7 @@ def _last_line(error: BaseException) -> str:
 
 @functools.cache
 def load(peer: Peer) -> Loaded:
-    """Import `peer` once. Whatever an import can raise is the answer: it is shown in the peer's place."""
+    """Import `peer` once. Any exception of the import is kept: the report shows it instead of the peer."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -229,7 +229,7 @@ def _install_log() -> Path:
 
 @functools.lru_cache(maxsize=1)
 def install_errors() -> dict[str, str]:
-    """Give what `install` could not install into this environment: requirement -> the last line of the error."""
+    """Return what `install` could not install into this environment: requirement -> the last line of the error."""
     try:
         errors: dict[str, str] = json.loads(_install_log().read_text())
     except OSError:
@@ -241,7 +241,7 @@ _GENERIC = ("subprocess-exited", "failed-wheel-build", "command ", "failed to ru
 
 
 def _why(output: str) -> str:
-    """Find the line of pip's output that tells the cause: the first error that is not about another one."""
+    """Find the line of pip's output that names the cause: the first error that is not about another one."""
     found = re.findall(r"(?:^|\n)\s*((?:\S+:\d+:\d+: )?)(?:error|ERROR|Error): (.+)", output)
     telling = [place + text.strip() for place, text in found if not text.startswith(_GENERIC)]
     preferred = [line for line in telling if not line.startswith(("Failed", "Ignored", "No matching"))]
@@ -258,10 +258,10 @@ def _installed(requirement: str) -> bool:
 
 
 def install(timeout: float = 300) -> dict[str, str]:
-    """Try to install every peer into the running environment, each on its own, and keep the errors.
+    """Try to install every peer into the running environment, each separately, and keep the errors.
 
-    An error is kept beside the environment, not raised: a peer that a given interpreter cannot have is a result. What
-    the environment has, or could not have, is not tried again, so that its next run measures the same libraries.
+    An error is stored beside the environment, not raised: that an interpreter cannot have a peer is a result.
+    Peers that are installed, or failed before, are not tried again, so that the next run measures the same libraries.
     """
     errors = dict(install_errors())
     wanted = sorted({peer.requirement for peer in PEERS if peer.requirement} | {*EXTRAS, *DATA_ONLY})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the README's table as a picture of a few kilobytes: a bar per interpreter, to the right where ours is ahead."""
+"""Draw the README's table as a small picture: a bar per interpreter, to the right if cpkg is ahead."""
 
 from __future__ import annotations
 

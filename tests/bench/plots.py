@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the plots of the report as SVG: the course of the calls on PyPy."""
+"""Draw the plots of the report as SVG: the times of successive calls on PyPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLOURS = ("#3b6ea5", "#5a9367", "#8a6fb0", "#c78a2c", "#4a9aa5", "#7a7a7a", "#a
 
 @dataclass
 class Plot:
-    """One drawing. name: its file name without ending. svg: the drawing, whole."""
+    """One drawing. name: its file name without suffix. svg: the whole drawing."""
 
     name: str
     title: str
@@ -67,16 +67,16 @@ def warm_up(row: Row) -> Plot | None:
         ax.grid(True, which="major", alpha=0.3)
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=8, fontsize=8, frameon=False)
     name = f"warm-up-{row.name}"
-    # a fixed salt and no date: the same results draw the same bytes, so that a commit shows real changes alone
+    # a fixed salt and no date: the same results draw the same bytes, so that a commit shows only real changes
     with mpl.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.family": "sans-serif"}):
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     svg = out.getvalue()
-    return Plot(name, f"From the first call to the warm one, {row.name}", svg[svg.index("<svg") :])
+    return Plot(name, f"From the first call to warm calls, {row.name}", svg[svg.index("<svg") :])
 
 
 def draw(rows: list[Row]) -> Iterator[Plot]:
-    """Draw every plot that the results allow: warm-up on PyPy, none for a quick row, which has too few points."""
+    """Draw every plot that the results allow: warm-up on PyPy, but not for quick rows, which have too few points."""
     for row in rows:
         plot = warm_up(row) if row.name.startswith("pypy") and not row.quick else None
         if plot is not None:

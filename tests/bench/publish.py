@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure all rows of some interpreters, and write the report and the README's table when no figure is noisy."""
+"""Measure all rows of some interpreters; write the report and the README's table if no figure is noisy."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from bench.results import Row, read_row
 
 WHOLE = ["--bench-passes", "2", "--bench-seconds"]
 SECONDS, PYPY_SECONDS = "0.05", "0.2"
-"""What a whole row takes for each cell and pass: PyPy has to compile what it measures first."""
+"""Seconds per cell and pass of a full row: PyPy must first compile the measured code."""
 QUICK = ["--bench-quick"]
 AGAIN = 3
-"""So many further passes are made over what is noisy."""
+"""Number of further passes over noisy cells."""
 
 
 def rows_of(interpreter: str, wheels: bool) -> dict[str, list[str]]:
-    """Return the rows of an interpreter and how each is measured: what users get whole, the others the quick tenth."""
+    """Return an interpreter's rows and their modes: the rows that users get in full, the others as the quick tenth."""
     seconds = PYPY_SECONDS if interpreter.startswith("pypy") else SECONDS
     whole = [*WHOLE, seconds]
     rows = (
@@ -32,17 +32,17 @@ def rows_of(interpreter: str, wheels: bool) -> dict[str, list[str]]:
 def publish(
     interpreters: list[str], folder: Path, wheels: bool, minutes: float | None, only: str | None, marked: float = 0
 ) -> int:
-    """Measure each row, going on where an earlier call ended; return the exit code.
+    """Measure each row, continuing where an earlier call ended; return the exit code.
 
-    1: a row is not complete, as its time was over or a test failed; the same command goes on. 3: more than `marked`
-    per cent of a row's comparisons rest on noisy figures. The rest of them would carry the mark of noise.
+    1: a row is incomplete (out of time, or a test failed); the same command continues. 3: more than `marked`
+    per cent of a row's comparisons rest on noisy figures. Below that, the noisy ones carry the mark of noise.
     """
     refused = False
     for interpreter in interpreters:
         for name, how in rows_of(interpreter, wheels).items():
             row = _measured(name, how, folder, minutes, only)
             if row is None:
-                print(f"{name}: not complete; the same command goes on where it ended", file=sys.stderr)
+                print(f"{name}: not complete; the same command continues where it ended", file=sys.stderr)
                 return 1
             compared = [one for group in row.groups() for one in row.comparisons(group) if one.ours and not one.copy]
             doubted = [f"{one.group}, {one.case}, {one.operation}" for one in compared if one.noisy]
@@ -54,7 +54,7 @@ def publish(
 
 
 def _measured(name: str, how: list[str], folder: Path, minutes: float | None, only: str | None) -> Row | None:
-    """Return a row with as many passes as its figures need, or None if it is not complete."""
+    """Return a row with as many passes as its figures need, or None if it is incomplete."""
     path = folder / f"{name}-bench.json"
     keep = ["--bench-keep", str((folder / "kept" / f"{name}.jsonl").resolve())]
     limits = [] if minutes is None else ["--bench-minutes", str(minutes)]
@@ -62,7 +62,7 @@ def _measured(name: str, how: list[str], folder: Path, minutes: float | None, on
     row: Row | None = None
     for again in range(AGAIN + 1):
         more = ["--bench-noisy"] if again else []
-        # a row that cannot be measured here must not pass with figures of another day
+        # do not let a row that cannot be measured here pass with figures of another day
         tox = [sys.executable, "-m", "tox", "run", "--skip-missing-interpreters=false", "-e", f"{name}-bench"]
         command = [*tox, "--", *how, *keep, *limits, *chosen, *more]
         if subprocess.run(command, check=False).returncode or not path.exists():

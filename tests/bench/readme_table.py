@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the performance table of the README, between its two markers, from the results."""
+"""Write the lines about performance in the README, between its two markers, from the results."""
 
 from __future__ import annotations
 
@@ -7,31 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import model
-from bench.markdown import markdown_table, wrapped
+from bench.markdown import wrapped
 from bench.results import Row, best_measured, geometric_mean, read_folder
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
 
-CAPTION = (
-    "Times as fast as the fastest library of the same format there, in the geometric mean of the cases; below 1 cpkg "
-    "is slower. `~`: the machine was too busy for the figure, or most of those behind it, to be confirmed. "
-    "[All results](docs/benchmarks/README.md), which name the library of each figure; "
-    "[how they are measured](docs/notebook/benchmarking.md)."
-)
-
-# What a reader takes away: (subject, how the labels of its lines begin)
+# The main results for readers: (subject, how the labels of its lines begin, the libraries measured against)
 SUBJECTS = [
-    ("MessagePack", ("MessagePack, pack", "MessagePack, unpack")),
-    ("Typed messages", ("Typed",)),
-    ("Zstandard in one call", ("Zstandard",)),
-    ("Zstandard files", ("Files",)),
+    ("MessagePack", ("MessagePack, pack", "MessagePack, unpack"), "msgpack, ormsgpack and msgspec"),
+    ("Messages into classes", ("Typed",), "msgspec, pydantic, cattrs, mashumaro and apischema"),
+    ("Zstandard files", ("Files",), "compression.zstd and backports.zstd"),
+    ("Zstandard in one call", ("Zstandard",), "zstandard, pyzstd, zstd and backports.zstd"),
 ]
-# How a row's build is described, where its name does not say it
-BUILDS = {"wheel": "the wheels, as pip installs them", "native": "the native backends, built from source"}
-# Within so much, as a factor, both are level
+# Within this factor, both are level
 LEVEL = 1.1
 
-# The rows of the matrix that the README shows: (label, group, operation, cases or None for all)
+# The lines of the picture in the README, from the matrix: (label, group, operation, cases or None for all)
 LINES = [
     ("MessagePack, pack", "MessagePack", "pack", None),
     ("MessagePack, unpack", "MessagePack", "unpack", None),
@@ -50,7 +41,7 @@ LINES = [
 
 @dataclass(frozen=True)
 class Lead:
-    """How many times as fast ours is on one interpreter, with its fastest backend. text: as the picture has it."""
+    """How many times as fast cpkg is on one interpreter, with its fastest backend. text: as in the picture."""
 
     gain: float
     text: str
@@ -59,7 +50,7 @@ class Lead:
 
 
 def leads(rows: list[Row]) -> dict[str, dict[str, Lead]]:
-    """Return our lead over the fastest alternative per line and interpreter; lines without any are left out."""
+    """Return cpkg's lead over the fastest alternative per line and interpreter, without empty lines."""
     found: dict[str, dict[str, Lead]] = {}
     for label, group, operation, cases in LINES:
         for row in best_measured(rows):
@@ -71,7 +62,7 @@ def leads(rows: list[Row]) -> dict[str, dict[str, Lead]]:
 
 
 def lead(row: Row, work: model.Work, cases: tuple[str, ...] | None) -> Lead | None:
-    """Return our lead on one row in some cases of a work, or all; None where nothing can be held against ours."""
+    """Return cpkg's lead on one row in some or all cases of a work; None if there is no alternative to compare with."""
     compared = [c for c in model.gains(row, work) if cases is None or c.case in cases]
     mean = geometric_mean(c.gain for c in compared if c.gain is not None)
     if mean is None:
@@ -83,11 +74,11 @@ def lead(row: Row, work: model.Work, cases: tuple[str, ...] | None) -> Lead | No
 
 
 def takeaways(found: dict[str, dict[str, Lead]]) -> list[str]:
-    """Return one line per subject: how far ahead ours is on each implementation, what is level, what is slower."""
+    """Return one line per subject: cpkg's lead on each implementation, the level cases, and the slower ones."""
     lines = []
-    for subject, labels in SUBJECTS:
+    for subject, labels, peers in SUBJECTS:
         cells = [
-            (interpreter.split()[0], round(lead.gain, 2))  # as the table shows it
+            (interpreter.split()[0], round(lead.gain, 2))  # as in the picture
             for label, line in found.items()
             if label.startswith(labels)
             for interpreter, lead in line.items()
@@ -95,49 +86,27 @@ def takeaways(found: dict[str, dict[str, Lead]]) -> list[str]:
         ways = []
         for implementation in dict.fromkeys(name for name, _ in cells):
             gains = [gain for name, gain in cells if name == implementation]
-            unit = "" if ways else "times as fast "
-            ways.append(f"{min(gains):.2f} to {max(gains):.2f} {unit}on {implementation}")
+            against = "times" if ways else f"times as fast as the fastest of {peers}"
+            ways.append(f"{min(gains):.2f} to {max(gains):.2f} {against} on {implementation}")
         level = sum(1 / LEVEL <= gain <= LEVEL for _, gain in cells)
         slower = sum(gain < 1 / LEVEL for _, gain in cells)
-        tail = f"; {level} of {len(cells)} figures are level (within 10 %), {slower} slower" if level or slower else ""
+        tail = f"; {level} of {len(cells)} figures are within 10 %, {slower} are slower" if level or slower else ""
         if cells:
             lines.append(f"- **{subject}**: {', '.join(ways)}{tail}.")
     return lines
 
 
-def table(found: dict[str, dict[str, Lead]], interpreters: dict[str, bool]) -> model.Table:
-    """Make the table from our leads; `interpreters` says of each whether its rows are whole."""
-    heads = [name if whole else f"{name}, few cases" for name, whole in interpreters.items()]
-    shown = model.Table("", ["", *heads])
-    for label, line in found.items():
-        cells = [line.get(name) for name in interpreters]
-        figures = (model.Shown(f"{lead.gain:.2f}", noisy=lead.noisy) if lead else model.Shown("") for lead in cells)
-        shown.lines.append([model.Shown(label), *figures])
-    return shown
-
-
-def section(found: dict[str, dict[str, Lead]], interpreters: dict[str, bool], backends: set[str]) -> str:
-    """Return what stands between the markers: three lines to take away, then the table."""
-    lines = "\n".join(takeaways(found))
-    caption = f"{CAPTION} Measured: {', '.join(sorted(BUILDS.get(name, name) for name in backends))}."
-    return f"{wrapped(lines)}\n\n{wrapped(caption)}\n\n{markdown_table(table(found, interpreters))}"
-
-
 def update(results: Path, readme: Path) -> bool:
-    """Replace what stands between the markers of `readme`; return whether it changed.
+    """Replace the text between the markers of `readme`; return whether it changed.
 
     Raises ValueError when a marker is missing.
     """
     text = readme.read_text(encoding="utf-8")
     if BEGIN not in text or END not in text:
-        raise ValueError(f"{readme}: the markers {BEGIN} and {END} are not both there")
+        raise ValueError(f"{readme}: expected both markers, {BEGIN} and {END}")
     before, rest = text.split(BEGIN, 1)
     after = rest.split(END, 1)[1]
-    rows = read_folder(results)
-    whole = {row.interpreter for row in rows if not row.quick}
-    found = leads(rows)
-    backends = {lead.backend for line in found.values() for lead in line.values()}
-    made = section(found, {row.interpreter: row.interpreter in whole for row in rows}, backends)
-    new = f"{before}{BEGIN}\n{made}{END}{after}"
+    lines = wrapped("\n".join(takeaways(leads(read_folder(results)))))
+    new = f"{before}{BEGIN}\n{lines}\n{END}{after}"
     readme.write_text(new, encoding="utf-8")
     return new != text

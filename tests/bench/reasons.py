@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why something else is faster in a cell, where that is known: the report says it beside the cell."""
+"""Why another library is faster in a cell, if known: the report shows the reason beside the cell."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 from bench.results import Comparison
 
 NEAR = 1.05
-"""Ours is at a limit if it takes less than this multiple of it."""
+"""cpkg is at a limit if it takes less than this multiple of the limit."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One explanation. Each pattern has to match its whole name; `library` is what is faster.
+    """One explanation. Each pattern must match the whole name; `library` is the faster one.
 
-    at_limit: holds only where ours takes what the limit of the cell does.
+    at_limit: the explanation applies only if cpkg takes no longer than the limit of the cell.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Reason:
     at_limit: bool = False
 
     def explains(self, comparison: Comparison, library: str) -> bool:
-        """Whether it holds for a comparison in which `library` is faster."""
+        """Whether the explanation applies to a comparison in which `library` is faster."""
         named = (
             (self.group, comparison.group),
             (self.operation, comparison.operation),
@@ -43,10 +43,10 @@ class Reason:
         return not self.at_limit or (ours is not None and any(ours.value < NEAR * limit for limit in limits))
 
 
-# The first that fits is taken
+# The first match is used
 REASONS = [Reason(**entry) for entry in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))]
 
 
 def why(comparison: Comparison, library: str) -> str | None:
-    """Return why `library` is faster than ours there, or None where nobody has found out."""
+    """Return why `library` is faster than cpkg there, or None if unknown."""
     return next((reason.text for reason in REASONS if reason.explains(comparison, library)), None)

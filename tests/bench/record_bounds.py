@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The least that record files can take where records are dicts: `python tests/bench/records.py --bound`.
+The least time of record files if records are dicts: `python tests/bench/records.py --bound`.
 
-In one process, one after the other in each round: whole ways to write and read, and the parts that nobody can do
-without. Reading has to decompress, and to make a dict of twelve values; writing has to look at each key and value, and
-to compress. If such parts alone take longer than a third of a peer's time, nobody is three times as fast with them on
-one core; where the codec works on another core, the dicts alone say so.
+In one process, one after the other in each round: whole ways to write and read, and their indispensable parts.
+Reading must decompress, and create a dict of twelve values; writing must examine each key and value, and
+compress. If such parts alone take longer than a third of a peer's time, nothing can be three times as fast with them on
+one core; if the codec works on another core, the dicts alone are the bound.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _LOOKING = "a look at each value"
 _PACKING = "packing alone"
 PARTS = {
     "reading": {
-        "nobody does without": (_DECOMPRESSING, _DICTS),
+        "indispensable": (_DECOMPRESSING, _DICTS),
         "where C finds the values": (_DECOMPRESSING, _DICTS, _FINDING),
         "cpkg has": (_DECOMPRESSING, _UNPACKING),
     },
-    "writing": {"nobody does without": (_COMPRESSING, _LOOKING), "cpkg has": (_COMPRESSING, _PACKING)},
+    "writing": {"indispensable": (_COMPRESSING, _LOOKING), "cpkg has": (_COMPRESSING, _PACKING)},
 }
 _LEVEL = 3
 _PIECE = 256
 _BATCH = 64
-"""So many dicts live at a time, as few as die young: more take longer."""
+"""Number of dicts alive at a time, few enough to die young: with more, the work takes longer."""
 
 
 def main(rounds: int) -> None:
@@ -85,7 +85,7 @@ def main(rounds: int) -> None:
 
 
 def show(title: str, works: dict[str, Callable[[], Any]], rounds: int) -> None:
-    """Measure and print; what is compared is processor time, which other processes disturb less."""
+    """Measure and print; the figures are processor time, which other processes disturb less."""
     found = turns.in_turns({name: turns.timed(work) for name, work in works.items()}, rounds, skipped=2)
     turns.row(title, "processor", "", "by the clock", "", width=40)
     best = {}
@@ -108,13 +108,13 @@ def show(title: str, works: dict[str, Callable[[], Any]], rounds: int) -> None:
 
 
 def of_its_own(function: Any) -> Any:
-    """Return a function with a code object of its own: what PyPy compiles for one way is not then what another runs."""
+    """Return a function with a new code object: PyPy then compiles each way separately."""
     code = function.__code__
     return types.FunctionType(code.replace(co_name=code.co_name), function.__globals__)
 
 
 def frames_of(path: str) -> tuple[list[Any], list[bytes], list[bytes]]:
-    """Return where a record file's frames are, the frames, and what each holds."""
+    """Return the offsets of a record file's frames, the frames, and the content of each."""
     with records.open(path) as file, open(path, "rb") as data:
         layout = [file.layout.frame(number) for number in range(len(file.layout))]
         frames = []
@@ -125,7 +125,7 @@ def frames_of(path: str) -> tuple[list[Any], list[bytes], list[bytes]]:
 
 
 def unpacking(layout: list[Any], contents: list[bytes]) -> Callable[[], int]:
-    """Unpack what is decompressed already, as a Reader does."""
+    """Unpack data that is already decompressed, as a Reader does."""
     from cpkg.records.decoding import Decoder
 
     decoder = Decoder({})
@@ -157,7 +157,7 @@ def finding(contents: list[bytes]) -> Callable[[], None]:
 
 
 def libzstd(frames: list[bytes], contents: list[bytes]) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Return what decompresses and what compresses by libzstd, into the same memory again and again."""
+    """Return functions that compress and decompress with libzstd, always into the same memory."""
     from cpkg._native._zstd_ffi import ffi, lib
 
     room = lib.ZSTD_compressBound(max(map(len, contents)))
@@ -165,7 +165,7 @@ def libzstd(frames: list[bytes], contents: list[bytes]) -> tuple[Callable[[], No
     dctx = ffi.gc(lib.ZSTD_createDCtx(), lib.ZSTD_freeDCtx)
     cctx = ffi.gc(lib.ZSTD_createCCtx(), lib.ZSTD_freeCCtx)
     lib.ZSTD_CCtx_setParameter(cctx, 100, _LEVEL)
-    lib.ZSTD_CCtx_setParameter(cctx, 201, 1)  # a checksum, without which damage is not noticed
+    lib.ZSTD_CCtx_setParameter(cctx, 201, 1)  # a checksum, which is needed to detect damage
 
     def decompress() -> None:
         for frame, content in zip(frames, contents):
@@ -179,9 +179,9 @@ def libzstd(frames: list[bytes], contents: list[bytes]) -> tuple[Callable[[], No
 
 
 def dicts_of(pool: list[Any], new: tuple[str, ...] = ()) -> Callable[[], int]:
-    """Make dicts of values that are objects already; with `new`, numbers, and the lists and texts of these keys, are.
+    """Create dicts of existing values; with `new`, create the numbers, and the lists and texts of these keys.
 
-    Where each of the new texts and lists begins is known already.
+    The offset of each new text and list is known in advance.
     """
     columns = [[record[key] for record in pool] + [None] * (not new) for key in pool[0]]  # None: no bare numbers
     slices = {}
@@ -193,7 +193,7 @@ def dicts_of(pool: list[Any], new: tuple[str, ...] = ()) -> Callable[[], int]:
     make = maker(pool[0], slices)
 
     def work() -> int:
-        """Go over the dicts as `scan` does."""
+        """Iterate over the dicts as `scan` does."""
         total = 0
         for start in range(0, len(pool), _BATCH):
             for record in make(columns, start, min(start + _BATCH, len(pool))):
@@ -204,7 +204,7 @@ def dicts_of(pool: list[Any], new: tuple[str, ...] = ()) -> Callable[[], int]:
 
 
 def maker(keys: Any, slices: dict[str, Any]) -> Callable[..., list[Any]]:
-    """Return a function that makes some of the dicts, with the keys as constants."""
+    """Return a function that creates some of the dicts, with the keys as constants."""
     names: dict[str, Any] = {}
     lines = ["def make(columns, start, stop):", " rows = []"]
     pairs = []
@@ -222,7 +222,7 @@ def maker(keys: Any, slices: dict[str, Any]) -> Callable[..., list[Any]]:
 
 
 def look_at(pool: list[Any]) -> int:
-    """Look at each key and value of the records and at its type, as far as a packer has to, and write nothing."""
+    """Examine each key and value of the records and its type, as far as a packer must, and write nothing."""
     size = 0
     for record in pool:
         for key, value in record.items():
@@ -240,6 +240,6 @@ def look_at(pool: list[Any]) -> int:
 
 
 def packing(pool: list[Any]) -> None:
-    """Pack the records, many by a call, and drop what comes."""
+    """Pack the records, many per call, and drop the results."""
     for start in range(0, len(pool), _PIECE):
         msgpack.packb(pool[start : start + _PIECE])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Records by random numbers, and whole scans, beside ArrayRecord 0.8: `python tests/bench/record_numbers.py`.
+Records by random numbers, and whole scans, against ArrayRecord 0.8: `python tests/bench/record_numbers.py`.
 
-200,000 records of 200 bytes, level 3. Both sides return objects. Each file is read in a process of its own, files in
-turn; of a figure the first one in its process and the least one are printed, by the clock and in processor time.
-`array_record` is left out where it is not installed. `--bound`: what a scan that gives objects cannot do without.
+200,000 records of 200 bytes, level 3. Both sides return objects. Each file is read in a separate process, and files
+take turns. For each figure the first value in its process and the least value are printed, in clock and processor time.
+`array_record` is left out if it is not installed. `--bound`: the indispensable parts of a scan that returns objects.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def write(name: str, path: str, rows: list[dict[str, Any]]) -> None:
 
 
 def uses(name: str, path: str) -> tuple[Callable[[list[int]], Any], Callable[[], int]]:
-    """Return what takes records by numbers, and what scans the file and says how many there are."""
+    """Return the function that reads records by numbers, and the one that scans the file and counts the records."""
     if isinstance(FILES[name], dict):
         reader = records.open(path)
         return reader.take, lambda: sum(1 for _ in records.open(path))
@@ -103,7 +103,7 @@ def every(path: str) -> Any:
 
 
 def child(name: str, path: str) -> None:
-    """Print what batches and scans take in this process: first and least, clock and processor."""
+    """Print the times of batches and scans in this process: first and least, clock and processor."""
     take, scan = uses(name, path)
     chance = random.Random(1)
     numbers = [chance.randrange(COUNT) for _ in range(BATCH)]
@@ -118,7 +118,7 @@ def child(name: str, path: str) -> None:
 
 
 def bound(rows: list[dict[str, Any]]) -> None:
-    """Print the least time of each thing that a scan does, one alone, in loops of C, and what it allows a scan."""
+    """Print the least time of each step of a scan alone, in C loops, and the resulting bound for a scan."""
     messages = [msgpack.packb(row) for row in rows]
     frames = [zstd.compress(b"".join(messages[at : at + 1000]), 3) for at in range(0, COUNT, 1000)]
     texts = [value.encode() for row in rows for value in row.values() if isinstance(value, str)]
@@ -153,7 +153,7 @@ def bound(rows: list[dict[str, Any]]) -> None:
 
 def main() -> None:
     parser = turns.options(__doc__, rounds=3)
-    parser.add_argument("--bound", action="store_true", help="what a scan that gives objects cannot do without")
+    parser.add_argument("--bound", action="store_true", help="the indispensable parts of a scan that returns objects")
     options = parser.parse_args()
     if options.child:
         child(*options.child)

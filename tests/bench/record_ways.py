@@ -12,7 +12,7 @@ import random
 from typing import Any, Callable, NamedTuple
 
 POOL = 20_000
-"""So many different records; they are written again and again, which no way's window is large enough to see."""
+"""Number of different records; they are repeated, at a distance larger than the window of any way."""
 
 AGENTS = (
     "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
@@ -43,7 +43,7 @@ def request(chance: random.Random, number: int) -> dict[str, Any]:
 
 @functools.cache
 def made_pool() -> list[Any]:
-    """Make the different records, once in each process."""
+    """Create the different records, once in each process."""
     chance = random.Random(20240229)
     return [request(chance, number) for number in range(POOL)]
 
@@ -81,7 +81,7 @@ def ours(threads: int | None = None, one_by_one: bool = False) -> Way:
 
 
 def rows(open_file: Callable[[str, str], Any], pack: Callable[[Any], bytes], unpack: Callable[[Any], Any]) -> Way:
-    """Return a way that writes one packed record after the other."""
+    """Return a way that writes packed records one after the other."""
 
     def write(pools: Any, path: str) -> None:
         with open_file(path, "wb") as file, io.BufferedWriter(file, 1 << 17) as out:
@@ -183,7 +183,7 @@ WAYS: dict[str, Callable[[], Way]] = {
 
 
 def scan(way: Way, path: str) -> tuple[int, int]:
-    """Go over all records; return how many there are and the sum of a field of theirs."""
+    """Iterate over all records; return their number and the sum of one field."""
     found = total = 0
     for batch in way.read(path):
         for record in batch:

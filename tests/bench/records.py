@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Record files against what people use instead: `python tests/bench/records.py`.
+Record files against common alternatives: `python tests/bench/records.py`.
 
-Every way writes the same records to a file in memory (/dev/shm, where there is one) and reads them back as objects, in
-a process of its own; ways alternate over the rounds, and each figure is the best one. A peer that is not installed is
+Every way writes the same records to a file in memory (/dev/shm, if it exists) and reads them back as objects, in a
+separate process; ways alternate over the rounds, and each figure is the best one. A peer that is not installed is
 left out. `--seek MB` measures single records of a file of that size, `--scale` two processes against one,
-`--bound` what any way must take that gives dicts, `--only NAME,...` leaves ways out.
+`--bound` the least time for any way that returns dicts, `--only NAME,...` selects ways.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from record_ways import POOL, WAYS, made_pool, scan
 
 
 def child(name: str, count: int, path: str) -> None:
-    """Write and read in this process; print what it took."""
+    """Write and read in this process; print the times."""
     way = WAYS[name]()
     pool = made_pool()[:count]
     pools = [pool] * max(count // len(pool), 1)
     if turns.PYPY:
-        for _ in range(2):  # the JIT's compiling is not what is measured
+        for _ in range(2):  # the JIT's compilation is not measured
             way.write(pools[:5], path)
             scan(way, path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -110,12 +110,12 @@ def read_split(split: Any) -> int:
 
 
 def busy(_: Any) -> int:
-    """Keep a core busy without memory or files: what two cores of this machine can do at most."""
+    """Keep a core busy without memory or files: this shows the most that two cores of this machine can do."""
     return sum(number * number for number in range(1_000_000))
 
 
 def write_lists(path: str, times: int, threads: int | None) -> None:
-    """Write the records so many times as lists."""
+    """Write the records that many times as lists."""
     from cpkg import records
 
     with records.open(path, "wb", threads=threads) as file:
@@ -124,18 +124,18 @@ def write_lists(path: str, times: int, threads: int | None) -> None:
 
 
 def alternate(work: Callable[[Any], Any], one: Any, two: Any) -> list[float]:
-    """Return the least time of `work` with either in turn, in seconds; a first one, for processes to begin, is out."""
+    """Return the least seconds of `work` with each argument, in turns; the first run of each, a warm-up, is skipped."""
     calls = {number: functools.partial(work, by) for number, by in enumerate((one, two))}
     return [taken.clock for taken in turns.fastest(calls, 9, skipped=1).values()]
 
 
 def scale(count: int) -> None:
     """
-    Read one file by one process and by two, each its splits: a pool of processes and, if it is there, Dask.
+    Read one file with one process and with two, each reading splits: with a process pool and, if installed, with Dask.
 
-    Before, read and write it by one thread and with those that `records.open` takes by itself. One and two take turns.
-    What the machine's cores gain at arithmetic stands beside, by the same means each time, and what two processes gain
-    that write lists into files of their own, each by one thread: the limit for threads that write.
+    First, read and write it with one thread and with the default threads of `records.open`. One and two alternate.
+    Two controls are measured by the same means: the gain of the machine's cores at arithmetic, and the gain of two
+    processes that each write lists to a separate file with one thread, which is the limit for writing threads.
     """
     from concurrent.futures import ProcessPoolExecutor
 
@@ -166,7 +166,7 @@ def scale(count: int) -> None:
 
 
 def with_threads(path: str, times: int) -> dict[str, list[float]]:
-    """Write the pool so many times and read a file, with no threads beside this one and with as many as help here."""
+    """Write the pool that many times and read a file, with one thread and with the default number of threads."""
     from cpkg import records
 
     def write(threads: int | None) -> None:
@@ -187,7 +187,7 @@ def with_threads(path: str, times: int) -> dict[str, list[float]]:
 
 
 def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
-    """Do the same on a cluster of two worker processes, for one of them alone and for both; {} without distributed."""
+    """Do the same on a Dask cluster of two workers, with one of them and with both; {} without distributed."""
     try:
         import dask.bag
         from dask.distributed import Client, LocalCluster
@@ -207,7 +207,7 @@ def on_dask(path: str, splits: list[Any]) -> dict[str, list[float]]:
 
             figures[f"{name}, Dask"] = alternate(mapped, alone, None)
 
-        turn = itertools.count()  # no bag has the last one's keys: the scheduler may still keep those to a worker
+        turn = itertools.count()  # each bag has new keys: the scheduler may still bind the last bag's keys to a worker
 
         def summed(workers: list[str] | None) -> Any:
             bag = cpkg.dask.read_records(path, partition_size=size)
@@ -233,10 +233,10 @@ def nothing_of(_split: Any, _turn: int) -> int:
 def main() -> None:
     parser = turns.options(__doc__, rounds=2)
     parser.add_argument("--records", type=int, default=100_000)
-    parser.add_argument("--only", default="", metavar="NAME,...", help="begin of a way's name")
+    parser.add_argument("--only", default="", metavar="NAME,...", help="start of a way's name")
     parser.add_argument("--seek", type=int, default=0, metavar="MB", help="single records of a file of that size")
     parser.add_argument("--scale", action="store_true", help="splits in one process and in two")
-    parser.add_argument("--bound", action="store_true", help="what decompressing and making dicts take alone")
+    parser.add_argument("--bound", action="store_true", help="the time of decompressing and creating dicts alone")
     options = parser.parse_args()
     if options.child:
         name, path = options.child

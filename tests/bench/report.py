@@ -17,25 +17,24 @@ from bench.markdown import markdown_table, wrapped
 from bench.results import BUSY_LIMIT, NOISE_LIMIT, Row, read_folder
 
 INTRO = (
-    "Every library gets the same bytes or objects and the same options, in the same process or the same kind of fresh "
-    "process; each result is checked. Interpreters are compared on one machine, libraries within one run."
+    "Every library gets the same bytes or objects and the same options, in the same process or in fresh processes of "
+    "the same kind. Each result is checked. Interpreters are compared on one machine, libraries within one run."
 )
-NOTHING_OLDER = "There were no older results of these rows to compare with."
-NOWHERE = "Nowhere in these results."
+NOTHING_OLDER = "There are no older results of these rows to compare with."
+NOWHERE = "In no case of these results."
 FASTER = "Where something else is faster"
 SIDE_BY_SIDE = "Interpreters and backends side by side"
 NOISE = (
-    "Each cell is measured in several passes over the whole matrix; a pass counts with the lower quartile "
-    "of its rounds, the cell with the best of its passes. It "
-    f"is marked as noisy (~) when the second best pass is more than {NOISE_LIMIT:.0%} slower (15 % for files, 25 % for "
-    f"whole processes), or when the control beside it, a fixed Python loop, ran more than {BUSY_LIMIT} times slower "
-    "than it did in the rest of the run."
+    "Each cell is measured in several passes over the whole matrix. The result of a pass is the lower quartile of its "
+    "rounds, and the result of the cell is the best of its passes. A cell is marked as noisy (~) if the second best "
+    f"pass is more than {NOISE_LIMIT:.0%} slower (15 % for files, 25 % for whole processes), or if its control, a "
+    f"fixed Python loop measured next to it, ran more than {BUSY_LIMIT} times slower than in the rest of the run."
 )
 
 
 @dataclass
 class Group:
-    """What the report says of one group. page: the name of its page, without ending; behind: where ours is slower."""
+    """The report's text on one group. page: the name of its page, without suffix; behind: where cpkg is slower."""
 
     title: str
     page: str
@@ -83,7 +82,7 @@ def _content(rows: list[Row], old: list[Row]) -> dict[str, Any]:
 
 
 def changed(rows: list[Row], old: list[Row]) -> Iterator[str]:
-    """Say for each row what got slower since older results, worst first; other interpreters' rows do not count."""
+    """List for each row what became slower since older results, worst first; other interpreters' rows do not count."""
     earlier = {row.name: row for row in old}
     for row in rows:
         if row.name not in earlier:
@@ -102,16 +101,16 @@ def changed(rows: list[Row], old: list[Row]) -> Iterator[str]:
 
 
 def html(content: dict[str, Any]) -> str:
-    """Render the page; it needs nothing but itself."""
+    """Render the page; it needs no other files."""
     return picture.render("report.html.j2", **content) + "\n"
 
 
 def _row_page(row: Row, tables: list[model.Table]) -> str:
     parts = [
         f"# {row.name}\n\n{model.summary(row)}.\n",
-        "The first library's column shows its own figures, the others how many times as long they take (below 1: "
-        "faster). **Bold**: fastest of its line. ~: noisy. ⚠: standard deviation above 1/60 of the best time. "
-        "n/a: not available here, or cannot do it (the reasons are in the [overview](README.md) and below).\n",
+        "The column of the first library shows its figures. The other columns show how many times as long a library "
+        "takes (below 1: faster). **Bold**: fastest of its line. ~: noisy. ⚠: standard deviation above 1/60 of the "
+        "best time. n/a: not available, or not supported (reasons in the [overview](README.md) and below).\n",
     ]
     parts += [f"## {table.title}\n\n{markdown_table(table)}" for table in tables]
     reasons = dict.fromkeys((key.library, reason) for key, reason in row.missing.items())
@@ -123,7 +122,7 @@ def _row_page(row: Row, tables: list[model.Table]) -> str:
 def _group_page(group: Group) -> str:
     parts = [
         f"# {group.title}\n",
-        "The others of this run: [results](README.md).\n",
+        "All groups: [results](README.md).\n",
         f"## {FASTER}\n",
         _listed(group.behind),
     ]
@@ -140,14 +139,14 @@ def _listed(lines: list[str]) -> str:
 
 
 def _worst(group: Group) -> str:
-    """Say of a group how often something else is faster, and where most."""
+    """Describe how often other libraries are faster in a group, and where most."""
     link = f"[{group.title}]({group.page}.md)"
     places = f"{len(group.behind)} place{'s' * (len(group.behind) > 1)}"
     return f"{link}: {places}; {group.behind[0]}" if group.behind else f"{link}: nowhere"
 
 
 def markdown(content: dict[str, Any]) -> dict[str, str]:
-    """Give the files of the Markdown report: README.md, a page per group and per row, two drawings."""
+    """Return the files of the Markdown report: README.md, a page per group and per row, two drawings."""
     groups = content["groups"]
     parts = [
         "# Benchmark results\n",
@@ -161,7 +160,7 @@ def markdown(content: dict[str, Any]) -> dict[str, str]:
         "## What got slower\n",
         "\n".join(f"- {line}" for line in content["changed"] or [NOTHING_OLDER]) + "\n",
         f"## {FASTER}\n",
-        "By group, with the worst of each; its page has them all, and our figures side by side.\n",
+        "By group, with the worst case of each. The page of a group has all cases, and cpkg's figures side by side.\n",
         _listed([_worst(group) for group in groups]),
     ]
     parts += [f"## {content[name].title}\n\n{markdown_table(content[name])}" for name in ("peers", "machine")]
@@ -177,7 +176,7 @@ def markdown(content: dict[str, Any]) -> dict[str, str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".new", delete=False, encoding="utf-8") as file:
         file.write(text.rstrip("\n") + "\n")
@@ -186,10 +185,10 @@ def _write(path: Path, text: str) -> None:
 
 
 def write(results: Path, page: Path | None, folder: Path | None, old: Path | None = None) -> list[Path]:
-    """Write the page and the Markdown folder from all results; return what was written.
+    """Write the page and the Markdown folder from all results; return the written files.
 
-    `old` are results to compare with; by default those in the folder `old` beside the results, where there is one. The
-    folder's own pages and plots of rows that are no longer there are removed.
+    `old` are results to compare with; by default those in the folder `old` beside the results, if it exists. Pages and
+    plots in the folder for rows that no longer exist are removed.
     """
     if old is None and (results / "old").is_dir():
         old = results / "old"

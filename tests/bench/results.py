@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the JSON files of a run, merge the passes of each cell, and say which figures can be trusted.
+"""Read the JSON files of a run, merge the passes of each cell, and decide which figures are reliable.
 
-A pass counts with the lower quartile of its rounds: a quarter of them ran undisturbed, and what is part of the work
-(garbage collection) is still in. One cell's value is the best of its passes, which drops the minutes when the machine
-was busy. A cell is noisy when no second pass comes near the best one: what cannot be repeated is marked, not hidden.
+The figure of a pass is the lower quartile of its rounds: a quarter of the rounds ran undisturbed, and garbage
+collection, which is part of the work, is included. A cell's value is the best of its passes, which drops times when the
+machine was busy. A cell is noisy if no second pass comes near the best: figures that cannot be repeated are marked.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ GROUPS = (
     "Ready at once: dumps and loads",
     "Peak memory",
 )
-# blake2signer's page flags a row whose best time is less than 60 standard deviations.
+# blake2signer's page flags a row whose best time is less than 60 standard deviations
 RULE_60 = 60
 
 
 class Key(NamedTuple):
-    """The subject of a cell; the row (interpreter and backend) comes on top."""
+    """The subject of a cell; the row (interpreter and backend) is not part of it."""
 
     group: str
     case: str
@@ -51,16 +51,16 @@ class Key(NamedTuple):
 
 
 OF_ANOTHER_FORMAT = ("json", "orjson")
-"""Shown beside ours, and never taken for what could take its place."""
+"""Shown beside cpkg's figures, but never an alternative to cpkg."""
 
 
 @dataclass
 class Cell:
-    """One figure. value: seconds, or bytes where unit says so. noise: how far the second best pass is from the best.
+    """One figure. value: seconds, or bytes if `unit` is bytes. noise: how far the second best pass is from the best.
 
     control: seconds of the control beside the best pass. busy: whether that is far from the control of the whole run.
-    info: all that the benchmark recorded. limit: whether it is a limit, not an alternative. copy: whether the work is
-    one copy of memory in every library: no codec is at work, and no mean counts it.
+    info: everything the benchmark recorded. limit: whether it is a limit, not an alternative. copy: whether the work
+    is one copy of memory in every library: no codec is at work, and no mean includes it.
     """
 
     key: Key
@@ -83,14 +83,14 @@ class Cell:
 
     @property
     def throughput(self) -> float | None:
-        """Bytes per second of the uncompressed (packed) side, where the case has a size."""
+        """Bytes per second of the uncompressed (packed) side, if the case has a size."""
         size = self.info.get("size")
         return size / self.value if size and self.unit == "seconds" and self.value else None
 
 
 @dataclass
 class Row:
-    """One JSON file: an interpreter with a backend. control: what the control takes when the machine has time."""
+    """One JSON file: an interpreter with a backend. control: the time of the control on an idle machine."""
 
     name: str
     path: Path
@@ -120,7 +120,7 @@ class Row:
         return sorted(found, key=lambda group: GROUPS.index(group) if group in GROUPS else len(GROUPS))
 
     def libraries(self, group: str) -> list[str]:
-        """The libraries of a group, ours first, limits last."""
+        """The libraries of a group, cpkg's first, limits last."""
         keys = [key for key in [*self.cells, *self.missing] if key.group == group]
         names = list(dict.fromkeys(key.library for key in keys))
         ours = {key.library for key, cell in self.cells.items() if key.group == group and cell.ours}
@@ -128,7 +128,7 @@ class Row:
         return sorted(names, key=lambda name: (name not in ours, name in limits))
 
     def comparisons(self, group: str) -> Iterator[Comparison]:
-        """Give every case and operation of a group with all of its cells."""
+        """Return every case and operation of a group with all of its cells."""
         keys = [key for key in [*self.cells, *self.missing] if key.group == group]
         for case, operation in dict.fromkeys((key.case, key.operation) for key in keys):
             work = (group, case, operation)
@@ -139,7 +139,7 @@ class Row:
 
 @dataclass
 class Comparison:
-    """One line of a table: the same work by every library."""
+    """One line of a table: the same work with every library."""
 
     group: str
     case: str
@@ -149,7 +149,7 @@ class Comparison:
 
     @property
     def ours(self) -> Cell | None:
-        """Our figure."""
+        """cpkg's figure."""
         return next((cell for cell in self.cells.values() if cell.ours), None)
 
     @property
@@ -159,7 +159,7 @@ class Comparison:
 
     @property
     def alternatives(self) -> list[Cell]:
-        """The libraries of the same format that could take the place of ours."""
+        """The libraries of the same format that could replace cpkg."""
         wanted = self.ours.info.get("format") if self.ours is not None else None
         if wanted is None:  # a group whose figures do not name their formats
             return [cell for cell in self._others if cell.key.library not in OF_ANOTHER_FORMAT]
@@ -177,18 +177,18 @@ class Comparison:
 
     @property
     def fastest(self) -> Cell | None:
-        """The fastest of all that is no limit, whatever its format."""
+        """The fastest of all except limits, in any format."""
         cells = [*self._others, *([self.ours] if self.ours else [])]
         return min(cells, key=lambda cell: cell.value, default=None)
 
     @property
     def faster_other(self) -> Cell | None:
-        """The fastest of all, where that is not ours."""
+        """The fastest of all, unless that is cpkg."""
         return None if self.fastest is None or self.fastest.ours else self.fastest
 
     @property
     def gain(self) -> float | None:
-        """How many times faster ours is than the best alternative (below 1: slower)."""
+        """How many times faster cpkg is than the best alternative (below 1: slower)."""
         ours, other = self.ours, self.best_alternative
         return other.value / ours.value if ours and other and ours.value and other.value else None
 
@@ -204,7 +204,7 @@ def _measured(benchmark: dict[str, Any]) -> float:
 
 
 def _merge(key: Key, entries: list[dict[str, Any]]) -> Cell:
-    """Make one cell of its passes."""
+    """Create one cell from its passes."""
     entries = sorted(entries, key=_measured)
     best = entries[0]
     value = _measured(best)
@@ -212,7 +212,7 @@ def _merge(key: Key, entries: list[dict[str, Any]]) -> Cell:
         noise = _measured(entries[1]) / value - 1 if value else 0.0
     else:
         stats = best["stats"]
-        # one pass and one round: nothing says how far it can be trusted
+        # with one pass of one round, nothing shows how reliable it is
         noise = stats["iqr"] / stats["median"] if stats["rounds"] > 1 and stats["median"] else 1.0
     rule60 = None
     if best["extra_info"].get("rule60"):
@@ -225,11 +225,11 @@ def _merge(key: Key, entries: list[dict[str, Any]]) -> Cell:
 
 
 class NotResults(Exception):
-    """A file is not one of the matrix's results."""
+    """A file is not a result of the matrix."""
 
 
 def read_row(path: Path) -> Row:
-    """Read one JSON file; raises NotResults for anything else than a result of the matrix."""
+    """Read one JSON file; raises NotResults if it is not a result of the matrix."""
     try:
         return row_of(json.loads(path.read_text()), path)
     except (ValueError, KeyError, TypeError) as error:
@@ -243,7 +243,7 @@ def key_of(benchmark: dict[str, Any]) -> Key:
 
 
 def row_of(data: dict[str, Any], path: Path) -> Row:
-    """Make a row of what a JSON file has."""
+    """Create a row from the content of a JSON file."""
     matrix = data["matrix"]
     row = Row(matrix["row"], path, matrix)
     passes: dict[Key, list[dict[str, Any]]] = {}
@@ -260,13 +260,13 @@ def row_of(data: dict[str, Any], path: Path) -> Row:
 
 
 def lower_quartile(values: Iterable[float]) -> float:
-    """Return what a quarter of the values does not reach; the least, if there are fewer than four."""
+    """Return the lower quartile of the values; the least value if there are fewer than four."""
     ordered = sorted(values)
     return ordered[len(ordered) // 4]
 
 
 def _judge_control(row: Row) -> None:
-    """Take the lower quartile of all controls as the run's, and mark the cells that were measured far from it."""
+    """Use the lower quartile of all controls as the run's, and mark the cells that were measured far from it."""
     for part in {part for cell in row.cells.values() for part in cell.control}:
         row.control[part] = lower_quartile(cell.control[part] for cell in row.cells.values() if part in cell.control)
     for cell in row.cells.values():
@@ -274,7 +274,7 @@ def _judge_control(row: Row) -> None:
 
 
 def folder_of_results(folder: Path) -> Path:
-    """Return the folder, or that of the quick tenth in it, if there is nothing else."""
+    """Return the folder, or its folder for the quick tenth if there is nothing else."""
     quick = folder / "quick"
     return quick if not any(folder.glob("*.json")) and any(quick.glob("*.json")) else folder
 
@@ -292,7 +292,7 @@ def read_folder(folder: Path) -> list[Row]:
 
 
 def best_measured(rows: Iterable[Row]) -> list[Row]:
-    """Leave out the quick rows of an interpreter that has a whole one: a few cases are no match for all of them."""
+    """Leave out an interpreter's quick rows if it has a full one: a few cases cannot be compared with all of them."""
     rows = list(rows)
     whole = {row.interpreter for row in rows if not row.quick}
     return [row for row in rows if row.interpreter not in whole or not row.quick]
@@ -307,11 +307,11 @@ def _order(row: Row) -> tuple[Any, ...]:
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:
-    """The mean of ratios."""
+    """Return the mean of ratios."""
     logs = [math.log(value) for value in values if value > 0]
     return math.exp(sum(logs) / len(logs)) if logs else None
 
 
 def control_ratio(new: Row, old: Row) -> float:
-    """How many times slower the machine itself was for `new` than for `old`, by both parts of the control."""
+    """Return how many times slower the machine itself was for `new` than for `old`, by both parts of the control."""
     return geometric_mean(new.control[part] / old.control[part] for part in new.control if part in old.control) or 1.0

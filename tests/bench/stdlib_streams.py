@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a stream of the backend `stdlib` costs beyond the interpreter's own: `python3.14 tests/bench/stdlib_streams.py`.
+The cost of a `stdlib` backend stream beyond the interpreter's own: `python3.14 tests/bench/stdlib_streams.py`.
 
-Streams of `compression.zstd`, and types that add to its calls one part after the other of what ours do in Python, take
+Streams of `compression.zstd`, and types that add to its calls, one by one, the Python parts of cpkg's streams, take
 turns in one process, each on the same pieces of text. A row is a part: the processor time of a piece in nanoseconds
-(nine turns of ten took longer), what the part adds to the row above, and how many times as fast as the first row it is.
-Then follow new streams and files with small contents.
+(nine turns of ten took longer), the time that the part adds to the row above, and how many times as fast as the first
+row it is. Then come new streams and files with small contents.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ Call = Callable[[], Any]
 TURNS = 200
 SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10)
 PIECES = 32
-"""At most; so many that a turn takes about a millisecond."""
+"""The largest number of calls; a turn then takes about a millisecond."""
 
 
 class Handed:
-    """Hands each call on: a method of Python."""
+    """Passes each call on: a Python method."""
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -60,7 +60,7 @@ class Locked(Handed):
 
 
 class Owned(Handed, Exclusive):
-    """Adds the question whether this thread has the lock, and the lock that outlives any signal."""
+    """Adds the check whether this thread has the lock, and a lock that survives any signal."""
 
     def __init__(self, library: Any) -> None:
         self.library = library
@@ -81,18 +81,18 @@ PARTS: dict[str, Callable[[Any], Any]] = {
 
 
 def in_turns(ways: dict[str, Callable[[], Call]]) -> dict[str, float]:
-    """Return the processor time of each way, in seconds (nine turns of ten took longer); a way makes the call."""
+    """Return the processor time of each way, in seconds (nine turns of ten took longer); a way creates the call."""
     works = {name: lambda way=way: turns.timed(way())().processor for name, way in ways.items()}
     return {name: sorted(taken)[TURNS // 10] for name, taken in turns.in_turns(works, TURNS, shuffled=True).items()}
 
 
 def source(size: int) -> bytes:
-    """Return so much of Python's sources."""
+    """Return that much of Python's sources."""
     return payloads.corpus(2 * size)[:size]
 
 
 def streams(direction: str, size: int) -> None:
-    """Print the parts for streams that get pieces of so many bytes."""
+    """Print the parts for streams that get pieces of that many bytes."""
     count = min(PIECES, (128 << 10) // size + 1)
     text = source(size * count * (1 if direction == "compress" else 12))
     if direction == "decompress":
@@ -112,7 +112,7 @@ def streams(direction: str, size: int) -> None:
 
 
 def whole(size: int) -> None:
-    """Print whole streams and files, each a new one, for content of so many bytes."""
+    """Print whole streams and files, each a new one, for content of that many bytes."""
     text = source(size)
     frame = theirs.compress(text)
     count = max(1, (64 << 10) // size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make result files with known figures, for the tests of what reads them."""
+"""Create result files with known figures, for the tests of the tools that read them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def benchmark(
     control: dict[str, float] | None = None,
     **info: Any,
 ) -> list[dict[str, Any]]:
-    """Give the entries of one cell: one per pass, each with its median in seconds."""
+    """Return the entries of one cell: one per pass, each with its median in seconds."""
     named = {"group": group, "case": case, "operation": operation, "library": library, "inner": 1}
     named.update({"ours": library.startswith("cpkg"), "control": control or IDLE, **info})
     spread = {"stddev": info.get("stddev", 0.0), "iqr": 0.0, "rounds": 5}
@@ -52,7 +52,7 @@ def write(folder: Path, row: str, interpreter: str, benchmarks: list[dict[str, A
 
 
 def rich_row(factor: float = 1.0, control: dict[str, float] | None = None) -> list[dict[str, Any]]:
-    """Give a row with something in every group; ours takes `factor` times as long as it should."""
+    """Return a row with entries in every group; cpkg takes `factor` times as long as it should."""
     found: list[dict[str, Any]] = []
     sizes = {"1KiB": 1 << 10, "16KiB": 1 << 14, "1MiB": 1 << 20, "128MiB": 1 << 27}
     for operation in ("compress", "decompress"):

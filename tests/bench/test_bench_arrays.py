@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of numbers as their bytes and as lists, packed and read, with ours and with its peers."""
+"""Arrays of numbers as their bytes and as lists, packed and read, with cpkg and with its peers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORKS = [(operation, library) for operation, (_, others) in arrays.OPERATIONS.it
 @pytest.mark.parametrize(("operation", "library"), WORKS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_arrays(cell: Cell, case: ArrayCase, operation: str, library: str) -> None:
-    """Pack an array of numpy's, or read it back."""
+    """Pack a numpy array, or read it back."""
     cell.begin(GROUP, case, operation, library, library == "cpkg")
     try:
         import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zstandard of small data with a dictionary: each library at its best, with tables that were prepared before."""
+"""Zstandard of small data with a dictionary: each library at its best, with tables prepared in advance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SOURCE = 64 << 10
 
 @dataclass(frozen=True)
 class DictionaryCase(Case):
-    """How many bytes of JSON, that are like those of the dictionary and not in it."""
+    """The number of bytes of JSON, which resemble those of the dictionary but are not in it."""
 
     size: int = 100
 
@@ -35,7 +35,7 @@ CASES = [
 
 
 def content_of(case: DictionaryCase) -> tuple[bytes, bytes]:
-    """Return the dictionary's content, taken as it is, and the data."""
+    """Return the content of the dictionary, which is used as raw content, and the data."""
     source = payloads.BYTES["json"](_SOURCE)
     return source[:DICTIONARY_SIZE], source[-case.size :]
 
@@ -46,7 +46,7 @@ def _ours(module: ModuleType, content: bytes) -> tuple[Function, Function]:
 
 
 def _pep784(module: ModuleType, content: bytes) -> tuple[Function, Function]:
-    # the compressor keeps the tables; one that decompresses serves one frame, and the dictionary keeps its tables
+    # the compressor keeps the tables; a decompressor is used for one frame, and the dictionary keeps its tables
     found = module.ZstdDict(content, is_raw=True)
     compressor = module.ZstdCompressor(zstd_dict=found)
     end = compressor.FLUSH_FRAME

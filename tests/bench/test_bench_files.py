@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """File input and output: the classic cases by line, by block and all at once, each in a fresh process.
 
-The names are those of the comparison of Python 2.6 and 3.0 input and output, so that results line up with it. Each
-process times up to seven rounds and counts with its best; the spread between the processes (passes) is the noise.
+The names are those of the comparison of Python 2.6 and 3.0 input and output, so that results can be compared with it.
+Each process times up to seven rounds and its best counts; the spread between the processes (passes) is the noise.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bench.peers import PEP784
 
 GROUP = "File input and output"
 OPENERS = {"cpkg.zstd": ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}
-# No file object at all: what reading lines could cost at best. Measured where lines of text are read.
+# No file object at all: the lowest possible cost of reading lines. Measured where lines of text are read.
 SPLIT = "decompress, then split"
 
 TEXT_SIZE = 2_935_401
@@ -36,9 +36,9 @@ SIZES = {"large.txt": TEXT_SIZE, "large.bin": BINARY_SIZE, "testIO.out": WRITTEN
 SHAPES = ("byLines", "byBlocks", "allAtOnce")
 MODES = ("textMode", "binaryMode")
 WORKS = ("read", "write")
-# How long one process goes on with its rounds, as a multiple of the seconds per cell.
+# How long one process continues with its rounds, as a multiple of the seconds per cell.
 PATIENCE = 2.5
-# A round of more seconds than that is not asked of the pure backend: each process makes two.
+# The pure backend is not measured if one round would take more seconds than this: each process makes two rounds.
 PURE_PATIENCE = 10
 
 
@@ -70,12 +70,12 @@ def _case(work: str, file: str, scale: int = 1) -> FileCase:
 CASES = [
     *(_case(f"read_{shape}_{mode}", "large.txt") for shape in SHAPES for mode in MODES),
     *(_case(f"read_{shape}_binaryMode", "large.bin") for shape in ("byBlocks", "allAtOnce")),
-    # four times the size: what grows faster than the file shows as a ratio well above 4
+    # four times the size: if the time grows faster than the file, the ratio is well above 4
     *(_case(f"read_{shape}_textMode", "large.txt", 4) for shape in SHAPES),
     *(_case(f"read_{shape}_binaryMode", "large.bin", 4) for shape in ("byBlocks", "allAtOnce")),
     *(_case(f"write_{shape}_{mode}", "testIO.out") for shape in SHAPES for mode in MODES),
     *(_case(f"write_{shape}_binaryMode", "testIO.out", 4) for shape in SHAPES),
-    # a byte (in text mode a character) per call: what buffers least shows most
+    # a byte (in text mode a character) per call: this shows most clearly which ways buffer least
     *(_case(f"{work}_byBytes_{mode}", "small.txt", scale) for scale in (1, 4) for work in WORKS for mode in MODES),
 ]
 
@@ -86,7 +86,7 @@ def _content(file: str, scale: int) -> bytes:
     if file == "large.bin":
         return payloads.corpus(BINARY_SIZE * scale)
     size = SIZES[file] * scale
-    # sources alone, and a byte above 127 becomes a question mark: text mode then counts characters as bytes
+    # only sources, in which a byte above 127 becomes a question mark: text mode then counts characters as bytes
     table = bytes(byte if byte < 128 else ord("?") for byte in range(256))
     text = payloads.corpus(min(2 * size, 24 * payloads.MIB))[: min(size, 12 * payloads.MIB)].translate(table)
     text = text.replace(b"\r", b"\n")
@@ -98,14 +98,14 @@ def _content(file: str, scale: int) -> bytes:
 
 @pytest.fixture(scope="module")
 def folder() -> Iterator[Path]:
-    """A folder in memory where there is one: a disk's cache and journal are not what is compared."""
+    """A folder in memory if there is one: a disk's cache and journal should not be compared."""
     base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="cpkg-bench-", dir=base) as name:
         yield Path(name)
 
 
 def _prepared(folder: Path, case: FileCase, suffix: str) -> Path:
-    """Write the file to be read once, with a library that is not under test."""
+    """Write the file to read once, with a library that is not under test."""
     path = folder / f"x{case.scale}-{case.file}{suffix}"
     if not path.exists():
         content = _content(case.file, case.scale)
@@ -120,7 +120,7 @@ def _prepared(folder: Path, case: FileCase, suffix: str) -> Path:
 
 
 def _decoded(path: Path, suffix: str) -> bytes:
-    """Read a written file back whole, by another way than the one that wrote it where there is one."""
+    """Read a written file back whole, in another way than the one that wrote it if there is one."""
     raw = path.read_bytes()
     if suffix == ".gz":
         import zlib
@@ -128,7 +128,7 @@ def _decoded(path: Path, suffix: str) -> bytes:
         return zlib.decompress(raw, wbits=31)
     if suffix == "":
         return raw
-    # the functions of zstandard and zstd need the size in the header, which a written stream has not
+    # the functions of zstandard and zstd need the size in the header, which a written stream does not have
     streams = ("cpkg", "compression.zstd", "backports.zstd", "pyzstd")
     return bytes(next(library for peer, library in peers.independent("zstd") if peer.name in streams).back(raw))
 

@@ -25,7 +25,7 @@ _PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r
 
 @dataclass(frozen=True)
 class MemoryCase(Case):
-    """One piece of work. setup, work, check: what the child executes, with there and back of the library."""
+    """One piece of work. setup, work, check: code for the child, with `there` and `back` of the library."""
 
     codec: str = "msgpack"
     setup: str = ""
@@ -36,17 +36,17 @@ class MemoryCase(Case):
 
     @property
     def ways(self) -> list[Peer]:
-        """The libraries that can do it."""
+        """The libraries that can do the work."""
         streams = ("cpkg", "msgpack", PEP784)
         return [way for way in WAYS if way.codec == self.codec and (not self.streams or way.name in streams)]
 
 
 def _case(entry: dict[str, Any]) -> MemoryCase:
-    """Return a case, whose programs are lines."""
+    """Return a case, whose programs are lists of lines."""
     return MemoryCase(**{name: "\n".join(value) if isinstance(value, list) else value for name, value in entry.items()})
 
 
-# resident, and what is claimed of the address space: a large buffer that nothing has touched yet is not resident
+# resident memory, and claimed address space: a large buffer that nothing has touched yet is not resident
 MEMORY_CASES = [*map(_case, json.loads(Path(__file__).with_name("memory_cases.json").read_text(encoding="utf-8")))]
 
 
@@ -63,7 +63,7 @@ def _remember(case: MemoryCase, way: Peer, bench_pass: int) -> Any:
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.codec}-{way.name}")
 @pytest.mark.parametrize("case", MEMORY_CASES, ids=lambda case: f"{case}-{case.measure}")
 def test_memory(cell: harness.Cell, case: MemoryCase, way: Peer, bench_pass: int) -> None:
-    """Take the highest resident set above the one before the work; the time is that of the same work."""
+    """Measure the highest resident set above the one before the work; the time is that of the same work."""
     cell.begin(MEMORY_GROUP, case, case.measure, way.name, way.ours, unit="bytes")
     answer = cell.ask(lambda: _remember(case, way, bench_pass))
     cell.info["value"] = answer[case.measure]

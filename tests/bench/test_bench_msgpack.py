@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MessagePack: pack and unpack, against the MessagePack libraries and against what else people serialize with."""
+"""MessagePack: pack and unpack, against MessagePack libraries and other serializers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CASES = [Case(p.name, quick=p.quick, small=not p.big, copies=OPERATIONS if p.cop
 
 @functools.lru_cache(maxsize=1)
 def _reference() -> Any:
-    """The library whose bytes all MessagePack libraries read: msgpack itself, ours where it is not installed."""
+    """The library whose bytes all MessagePack libraries read: msgpack itself, or cpkg if it is not installed."""
     return next(peers.independent("msgpack"))[1]
 
 
@@ -55,7 +55,7 @@ def _decode(form: str, packed: bytes) -> Any:
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_one_shot(cell: Cell, case: Case, operation: str, peer: Peer) -> None:
-    """Pack or unpack the case's object in one call, garbage collector on, as a program would."""
+    """Pack or unpack the case's object in one call, with the garbage collector on, as in a program."""
     library = cell.load(GROUP, case, operation, peer)
     try:
         value = payloads.load_object(case.name)
@@ -68,7 +68,7 @@ def test_one_shot(cell: Cell, case: Case, operation: str, peer: Peer) -> None:
     cell.info.update(size=len(_encoded(case.name, "msgpack")), packed=len(packed))
 
     def check(result: Any) -> None:
-        # equal bytes are the quick answer; another valid encoding is as good, so decode before complaining
+        # equal bytes need no further check; another valid encoding is as good, so decode before reporting an error
         assert result == packed or _decode(peer.format, result) == value, f"{peer.name} packed something else"
 
     if operation == "pack":

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Ready at once: what is waited for before anything is warm, and what the main job adds to its codecs.
+Ready at once: the delays before anything is warm, and the cost of the main functions on top of their codecs.
 
 Import, first, second, tenth and hundredth call and the total of the first hundred, each library in fresh processes, one
-direction in each; then a call once warm, with the course of all before it. And `dumps` and `loads`, warm, beside the
-calls that they are made of.
+direction in each; then a call once warm, with the times of all calls before it. And `dumps` and `loads`, warm, beside
+the calls that they consist of.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ CALLS = 100
 
 @functools.lru_cache(maxsize=8)
 def _packed(case: ReadyCase, library: str) -> bytes | str:
-    """Return what the libraries read back: the same bytes for all of a format, made where nothing is measured."""
+    """Return the data to read back: the same bytes for all libraries of a format, created outside the measured time."""
     if library == "json":
         return json.dumps(case.value)
     if case.codec == "zstd":
@@ -89,9 +89,9 @@ def _packed(case: ReadyCase, library: str) -> bytes | str:
 @functools.lru_cache(maxsize=4)
 def _answer(case: ReadyCase, way: Peer, reads: bool, bench_pass: int, settings: harness.Settings) -> Any:
     """
-    Run the children of one pass; all figures of that pass come from them, and the control beside them.
+    Run the children of one pass; all figures of that pass come from them, together with the control.
 
-    What happens once in a process is the lower quartile of several; the warm call and the course are one's.
+    Figures that occur once per process are the lower quartile of several; the warm call and the course are from one.
     """
     del bench_pass
     value = repr(case.value)
@@ -119,7 +119,7 @@ def _answer(case: ReadyCase, way: Peer, reads: bool, bench_pass: int, settings: 
 
 
 @pytest.mark.benchmark(timer=harness.reported_time)
-# the measure varies fastest, so that all of them come from the same children
+# the measure varies fastest, so that all measures come from the same children
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize(
     "way", [*peers.in_children("msgpack"), *peers.in_children("zstd")], ids=lambda way: f"{way.codec}-{way.name}"
@@ -145,7 +145,7 @@ JOB_CASES = [Case("small"), Case("regular", quick=True, small=True), Case("large
 
 
 def _job_calls(value: Any) -> dict[str, tuple[Any, Any, Callable[[Any], Any], Callable[[Any], Any]]]:
-    """Return, by operation, the argument, what has to come, our call, and the codecs' calls that it stands for."""
+    """Return, by operation, the argument, the expected result, cpkg's call, and the codecs' calls that it replaces."""
     import cpkg
     from cpkg import msgpack, zstd
 
@@ -154,7 +154,7 @@ def _job_calls(value: Any) -> dict[str, tuple[Any, Any, Callable[[Any], Any], Ca
     compress, decompress = zstd.compress, zstd.decompress
     packed, frame = packb(value), compress(packb(value), options=options)
     return {
-        # both behind a function of Python, which costs half as much as packing a short message
+        # both through a Python function, which costs half as much as packing a short message
         "dumps": (value, packed, lambda value: dumps(value, compress=False), lambda value: packb(value)),
         "loads": (packed, value, loads, unpackb),
         "dumps, compressed": (

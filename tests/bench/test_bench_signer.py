@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Serializers and compressors under a signer: blake2signer's own comparison, with ours beside those that it lists.
+"""Serializers and compressors in a signer: blake2signer's own comparison, with cpkg's beside those that it lists.
 
-As on its performance page, a row whose standard deviation is above 1/60 of its best time is flagged (in the report).
+As on its performance page, the report flags a row whose standard deviation is above 1/60 of its best time.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ CASES = [Case(name, quick=name == "regular", small=True) for name in ("small", "
 class Plugin:
     """A serializer or compressor under the signer.
 
-    name: as in the report. module: imported as `m`, the default of the signer where there is none; its error is shown
-    in the report. made: an expression of a class, of a pair of functions, or of these with a level.
+    name: as in the report. module: imported as `m`, by default the signer's module; its import error is shown
+    in the report. made: an expression that gives a class or a pair of functions, also with a level.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Plugin:
 
 
 def _plain(pack: Callable[..., bytes], unpack: Callable[..., Any]) -> type:
-    """Make a serializer of a pair of functions, as a user of blake2signer would write it."""
+    """Return a serializer of a pair of functions, as a user of blake2signer would write it."""
     from blake2signer.interfaces import SerializerInterface
 
     class Serializer(SerializerInterface):
@@ -64,7 +64,7 @@ def _plain(pack: Callable[..., bytes], unpack: Callable[..., Any]) -> type:
 
 
 def _squeezing(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes], bytes], level: int) -> type:
-    """Make a compressor of a pair of functions, as a user of blake2signer would write it."""
+    """Return a compressor of a pair of functions, as a user of blake2signer would write it."""
     from blake2signer.interfaces import CompressorInterface
 
     class Compressor(CompressorInterface):
@@ -108,7 +108,7 @@ _EVERY = [("serializer", plugin) for plugin in SERIALIZERS] + [("compressor", pl
 
 
 def _options(cell: Cell, *plugins: tuple[str, Plugin]) -> dict[str, Any]:
-    """Return the options of a signer with these plugins, which can be missing."""
+    """Return the options of a signer with these plugins, which may be missing."""
     try:
         importlib.import_module("blake2signer")
         return {name: value for kind, plugin in plugins for name, value in plugin.options(kind).items()}
@@ -128,7 +128,7 @@ def _signer(options: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_signer(cell: Cell, case: Case, operation: str, kind: str, plugin: Plugin) -> None:
-    """Sign and verify with one kept instance; all else as blake2signer does by default."""
+    """Sign and verify with one kept instance, and blake2signer's defaults otherwise."""
     cell.begin(f"Signer: {kind}s", case, operation, plugin.name, plugin.name == "cpkg", rule60=True)
     signer = _signer(_options(cell, (kind, plugin)))
     value = payloads.load_object(case.name)
@@ -150,7 +150,7 @@ def test_signer(cell: Cell, case: Case, operation: str, kind: str, plugin: Plugi
 @pytest.mark.parametrize("kept", ["kept", "new each time"])
 @pytest.mark.parametrize("case", [Case("regular", quick=True, small=True)], ids=str)
 def test_instance(cell: Cell, case: Case, kept: str) -> None:
-    """Sign and verify with our two codecs: what keeping the signer is worth."""
+    """Sign and verify with cpkg's two codecs, to measure the benefit of keeping the signer."""
     cell.begin(INSTANCE_GROUP, case, "dumps + loads", f"cpkg, signer {kept}", kept == "kept", rule60=True)
     options = _options(cell, ("serializer", SERIALIZERS[0]), ("compressor", COMPRESSORS[0]))
     signer = _signer(options)

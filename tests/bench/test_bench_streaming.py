@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """MessagePack streaming: one object fed in small pieces to an Unpacker, against unpacking it whole.
 
-What a socket delivers is 4 KiB at a time, and the loop is the one of every README: feed, then take what is complete.
+A socket delivers 4 KiB at a time, and the loop is the one of every README: feed, then take the complete objects.
 A parser that starts over with each piece needs time that grows with the square of the object; two sizes show that.
 """
 
@@ -24,10 +24,10 @@ from bench.peers import Peer
 GROUP = "MessagePack streaming"
 WHOLE, PIECES = "unpack whole", "feed in 4 KiB"
 PIECE = 4 * payloads.KIB
-# A first call that takes longer is stopped, and told instead of measured.
+# A first call that takes longer is stopped, and reported instead of measured.
 PATIENCE = 10.0
 
-# Where each library has its streaming unpacker; the others have none.
+# Where each library has its streaming unpacker; the other libraries have none.
 UNPACKERS = {"cpkg": "cpkg.msgpack", "msgpack": "msgpack", "msgpack fallback": "msgpack.fallback"}
 PEERS = [peer for peer in peers.of("msgpack") if peer.name in UNPACKERS]
 
@@ -47,7 +47,7 @@ CASES = [
 
 @pytest.fixture(scope="module", autouse=True)
 def _release() -> Iterator[None]:
-    """Let the last object go: a live graph of that size makes every garbage collection of what follows slower."""
+    """Release the last object: a live graph of that size slows every later garbage collection."""
     yield
     _object.cache_clear()
 
@@ -63,7 +63,7 @@ def _split(packed: bytes) -> list[bytes]:
 
 
 def _feeding(peer: Peer) -> Callable[[list[bytes]], Any]:
-    """Give the function that feeds every piece and returns the one object that comes out."""
+    """Return the function that feeds every piece and returns the resulting object."""
     unpacker_type = importlib.import_module(UNPACKERS[peer.name]).Unpacker
 
     def feed(pieces: list[bytes]) -> Any:
@@ -80,7 +80,7 @@ def _feeding(peer: Peer) -> Callable[[list[bytes]], Any]:
 
 @functools.cache
 def _too_slow(peer: Peer, case: StreamCase) -> str | None:
-    """Feed the object once, for PATIENCE seconds at most; return how far that came if it was not to the end."""
+    """Feed the object once, for PATIENCE seconds at most; return the progress if it was not completed."""
     pieces = _split(_object(case.count)[1])
     unpacker = importlib.import_module(UNPACKERS[peer.name]).Unpacker()
     start = time.perf_counter()
@@ -98,10 +98,10 @@ def _too_slow(peer: Peer, case: StreamCase) -> str | None:
 @pytest.mark.parametrize("operation", [WHOLE, PIECES])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_streaming(cell: Cell, case: StreamCase, operation: str, peer: Peer) -> None:
-    """Unpack the case's object from one bytes, or from pieces as they arrive."""
+    """Unpack the case's object from one bytes object, or from pieces as they arrive."""
     library = cell.load(GROUP, case, operation, peer)
     if cell.settings.enabled and not peer.ours:
-        # without its pieces the whole says nothing here that the group of the one-shot calls does not
+        # without pieces, the whole object adds nothing to the group of one-shot calls
         reason = _too_slow(peer, case)
         if reason:
             cell.not_run(reason)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typed messages: dataclasses from MessagePack and back, with ours and with the libraries that do it over a codec."""
+"""Typed messages: dataclasses from MessagePack and back, with cpkg and with the libraries that do it over a codec."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LIBRARIES = {
     "pickle": ("pickle",),
     **{name: (name,) for name in typed.PYTHON_PEERS},
 }
-"""Each library, and what its ways are called in typed.py."""
+"""Each library, and the names of its ways in typed.py."""
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("operation", ["decode", "encode"])
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_typed(cell: Cell, case: Case, operation: str, library: str) -> None:
-    """Decode a message to dataclasses, or encode them, by what a library keeps for the type."""
+    """Decode a message to dataclasses, or encode them, with the object that a library keeps for the type."""
     make, cls, _ = typed.MESSAGES[case.name]
     cell.begin(GROUP, case, operation, library, library == "cpkg")
     value = make()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dates, UUIDs, Decimals and the like: lists of a thousand, packed and read, with ours and with its peers."""
+"""Dates, UUIDs, Decimals and similar types: lists of a thousand, packed and read, with cpkg and with its peers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATIONS: dict[str, tuple[str, str, Collection[str]]] = {
     "loads": ("reading", "loads", _ALL),
     "typed.decode": ("reading", "typed", _TYPED),
 }
-"""Each operation of ours: its direction and its way in value_types.py, and the peers that do the same."""
+"""Each of cpkg's operations: its direction, its way in value_types.py, and the peers with the same operation."""
 WORKS = [(operation, library) for operation, (_, _, others) in OPERATIONS.items() for library in ("cpkg", *others)]
 
 
@@ -40,7 +40,7 @@ def test_values(cell: Cell, case: Case, operation: str, library: str) -> None:
     values = value_types.SAMPLES[case.name][1]
 
     def check(result: Any) -> None:
-        # value_types.py has compared what a peer reads of its own messages
+        # value_types.py has already compared what a peer reads from its own messages
         assert direction == "packing" or operation == "loads" or result == values, f"{library} gave other values"
 
     cell.measure(lambda _: ways[name](), None, check)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zstandard one-shot: compress and decompress, against the peers and against libzstd alone."""
+"""Zstandard one-shot: compress and decompress, against other libraries and against libzstd alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIMIT = "libzstd itself"
 
 @dataclass(frozen=True)
 class ZstdCase(Case):
-    """Which bytes, how many, at which level."""
+    """The kind of bytes, their number, and the level."""
 
     data: str = "corpus"
     size: str = "1MiB"
@@ -45,7 +45,7 @@ def _cases() -> Iterator[ZstdCase]:
     for data in (name for name in payloads.BYTES if name != "corpus"):
         copies = ("decompress",) if data == "random" else ()  # its blocks are raw
         for size, level in (("1KiB", 3), ("1MiB", 3), ("1MiB", 10), ("1MiB", 17), ("128MiB", 3)):
-            # what does not compress, or always does, hardly depends on the level
+            # data that never or always compresses hardly depends on the level
             slow = size == "128MiB" or (level > 3 and data != "json")
             name = f"{size} {data} level {level}"
             yield ZstdCase(name, slow=slow, copies=copies, data=data, size=size, level=level)
@@ -54,18 +54,18 @@ def _cases() -> Iterator[ZstdCase]:
 CASES = [*_cases()]
 OPERATIONS = ("compress", "decompress")
 
-# A call of more seconds than that is not asked of the pure backend.
+# The pure backend is not measured if one call would take more seconds than this.
 PURE_PATIENCE = 30
 
 
 @functools.lru_cache(maxsize=4)
 def frame(case: ZstdCase) -> bytes:
-    """Compress the case's bytes once, with a library that is not under test where there is one."""
+    """Compress the case's bytes once, with a library that is not under test if there is one."""
     return bytes(next(peers.independent("zstd"))[1].compressor(case.level)(case.payload))
 
 
 def independent_decompress(peer: Peer, data: bytes) -> bytes:
-    """Decompress with another library than `peer`, or with itself where there is no other."""
+    """Decompress with another library than `peer`, or with `peer` itself if there is no other."""
     library = next(peers.independent("zstd", but=peer.name))[1] if peer.format == "zstd" else peers.load(peer).library
     assert library is not None
     return bytes(library.back(data))
@@ -107,10 +107,10 @@ def test_one_shot(cell: Cell, case: ZstdCase, operation: str, peer: Peer) -> Non
 
 
 def libzstd(library: Any, case: ZstdCase, operation: str) -> tuple[Function, Any, Callable[[int], bytes]]:
-    """Return a call of libzstd alone, its argument, and what makes bytes of its result: no binding can be faster.
+    """Return a call of libzstd alone, its argument, and a function that turns its result into bytes: the lower bound.
 
-    It is the libzstd that ours uses here, in this process, with one context that is kept and with memory for the
-    result that was there before the call.
+    It is the libzstd that cpkg uses here, in this process, with one context that is kept and with memory for the
+    result that was allocated before the call.
     """
     lib, ffi = library.lib, library.ffi
     data = case.payload
@@ -137,7 +137,7 @@ def libzstd(library: Any, case: ZstdCase, operation: str) -> tuple[Function, Any
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_libzstd_itself(cell: Cell, case: ZstdCase, operation: str) -> None:
-    """The same bytes and level by the library alone, in the same rounds as everybody."""
+    """Measure the library alone with the same bytes and level, in the same rounds as the other libraries."""
     cell.begin(GROUP, case, operation, LIMIT, False, limit=True, size=payloads.SIZES[case.size])
     codec = getattr(_backend.choose("zstd").module, "codec", None)
     library = getattr(codec, "library", None)

@@ -53,7 +53,7 @@ def test_the_value_is_the_best_of_the_passes(tmp_path: Path) -> None:
     assert (cell.value, cell.noise, cell.noisy) == (1e-6, pytest.approx(0.05), False)
 
 
-def test_a_figure_that_no_second_pass_repeats_is_noisy(tmp_path: Path) -> None:
+def test_a_figure_not_repeated_by_a_second_pass_is_noisy(tmp_path: Path) -> None:
     assert cell_of(tmp_path, [1e-6, 1.3e-6, 1.4e-6]).noisy
 
 
@@ -83,7 +83,7 @@ def test_the_rule_of_60(tmp_path: Path, info: dict[str, Any], judged: bool | Non
     assert cell_of(tmp_path, [1.0], **info).rule60 is judged
 
 
-def test_what_was_not_run_keeps_its_reason(tmp_path: Path) -> None:
+def test_cells_that_were_not_run_keep_their_reason(tmp_path: Path) -> None:
     missing = {"group": "MessagePack", "case": "small", "operation": "pack", "library": "orjson", "reason": "no wheel"}
     row = row_of(tmp_path, *synthetic.benchmark(*KEY, [1.0]), missing=(missing,))
     assert row.missing == {Key("MessagePack", "small", "pack", "orjson"): "no wheel"}
@@ -103,7 +103,7 @@ def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
             results.read_folder(folder)
 
 
-def test_a_row_twice_is_refused(tmp_path: Path) -> None:
+def test_duplicate_rows_are_refused(tmp_path: Path) -> None:
     path = synthetic.write(tmp_path, *NAME, synthetic.rich_row())
     (tmp_path / "again.json").write_text(path.read_text())
     with pytest.raises(NotResults, match=r"two files for 3\.11-native"):
@@ -143,7 +143,7 @@ def folders(tmp_path: Path, old: list[dict], new: list[dict]) -> tuple[Path, Pat
 def test_figures_are_compared_beside_the_machines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], factor: float, machine: float, code: int, text: str
 ) -> None:
-    """Ours takes `factor` times as long as before, on a machine that takes `machine` times as long."""
+    """cpkg takes `factor` times as long as before, on a machine that takes `machine` times as long."""
     now = {part: machine * seconds for part, seconds in synthetic.IDLE.items()}
     assert compare.compare(*folders(tmp_path, synthetic.rich_row(), synthetic.rich_row(factor, now))) == code
     assert text in capsys.readouterr().out
@@ -156,7 +156,7 @@ def test_figures_are_compared_beside_the_machines(
         (([1e-6, 1e-6], {"data": "old"}), ([9e-6, 9e-6], {"data": "new"}), "not of the same bytes"),
     ],
 )
-def test_what_cannot_be_judged_is_not(
+def test_unreliable_figures_are_not_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], old: Any, new: Any, text: str
 ) -> None:
     before, after = (synthetic.benchmark(*KEY, passes, **info) for passes, info in (old, new))
@@ -172,7 +172,7 @@ def test_a_missing_row_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert compare.compare(old, new, allow_missing=True) == 0
 
 
-def test_more_memory_is_a_regression_whatever_the_machine(tmp_path: Path) -> None:
+def test_more_memory_is_a_regression_on_any_machine(tmp_path: Path) -> None:
     slow = {part: 3 * seconds for part, seconds in synthetic.IDLE.items()}
     key = ("Peak memory", "pack", "peak", "cpkg", [0.1])
     old, new = (
@@ -201,13 +201,13 @@ def test_verdict_lines(rows: list[results.Row]) -> None:
     assert next(verdicts.between(ours, other)) == f"{case} is as fast on 3.11-native as on pypy3.9-native (1.00)"
 
 
-def test_growth_faster_than_the_file_is_told(rows: list[results.Row]) -> None:
+def test_growth_faster_than_the_file_is_reported(rows: list[results.Row]) -> None:
     assert list(verdicts.growth(rows[0])) == [
         "read_allAtOnce_binaryMode (large.bin x4) with gzip: 4 times the size takes 16.0 times as long   SUPERLINEAR"
     ]
 
 
-def test_the_overview_tells_where_we_are_ahead_and_behind(rows: list[results.Row]) -> None:
+def test_the_overview_shows_where_cpkg_is_faster_and_slower(rows: list[results.Row]) -> None:
     line = next(line for line in model.overview(rows).lines if [s.text for s in line[:2]] == ["MessagePack", "pack"])
     assert [(shown.text, shown.tone) for shown in line[2:]] == [("2.00 (2/2)", "good"), ("0.67 (0/2)", "bad")]
     behind = [line for lines in model.behind(rows).values() for line in lines]
@@ -217,7 +217,7 @@ def test_the_overview_tells_where_we_are_ahead_and_behind(rows: list[results.Row
     assert not any(line.startswith("3.11-native: MessagePack") for line in behind)
 
 
-def test_a_limit_is_no_alternative(rows: list[results.Row]) -> None:
+def test_a_limit_is_not_an_alternative(rows: list[results.Row]) -> None:
     comparison = next(iter(rows[0].comparisons("Zstandard one-shot")))
     assert "libzstd itself" in comparison.cells
     assert comparison.best_alternative is not None
@@ -245,13 +245,13 @@ def test_the_control_takes_time() -> None:
 
 
 def moments_of(monkeypatch: pytest.MonkeyPatch, probes: Iterable[float]) -> control.Moments:
-    """Return moments whose checksum seems to take 1 ms at first, and then what `probes` gives."""
+    """Return moments whose checksum first seems to take 1 ms, and then the values of `probes`."""
     taken = itertools.chain([1e-3] * control.FASTEST, probes)
     monkeypatch.setattr(control, "seconds_of", lambda _: next(taken))
     return control.Moments(0)
 
 
-def test_rounds_wait_while_the_processor_is_not_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_wait_while_the_processor_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     probes = iter([1.9e-3, 1.3e-3, 1.1e-3, 1e-3])
     moments = moments_of(monkeypatch, probes)
     assert 0 < moments.wait(60) < 60
@@ -259,7 +259,7 @@ def test_rounds_wait_while_the_processor_is_not_whole(monkeypatch: pytest.Monkey
     assert moments.wait(60) == 60, "it looks again at once"
 
 
-def test_rounds_do_not_wait_longer_than_their_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounds_stop_waiting_after_their_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     moments = moments_of(monkeypatch, itertools.repeat(2e-3))
     assert moments.wait(0.01) == 0
 
@@ -271,7 +271,7 @@ def test_payloads_are_the_same_every_time() -> None:
 
 @pytest.mark.parametrize("kind", payloads.BYTES)
 @pytest.mark.parametrize("size", [0, 1, 1000, 100_001])
-def test_bytes_have_the_size_that_was_asked_for(kind: str, size: int) -> None:
+def test_bytes_have_the_requested_size(kind: str, size: int) -> None:
     assert len(payloads.BYTES[kind](size)) == size
 
 
@@ -298,12 +298,12 @@ def goal(rows: list[results.Row], label: str) -> list[tuple[str, str]]:
     ],
 )
 def test_goals_are_judged_per_row(rows: list[results.Row], label: str, shown: list[tuple[str, str]]) -> None:
-    """Each against a peer, a limit, or the extension on CPython."""
+    """Each goal is against a peer, a limit, or the extension on CPython."""
     assert goal(rows, label) == shown
 
 
-def test_a_copy_counts_in_no_mean(tmp_path: Path) -> None:
-    """A cell in which no codec is at work stands on a line of its own."""
+def test_no_mean_includes_a_copy(tmp_path: Path) -> None:
+    """A cell in which no codec is at work has a separate line."""
     entries = [
         entry
         for case, library, value in (
@@ -325,8 +325,8 @@ def test_a_copy_counts_in_no_mean(tmp_path: Path) -> None:
     assert goal([row], "MessagePack on CPython, against the fastest")[1] == ("2.00", "good")
 
 
-def test_another_format_is_no_alternative(tmp_path: Path) -> None:
-    """Where figures do not name their formats, JSON is still none that could take MessagePack's place."""
+def test_another_format_is_not_an_alternative(tmp_path: Path) -> None:
+    """If figures do not name their formats, JSON is still not an alternative to MessagePack."""
     entries = (
         entry
         for library, value in (("cpkg", 2.0), ("msgpack", 4.0), ("json", 1.0))
@@ -337,8 +337,8 @@ def test_another_format_is_no_alternative(tmp_path: Path) -> None:
     assert comparison.gain == 2.0
 
 
-def test_less_than_a_limit_is_nothing_gained(tmp_path: Path) -> None:
-    """A figure far below what it is held against is of something else: neither good nor bad."""
+def test_a_ratio_below_a_limit_is_neutral(tmp_path: Path) -> None:
+    """A figure far below its limit measures something else: it is neither good nor bad."""
     case = ("Zstandard one-shot", "1MiB level 3", "decompress")
     row = row_of(
         tmp_path,
@@ -356,7 +356,7 @@ def test_the_report_finds_the_quick_tenth(tmp_path: Path) -> None:
     assert results.folder_of_results(tmp_path) == tmp_path
 
 
-def test_streaming_is_held_against_the_whole(tmp_path: Path) -> None:
+def test_streaming_is_compared_with_whole_objects(tmp_path: Path) -> None:
     entries = [
         *synthetic.benchmark("MessagePack streaming", "40 MB object", "unpack whole", "cpkg", [1.0, 1.0]),
         *synthetic.benchmark("MessagePack streaming", "40 MB object", "feed in 4 KiB", "cpkg", [1.4, 1.4]),
@@ -365,7 +365,7 @@ def test_streaming_is_held_against_the_whole(tmp_path: Path) -> None:
     assert goal([row], "MessagePack, 40 MB fed") == [("at most 1.5", "none"), ("1.40", "good")]
 
 
-def test_what_is_there_or_failed_is_not_installed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_or_failed_peers_are_not_installed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "bench-peers.json"
     log.write_text(json.dumps({"msgpack": "no compiler"}))
     asked: list[str] = []
@@ -388,7 +388,7 @@ def test_what_is_there_or_failed_is_not_installed_again(tmp_path: Path, monkeypa
     assert not {"msgpack", "orjson"} & {*asked}
 
 
-def test_a_slow_call_of_somebody_else_is_made_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_call_of_a_peer_is_measured_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[object] = []
 
     class Benchmark:
@@ -434,7 +434,7 @@ def test_libraries_take_turns() -> None:
 
 
 def measured(keep: Path, *options: str) -> str:
-    """Measure one cell in two passes, in a process of its own, and return what it printed."""
+    """Measure one cell in two passes, in a separate process, and return the printed output."""
     chosen = ["tests/bench/test_bench_msgpack.py", "-k", "small and not unpack and cpkg", "-p", "no:cacheprovider"]
     how = ["--benchmark-enable", "--benchmark-only", f"--benchmark-json={keep}.json", f"--bench-keep={keep}"]
     command = [sys.executable, "-m", "pytest", "-q", *chosen, *how, "--bench-passes=2", *options]
@@ -442,7 +442,7 @@ def measured(keep: Path, *options: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:
+def test_a_run_continues_where_it_ended(tmp_path: Path) -> None:
     keep, fast = tmp_path / "kept", "--bench-seconds=0.001"
     assert "the time of --bench-minutes is over" in measured(keep, fast, "--bench-minutes=0.0000001")
     begun = keep.read_text().splitlines(keepends=True)
@@ -452,8 +452,8 @@ def test_a_run_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert "2 figures to measure" in shown
     assert f"The figures are in {keep}.json. Next: tox run -e bench-report\n" in shown
     assert len(json.loads(Path(f"{keep}.json").read_text())["benchmarks"]) == 2
-    assert "1 figures to measure" in measured(keep, fast)  # the last: the results are written whatever happened to them
-    assert "remove it to begin anew" in measured(keep, "--bench-seconds=0.002")
+    assert "1 figures to measure" in measured(keep, fast)  # the last test runs again, so that the results are written
+    assert "remove it to start over" in measured(keep, "--bench-seconds=0.002")
 
 
 def test_only_noisy_cells_are_measured_again(tmp_path: Path) -> None:
@@ -477,7 +477,7 @@ def test_only_noisy_cells_are_measured_again(tmp_path: Path) -> None:
 
 
 def test_noisy_figures_are_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Each row has further passes of what is noisy, and is refused if that does not help."""
+    """Each row has further passes for noisy cells, and is refused if they stay noisy."""
     commands: list[list[str]] = []
     figures = {"native": [[1e-6, 2e-6], [1e-6, 1.01e-6]], "dlopen": [[1e-6, 1e-6]], "pure": [[1e-6, 2e-6]] * 4}
 
@@ -500,4 +500,4 @@ def test_noisy_figures_are_not_published(tmp_path: Path, monkeypatch: pytest.Mon
     assert publish.publish(["3.11"], tmp_path, wheels=False, minutes=None, only=None) == 0
     monkeypatch.setattr(publish.subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 1))
     assert publish.publish(["3.11"], tmp_path, wheels=False, minutes=5, only=None) == 1
-    assert "not complete; the same command goes on" in capsys.readouterr().err
+    assert "not complete; the same command continues" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 """
 Time works in turns: the clock, the processes, the options and the lines that the scripts of this folder share.
 
-Each work has one turn in each round, so that whatever the machine does meanwhile meets all of them.
+Each work has one turn in each round, so that disturbances on the machine affect all of them alike.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Taken(NamedTuple):
 
 
 def timed(call: Call, turn: float = 0, before: Call | None = None) -> Callable[[], Taken]:
-    """Return a work that times a call, or as many as fill `turn` seconds; `before` runs ahead of the clock."""
+    """Return a work that times a call, or as many calls as fill `turn` seconds; `before` runs untimed first."""
     count = 1
     if turn:
         call()
@@ -52,14 +52,14 @@ def _time(call: Call, count: int) -> Taken:
         call()
     result = call()
     taken = Taken((time.perf_counter() - clock) / count, (time.process_time() - processor) / count)
-    del result  # to free it is no part of the call
+    del result  # freeing it is not part of the call
     return taken
 
 
 def in_turns(
     works: Mapping[Any, Callable[[], Any]], rounds: int, skipped: int = 0, shuffled: bool = False
 ) -> dict[Any, list[Any]]:
-    """Let each work take one turn a round; return what each returned in each round after those to be skipped."""
+    """Run each work once a round; return the results of each work in each round after the skipped ones."""
     found: dict[Any, list[Any]] = {name: [] for name in works}
     order = list(works)
     for turn in range(skipped + rounds):
@@ -73,7 +73,7 @@ def in_turns(
 
 
 def least(found: Mapping[Any, Sequence[Sequence[float]]]) -> dict[Any, list[float]]:
-    """Return the least of each figure of each work over the rounds."""
+    """Return the least value of each figure of each work over the rounds."""
     return {name: [min(column) for column in zip(*rounds)] for name, rounds in found.items()}
 
 
@@ -88,7 +88,7 @@ def fastest(
 def again(*arguments: object, environment: dict[str, str] | None = None) -> Any:
     """Run this script in a new process, and return the JSON that it prints.
 
-    Raises RuntimeError with the last line of its error.
+    Raises RuntimeError with the last line of its standard error.
     """
     command = [sys.executable, sys.argv[0], *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -98,12 +98,12 @@ def again(*arguments: object, environment: dict[str, str] | None = None) -> Any:
 
 
 def compiled() -> dict[str, str]:
-    """Return an environment for new processes in which modules are compiled once, as those that pip installed are."""
+    """Return an environment in which new processes compile modules only once, like modules that pip installed."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def options(text: str | None, rounds: int, size: int = 0, files: bool = False) -> argparse.ArgumentParser:
-    """Return a parser with the options of many scripts; `text` is the script's docstring, `size` MiB of content."""
+    """Return a parser with options that many scripts share; `text` is the script's docstring, `size` MiB of content."""
     parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=rounds, help="turns of each (default: %(default)s)")
     parser.add_argument("--child", nargs="*", help=argparse.SUPPRESS)
@@ -133,20 +133,20 @@ def heading(codec: str) -> str:
 
 
 def row(name: str, *columns: object, width: int = 36, digits: int = 2) -> None:
-    """Print a line of a table: fractions with so many digits, all to the right."""
+    """Print a line of a table, aligned to the right, with that many decimals."""
     shown = (f"{each:12.{digits}f}" if isinstance(each, float) else f"{each!s:>12}" for each in columns)
     print(f"{name:{width}}" + "".join(shown), flush=True)
 
 
 def versus(name: str, ours: Sequence[float], theirs: Sequence[float], note: str = "", width: int = 36) -> None:
-    """Print the best of ours and of theirs, how many times as fast ours is, and the worst and the best of the pairs."""
+    """Print the best of both sides, how many times as fast cpkg is, and the worst and the best of the pairs."""
     times = [other / one for one, other in zip(ours, theirs)]
     shown = f"{min(ours) * 1e6:9.2f} us {min(theirs) * 1e6:9.2f} us {min(theirs) / min(ours):6.2f}"
     print(f"{name:{width}} {shown} {min(times):8.2f} {max(times):5.2f}  {note}", flush=True)
 
 
 class Processes:
-    """Processes that are there before anything is timed, one for each work, and do the works when they are told to."""
+    """Processes that start before anything is timed, one for each work, and do the works on request."""
 
     def __init__(self, works: Sequence[Call]) -> None:
         self._works = works
@@ -167,23 +167,23 @@ class Processes:
         return orders[1], done[0]
 
     def side_by_side(self) -> None:
-        """Let each process do one of the works, all at a time."""
+        """Do each work in its own process, all at the same time."""
         for number, (orders, _) in enumerate(self._pipes):
             os.write(orders, bytes([number]))
         for _, done in self._pipes:
             assert os.read(done, 1)
 
     def one_by_one(self) -> None:
-        """Let one process do all of them."""
+        """Do all works in one process."""
         orders, done = self._pipes[0]
         for number in range(len(self._works)):
             os.write(orders, bytes([number]))
             assert os.read(done, 1)
 
     def end(self) -> None:
-        """Let them end."""
+        """End the processes."""
         for pipes in self._pipes:
             for end in pipes:
                 os.close(end)
-        for _ in self._pipes:  # all closed by then: a later process has the pipes of those in front of it, too
+        for _ in self._pipes:  # only after closing all: a later process also has the pipes of earlier ones
             os.wait()

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure what a second thread gains: `python tests/bench/two_threads.py`, on a free-threaded interpreter.
+Measure the gain of a second thread: `python tests/bench/two_threads.py`, on a free-threaded interpreter.
 
-Each case runs in one thread, in two at once, and in two processes at once, which share nothing: what those gain is what
-the machine can give to this work in that minute (two processors of a virtual machine may be one core of the host). The
-gain is how much more work is done in a second. Records that Python code makes tell what the interpreter can.
+Each case runs in one thread, then in two threads at once, then in two processes at once. The gain is how much more work
+is done per second than by one thread. It is the median over the rounds, in each of which the three take turns. The
+processes share nothing, so they are the control: their gain is what the machine can give to this work in that minute.
+(Two processors of a virtual machine may be one core of the host, and other programs may use one of them.)
+Two other cases show the limits of the interpreter itself: hashing in C, and Python code that creates dictionaries.
+
+Clock time is measured, so nothing else may run on the machine. `bash tests/support/free_threaded.sh 3.14t-two-threads`
+compiles CPython 3.14t if it is missing, installs cpkg on it and runs this script.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import dataclasses
 import functools
 import hashlib
 import json
+import statistics
 import sys
 import threading
 import time
@@ -44,17 +50,17 @@ class Record:
 
 
 def messages(count: int) -> bytes:
-    """Return a message of objects that share nothing with other threads' but their classes."""
+    """Return an encoded list of objects that share only their classes with those of other threads."""
     return typed.encode([Record(12, "some name", ["a", "b"], 1.5, Inner(1, "x"), number) for number in range(count)])
 
 
 def records(count: int) -> Any:
-    """Return records that share no object with other threads': what they count references to is counted in turns."""
+    """Return records that share no object with other threads: threads take turns to count references to one object."""
     return json.loads(json.dumps([dict(RECORD, number=number) for number in range(count)]))
 
 
 def cases() -> dict[str, Callable[[], Call]]:
-    """Return what makes a thread's work, in the thread: objects of its own, as threads that serve requests have."""
+    """Return a factory per case; each thread calls it, and so has its own objects, like threads that serve requests."""
     partial = functools.partial
 
     def copies() -> Call:
@@ -65,7 +71,7 @@ def cases() -> dict[str, Callable[[], Call]]:
 
     return {
         "hashing": lambda: lambda: hashlib.sha256(TEXT).digest(),
-        "200 records made in Python": copies,
+        "200 dictionaries in Python": copies,
         "pack 200 records": lambda: partial(msgpack.packb, records(200)),
         "unpack 200 records": lambda: partial(msgpack.unpackb, msgpack.packb(records(200))),
         "pack one record": lambda: partial(msgpack.packb, records(1)[0]),
@@ -83,8 +89,8 @@ def repeated(work: Call, count: int) -> None:
         work()
 
 
-def in_threads(make: Callable[[], Call], workers: int, count: int) -> list[float]:
-    """Return the seconds that so many threads take, each of which makes a work of its own and calls it so often."""
+def in_threads(make: Callable[[], Call], workers: int, count: int) -> float:
+    """Return the seconds in which `workers` threads call their own work `count` times each."""
     start = threading.Barrier(workers)
     spans = []
 
@@ -92,7 +98,7 @@ def in_threads(make: Callable[[], Call], workers: int, count: int) -> list[float
         work = make()
         work()
         start.wait()
-        # each thread looks at the clock: one that waits for them may be woken when they are half done
+        # each thread reads the clock: one that waited for the threads might wake up when they are half done
         began = time.perf_counter()
         repeated(work, count)
         spans.append((began, time.perf_counter()))
@@ -102,28 +108,39 @@ def in_threads(make: Callable[[], Call], workers: int, count: int) -> list[float
         thread.start()
     for thread in threads:
         thread.join()
-    return [max(end for _, end in spans) - min(began for began, _ in spans)]
+    return max(end for _, end in spans) - min(began for began, _ in spans)
 
 
 def main() -> None:
     """Print a line per case."""
-    parser = turns.options(__doc__, rounds=7)
-    parser.add_argument("--seconds", type=float, default=0.1, help="length of a turn (default: %(default)s)")
+    parser = turns.options(__doc__, rounds=15)
+    parser.add_argument("--seconds", type=float, default=0.15, help="length of a turn (default: %(default)s)")
+    parser.add_argument("-k", default="", help="only cases whose name contains this")
     options = parser.parse_args()
     enabled = getattr(sys, "_is_gil_enabled", lambda: True)()
-    print(f"{turns.heading('msgpack')}, GIL {'on' if enabled else 'off'}")
-    counts, works = {}, {}
+    print(f"{turns.heading('msgpack')}, {turns.heading('zstd')}, GIL {'on' if enabled else 'off'}")
+    turns.row("medians", "us", "two threads", "processes", "of these", width=28)
+    counts: dict[str, int] = {}
+    works: dict[Any, Callable[[], Any]] = {}
+    workers = []
     for name, make in cases().items():
-        count = counts[name] = max(1, int(options.seconds / (in_threads(make, 1, 3)[0] / 3)))
+        if options.k not in name:
+            continue
+        count = counts[name] = max(1, int(options.seconds / (in_threads(make, 1, 3) / 3)))
         processes = turns.Processes([functools.partial(repeated, make(), count) for _ in range(2)])
+        workers.append(processes)
         works[name, "one"] = functools.partial(in_threads, make, 1, count)
         works[name, "two"] = functools.partial(in_threads, make, 2, count)
-        works[name, "processes"] = turns.timed(processes.side_by_side)
-    best = turns.least(turns.in_turns(works, options.rounds, skipped=1))
+        works[name, "apart"] = turns.timed(processes.side_by_side)
+    found = turns.in_turns(works, options.rounds, skipped=1)
+    for processes in reversed(workers):
+        processes.end()
     for name, count in counts.items():
-        one, two, apart = (best[name, kind][0] for kind in ("one", "two", "processes"))
-        gains = f"gain of threads {2 * one / two:.2f}, of processes {2 * one / apart:.2f}: {apart / two:.2f}"
-        turns.row(name, one / count * 1e6, f" us  {gains}")
+        one, two = found[name, "one"], found[name, "two"]
+        apart = [taken.clock for taken in found[name, "apart"]]
+        gain, control = ([2 * alone / both for alone, both in zip(one, each)] for each in (two, apart))
+        ratio = [theirs / ours for ours, theirs in zip(two, apart)]
+        turns.row(name, statistics.median(one) / count * 1e6, *map(statistics.median, (gain, control, ratio)), width=28)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Typed decoding and encoding against its peers, in processor time, side by side in one process and in turns.
+Typed decoding and encoding against other libraries, in processor time, in one process and in turns.
 
-`python tests/bench/typed.py` prints nanoseconds per record, and why a peer is not in the table. The messages: users
+`python tests/bench/typed.py` prints nanoseconds per record, and the reason if a library is missing. The messages: users
 (1,000 records of 7 fields, one an object), documents (text and nested lists), files (a tree of tagged objects with
 times and an Enum, as in msgspec's own benchmark), limited (1,000 records with five constraints), orders (1,000 records
 of a UUID, a Decimal, a date, a datetime, an Enum and text) and envelopes (1,000 records of a Raw, an ExtType and an
-object that a hook makes). Each peer decodes what it has encoded. Each message is decoded in a process of its own and
-encoded in another: what the allocator does with results of 64 to 256 KiB depends on all that ran before.
+object that a hook creates). Each library decodes its own encoded data. Each message is decoded in one process and
+encoded in another: the allocator's behaviour for results of 64 to 256 KiB depends on everything that ran before.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def documents() -> Documents:
 
 
 def _times(draw: random.Random) -> Tuple[datetime.datetime, datetime.datetime]:
-    """Return when something was created, and when it was updated."""
+    """Return creation and update times."""
     created = datetime.datetime.fromtimestamp(draw.randrange(10**9, 2 * 10**9), datetime.timezone.utc)
     created += datetime.timedelta(microseconds=draw.randrange(10**6))
     return created, created + datetime.timedelta(seconds=draw.randrange(10**7))
@@ -234,12 +234,12 @@ def _dec_hook(cls: Any, value: Any) -> Any:
 
 
 def _hooks(cls: Any) -> Tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options with which a message is encoded and decoded."""
+    """Return the options for encoding and decoding a message."""
     return ({"enc_hook": _enc_hook}, {"dec_hook": _dec_hook}) if cls is Envelopes else ({}, {})
 
 
 def with_slots(cls: Any) -> dict[str, Any]:
-    """Return dataclasses with slots for a message: those of this module that its class refers to, by their names."""
+    """Return dataclasses with slots for a message, by name: the classes of this module that its class refers to."""
     found: dict[str, Any] = {}
     todo = [cls.__name__]
     while todo:
@@ -252,14 +252,14 @@ def with_slots(cls: Any) -> dict[str, Any]:
 
 
 def read(data: bytes, cls: Any) -> Any:
-    """Return the object that a message of any of the libraries holds."""
-    if data[0] == 0x80:  # of pickle: no message here is an empty map
+    """Return the object in a message of any of the libraries."""
+    if data[0] == 0x80:  # pickle's header: no message here is an empty map
         return pickle.loads(data)
     return typed.Decoder(cls, strict=False, **_hooks(cls)[1]).decode(data)
 
 
 def encoding_ways(value: Any, missing: dict[str, str]) -> dict[str, Callable[[], Any]]:
-    """Return what is compared when a message is encoded: a name to a function; `missing` gets why others are not."""
+    """Return the functions that encode a message, by name; store in `missing` why others are absent."""
     cls = type(value)
     hooks = _hooks(cls)[0]
     found: dict[str, Callable[[], Any]] = {"ours": functools.partial(typed.Encoder(**hooks).encode, value)}
@@ -273,7 +273,7 @@ def encoding_ways(value: Any, missing: dict[str, str]) -> dict[str, Callable[[],
 def decoding_ways(
     cls: Any, data: bytes, missing: dict[str, str], over_pure: bool = True
 ) -> dict[str, Callable[[], Any]]:
-    """Return what is compared when a message is decoded: a name to a function; `missing` gets why others are not."""
+    """Return the functions that decode a message, by name; store in `missing` why others are absent."""
     hooks = _hooks(cls)[1]
     found: dict[str, Callable[[], Any]] = {"ours": functools.partial(typed.Decoder(cls, **hooks).decode, data)}
     if SLOTS:
@@ -293,7 +293,7 @@ Ways = Tuple[Callable[[], bytes], Optional[Callable[[bytes], Any]]]
 
 
 def _peers(value: Any, missing: dict[str, str], over_pure: bool) -> dict[str, Ways]:
-    """Return what encodes the value, and what decodes it again, for each of the peers that can."""
+    """Return the function that encodes the value and the one that decodes it, for each of the libraries that can."""
     found: dict[str, Ways] = _msgspec_ways(value, missing)
     found["pickle"] = functools.partial(pickle.dumps, value, protocol=5), pickle.loads
     codec = _optional("msgpack", missing) or cpkg
@@ -318,7 +318,7 @@ def _over(packb: Any, unpackb: Any, convert: Any, unstructure: Any, value: Any) 
 
 
 def _msgspec_ways(value: Any, missing: dict[str, str]) -> dict[str, Ways]:
-    """Return the ways of msgspec; `missing` gets why there are no others."""
+    """Return the functions of msgspec; store in `missing` why others are absent."""
     cls = type(value)
     msgspec = _optional("msgspec", missing)
     if msgspec is None:
@@ -370,7 +370,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _optional(name: str, missing: dict[str, str]) -> Any:
-    """Return a module, or None where it does not install."""
+    """Return a module, or None if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError as exc:
@@ -379,7 +379,7 @@ def _optional(name: str, missing: dict[str, str]) -> Any:
 
 
 def limited_by_meta(msgspec: Any) -> Any:
-    """Return `AllLimited` with the constraints as msgspec takes them."""
+    """Return `AllLimited` with the constraints in msgspec's form."""
     meta = msgspec.Meta
     fields = [
         ("id", Annotated[int, meta(ge=0)]),
@@ -410,7 +410,7 @@ def _pydantic(cls: Any) -> Both:
     import pydantic
 
     adapter = pydantic.TypeAdapter(cls)
-    # times and UUIDs, of which msgpack knows nothing, as text
+    # msgpack does not know times and UUIDs: write them as text
     mode = "json" if cls in (Directory, Orders) else "python"
     return adapter.validate_python, functools.partial(adapter.dump_python, mode=mode)
 
@@ -422,7 +422,7 @@ def _apischema(cls: Any) -> Both:
 
 
 PYTHON_PEERS = {"cattrs": _cattrs, "mashumaro": _mashumaro, "pydantic": _pydantic, "apischema": _apischema}
-"""From dicts to objects of a type, and back; over msgpack where that is there, else over our own codec."""
+"""From dicts to objects of a type, and back; over msgpack if it is installed, otherwise over cpkg's codec."""
 
 
 def main() -> None:
@@ -448,7 +448,7 @@ def compare(turns: Any, rounds: int, kind: str, direction: str) -> None:
     ways = encoding_ways(value, missing) if direction == "encode" else decoding_ways(cls, data, missing)
     for name, reason in missing.items():
         print(f"without {name}: {reason}", file=sys.stderr)
-    if turns.PYPY:  # compiled before anything is timed
+    if turns.PYPY:  # compile before anything is timed
         turns.fastest(ways, rounds=1, turn=1)
     best = turns.fastest(ways, rounds, turn=0.02)
     print(f"\n| {direction} {kind}, {len(data)} bytes | ns | ours to it |\n| --- | --- | --- |")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of typed.py as msgspec has them: Structs, with its own Raw and Ext."""
+"""The classes of typed.py for msgspec: Structs, with msgspec's Raw and Ext."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 
 try:
     from .typed import Money, Permissions, Status
-except ImportError:  # a script of this folder runs
+except ImportError:  # a script in this folder is running
     from __main__ import Money, Permissions, Status
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Dates, UUIDs, Decimals, members of an Enum, dataclasses and sets against peers, in processor time and in turns.
+Dates, UUIDs, Decimals, Enum members, dataclasses and sets against other libraries, in processor time and in turns.
 
 `python tests/bench/value_types.py` prints nanoseconds per value, for lists of 1,000 values of a type: packed by
 `cpkg.dumps`, `packb` with the option for the type and `typed.encode`, and read by `cpkg.loads` and `typed.decode`.
-The peers that are installed come beside them: msgspec, ormsgpack, mashumaro, cattrs, msgpack with a `default` written
-for the type, and pickle. Each peer reads what it wrote, into the same types; `worst` is the slowest of ours against the
-best peer. Each row has its own process: what a JIT compiled for one type is part of the loops for the next one.
+The other installed libraries are measured as well: msgspec, ormsgpack, mashumaro, cattrs, msgpack with a `default` for
+the type, and pickle. Each reads its own output, into the same types; `worst` compares the slowest way of cpkg with the
+best of them. Each row has a separate process: a JIT's code for one type becomes part of the loops for the next one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ Sample = tuple[Any, list[Any], Optional[dict[str, bool]]]
 
 
 def _samples() -> dict[str, Sample]:
-    """Return the type of each row, values of it, and the options with which packb packs them."""
+    """Return the type of each row, values of that type, and the options with which packb packs them."""
     draw = random.Random(47)
 
     def naive() -> dt.datetime:
@@ -87,7 +87,7 @@ def _samples() -> dict[str, Sample]:
 
 SAMPLES = _samples()
 
-# What callers write who pack these types with msgpack: the `default` of each, and what turns its result back.
+# Code of callers who pack these types with msgpack: the `default` of each, and the function that converts back.
 _BY_HAND: dict[str, tuple[Callable[[Any], object], Callable[[Any], object]]] = {
     "naive datetime": (dt.datetime.isoformat, dt.datetime.fromisoformat),
     "date": (dt.date.isoformat, dt.date.fromisoformat),
@@ -175,7 +175,7 @@ Ways = dict[str, Callable[[], Any]]
 
 
 def encoding_ways(name: str, missing: dict[str, str]) -> Ways:
-    """Return how the values of a row are packed: a name to a function; `missing` gets why other ways are not."""
+    """Return the functions that pack the values of a row, by name; store in `missing` why others are absent."""
     _, values, packing = SAMPLES[name]
     ways: Ways = {
         "dumps": partial(cpkg.dumps, values, compress=False),
@@ -191,7 +191,7 @@ def encoding_ways(name: str, missing: dict[str, str]) -> Ways:
 
 
 def decoding_ways(name: str, missing: dict[str, str]) -> Ways:
-    """Return how the values of a row are read: a name to a function; `missing` gets why other ways are not."""
+    """Return the functions that read the values of a row, by name; store in `missing` why others are absent."""
     kind, values, _ = SAMPLES[name]
     message = typed.encode(values)
     ways: Ways = {
@@ -204,7 +204,7 @@ def decoding_ways(name: str, missing: dict[str, str]) -> Ways:
 
 
 def _peers(name: str, missing: dict[str, str]) -> dict[str, Both]:
-    """Return the functions of the peers that give the values of a row back."""
+    """Return the functions of the peers that return the values of a row."""
     kind, values, _ = SAMPLES[name]
     found = {}
     for peer, prepare in PEERS.items():
@@ -222,7 +222,7 @@ def _peers(name: str, missing: dict[str, str]) -> dict[str, Both]:
 
 
 def _that_run(ways: Ways, missing: dict[str, str]) -> Ways:
-    """Return the ways that raise nothing."""
+    """Return the ways that raise no exception."""
     for way in list(ways):
         try:
             ways[way]()
@@ -246,7 +246,7 @@ def _measure(turns: Any, rounds: int, direction: str, name: str) -> tuple[dict[s
     """Return nanoseconds per value, and why ways are missing."""
     missing: dict[str, str] = {}
     ways = DIRECTIONS[direction][1](name, missing)
-    if turns.PYPY:  # compiled before anything is timed
+    if turns.PYPY:  # compile before anything is timed
         turns.fastest(ways, rounds=30, turn=0.05)
     found = turns.fastest(ways, rounds, turn=0.003, shuffled=True)
     return {way: taken.processor * 1e9 / COUNT for way, taken in found.items()}, missing

@@ -10,7 +10,7 @@ from bench.results import Cell, Key, Row
 
 GROUP = "File input and output"
 LEVEL = 1.10  # closer than this is neither slower nor faster
-# Four times the data in more than this times the time: something grows faster than the file.
+# If four times the data take more than this times the time, the time grows faster than the file.
 SUPERLINEAR = 6.0
 
 
@@ -26,7 +26,7 @@ class Side:
 
 
 def sentence(name: str, a: Cell, b: Cell, sides: tuple[str, str]) -> str:
-    """Say how a stands to b."""
+    """Describe how the speed of a compares with that of b."""
     ratio = a.value / b.value
     if max(ratio, 1 / ratio) < LEVEL:
         said = f"as fast on {sides[0]} as on {sides[1]} ({ratio:.2f})"
@@ -40,7 +40,7 @@ def sentence(name: str, a: Cell, b: Cell, sides: tuple[str, str]) -> str:
 
 
 def between(a: Side, b: Side) -> Iterator[str]:
-    """Give one line for each case that both sides have."""
+    """Return one line for each case that both sides have."""
     names = (str(a), str(b))
     if a.library == b.library:
         names = (a.row.name, b.row.name)
@@ -55,7 +55,7 @@ def between(a: Side, b: Side) -> Iterator[str]:
 
 
 def growth(row: Row) -> Iterator[str]:
-    """Give one line for each case whose time grows faster than its file."""
+    """Return one line for each case whose time grows faster than its file."""
     for key, cell in row.cells.items():
         if key.group != GROUP or " x4)" not in key.case:
             continue

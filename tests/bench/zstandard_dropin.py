@@ -2,10 +2,10 @@
 """
 cpkg.zstandard against python-zstandard: `python tests/bench/zstandard_dropin.py [--only PATTERN] [--processes N]`.
 
-Needs `pip install zstandard==0.25.0` (CPython). Each turn lasts a few milliseconds, and the fastest turn counts; what
-comes out is checked before. Both sides of a row take turns in one process; with `--processes N`, N processes of
-each side do, which share no memory: what one leaves behind in the allocator does not serve the other. Columns: ours,
-the original, how many times as fast ours is, and the same of the worst and the best pair of processes.
+Needs `pip install zstandard==0.25.0` (CPython). Each turn lasts a few milliseconds, and the fastest turn counts;
+results are checked first. Both sides of a row take turns in one process; with `--processes N`, each side has N
+processes, which share no memory: one side cannot reuse the other's memory in the allocator. Columns: cpkg,
+the original, how many times as fast cpkg is, and the same for the worst and the best pair of processes.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ import turns
 SIDES = ("zstandard", "cpkg.zstandard")
 
 TURN = 0.004
-"""Seconds that a turn takes, about."""
+"""Approximate seconds of a turn."""
 
 Call = Callable[[], Any]
 
 
 def text(size: int) -> bytes:
-    """Return the same words in any run, which compress about as well as prose."""
+    """Return the same words in every run; they compress about as well as prose."""
     draw = random.Random(3)
     words = [bytes(draw.choices(b"abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(2000)]
     return b" ".join(draw.choices(words, k=size // 5 + 10))[:size]
 
 
 def of_size(module: Any, data: bytes) -> dict[str, Call]:
-    """Return the calls of one side for content of one size; each returns a frame of it, or the content."""
+    """Return the calls of one side for content of one size; a call returns a frame of the content, or the content."""
     compressor, decompressor = module.ZstdCompressor(), module.ZstdDecompressor()
     frame = compressor.compress(data)
     dictionary = module.ZstdCompressionDict(text(50_000))
@@ -86,7 +86,7 @@ def of_size(module: Any, data: bytes) -> dict[str, Call]:
 
 
 def batches(module: Any, data: bytes, threads: int) -> dict[str, Call]:
-    """Return the calls of one side that take many buffers at once."""
+    """Return the calls of one side that accept many buffers at once."""
     items = [data[start : start + 200] for start in range(0, len(data), 200)]
     compressor, decompressor = module.ZstdCompressor(), module.ZstdDecompressor()
     frames = [compressor.compress(item) for item in items]
@@ -97,7 +97,7 @@ def batches(module: Any, data: bytes, threads: int) -> dict[str, Call]:
 
 
 def check(module: Any, name: str, result: Any, data: bytes, dictionary: Any) -> None:
-    """Raise AssertionError unless a call's result is the data, or frames of it."""
+    """Raise AssertionError unless a call's result is the data, or frames of the data."""
     parts = [result] if isinstance(result, bytes) else [segment.tobytes() for segment in result]
     if "decompress" not in name and "reader" not in name:
         decompressor = module.ZstdDecompressor(dict_data=dictionary if "dictionary" in name else None)
@@ -106,7 +106,7 @@ def check(module: Any, name: str, result: Any, data: bytes, dictionary: Any) -> 
 
 
 def rows(module: Any, wanted: str) -> Iterator[tuple[str, Call]]:
-    """Yield the name and the call of each row of one side in whose name the regular expression is found."""
+    """Yield the name and the call of each row of one side whose name matches the regular expression."""
     dictionary = module.ZstdCompressionDict(text(50_000))
     groups = [
         (f", {label}", data, of_size(module, data))
@@ -134,7 +134,7 @@ def measured(sides: Sequence[str], rounds: int, wanted: str) -> dict[str, list[f
 
 def main() -> None:
     parser = turns.options(__doc__, rounds=40)
-    parser.add_argument("--only", default="", metavar="PATTERN", help="rows in whose name this regular expression is")
+    parser.add_argument("--only", default="", metavar="PATTERN", help="only rows that match this regular expression")
     parser.add_argument("--processes", type=int, default=0, help="processes of each side; without it both are in one")
     options = parser.parse_args()
     if options.child is not None:

@@ -3,7 +3,7 @@
 Compare `cpkg zstd` with the `zstd` tool: python tests/bench/zstd_cli.py [--size MIB] [--rounds N] [--folder DIR]
 
 Both sides take turns in one run, each time in a new process, on files in memory (/dev/shm where there is one). Prints
-the best time of each with its processor time, and how many times the tool's it is.
+the best time of each with its processor time, and cpkg's time as a multiple of the tool's.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from purepy.base.cores import usable_cores
 
 
 def write_text(path: Path, size: int) -> None:
-    """Write text that compresses to about two fifths, without repeating itself within a window."""
+    """Write text that compresses to about two fifths and does not repeat itself within a window."""
     chance = random.Random(1)
     words = [b"%x" % chance.getrandbits(chance.randint(8, 40)) for _ in range(30_000)]
     part = b" ".join(chance.choices(words, k=1_500_000))
@@ -48,7 +48,7 @@ def main() -> int:
         with open(folder / "text", "rb") as text:
             (folder / "small").write_bytes(text.read(10_000))
             text.seek(0)
-            with open(folder / "many.zst", "wb") as many:  # as every program writes it that compresses in parallel
+            with open(folder / "many.zst", "wb") as many:  # as programs write it that compress in parallel
                 while piece := text.read(8 << 20):
                     many.write(subprocess.run([tool, "-qc"], input=piece, stdout=subprocess.PIPE, check=True).stdout)
         subprocess.run([tool, "-q", "text", "-o", "one.zst"], cwd=folder, check=True)
@@ -73,7 +73,7 @@ def main() -> int:
             }
             theirs, ours = turns.least(turns.in_turns(works, options.rounds)).values()
             bound = ""
-            if "frames" in case:  # all that zstd does in one thread, divided among all cores without a rest
+            if "frames" in case:  # the work that zstd does in one thread, divided evenly among all cores
                 bound = f"  {theirs[1] / usable_cores() / theirs[0]:.2f} if zstd's work were divided among all cores"
             turns.row(case, f"{shown(theirs):>16}", f"{shown(ours):>16}", ours[0] / theirs[0], bound)
     return 0
@@ -84,7 +84,7 @@ def shown(times: list[float]) -> str:
 
 
 def run(command: list[str], folder: Path, back: list[str] | None = None) -> list[float]:
-    """Run a command; return its time and its processor time. `back` decompresses what it wrote, which is checked."""
+    """Run a command; return its time and its processor time. `back` decompresses its output, which is checked."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     subprocess.run(command, cwd=folder, env=turns.compiled(), check=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One file case, in a process of its own: read or write one file one way, several rounds, and tell the seconds.
+"""One file case, in a separate process: read or write one file one way, several rounds, and report the seconds.
 
 Reads from standard input a JSON object: opener, case (as read_byLines_textMode), path, and for reading the expected
-length, for writing the path of the bytes to write, and for how many seconds to go on (patience). The answer:
+length, for writing the path of the bytes to write, and the time limit in seconds (patience). The answer:
 {"seconds": [...], "length": ...}.
 """
 
@@ -20,7 +20,7 @@ MAX_ROUNDS = 7
 
 
 def opener(name):
-    """Return open(path, mode) of the library `name`; text is UTF-8 with newlines as they are."""
+    """Return open(path, mode) of the library `name`; text is UTF-8 with unchanged newlines."""
     if name == "plain":
         return lambda path, mode: open(path, mode, **text(mode))
     if name == "gzip":

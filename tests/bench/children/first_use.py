@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a short program, in a process of its own: the import, the first call, then call after call.
+"""The cost of a short program, in a separate process: the import, the first call, then call after call.
 
 Reads from standard input a JSON object: imports (a statement), call (an expression of a function), argument and
-expected (expressions), back (null, or an expression of the function that makes `expected` of the result), perhaps
-before (statements that no clock sees) and clock (a function of `time`), and when to stop: after `calls`, or when
-`patience` seconds are over, but not before `atleast` calls. The answer: seconds of the import with finding the
+expected (expressions), back (null, or an expression of the function that turns the result into `expected`), optionally
+before (statements outside the measured time) and clock (a function of `time`), and when to stop: after `calls`, or when
+`patience` seconds are over, but not before `atleast` calls. The answer: seconds of the import including finding the
 function, of that and the first call, of the first, second, tenth and hundredth call, of the first ten and hundred, of a
-call once warm, and the course of the calls in between.
+call once warm, and the times of the calls in between.
 """
 
 import sys
 import time
 
-# `json` comes after the clock has stopped: it is itself one of the things whose import is measured
+# `json` is imported after the clock has stopped: it is itself one of the libraries whose import is measured
 request = eval(sys.stdin.read(), {"null": None, "true": True, "false": False})
 names = {}
 exec(request.get("before", ""), names)

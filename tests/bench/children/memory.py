@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peak memory of one piece of work, in a process of its own.
+"""The peak memory of one piece of work, in a separate process.
 
 Reads from standard input a JSON object: setup and work (statements; setup also runs it once on a tiny input so that
-what a library loads at first use is not counted). The answer: by how many bytes the resident set rose above where it
-was before the work, at its highest (peak), by how many the address space had grown afterwards, and the seconds that the
+lazily loaded parts of a library are not counted). The answer: the highest rise of the resident set above its size
+before the work (peak), the growth of the address space afterwards, both in bytes, and the seconds that the
 work took.
 """
 
@@ -28,7 +28,7 @@ exec(request["setup"], names)
 work = compile(request["work"], "work", "exec")
 gc.collect()
 try:
-    # what the setup freed goes back to the system, or the work would reuse it and look as if it needed nothing
+    # return memory that the setup freed to the system, or the work would reuse it and seem to need none
     ctypes.CDLL(None).malloc_trim(0)
 except AttributeError:
     pass  # not glibc
