@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Give each test every backend that loads, mark it, and leave out what another row of the gate runs.
+Run each test on every backend that loads, mark it, and leave out tests that another row of the gate runs.
 
-A test that takes the fixture `msgpack` or `zstd` runs on each backend, side by side in one process.
+A test that uses the fixture `msgpack` or `zstd` runs on each backend, in one process.
 `--require msgpack:native,zstd:native` (or the environment variable CPKG_TEST_REQUIRE) turns a backend that does
-not load into an error: a row that is called native and tests nothing native must not pass.
+not load into an error: a row that is called native must not pass without testing native code.
 
 CPython 3.11 runs each test of the gate. Other interpreters run conformance, hostile input to C, tests marked
-`interpreter`, and samples (`extent.some`) of what all interpreters share. `--everything` runs the others there.
+`interpreter`, and samples (`extent.some`) of behaviour that all interpreters share. `--everything` runs all tests.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from extent import IS_FULL, IS_PYPY, IS_THOROUGH
 
 from cpkg import _backend
 
-# The second row of an interpreter reads the bytecode that pytest wrote for the first one: to compile the tests is half
-# of the time that collecting them takes. Processes that tests start write none.
+# The second row of an interpreter reuses the bytecode that pytest wrote for the first one: compiling the tests is half
+# of the collection time. Processes that tests start write no bytecode.
 sys.dont_write_bytecode = False
 
 TESTS = Path(__file__).parent
@@ -54,13 +54,13 @@ OTHERS = {"cli", "integrations", "wheels"}
 """Folders whose tests depend on the interpreter, but not on the backend: rows named pure leave them out."""
 SHARED = {"archive", "cli", "records", "zstandard", *(["typed"] if IS_PYPY else [])}
 """
-Folders whose subject is Python that all interpreters share. CPython 3.11 tests it over each backend, with hostile input
-over the first one alone; others test it over one backend, without hostile input.
+Folders that test Python code which all interpreters share. CPython 3.11 runs them over each backend, with hostile
+input over the first one only; other interpreters run them over one backend, without hostile input.
 """
-# fewer examples where most of them run before the JIT has warmed up; no deadline, since a busy machine is not a failure
+# fewer examples if most of them run before the JIT has warmed up; no deadline, since a busy machine is not a failure
 EXAMPLES = 12 if IS_PYPY else 40
 OPERATIONS = 500 if IS_PYPY else 5000 if IS_FULL else 1500
-# the gate tries the same examples each time, so that it judges the change; nightly looks for new ones
+# the gate tries the same examples each time, so that it judges the change; nightly tries new ones
 hypothesis.settings.register_profile("default", max_examples=EXAMPLES, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
 hypothesis.settings.load_profile("thorough" if IS_THOROUGH else "default")
@@ -69,11 +69,11 @@ if IS_THOROUGH:
 elif IS_PYPY:
     import pypyjit
 
-    # tests run most code a few times: to compile what is run a thousand times takes longer than it saves
+    # tests run most code only a few times: compiling code after a thousand runs takes longer than it saves
     pypyjit.set_param("threshold=5000,function_threshold=8000")
 
-# hypothesis' own generator, held where the collector finds it: on 3.14 it does not after gc.freeze(), and hypothesis
-# warns of a generator that nobody holds
+# hypothesis' own generator, kept alive by this name: on 3.14 the collector does not find it after gc.freeze(), and
+# hypothesis warns about a generator without references
 RANDOM = random.Random()
 hypothesis.register_random(RANDOM)
 getattr(hypothesis.core, "threadlocal", hypothesis.core)._hypothesis_global_random = RANDOM
@@ -90,30 +90,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--backend",
         default="",
         metavar="BACKEND,...",
-        help="test these backends alone (default: every one that loads)",
+        help="test only these backends (default: every one that loads)",
     )
     parser.addoption(
         "--operations",
         type=int,
         default=OPERATIONS,
         metavar="N",
-        help="how many random calls each test of files against a model makes per backend (default: %(default)s)",
+        help="random calls per backend in each test of files against a model (default: %(default)s)",
     )
     parser.addoption(
         "--interrupts",
         action="store_true",
-        help="run the tests that interrupt calls alone, and print how often they did",
+        help="run only the tests that interrupt calls, and print the number of interrupts",
     )
     parser.addoption(
         "--everything",
         action="store_true",
-        help="run also what the gate leaves to CPython 3.11, and to the first backend that --backend names",
+        help="run also the tests that the gate runs only on CPython 3.11, or only on the first backend of --backend",
     )
 
 
 @pytest.fixture
 def operations(request: pytest.FixtureRequest) -> int:
-    """How many random calls a test against a model makes."""
+    """Return the number of random calls in a test against a model."""
     return request.config.getoption("--operations")
 
 
@@ -131,7 +131,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its folder, the attitude in its file's name and its backends; leave out other rows' tests."""
+    """Mark each test with its folder, the kind in its file's name and its backends; deselect other rows' tests."""
     for item in items:
         for codec, backend in _backends_of(item).items():
             item.add_marker(f"{backend}_{codec}")
@@ -144,12 +144,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=list(others))
         items[:] = [item for item in items if item not in others]
     if IS_PYPY:
-        # first what asks for collections, while the process is small: after other tests each one takes half a second
+        # first the tests that request collections, while the process is small: later each one takes half a second
         items.sort(key=lambda item: not _asks_for_collections(item.path))
 
 
 def _is_of_this_row(item: pytest.Item, wanted: list[str]) -> bool:
-    """Return whether the gate runs a test on this interpreter, in a row with these backends (none: all that load)."""
+    """Return whether the gate runs a test on this interpreter in a row with these backends (none: all that load)."""
     marks = {mark.name for mark in item.iter_markers()}
     row = wanted[0] if wanted else ""
     if "nightly" in marks:
@@ -176,18 +176,18 @@ def _is_of_this_row(item: pytest.Item, wanted: list[str]) -> bool:
 
 
 def _is_on_first_backend(item: pytest.Item, wanted: list[str]) -> bool:
-    """Return whether a test takes of each codec the first backend that the run tests, or none."""
+    """Return whether a test uses only the first tested backend of each codec, or no codec."""
     return all(backend == next(iter(_tested(codec, wanted))) for codec, backend in _backends_of(item).items())
 
 
 def _backends_of(item: pytest.Item) -> dict[str, str]:
-    """Return the codecs that a test takes, each with the name of its backend."""
+    """Return the codecs that a test uses, each with the name of its backend."""
     parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
     return {codec: parameters[codec].BACKEND for codec in parameters.keys() & _backend.MODULES.keys()}
 
 
 def _tested(codec: str, wanted: list[str]) -> dict[str, ModuleType]:
-    """Return the backends of a codec that a run tests: the wanted ones, or all that load if none of them is wanted."""
+    """Return the backends of a codec to test: the wanted ones, or all that load if none of them is wanted."""
     named = [name for name in wanted if name in _backend.MODULES[codec]]
     return {name: available(codec)[name] for name in named or available(codec) if name in available(codec)}
 
@@ -198,7 +198,7 @@ def _wanted(config: pytest.Config) -> list[str]:
 
 @functools.cache
 def _asks_for_collections(path: Path) -> bool:
-    """Return whether the tests of a file call the collector, those that interrupt calls each time."""
+    """Return whether the tests of a file call the collector, as those that interrupt calls always do."""
     text = path.read_text(encoding="utf-8")
     return "interrupts" in text or "gc.collect" in text
 
@@ -206,10 +206,10 @@ def _asks_for_collections(path: Path) -> bool:
 @pytest.fixture(scope="module", autouse=True)
 def _frozen() -> None:
     """
-    Keep what pytest has made of thousands of tests, and what those of other files have left, out of the collections
-    that tests ask for: 2 ms each, not 150.
+    Exclude pytest's data for thousands of tests, and objects from other files' tests, from the collections
+    that tests request: each then takes 2 ms instead of 150.
     """
-    if hasattr(gc, "freeze"):  # PyPy has none
+    if hasattr(gc, "freeze"):  # PyPy does not have it
         gc.collect()
         gc.freeze()
 
@@ -219,7 +219,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print for each failure of the nightly tests the command that repeats it, with the seed."""
+    """Print for each failed nightly test the command that repeats it, with the seed."""
     if IS_THOROUGH:
         for report in terminalreporter.stats.get("failed", []):
             setting = f"CPKG_TEST_SEED={seeds.SEED} HYPOTHESIS_PROFILE=thorough"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of numpy's and of the module array: every backend packs and reads them alike, also as lists of numbers."""
+"""Arrays of numpy and of the module `array`: every backend packs and reads them alike, also as lists of numbers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def numpy_arrays(np: Any) -> list[Any]:
 
 
 def packed_by_all(codecs: Any, values: list[Any]) -> None:
-    """Check that a backend packs values as the pure one does, and loads them alike."""
+    """Check that a backend packs and loads values like the pure one."""
     for value in values:
         for obj in (value, [value, 1], {"b": value, "a": [value]}):
             for options in ({}, {"sort_keys": True, "default": repr}):
@@ -71,7 +71,7 @@ def packed_by_all(codecs: Any, values: list[Any]) -> None:
 
 
 def form_of(obj: Any) -> Any:
-    """Return all that an array is."""
+    """Return everything that identifies an array."""
     if type(obj) is array.array:
         return obj.typecode, obj.tobytes()
     if not hasattr(obj, "dtype"):
@@ -118,7 +118,7 @@ def test_arrays_as_lists(msgpack: ModuleType) -> None:
 
 
 def test_the_bytes_of_lists(msgpack: ModuleType) -> None:
-    """Singles stay singles; all else is what the items would be."""
+    """Single-precision floats stay single; all other items are packed like plain numbers."""
     for value in PYTHON_ARRAYS:
         items = value.tolist()
         if value.typecode == "f":
@@ -136,7 +136,7 @@ def test_the_bytes_of_lists(msgpack: ModuleType) -> None:
 
 
 def test_typed_encode(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An array is what `dumps` makes of it."""
+    """An array is packed as by `dumps`."""
     monkeypatch.setattr(typed_codecs, "msgpack_module", lambda: msgpack)
     for value in PYTHON_ARRAYS:
         assert typed.Encoder().encode([value]) == encode(PURE, [value], compress=False)
@@ -193,7 +193,7 @@ REFUSED += [
 REFUSED += [b"\0\xa3<f8\x91\1\0\0\1" + bytes(9), b"\0\xa3<f8\x91\xff\0\0\0" + bytes(8), b"\0\xa3<f8\x91\xd0\1\0\0"]
 
 
-def test_what_is_no_array_is_refused(msgpack: ModuleType) -> None:
+def test_objects_other_than_arrays_are_refused(msgpack: ModuleType) -> None:
     codecs = codecs_of(msgpack)
     for payload in REFUSED:
         message = msgpack.packb(["x", ExtType(ARRAY, payload)])
@@ -230,11 +230,11 @@ def test_refused_arrays_are_named(msgpack: ModuleType) -> None:
 
 
 def test_views_and_copies(msgpack: ModuleType) -> None:
-    """Large arrays that are aligned show the message; small ones keep nothing but themselves alive."""
+    """Large aligned arrays are views of the message; small ones are copies."""
     np = pytest.importorskip("numpy")
     codecs = codecs_of(msgpack)
     message = encode(codecs, np.arange(10000.0), compress=False)
-    if sys.implementation.name == "cpython":  # PyPy's numpy has another base
+    if sys.implementation.name == "cpython":  # on PyPy, numpy has another base
         assert decode(codecs, message).base is message
     small = encode(codecs, np.arange(10.0), compress=False)
     assert decode(codecs, small).base is not small
@@ -250,7 +250,7 @@ def test_views_and_copies(msgpack: ModuleType) -> None:
     given[-1] ^= 1
     assert back[-1] == 9999
     del buffer
-    given.append(0)  # no export is left
+    given.append(0)  # works, because no buffer is exported any more
     assert np.array_equal(decode(codecs, message, ext_hook=ExtType), back)
 
 
@@ -299,9 +299,9 @@ def test_buffers_are_released_and_nothing_is_kept(msgpack: ModuleType) -> None:
             assert sys.getrefcount(value) == before
 
 
-@pytest.mark.parametrize("as_lists", [True, False])
-def test_signal_handlers_run_in_long_arrays(msgpack: ModuleType, as_lists: bool) -> None:
-    """The handler runs before the next object's code does."""
+@pytest.mark.parametrize("form", ["lists", "extension", "set"])
+def test_signal_handlers_run_in_long_arrays_and_sets(msgpack: ModuleType, form: str) -> None:
+    """The handler runs before the code of the next object."""
     if not hasattr(msgpack, "typed_packb") or msgpack.typed_packb is None:
         pytest.skip("Python code runs handlers by itself")
     seen = []
@@ -322,11 +322,12 @@ def test_signal_handlers_run_in_long_arrays(msgpack: ModuleType, as_lists: bool)
     interrupt = ctypes.pythonapi.PyErr_SetInterrupt  # in C, so that no Python code runs after it
 
     def packed(obj: object) -> Any:
-        if as_lists:
+        if form == "lists":
             return msgpack.packb(obj, default=interrupt, numpy=True)
         return msgpack.typed_packb(obj, interrupt, 9, None, None)
 
-    items = array.array("b", bytes(3 << 20))
+    numbers = array.array("b", bytes(3 << 20))
+    items = set(range(40000)) if form == "set" else numbers
     before = signal.signal(signal.SIGINT, handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -334,4 +335,4 @@ def test_signal_handlers_run_in_long_arrays(msgpack: ModuleType, as_lists: bool)
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen == ["packed"]
-    items.append(1)
+    numbers.append(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that writes to a caller's file: what counts as taken when write() returns less, nothing, or an error."""
+"""Writing to a caller's file: which bytes count as written when write() returns less, nothing, or an error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Writer = Callable[[bytes, Any], Any]
 
 
 class Pipe:
-    """A pipe whose writing end does not block."""
+    """A pipe with a non-blocking writing end."""
 
     def __init__(self, buffering: int = 0) -> None:
         self.source, target = os.pipe()
@@ -56,7 +56,7 @@ def pipe(request: pytest.FixtureRequest) -> Iterator[Pipe]:
 
 
 def whole(msgpack: ModuleType) -> list[Writer]:
-    """Return the functions that write one object in one call, each as function(bytes, file)."""
+    """Return the functions that write one object in one call, as function(bytes, file)."""
 
     def dump(data: bytes, file: Any) -> None:
         cpkg.dump(data, file, compress=False)
@@ -75,7 +75,7 @@ def copying(zstd: ModuleType) -> Writer:
 
 
 def through_file(zstd: ModuleType, size: int = 10_000) -> Writer:
-    """Return a function that writes through a ZstdFile in pieces, and leaves closing it to whoever can."""
+    """Return a function that writes through a ZstdFile in pieces, and closes it if possible."""
 
     def write(data: bytes, file: Any) -> None:
         with zstd.ZstdFile(file, "w") as target:
@@ -86,7 +86,7 @@ def through_file(zstd: ModuleType, size: int = 10_000) -> Writer:
 
 
 def write_on(target: Any, data: bytes, size: int, finishes: list[Callable[[], Any]], wait: Callable[[], Any]) -> None:
-    """Write data in pieces and finish, as whoever waits for room and writes the rest again."""
+    """Write data in pieces and finish, like a caller that waits for space and writes the rest again."""
     for start in range(0, len(data), size):
         rest = memoryview(data)[start : start + size]
         while len(rest):
@@ -127,8 +127,8 @@ def test_a_full_pipe_ends_a_file(zstd: ModuleType, pipe: Pipe, size: int) -> Non
 
 
 @pytest.mark.parametrize("size", [1000, 70_000, 400_000])
-def test_writing_goes_on_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, size: int) -> None:
-    """Waiting for room and writing the rest again loses nothing and writes nothing twice."""
+def test_writing_continues_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, size: int) -> None:
+    """Waiting for space and writing the rest again loses nothing and writes nothing twice."""
     may_read = threading.Event()
 
     def read() -> None:
@@ -143,7 +143,7 @@ def test_writing_goes_on_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, 
         blocked += 1
         if blocked == 3:
             may_read.set()
-        if blocked > 3:  # before that it is tried again at once, in vain
+        if blocked > 3:  # at first, retry at once, in vain
             select.select([], [pipe.file], [], 30)
 
     with beside(read) as errors:
@@ -156,7 +156,7 @@ def test_writing_goes_on_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, 
 
 
 class Stuck:
-    """An object whose write() returns the same whatever it is given, and gives up after being asked too often."""
+    """An object whose write() always returns the same value, and raises after too many calls."""
 
     def __init__(self, returned: Any) -> None:
         self.returned = returned
@@ -174,7 +174,7 @@ class StuckRaw(Stuck, io.RawIOBase):
 
 
 class Sink:
-    """An object that takes everything and returns what it likes."""
+    """An object that accepts everything and returns an arbitrary value."""
 
     def __init__(self, returned: Any) -> None:
         self.returned = returned
@@ -185,11 +185,11 @@ class Sink:
         return self.returned
 
 
-RESULTS = [None, True, False, "", 1.0, 10**30, mock.MagicMock()]  # all of them mean that all was taken
+RESULTS = [None, True, False, "", 1.0, 10**30, mock.MagicMock()]  # all of these mean that everything was written
 
 
 class Uneven(io.RawIOBase):
-    """A raw file that takes some of it, would block every now and then, and tells so in either way."""
+    """A raw file that writes a part of the data, sometimes would block, and reports this in both possible ways."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -216,14 +216,14 @@ class Uneven(io.RawIOBase):
 
 
 def check_odd_files(writers: list[Writer], read: Callable[[bytes], bytes]) -> None:
-    """Write to files that take nothing, that return no count, and that take a part each time."""
+    """Write to files that accept nothing, return no count, or accept a part each time."""
     for write in writers:
         for kind in (Stuck, StuckRaw):
             for returned in (0, -1):
                 with pytest.raises(OSError, match=f"took {returned} of "):
                     write(NOISE, kind(returned))
         with pytest.raises(BlockingIOError) as caught:
-            write(NOISE, StuckRaw(None))  # which means that it would block
+            write(NOISE, StuckRaw(None))  # None means that it would block
         assert caught.value.characters_written == 0
         for returned in RESULTS:
             sink = Sink(returned)
@@ -252,7 +252,7 @@ def test_counts_of_an_object_say_where_to_go_on(msgpack: ModuleType) -> None:
                 write(NOISE, file)
             except BlockingIOError as exc:
                 blocked += 1
-                # a file's own error from the first call is passed on as it is, perhaps without a count
+                # an error of the file itself in the first call is not changed, and may have no count
                 counted = getattr(exc, "characters_written", 0)
             else:
                 counted = len(file.taken)
@@ -276,11 +276,11 @@ def test_one_step_of_writing() -> None:
     assert write_some(Stuck(7), b"12345") == 5
     error = BlockingIOError(errno.EAGAIN, "later", 2)
     assert write_some(mock.Mock(write=mock.Mock(side_effect=error)), b"12345") == 2
-    write_all(Stuck(0), b"")  # nothing is all of nothing
+    write_all(Stuck(0), b"")  # no bytes to write
 
 
 def test_a_failed_flush_of_the_file_is_made_up_for(zstd: ModuleType) -> None:
-    """Data that the compressed file's own buffer held when it failed goes on with the next flush."""
+    """Data in the buffer of the compressed file when a flush failed is written by the next flush."""
     pipe = Pipe(1 << 20)
     file = zstd.ZstdFile(pipe.file, "w")
     file.write(NOISE[:200_000])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""loads by default: no small input may become heavy objects; large input that is meant to be large still loads."""
+"""Default limits of loads: small input must not become large objects; legitimately large input still loads."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ PURE = all(chosen.backend == "pure" for chosen in cpkg.backend_info().values())
 
 @pytest.fixture
 def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
-    """Every MessagePack backend that loads."""
+    """Return the codecs with each available MessagePack backend."""
     return codecs_of(msgpack)
 
 
 @pytest.mark.parametrize("kind", ITEMS)
 def test_the_weight_of_objects_is_bounded(codecs: dumps_loads.Codecs, kind: str) -> None:
-    """As many as weigh MiB load; a hundredth more are refused, compressed or not."""
+    """As many objects as the limit allows load; one percent more are refused, compressed or not."""
     item, limit = ITEMS[kind], MIB
     count = heaviest_below(item, limit)
     for compressed in (bytes, cpkg.zstd.compress):
@@ -64,7 +64,7 @@ def test_max_memory_is_exact(codecs: dumps_loads.Codecs) -> None:
 
 
 def test_the_default_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As it was given: compressed, if it was, so that what is not compressed is never too heavy."""
+    """The limit depends on the size of the input as given, so that uncompressed input is never too heavy."""
     monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 1000)
     heavy = b"\x81\xc0" * 1000 + b"\xc0"
     assert decode(codecs, heavy)
@@ -118,7 +118,7 @@ def test_what_compresses_well_still_loads(make: Callable[[], Any]) -> None:
 
 
 def test_a_damaged_message_is_refused_for_what_comes_first(codecs: dumps_loads.Codecs) -> None:
-    """Its weight, or its damage where that is in front of what is too much."""
+    """The error is about the weight, or about damage that comes before the limit is reached."""
     with pytest.raises(LimitError):
         decode(codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
     with pytest.raises(dumps_loads.FormatError) as caught:
@@ -127,7 +127,7 @@ def test_a_damaged_message_is_refused_for_what_comes_first(codecs: dumps_loads.C
 
 
 def test_long_decimals(codecs: dumps_loads.Codecs) -> None:
-    """Read digit by digit, since converting their text takes quadratic time on PyPy."""
+    """Decimals are read digit by digit, because converting their text takes quadratic time on PyPy."""
     generator = random.Random(3)
     context = decimal.Context(traps=[decimal.InvalidOperation])
     for size in (1023, 1024, 1025, 2000, 4000):

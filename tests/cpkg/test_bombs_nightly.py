@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""loads by default: the memory that a process takes for small input that becomes heavy objects."""
+"""Default limits of loads: the memory of a process for small input that becomes large objects."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ import cpkg
 MIB = 2**20
 LIMIT = 64 * MIB
 PYPY = sys.implementation.name == "pypy"
-# a list that grows is there twice for a moment on PyPy, the second time an eighth larger
+# on PyPy, a growing list exists twice for a moment, the second time an eighth larger
 OBJECTS = LIMIT * (2.125 if PYPY else 1.75)
-# the interpreter's own memory and, on PyPy, garbage that its collector has not found yet
+# memory of the interpreter and, on PyPy, garbage that was not collected yet
 SLACK = (64 if PYPY else 32) * MIB
 
 
 def decompressing() -> float:
-    """Return how many times its output decompressing takes, by the table in docs/zstd.md."""
+    """Return the memory for decompression as a multiple of the output, from the table in docs/zstd.md."""
     return 4.3 if PYPY and cpkg.backend_info()["zstd"].backend == "pure" else 2.4
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="measures with /proc")
 @pytest.mark.parametrize("kind", ITEMS)
 def test_memory_is_bounded(msgpack: ModuleType, kind: str, tmp_path: Path) -> None:
-    """The message and 64 MiB of objects, with room for what interpreters differ in."""
+    """The limit is the message plus 64 MiB of objects, with slack for differences between interpreters."""
     item = ITEMS[kind]
     count = heaviest_below(item, LIMIT)
     size = len(array(item, count))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C source as compilers see it: each part by itself, and the code that only builds without the GIL have."""
+"""Compile the C source: each part by itself, and the code that only builds without the GIL use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = needs("gcc", "pkg-config")
 
 
 def check(*arguments: str | Path) -> None:
-    """Have gcc check sources, without compiling them."""
+    """Let gcc check sources, without compiling them."""
     flags = ["-std=c11", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function"]
     flags.append(f"-I{sysconfig.get_path('include')}")
     for name in ("msgpack", "msgpack-c", "libzstd"):
@@ -33,16 +33,16 @@ def check(*arguments: str | Path) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.nightly  # a compiler's process for each part
-def test_each_part_compiles_alone(tmp_path: Path) -> None:
-    """A part includes what it needs, so that an editor understands it. What cffi reads (cdef) is not C by itself."""
+@pytest.mark.nightly  # a compiler process for each part
+def test_each_part_compiles_separately(tmp_path: Path) -> None:
+    """A part includes what it needs, so that editors understand it; cdef files for cffi are not valid C alone."""
     parts = [path for folder in ("common", "msgpack", "zstd", "archive") for path in (SOURCES / folder).rglob("*.[ch]")]
     units = []
     for number, part in enumerate(sorted(part for part in parts if "cdef" not in part.name)):
         units.append(tmp_path / f"{number}.c")
-        # the guard of the part makes the second one empty
+        # the include guard makes the second inclusion empty
         units[-1].write_text(f'#include "{part}"\n' * 2, encoding="utf-8")
-    # the builder puts these macros in front of each module
+    # the builder puts these macros before each module
     macros = tmp_path / "documentation.h"
     macros.write_text("".join(map(documentation.macros, documentation.TWINS)), encoding="utf-8")
     assert len(units) > 50
@@ -54,8 +54,8 @@ def test_each_part_compiles_alone(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("codec", ["msgpack", "zstd"])
 def test_compiles_without_the_gil(codec: str, tmp_path: Path) -> None:
-    """Few machines have such a build."""
+    """Few machines have a build without the GIL, so only the compilation is tested."""
     unit = tmp_path / "unit.c"
     unit.write_text(f'#include <Python.h>\n{documentation.macros(codec)}#include "module.c"\n', encoding="utf-8")
-    # cffi adds code that uses all functions of the module: it is missing here
+    # without the code that cffi adds, functions of the module are unused here
     check("-Wno-unused-parameter", "-DPy_GIL_DISABLED=1", f"-I{SOURCES / codec}", unit)

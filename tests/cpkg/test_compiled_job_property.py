@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`dumps` and `loads` of the compiled module against the Python functions that define them, call by call."""
+"""Compare `dumps` and `loads` of the compiled module with the Python functions that define them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_they_look_like_functions(name: str) -> None:
 
 
 def test_default_may_come_back() -> None:
-    """A hook that packs, compresses and unpacks finds the scratch memory taken, and takes other."""
+    """A hook that packs, compresses and unpacks finds the scratch memory in use, and uses other memory."""
 
     def default(obj: Any) -> Any:
         inner = cpkg.dumps(["x" * 1000, obj.real], compress=True)
@@ -125,7 +125,7 @@ def test_default_may_come_back() -> None:
 
 
 def test_errors_of_code_that_is_not_ours_pass() -> None:
-    """They are no errors of the input, which would be looked for a second time."""
+    """Such errors are not treated as errors of the input, which would be searched a second time."""
 
     class Stop(BaseException):
         pass
@@ -140,7 +140,7 @@ def test_errors_of_code_that_is_not_ours_pass() -> None:
 
 
 def test_what_python_lends_is_taken_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests lower the limits: what they then call must hold the lowered ones."""
+    """When tests lower limits, the compiled functions must use the lowered limits."""
     codecs = dumps_loads.chosen_codecs()
     monkeypatch.setattr(dumps_loads, "MIN_SIZE", 10)
     assert encode(codecs, [0] * 100) == cpkg.dumps([0] * 100, compress=True)

@@ -1,22 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many processors a process may use, and what the argument `threads` may be."""
+"""How many processors a process may use, and the values of the argument `threads`."""
 
 from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import cpkg
+from cpkg import archive, records, zstd
 from purepy.base import cores
 
 pytestmark = pytest.mark.once
 
 GROUPS = json.loads(Path(__file__).with_name("control_groups.json").read_text(encoding="utf-8"))
-"""The text of /proc/self/cgroup, files of the mounted groups, and how many cores they allow (0: all)."""
+"""The text of /proc/self/cgroup, files of the mounted groups, and the number of cores they allow (0: all)."""
 
 
 def write(root: Path, files: dict[str, str]) -> None:
@@ -73,4 +76,22 @@ def test_every_use_has_the_same_limits(tmp_path: Path) -> None:
                 call(value)
         with pytest.raises(TypeError):
             call("2")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda path: cpkg.dumps(1, level="high"), "level"),
+        (lambda path: archive.create(path, ".", level=None), "level"),
+        (lambda path: archive.create(path, ".", frame_size="1M"), "frame_size"),
+        (lambda path: archive.create(path, ".", threads="all"), "threads"),
+        (lambda path: records.open(path, "wb", level="high"), "level"),
+        (lambda path: records.open(path, "wb", frame_size="1M"), "frame_size"),
+        (lambda path: zstd.compress(b"a", threads=2, frame_size="1M"), "frame_size"),
+    ],
+)
+def test_an_argument_that_is_no_int_is_named(tmp_path: Path, call: Callable[[Path], object], name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{name} must be an int, not (str|NoneType)$"):
+        call(tmp_path / "file")
     assert not list(tmp_path.iterdir())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Crew: jobs in order, and what holds when its caller is interrupted. And the harness that interrupts."""
+"""The Crew: jobs in order, and its state when the caller is interrupted; and the harness that interrupts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def threads_look_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Pieces(Job):
-    """Puts the same few bytes several times, with little room."""
+    """Puts the same few bytes several times, with little space."""
 
     output_max = 4
 
@@ -69,7 +69,7 @@ def test_what_a_handler_raises_in_the_callers_thread_comes_out_at_once(error: ty
 
 
 @pytest.mark.parametrize("threads", [0, 2])
-def test_a_failure_comes_behind_what_the_job_had_put(threads: int) -> None:
+def test_a_failure_follows_what_the_job_had_put(threads: int) -> None:
     crew = Crew(threads)
     crew.give(Failing())
     assert crew.take(lambda: True) == b"before"
@@ -170,7 +170,7 @@ def test_interrupted_by_signals(signals: int) -> None:
 
 
 def test_a_crew_that_is_forgotten_loses_nothing_silently() -> None:
-    """A collector forgets a crew before it closes the file of that crew, if both are in a cycle."""
+    """If a crew and its file are in a reference cycle, the collector finalizes the crew before it closes the file."""
     for is_given_before in (True, False):
         crew, begun, wanted = Crew(1), threading.Event(), threading.Event()
 
@@ -193,7 +193,7 @@ def test_a_crew_that_is_forgotten_loses_nothing_silently() -> None:
 
 
 def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code that loses a lock, a descriptor or a thread to an interrupt fails: else no test with it could."""
+    """Code that loses a lock, a descriptor or a thread to an interrupt fails; otherwise the harness is useless."""
     lock, read_ends = threading.Lock(), []
 
     def leaks(_: Any) -> None:
@@ -218,7 +218,7 @@ def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPat
         os.close(read_ends.pop())
 
     monkeypatch.setattr("interrupts.SETTLES", 0.1)
-    with pytest.raises(AssertionError, match="left behind"):
+    with pytest.raises(AssertionError, match="left resources open"):
         at_every_line(lambda: None, opens, lambda _, outcome: None)
     os.close(read_ends.pop())
     with pytest.raises(AssertionError, match="no line of ours"):
@@ -229,7 +229,7 @@ def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.nightly
 def test_the_harness_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`pytest --interrupts` prints for each test how often its calls were interrupted, and whether it failed."""
+    """For each test, `pytest --interrupts` prints how often its calls were interrupted, and whether it failed."""
     monkeypatch.setattr(interrupts, "COUNTS", {})
     lines = at_every_line(lambda: None, work, check)
     by_timer(lambda: None, work, check, times=100)

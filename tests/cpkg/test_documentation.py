@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `help()` shows of every public name, on every backend: what it is for, and each of its parameters."""
+"""`help()` explains every public name and each of its parameters, on every backend."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ ZSTD = (
     *("decompress_iter", "finalize_dict", "get_frame_info", "get_frame_size", "index_frames", "iter_frames", "open"),
     *("apply_patch", "patch", "train_dict", "verify"),
 )
-# what the settings of the drop-in hand to the library, under names without an underscore
+# methods of the drop-in's settings for internal use, whose names have no underscore
 INTERNAL = {"applied", "apply", "apply_again", "compress_frame", "give", "take"}
-# made by functions, never by the caller
-MADE_ELSEWHERE = re.compile(r"Made by `")
+# created by functions, never by the caller
+MADE_ELSEWHERE = re.compile(r"(Created|Made|Returned) by `")
 REFUSED = re.compile(r"Raise (io\.UnsupportedOperation|NotImplementedError)")
 
 
@@ -40,7 +40,7 @@ def is_ours(value: Any) -> bool:
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties of a type that are not the standard library's."""
+    """Yield the public methods and properties of a type that do not come from the standard library."""
     for name in dir(kind):
         owner = next((base for base in kind.__mro__ if name in vars(base)), None)
         if name.startswith("_") or name in INTERNAL or owner is None or not is_ours(owner):
@@ -56,7 +56,7 @@ def has_own_constructor(kind: type) -> bool:
 
 
 def faults(where: str, value: Any) -> Iterator[str]:
-    """Yield what the documentation of a value lacks."""
+    """Yield the faults in the documentation of a value."""
     text = inspect.getdoc(value)
     if not text:
         yield f"{where}: nothing"
@@ -74,7 +74,7 @@ def faults(where: str, value: Any) -> Iterator[str]:
 def unnamed(where: str, value: Any, text: str) -> Iterator[str]:
     try:
         names = [name for name in inspect.signature(value).parameters if name != "self"]
-    except (TypeError, ValueError):  # objects of C that only functions make
+    except (TypeError, ValueError):  # C types whose objects only functions create
         names = []
     missing = [name for name in names if not re.search(rf"\b{name}\b", text)]
     if missing:
@@ -100,7 +100,7 @@ def test_every_name_of_zstd(zstd: ModuleType) -> None:
 
 
 def words(value: Any) -> list[str]:
-    """Return the words of its documentation: where lines end depends on how far they are indented."""
+    """Return the words of its documentation, because line breaks depend on the indentation."""
     return (inspect.getdoc(value) or "").split()
 
 
@@ -129,7 +129,7 @@ def test_options_have_their_declared_types(msgpack: ModuleType, name: str, optio
 
 
 def test_a_builtin_shows_its_defaults() -> None:
-    """`help()` prints the signature, whatever language the function is of."""
+    """`help()` prints the signature of Python and C functions."""
     signature = str(inspect.signature(cpkg.msgpack.packb))
     assert "max_depth" in signature
     assert "1024" in signature
@@ -143,7 +143,7 @@ def test_help_begins_with_the_signature(msgpack: ModuleType, name: str) -> None:
 
 
 def test_the_stub_of_msgpack_is_current() -> None:
-    """If not: install again, or run `python -m ffi_build.msgpack_stub`."""
+    """If this fails, install again, or run `python -m ffi_build.msgpack_stub`."""
     source = Path(__file__).parents[2] / "ffi_build" / "msgpack_stub.py"
     if not source.exists():
         pytest.skip("the sources of the build are not beside the tests")
@@ -153,7 +153,7 @@ def test_the_stub_of_msgpack_is_current() -> None:
 
 @pytest.mark.parametrize(("name", "count"), [("zstd", 0), ("zstandard", 5)])
 def test_documentation_in_stubs_is_that_of_the_functions(name: str, count: int) -> None:
-    """Editors find documentation that a stub lacks in the sources, except that of functions within functions."""
+    """Editors find documentation that a stub lacks in the sources, except for nested functions."""
     stub = Path(cpkg.__file__).parent / name / "__init__.pyi"
     functions = [node for node in ast.parse(stub.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)]
     texts = {function.name: text for function in functions if (text := ast.get_docstring(function))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents name is there: pages, headings, paths, functions, commands; and their lines are short."""
+"""Pages, headings, paths, functions and commands named in the documents exist; lines of prose are short."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PAGES = (
     "CONTRIBUTING.md",
     "README.md",
 )
-# what a reader opens, the reports of the benchmarks among it
+# all pages for readers, including the reports of benchmarks
 ALL = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 WIDTH = 120
 ROW_WIDTH = 200
@@ -29,22 +29,22 @@ AT_ROOT = re.compile(r"(README|CONTRIBUTING|CHANGELOG|SECURITY)\.md|setup\.py|to
 
 
 def quoted(text: str) -> list[str]:
-    """Return what stands in backticks, without blocks of code."""
+    """Return the texts in backticks, without code blocks."""
     return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
 def paths(text: str) -> list[str]:
-    """Return what is in backticks and looks like a path of the tree; parts with a star stand for several."""
+    """Return the texts in backticks that look like paths of the tree; a star matches several files."""
     return [part for part in quoted(text) if " " not in part and (part.startswith(ROOTS) or AT_ROOT.fullmatch(part))]
 
 
 def file_names(text: str) -> list[str]:
-    """Return what is in backticks and looks like a source file, perhaps by the end of its path alone."""
+    """Return the texts in backticks that look like source files, possibly only the end of a path."""
     return [part for part in quoted(text) if re.fullmatch(r"[\w./*-]+\.(c|h|py|pyi)", part)]
 
 
 def pytest_arguments(text: str) -> list[str]:
-    """Return the paths that commands with pytest are given, in backticks or in a block of code."""
+    """Return the paths in pytest commands, in backticks or in code blocks."""
     return [
         word.partition("::")[0]
         for command in re.findall(r"pytest ([^`\n]*)", text)
@@ -54,16 +54,16 @@ def pytest_arguments(text: str) -> list[str]:
 
 
 def folders(text: str) -> list[Path]:
-    """Return the root and the folders of the tree that a text names in backticks."""
+    """Return the root, and the folders of the tree that a text names in backticks."""
     return [ROOT, *(ROOT / part for part in quoted(text) if part.endswith("/") and (ROOT / part).is_dir())]
 
 
 def passages(text: str) -> Iterator[tuple[str, list[Path]]]:
     """
-    Yield the rows, items and paragraphs of a page, each with the folders from which it may name files.
+    Yield the rows, items and paragraphs of a page, each with the folders in which it may name files.
 
-    These are the root and the folders named in the passage itself, in the first row of its table and in the heading
-    above. A row whose first cell is empty, and an item below another one, have those of the one above as well.
+    These are the root and the folders named in the passage itself, in the first row of its table, and in the heading
+    above. A row with an empty first cell, and a nested item, also have the folders of the row or item above.
     """
     heading: list[Path] = []
     table: list[Path] = []
@@ -100,7 +100,7 @@ def test_every_path_and_file_exists(page: str) -> None:
 
 @pytest.mark.parametrize("page", sorted({*ALL} - {*PAGES}))
 def test_every_path_of_the_source_exists(page: str) -> None:
-    """Other pages also name files that are not here (`sitecustomize.py`); the build writes some that have a stub."""
+    """Other pages also name files outside the tree (`sitecustomize.py`); some files with a stub come from the build."""
     found = [path.rstrip("/") for path in paths((ROOT / page).read_text(encoding="utf-8"))]
     assert [path for path in found if not list(ROOT.glob(path)) and not list(ROOT.glob(f"{path}i"))] == []
 
@@ -108,24 +108,24 @@ def test_every_path_of_the_source_exists(page: str) -> None:
 def test_rows_of_the_architecture_are_short() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     assert [line for line in text.splitlines() if len(line) > ROW_WIDTH] == []
-    # a name that is broken over two lines is not read as one here
+    # a name that is split over two lines would not be recognised
     assert [line for line in text.splitlines() if line.count("`") % 2] == []
 
 
 def prose(text: str) -> str:
-    """Return the text without its blocks of code."""
+    """Return the text without code blocks."""
     return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(text: str) -> set[str]:
-    """Return what a link to a heading of this page may name, as forges and the site's tool make it."""
+    """Return the anchors of headings of this page, as forges and the site generator create them."""
     found = re.findall(r"^#+ (.*)$", prose(text), re.MULTILINE)
     plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in found]
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in plain}
 
 
 def dead_links(text: str, folder: Path) -> list[str]:
-    """Return the links of a page that lead to no file, or to a heading that its page has not."""
+    """Return the links of a page to missing files or headings."""
     dead = []
     for link in re.findall(r"\]\(([^)\s]+)\)", prose(text)):
         name, _, anchor = link.partition("#")
@@ -162,7 +162,7 @@ def files_of(place: str, bases: list[Path]) -> list[Path]:
 
 
 def missing_methods(text: str) -> tuple[int, list[tuple[str, str, str]]]:
-    """Return how often a text says "`method` of `Class` in `file`", and where the file has no such method."""
+    """Return the number of phrases "`method` of `Class` in `file`", and those whose file has no such method."""
     count = 0
     missing = []
     for passage, bases in passages(text):
@@ -177,7 +177,7 @@ def missing_methods(text: str) -> tuple[int, list[tuple[str, str, str]]]:
 
 
 def missing_names(text: str) -> tuple[int, list[tuple[str, str]]]:
-    """Return how often a text says "`name` in `file`", and where the file (or each of the folder) lacks that name."""
+    """Return the number of phrases "`name` in `file`", and those whose file (or folder) lacks the name."""
     count = 0
     missing = []
     for passage, bases in passages(text):
@@ -204,7 +204,7 @@ def test_every_function_is_in_its_file() -> None:
 
 
 def test_every_name_is_somewhere() -> None:
-    """A name in the architecture's backticks is one in the sources, or ends the name of a test."""
+    """A name in backticks in the architecture page exists in the sources, or is the end of a test name."""
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     files = [path for folder in ("cpkg", "ffi_build", "purepy", "tests") for path in (ROOT / folder).rglob("*")]
     sources = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".pyi", ".c", ".h")]
@@ -215,8 +215,8 @@ def test_every_name_is_somewhere() -> None:
     assert len(found) > 200
 
 
-def test_what_is_missing_is_seen() -> None:
-    """The readers find paths, commands and folders: without them the tests above could not fail."""
+def test_missing_parts_are_found() -> None:
+    """The helpers find paths, commands and folders; otherwise the tests above could not fail."""
     text = "see `cpkg/nowhere.py` and `tox.ini`, `pytest tests/nothing.py -x`\n```\npytest tests/a\n```\n"
     assert paths(text) == ["cpkg/nowhere.py", "tox.ini"]
     assert file_names(text) == ["cpkg/nowhere.py"]

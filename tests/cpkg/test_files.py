@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dump and load: files appear whole or not at all, with the permissions that open() gives."""
+"""dump and load: files appear complete or not at all, with the same permissions as with open()."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_nothing_is_left_of_a_failed_write(tmp_path: Path, error: type[BaseExcep
 
 
 def test_a_system_that_removes_no_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Windows."""
+    """Windows is such a system."""
     folder, unlink = "/proc/self/fd", os.unlink
 
     def opened() -> Iterator[str]:
@@ -165,7 +165,7 @@ def test_an_existing_file_keeps_its_permissions(tmp_path: Path, umask: int) -> N
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    expected = cpkg.dumps(VALUE)  # here, so that what fails does not leave the reader waiting for a writer
+    expected = cpkg.dumps(VALUE)  # here, so that a failure does not leave the reader waiting for a writer
     with beside(partial(cpkg.dump, VALUE, path)) as errors:
         assert path.read_bytes() == expected
     assert errors == []
@@ -194,10 +194,8 @@ def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_without_overwrite_a_file_is_left_alone(
-    tmp_path: Path, has_links: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also on systems without hard links, as in browsers."""
+def test_without_overwrite_a_file_is_kept(tmp_path: Path, has_links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """This also holds on systems without hard links, as in browsers."""
     if not has_links:
         monkeypatch.delattr(os, "link")
     path = tmp_path / "x"

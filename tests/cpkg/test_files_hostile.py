@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dump to what is no plain new file: links, descriptors, odd names, other users' files; and files that fail to open."""
+"""dump to targets other than a plain new file: links, descriptors, odd names, files of others; failing opens."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_descriptor_is_written_through(tmp_path: Path, directory: str) -> None
 
 
 def test_a_file_that_has_no_name_any_more_is_written_to(tmp_path: Path) -> None:
-    """A link of /proc leads to it all the same, in another process too."""
+    """A link in /proc still leads to it, even in another process."""
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("no /proc here")
     with (
@@ -89,7 +89,7 @@ def test_a_name_that_open_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert (tmp_path / "x").read_bytes() == b"old"
 
 
-def test_a_temporary_file_tells_whose_it_is(tmp_path: Path) -> None:
+def test_a_temporary_file_names_its_owner(tmp_path: Path) -> None:
     with replacing(tmp_path / "x") as file:
         file.write(b"new")
         (name,) = os.listdir(tmp_path)
@@ -108,19 +108,19 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path: Path) -> None:
 
 # what an existing file keeps
 
-only_root = pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner")
 
 
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
-    """A directory that every user may write to and reach, unlike tmp_path."""
+    """Yield a directory that every user can reach and write to, unlike tmp_path."""
     with tempfile.TemporaryDirectory() as name:
         os.chmod(name, 0o777)
         yield Path(name)
 
 
 def become(user: int, group: int, function: Callable[[], Any]) -> None:
-    """Call a function as another user, in a process that ends then."""
+    """Call a function as another user, in a process that ends afterwards."""
     child = os.fork()
     if not child:
         status = 1
@@ -199,7 +199,7 @@ def test_a_long_name(tmp_path: Path, name: str) -> None:
     assert cpkg.load(tmp_path / name) == VALUE
 
 
-def test_a_name_that_is_no_text(tmp_path: Path) -> None:
+def test_a_name_that_is_not_text(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path) + b"/" + b"\xff\xc3" * 100
     try:
         open(path, "wb").close()
@@ -219,7 +219,7 @@ def test_a_source_that_would_block() -> None:
 
 
 def test_a_file_that_is_not_begun_is_closed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not when its object is finalized, which PyPy does late, and which a traceback keeps from happening."""
+    """It does not wait for its finalizer, which PyPy runs late, and which a traceback delays."""
 
     def fail(*_: object) -> NoReturn:
         raise TimedOut
@@ -233,5 +233,5 @@ def test_a_file_that_is_not_begun_is_closed_at_once(tmp_path: Path, monkeypatch:
         patch.setattr(positions, "_locked", SimpleNamespace(add=fail))
         with pytest.raises(TimedOut) as caught:
             records.open(tmp_path / "rows", "wb")
-    records.open(tmp_path / "rows", "wb").close()  # which no other writer has locked
+    records.open(tmp_path / "rows", "wb").close()  # the file is not locked by another writer
     assert caught.value.__traceback__ is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that the first calls in a process load: those that they run, since each is waited for."""
+"""The first calls in a process import only modules that they use, because each import takes time."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from processes import run_python
 
 import cpkg
 
-# Each takes longer to import than packing a first message does in all.
+# Importing any of these takes longer than packing a first message.
 HEAVY = {
     *("typing", "dataclasses", "inspect", "ast", "re", "platform", "contextlib", "asyncio", "importlib", "collections"),
     *("datetime", "threading", "weakref", "copy", "locale", "tempfile", "cffi"),
 }
-# What the compiled modules need: the numbers of parameters are an enum.
+# Needed by compiled modules, whose parameter numbers are an enum.
 ENUM = {"enum", "types", "operator", "functools", "collections"}
 
 HERE = Path(__file__).parent
@@ -29,19 +29,18 @@ IMPORTS = {
     part: {f"{package}.{name}".lstrip(".") for package, names in packages.items() for name in names.split()}
     for part, packages in json.loads(HERE.joinpath("first_imports.json").read_text(encoding="utf-8")).items()
 }
-"""Our modules that each part of a call may import, by package."""
-
-# what the interpreter's own package imports is not ours to choose
+"""Part of a call -> our modules that it may import, by package."""
+# imports of the interpreter's own package are not ours to choose
 OURS = pytest.mark.parametrize("backend", [name for name in available("zstd") if name != "stdlib"])
 
 
 def loaded(code: str, **policies: str) -> set[str]:
-    """Return the modules that a process imports for a piece of code, with the backends of these policies."""
+    """Return the modules that a process imports for some code, with backends according to these policies."""
     code = f"import sys; before = set(sys.modules); {code}; print(*sorted(set(sys.modules) - before))"
     clean = {key: value for key, value in os.environ.items() if not key.startswith("CPKG_")}
-    # without site, whose files of installed packages import what they like
+    # without site, because .pth files of installed packages may import anything
     paths = os.pathsep.join([str(Path(cpkg.__file__).parents[1]), *filter(None, sys.path)])
-    # not in a checkout, whose packages are those of the source, without what is built
+    # not in a checkout, whose packages lack the built modules
     done = run_python("-S", "-W", "error", "-c", code, env={**clean, **policies, "PYTHONPATH": paths}, cwd=HERE)
     assert done.stderr == ""
     found = {name for name in done.stdout.split() if not name.endswith("_ffi.lib")}
@@ -54,7 +53,7 @@ def ours(names: set[str]) -> set[str]:
 
 
 def allowed(backend: str, *parts: str) -> set[str]:
-    """Return the modules of parts of a call, with those that a backend has for them on this interpreter."""
+    """Return the modules for parts of a call, including those of a backend on this interpreter."""
     each = [name for part in parts for name in (part, f"{part} on {backend}")]
     found = {"always", *each, *(f"{name}, {sys.implementation.name}" for name in each)}
     if "cpkg.zstd" in parts and (backend == "dlopen" or sys.implementation.name == "pypy"):
@@ -85,7 +84,7 @@ def test_first_frames(backend: str, code: str) -> None:
         assert not {name for name in found if name.startswith(("cpkg._native", f"purepy.zstd.{other}"))}
     else:
         assert ours(found) <= allowed(backend, "cpkg.zstd") | {"cpkg.zstd"}
-    # the keys of options are an enum, as they are in what this replaces
+    # the keys of options are an enum, as in the replaced library
     assert not found & (HEAVY - ENUM)
     if backend == "native" and sys.implementation.name == "cpython":
         assert not found & ENUM

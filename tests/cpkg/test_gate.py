@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gate is deterministic: no test of it waits for a clock, measures memory, or draws what no seed repeats."""
+"""The gate is deterministic: its tests do not wait for a clock, measure memory, or use unseeded random values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FORBIDDEN = re.compile(
     r"|getrusage|ru_maxrss|VmHWM|tracemalloc|urandom|SystemRandom|random\.Random\(\)|random\.seed\(\)"
 )
 OTHERS = {"bench", "dask", "engines", "libraries", "support", "training", "upstream"}
-"""Folders of other rows, and helpers, some of which serve nightly tests alone."""
+"""Folders of other rows, and helpers, some of which are only for nightly tests."""
 
 
 def test_no_gate_test_depends_on_time_load_or_memory() -> None:
-    """What cannot be deterministic is in a file named `*_nightly.py`."""
+    """Tests that cannot be deterministic are in files named `*_nightly.py`."""
     files = [
         path
-        for pattern in ("*/test_*.py", "*/*.txt")  # texts hold programs of child processes
+        for pattern in ("*/test_*.py", "*/*.txt")  # text files contain programs for child processes
         for path in TESTS.glob(pattern)
         if path.parent.name not in OTHERS
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""cpkg.install(): other packages' names resolve to ours where those are absent, and only there."""
+"""cpkg.install(): names of other packages resolve to ours only if those packages are missing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def is_absent(name):
 
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[[str], None]:
-    """A function that runs code in an interpreter which has cpkg and, beside the standard library, nothing else."""
+    """Return a function that runs code in an interpreter with only cpkg and the standard library."""
     packages = tmp_path / "packages"
     packages.mkdir()
     for package in (cpkg, purepy):

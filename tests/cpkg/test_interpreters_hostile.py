@@ -33,7 +33,7 @@ def run(code: str) -> list[str]:
 
 
 def test_interpreters_that_share_everything() -> None:
-    """The first has the native backends, whatever comes and goes beside it."""
+    """The first interpreter has the native backends, whatever others come and go."""
     if not {"native"} <= available("msgpack").keys() & available("zstd").keys():
         pytest.skip("needs the native backends")
     again = f"run_in_another({CHECK + WHY + TELL!r}, 'shared')\n"
@@ -44,25 +44,51 @@ def test_interpreters_that_share_everything() -> None:
 
 
 def test_an_interpreter_that_comes_first() -> None:
-    """Backends stay taken when it ends: its types are gone, but objects of the process may refer to them."""
+    """Backends stay bound to it after it ends: its types are gone, but objects of the process may refer to them."""
     found = run(f"run_in_another({CHECK + TELL!r}, 'shared')\n{CHECK + TELL}")
     assert len(found) == 2
-    # without the GIL it has no native backends, and takes none
+    # without the GIL, it has no native backends
     assert "native" not in found[1] or "native" not in found[0]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="a GIL each is new in Python 3.12")
-def test_interpreters_with_a_gil_each() -> None:
-    """cffi does not load there; the backends that need none do."""
+# In 3.12 an import of the standard library's own datetime or hashlib there is enough to end the process at its exit.
+a_gil_each = pytest.mark.skipif(sys.version_info < (3, 13), reason="a GIL each works from Python 3.13 on")
+
+
+@a_gil_each
+@pytest.mark.parametrize("order", ["after the main interpreter", "before it"])
+def test_interpreters_with_a_gil_each(order: str) -> None:
+    """cffi does not load there; backends without cffi do."""
     why = EACH if {"native"} <= available("msgpack").keys() & available("zstd").keys() else ""
-    found = run(CHECK + TELL + f"run_in_another({CHECK + why + TELL!r}, 'own')\n" + CHECK + TELL)
-    assert found[0] == found[2]
-    assert "native" not in found[1]
+    other = f"run_in_another({CHECK + why + TELL!r}, 'own')\n"
+    found = run((CHECK + TELL if order[0] == "a" else "") + other + CHECK + TELL)
+    assert found[-1] == run(CHECK + TELL)[0]
+    assert "native" not in found[-2]
+    assert "dlopen" not in found[-2]
+
+
+@a_gil_each
+def test_cffi_itself_loads_in_no_interpreter_with_its_own_gil() -> None:
+    """No module that cffi generates can be native there. Once this fails, docs/notebook/wheels.md has what to do."""
+    pytest.importorskip("_cffi_backend")
+    code = "try:\n    import _cffi_backend\nexcept ImportError as error:\n    print(error, flush=True)\n"
+    refused = "module _cffi_backend does not support loading in subinterpreters"
+    assert run(f"run_in_another({PATH + code!r}, 'own')\n") == [refused]
+
+
+@pytest.mark.skipif(sys.version_info[:2] != (3, 12), reason="Python 3.12 initialises what it then refuses")
+def test_an_interpreter_with_its_own_gil_does_not_load_cffi() -> None:
+    """Otherwise cffi's types refer to memory that ends with the interpreter, and their next use ends the process."""
+    use = "from cpkg import msgpack\nassert msgpack.unpackb(msgpack.packb([1])) == [1]\n"
+    tell = f"{use}from cpkg import _backend\nprint(_backend.choose('msgpack').module.BACKEND, flush=True)\n"
+    cffi = "import cffi, gc\nfor size in range(200):\n    cffi.FFI().new(f'int[{size}]')\n    gc.collect()\n"
+    found = run(f"run_in_another({PATH + tell!r}, 'own')\n{tell}{cffi}")
+    assert found == ["pure", run(tell)[0]]
 
 
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="concurrent.interpreters is new in Python 3.14")
 def test_a_pool_of_interpreters(tmp_path: Path) -> None:
-    """Objects cross between interpreters as messages; each has its own copy of this package."""
+    """Objects are passed between interpreters as messages; each has its own copy of this package."""
     (tmp_path / "pool_of_interpreters.py").write_text(
         "import cpkg\n"
         "def work(message):\n"
@@ -85,7 +111,7 @@ print(*{{backend for backend, _ in results}})
 
 
 def test_a_second_import() -> None:
-    """Whoever imports everything anew gets types of its own, too; the first import's stay as they were."""
+    """A second import of everything creates new types; the types of the first import are not changed."""
     code = f"""
 {CHECK}
 before = msgpack

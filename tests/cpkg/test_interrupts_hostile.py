@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of files, interrupted at any line: the exception comes out, and the files are whole or as before."""
+"""Functions that write files, interrupted at any line: the exception propagates; files are complete or unchanged."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imports run one way, between the layers of the package and between the rooms of Zstandard."""
+"""Imports run in one direction, between the layers of the package and between the rooms of Zstandard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import purepy
 
 pytestmark = pytest.mark.once
 
-# The layers from the ground up, each with its modules. A file imports from its own layer and from those before it.
+# The layers from the bottom up, each with its modules. A file imports from its own layer and from those before it.
 LAYERS = [
     ("purepy.base",),
     ("purepy",),
@@ -33,7 +33,7 @@ LAYERS = [
     ("cpkg.integrations", "cpkg.dask"),
     ("cpkg.cli", "cpkg.__main__"),
 ]
-# Where third parties may be imported; purepy and all the rest need none.
+# Modules that may import third-party packages; purepy and all others need none.
 THIRD_PARTY = {
     "cffi": "cpkg._native",
     "_cffi_backend": "cpkg._native",
@@ -45,7 +45,7 @@ THIRD_PARTY = {
         "cpkg.integrations",
     ),
 }
-# The rooms of Zstandard, each with those that it imports from.
+# The rooms of Zstandard, each with the rooms that it imports from.
 _BELOW = {
     "format": (),
     "threads": ("format",),
@@ -56,10 +56,10 @@ _BELOW = {
     "encoder": ("format", "threads"),
 }
 ROOMS = {f"purepy.zstd.{name}": [f"purepy.zstd.{below}" for below in rooms] for name, rooms in _BELOW.items()}
-# Reading the tables of a dictionary is the decoder's work, whoever uses them.
+# Only the decoder reads the tables of a dictionary, and the encoder uses that code.
 DOORS = {("purepy.zstd.encoder.dictionary", "purepy.zstd.decoder.dictionary.load_dictionary")}
 
-# What builds on the public names of the package that it is in.
+# Modules that use the public names of their own package.
 ON_TOP = ("cpkg.cli.", "cpkg.zstd.tarfile")
 
 
@@ -68,7 +68,7 @@ def room(module: str) -> str | None:
 
 
 def level(module: str) -> int:
-    """Return the layer of a module of ours by its longest prefix, or -1 for anybody else's."""
+    """Return the layer of one of our modules by its longest prefix, or -1 for other modules."""
     found = [
         (len(prefix), index)
         for index, layer in enumerate(LAYERS)
@@ -79,7 +79,7 @@ def level(module: str) -> int:
 
 
 def imports(module: str, path: Path) -> list[str]:
-    """Return what a file imports, wherever in the file it stands, as full dotted names."""
+    """Return everything that a file imports, anywhere in the file, as full dotted names."""
     found = []
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -96,7 +96,7 @@ def imports(module: str, path: Path) -> list[str]:
 
 @functools.cache
 def all_imports() -> list[tuple[str, str]]:
-    """Return each import of the packages: the module that it stands in, and the name."""
+    """Return each import of the packages: the importing module and the imported name."""
     found = []
     for package in (cpkg, purepy):
         root = Path(package.__file__).parent
@@ -108,7 +108,7 @@ def all_imports() -> list[tuple[str, str]]:
 
 
 def test_imports_run_one_way() -> None:
-    """A file imports from its own layer and those below it, and from the rooms that its room may know."""
+    """A file imports from its own layer and the layers below it, and from the rooms that its room may use."""
     pairs = all_imports()
     upward = [(module, name) for module, name in pairs if level(name) > level(module)]
     across = [
@@ -120,9 +120,9 @@ def test_imports_run_one_way() -> None:
 
 
 def circles(pairs: list[tuple[str, str]]) -> set[frozenset[str]]:
-    """Return the groups of files of which each imports the others, over however many steps; types count, too."""
+    """Return the groups of files that import each other, directly or indirectly, including imports for types."""
     modules = {module for module, _ in pairs}
-    modules -= {module.rpartition(".")[0] for module in modules}  # a package's own file lists what is behind it
+    modules -= {module.rpartition(".")[0] for module in modules}  # the file of a package lists its modules
     below: dict[str, set[str]] = {module: set() for module in modules}
     for module, name in pairs:
         found = name if name in modules else name.rpartition(".")[0]
@@ -152,7 +152,7 @@ def test_no_files_import_each_other() -> None:
 
 
 def own_names(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the imports by which a file takes a name, and not a module, from a package that it is in."""
+    """Return the imports of a name, not a module, from a package that contains the importing file."""
     modules = {module for module, _ in pairs} | {"cpkg._native._msgpack_ffi"}
     return [
         (module, name)
@@ -162,19 +162,19 @@ def own_names(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def test_files_import_from_modules_and_not_from_their_own_package() -> None:
-    """A package collects names of its modules, so that a module which imports one of them imports upwards."""
+    """A package collects names of its modules, so a module that imports such a name imports upwards."""
     assert own_names([("a.b", "a.c.name"), ("a.c", "a.name"), ("a", "a.b.name")]) == [("a.c", "a.name")]
     assert own_names(all_imports()) == []
 
 
 def test_third_parties_stay_in_their_layer() -> None:
-    """Import cffi in the native layer alone, click in the command line."""
+    """Only the native layer imports cffi, only the command line imports click."""
     homes = [(module, name, THIRD_PARTY.get(name.partition(".")[0])) for module, name in all_imports()]
     assert [(module, name) for module, name, home in homes if home and level(module) != level(home)] == []
 
 
 def test_a_wrong_import_is_seen(tmp_path: Path) -> None:
-    """The reader finds absolute, relative and nested imports: without it the tests above could not fail."""
+    """The helper finds absolute, relative and nested imports; otherwise the tests above could not fail."""
     path = tmp_path / "wrong.py"
     path.write_text("def f():\n    from cpkg._backend import load\n    from ..cli import main\n    import cffi\n")
     found = imports("cpkg.msgpack.wrong", path)

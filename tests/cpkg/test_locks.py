@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks are given back whenever a signal handler raises."""
+"""Locks are released whenever a signal handler raises."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_lock_is_taken_once_and_given_back() -> None:
 
 
 def ends_in_a_call(value: ast.expr | None) -> bool:
-    """Return whether a call may be the last thing that an expression does."""
+    """Return whether an expression may end with a call."""
     if isinstance(value, ast.IfExp):
         return ends_in_a_call(value.body) or ends_in_a_call(value.orelse)
     if isinstance(value, ast.BoolOp):
@@ -48,13 +48,13 @@ def ends_in_a_call(value: ast.expr | None) -> bool:
 
 
 def holds_a_lock(item: ast.withitem) -> bool:
-    """Return whether what a `with` enters is called a lock, or comes from a method that returns one."""
+    """Return whether the object of a `with` is named as a lock, or comes from a method that returns a lock."""
     entered = ast.unparse(item.context_expr).split(".")[-1]
     return entered.endswith("lock") or entered.partition("(")[0] in ("_turn", "_enter", "_open")
 
 
 def calls_returned_with_a_lock(source: str) -> list[int]:
-    """Return the lines where a block that holds a lock returns what a call returns, unstored."""
+    """Return the lines where a block that holds a lock returns the result of a call without storing it first."""
     return [
         node.lineno
         for block in ast.walk(ast.parse(source))
@@ -67,7 +67,7 @@ def calls_returned_with_a_lock(source: str) -> list[int]:
 
 @pytest.mark.once
 def test_no_block_that_holds_a_lock_returns_a_call() -> None:
-    """PyPy 8 would leave the lock taken if a signal handler raises after that call."""
+    """On PyPy 8, the lock would stay locked if a signal handler raises after that call."""
     paths = [path for root in ROOTS for path in Path(root).rglob("*.py")]
     found = {path.name: lines for path in paths if (lines := calls_returned_with_a_lock(path.read_text("utf-8")))}
     assert paths

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dumps and loads: what comes back, which form is written, and what damage, bombs and wrong use are answered with."""
+"""dumps and loads: the restored values, the written form, and the errors for damage, bombs and wrong use."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from typing import Any, NamedTuple
 import pytest
 from any_codecs import codecs_of, decode, encode
 from seeds import noise
+from threads import run_threads
 
 import cpkg
 from cpkg.objects import dumps_loads, types_read
+from cpkg.objects.extension_values import date_of
 from purepy.base.errors import (
     CodecError,
     ExtraData,
@@ -46,7 +48,7 @@ BAD_EXTENSIONS = {
 
 
 ROWS = Path(__file__).with_name("values.txt").read_text(encoding="utf-8").splitlines()
-"""Values of Python, some with what comes back for them."""
+"""Values of Python, some with the values that loads returns for them."""
 
 
 class Colour(enum.Enum):
@@ -78,12 +80,12 @@ def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
 
 
 def back_of(codecs: dumps_loads.Codecs, value: Any, **options: Any) -> Any:
-    """Return what loads makes of a value that dumps packed under these options."""
+    """Return the value that loads restores from a value packed by dumps with these options."""
     return decode(codecs, encode(codecs, value, **options))
 
 
 def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> bytes:
-    """Return a frame of one raw block, with the content size that is asked for, or none."""
+    """Return a frame of one raw block, with this content size, or without one."""
     block = struct.pack("<I", len(content) << 3 | 1)[:3] + content
     if declared is None:
         return MAGIC + bytes([0x00, window]) + block
@@ -95,7 +97,7 @@ def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> by
 
 @pytest.mark.parametrize("row", ROWS)
 def test_values_come_back(codecs: dumps_loads.Codecs, row: str) -> None:
-    """As they were, or as what is after the arrow; `default` may return any of them."""
+    """Values come back unchanged, or as the value after the arrow; `default` may return any of them."""
     given, _, wanted = row.partition("  ->  ")
     value, expected = eval(given), eval(wanted or given)
     for compress in (True, False):
@@ -218,7 +220,7 @@ def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
 
 
 def test_a_datetime_without_a_time_is_refused(codecs: dumps_loads.Codecs) -> None:
-    class NotATime(dt.datetime):  # as pandas.NaT is one
+    class NotATime(dt.datetime):  # like pandas.NaT
         def replace(self, *args: Any, **kwargs: Any) -> Any:
             return self
 
@@ -279,7 +281,7 @@ def test_compress_can_be_forced_either_way(codecs: dumps_loads.Codecs) -> None:
 
 
 def test_min_size_bounds_what_auto_tries(codecs: dumps_loads.Codecs) -> None:
-    value = "a" * 125  # with its header a message of 127 bytes
+    value = "a" * 125  # a message of 127 bytes, with its header
     assert encode(codecs, value)[:1] == b"\xd9"
     assert encode(codecs, value + "a").startswith(MAGIC)
     assert encode(codecs, value, min_size=127).startswith(MAGIC)
@@ -311,7 +313,7 @@ def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs) -> None:
 
 
 def test_no_object_of_two_bytes_begins_like_a_frame(msgpack: ModuleType) -> None:
-    """The proof that `loads` cannot take one form for the other, byte by byte."""
+    """Prove, byte by byte, that `loads` cannot mistake one form for the other."""
     for first in (MAGIC[0], *range(0x50, 0x60)):
         assert msgpack.unpackb(bytes([first])) == first
         with pytest.raises(ExtraData):
@@ -370,7 +372,7 @@ def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None
             damaged = bytearray(frame)
             damaged[position] ^= 1 << bit
             try:
-                assert decode(codecs, damaged) == value  # a bit that says nothing, such as the unused one
+                assert decode(codecs, damaged) == value  # a bit without meaning, such as the unused one
             except CodecError:
                 caught += 1
     assert caught > 2 * (len(frame) - 4)
@@ -387,7 +389,7 @@ def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None
         (b"\x92\x01\xa2\xff\xfe", FormatError, 2),
         (b"\x01\x02", ExtraData, 1),
         (b"\x92\x01\xcd\x01", TruncatedError, 2),
-        # headers that promise too much
+        # headers that announce too much
         (b"\xdd\xff\xff\xff\xff", TruncatedError, 5),
         (b"\xdf\xff\xff\xff\xff", TruncatedError, 5),
         (b"\xdb\xff\xff\xff\xff", TruncatedError, 0),
@@ -401,7 +403,7 @@ def test_errors_tell_the_offset(codecs: dumps_loads.Codecs, data: bytes, error: 
     assert isinstance(caught.value, CodecError)
     assert caught.value.offset == offset
     if len(data) > 3:
-        # the same message inside of a frame: the offset still counts in the message
+        # the same message inside a frame: the offset is still relative to the message
         with pytest.raises(error) as caught:
             decode(codecs, raw_frame(data, declared=len(data)))
         assert caught.value.offset == offset
@@ -411,6 +413,19 @@ def test_a_key_of_the_wrong_type_is_a_format_error(codecs: dumps_loads.Codecs) -
     with pytest.raises(FormatError) as caught:
         decode(codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
     assert caught.value.offset == 4
+
+
+def test_days_are_those_of_the_calendar() -> None:
+    """At the ends of months, in years with and without a day in February, and where each rule for them begins."""
+    epoch = dt.date(1970, 1, 1)
+    for year in (1, 4, 100, 399, 400, 1600, 1900, 1969, 1970, 1972, 2000, 2100, 9996, 9999):
+        for month in range(1, 13):
+            first = dt.date(year, month, 1)
+            assert date_of((first - epoch).days) == (year, month, 1)
+            if first != dt.date.min:
+                last = first - dt.timedelta(days=1)
+                assert date_of((last - epoch).days) == (last.year, last.month, last.day)
+    assert date_of((dt.date.max - epoch).days) == (9999, 12, 31)
 
 
 @pytest.mark.parametrize("data", BAD_EXTENSIONS.values(), ids=BAD_EXTENSIONS)
@@ -445,7 +460,7 @@ def test_a_time_that_datetime_cannot_hold(codecs: dumps_loads.Codecs) -> None:
 
 @pytest.mark.parametrize("clock", ["24:00:00", "24:00:00.000000", "25:00:00", "10:60:00", "10:00:60", "9:00:00"])
 def test_no_time_of_day(codecs: dumps_loads.Codecs, clock: str) -> None:
-    """Python 3.14 reads 24:00:00 as midnight, of a datetime that of the next day; others refuse it."""
+    """Python 3.14 reads 24:00:00 as midnight, in a datetime as midnight of the next day; other versions refuse it."""
     for code, text in (("T", clock), ("T", clock + "+01:00"), ("L", "2024-01-01T" + clock)):
         with pytest.raises(FormatError):
             decode(codecs, codecs.packb(ExtType(ord(code), text.encode())))
@@ -453,7 +468,7 @@ def test_no_time_of_day(codecs: dumps_loads.Codecs, clock: str) -> None:
 
 @pytest.mark.parametrize("offset", ["+24:00", "-24:00", "+10:60", "+10:99", "+10:00:60", "+23:59:60", "+1:00"])
 def test_no_offset(codecs: dumps_loads.Codecs, offset: str) -> None:
-    """An offset of more than 59 minutes or seconds would come back as another."""
+    """An offset with more than 59 minutes or seconds would come back as a different offset."""
     with pytest.raises(FormatError):
         decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
 
@@ -520,7 +535,7 @@ def test_the_default_limit_follows_the_input(codecs: dumps_loads.Codecs, monkeyp
 
 @pytest.mark.once
 def test_a_real_bomb_is_refused() -> None:
-    """65 MiB out of a few kB, with every default as it is."""
+    """A few kB decompress to 65 MiB, which is refused with all defaults."""
     bomb = cpkg.dumps(bytes(65 * 2**20), compress=True, level=1)
     assert len(bomb) < 20_000
     with pytest.raises(ZstdLimitError):
@@ -529,7 +544,7 @@ def test_a_real_bomb_is_refused() -> None:
 
 @pytest.mark.parametrize("log", [28, 29, 30, 31])
 def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, log: int) -> None:
-    """An error names the option of `loads`, not the one of Zstandard."""
+    """The error names the option of `loads`, not the option of Zstandard."""
     frame = raw_frame(b"\x01", declared=None, window=(log - 10) << 3)
     for limit in (2**log, -1):
         assert decode(codecs, frame, max_output_size=limit) == 1
@@ -584,15 +599,29 @@ def test_options_with_files_are_those_with_bytes(function: Any, of_bytes: Any) -
     ids=str,
 )
 def test_a_datetime_that_could_not_come_back_is_refused(moment: dt.datetime) -> None:
-    """It comes back in UTC, where it is in no year that datetime has. Its neighbours within a year do."""
+    """It would come back in UTC, in a year outside the range of datetime. Neighbours inside the range work."""
 
     class Own(dt.datetime):
         pass
 
     own = Own.fromisoformat(moment.isoformat())
     for obj in (moment, [moment], own, {"a": own}):
-        with pytest.raises(OverflowError, match="not within the years 1 to 9999"):
+        with pytest.raises(OverflowError, match=r"in UTC its year is outside 1\.\.9999"):
             cpkg.dumps(obj)
     assert cpkg.loads(cpkg.dumps(own, default=str)) == str(own)
     within = moment.replace(tzinfo=dt.timezone.utc)
     assert cpkg.loads(cpkg.dumps(within)) == within
+
+
+def test_threads_wait_while_the_codecs_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The compiled functions keep what they get from Python in one place, which only one thread may set."""
+    taken = []
+
+    def build(backend: ModuleType) -> ModuleType:
+        run_threads(lambda: taken.append(dumps_loads._choosing.acquire(blocking=False)))
+        return backend
+
+    monkeypatch.setattr(dumps_loads, "Codecs", build)
+    monkeypatch.setattr(dumps_loads, "_chosen", None)
+    dumps_loads.chosen_codecs()
+    assert taken == [False]

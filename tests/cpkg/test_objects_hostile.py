@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dumps and loads: damaged input is a CodecError whatever is damaged; wrong arguments and callers' odd errors."""
+"""dumps and loads: any damaged input is a CodecError; wrong arguments; unusual errors of callers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Code
     original = bytes(message)
     for position in range(0, len(original), 1 if IS_FULL and msgpack.BACKEND != "pure" else 4):
         byte = original[position]
-        # every type's headers, with the low bits that change a length
+        # the headers of all types, with the low bits that change a length
         for changed in (*range(0x7F, 0xE1), *range(0, 256, 37), byte ^ 1, byte ^ 2):
             message[position] = changed
             try:
@@ -100,7 +100,7 @@ def test_default_that_returns_what_nothing_packs(codecs: dumps_loads.Codecs) -> 
 @pytest.mark.parametrize("compress", [True, False, "auto"])
 @pytest.mark.parametrize("value", [None, "text" * 1000], ids=["short", "long"])
 def test_a_wrong_level_is_noticed(codecs: dumps_loads.Codecs, compress: Any, value: Any) -> None:
-    """Whether or not anything is compressed."""
+    """This holds whether or not anything is compressed."""
     for level in (23, 99, -(2**17) - 1, 2**40):
         with pytest.raises(ValueError, match=f"level must be -131072 to 22, not {level}"):
             encode(codecs, value, compress=compress, level=level)
@@ -115,9 +115,9 @@ def test_a_wrong_level_is_noticed(codecs: dumps_loads.Codecs, compress: Any, val
 
 
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="the collector is CPython's")
-@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="held off under the GIL alone")
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="deferred only with the GIL")
 def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleType) -> None:
-    """By the native backend, while a message is built whose extension values are those of dumps, or none."""
+    """The native backend pauses it while it builds a message without extension values other than those of dumps."""
     if msgpack.BACKEND != "native":
         pytest.skip("the pure backend has no say in it")
     records = [{"id": i, "tags": ["a", "b"], "day": dt.date(2024, 1, 1)} for i in range(5000)]
@@ -134,7 +134,7 @@ def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleTy
         assert gc.isenabled()
     finally:
         gc.callbacks.remove(watch)
-    assert ours <= 4 < theirs  # the objects around it may start one or the other, start and stop
+    assert ours <= 4 < theirs  # other objects may trigger a few collections, each with start and stop
     with pytest.raises(CodecError):
         decode(codecs, data[:-1] + b"\xc1")
     with pytest.raises(CodecError):
@@ -157,13 +157,13 @@ def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleTy
         lambda text: archive.entries(io.BytesIO(), threads=text),
     ],
 )
-def test_a_limit_that_is_no_number_is_refused_at_once(make: Callable[[Any], object]) -> None:
+def test_a_limit_that_is_not_a_number_is_refused_at_once(make: Callable[[Any], object]) -> None:
     with pytest.raises(TypeError):
         make("x")
 
 
 class Unprintable(Exception):
-    """An error of the caller's own, which cannot be copied or shown."""
+    """An error of the caller that cannot be copied or converted to text."""
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(text)

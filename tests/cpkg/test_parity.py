@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backends of a codec have one surface: names, signatures, defaults, exception types, shared classes."""
+"""The backends of a codec have the same interface: names, signatures, defaults, exception types, shared classes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAIRS = [
     for backend in available(codec)
     if backend != "pure"
 ]
-# Classes that hold a backend's own state differ per backend; everything else that is public is one object.
+# Classes with state of a backend differ per backend; every other public name is the same object.
 OWN = {
     "msgpack": {"Packer", "Unpacker"},
     "zstd": {"SeekableZstdFile", "ZstdCompressor", "ZstdDecompressor", "ZstdFile"},
@@ -33,10 +33,10 @@ def parameters(function: object) -> list[tuple[str, object, object]]:
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]
     except ValueError:
-        if sys.version_info >= (3, 10):  # before, types of C show none
+        if sys.version_info >= (3, 10):  # older versions show no signatures of C types
             raise
         pytest.skip(f"Python {sys.version_info[0]}.{sys.version_info[1]} shows no signature of {function!r}")
-    # the signature of a builtin cannot have a class in it: `...` is the default of ext_hook
+    # the signature of a builtin cannot contain a class, so the default of ext_hook is `...`
     return [
         (p.name, p.kind, ExtType if p.default is ... else p.default)
         for p in signature.parameters.values()
@@ -46,7 +46,7 @@ def parameters(function: object) -> list[tuple[str, object, object]]:
 
 @pytest.mark.parametrize(("codec", "backend"), PAIRS)
 def test_same_names(codec: str, backend: str) -> None:
-    """A name that one backend has, the other has."""
+    """All backends have the same names."""
     assert sorted(available(codec)[backend].__all__) == sorted(available(codec)["pure"].__all__)
 
 
@@ -64,7 +64,7 @@ def test_same_functions(codec: str, backend: str) -> None:
 
 @pytest.mark.parametrize(("codec", "backend"), PAIRS)
 def test_same_classes(codec: str, backend: str) -> None:
-    """Shared types are one object in every backend; a backend's own classes have the same methods."""
+    """Shared types are the same object in every backend; classes of a backend have the same methods."""
     native, pure = public(available(codec)[backend]), public(available(codec)["pure"])
     for name, value in pure.items():
         if not inspect.isclass(value):
@@ -78,14 +78,14 @@ def test_same_classes(codec: str, backend: str) -> None:
         assert {n for n in dir(other) if not n.startswith("_")} == methods, name
         for method in methods:
             mine, theirs = getattr(value, method), getattr(other, method)
-            # what both inherit from io is one object, and its C methods have no signature on older interpreters
+            # methods inherited from io are the same objects, and have no signature on older interpreters
             if inspect.isroutine(mine) and theirs is not mine:
                 assert parameters(theirs) == parameters(mine), f"{name}.{method}"
 
 
 @pytest.mark.parametrize(("codec", "backend"), PAIRS)
 def test_each_says_who_it_is(codec: str, backend: str) -> None:
-    """BACKEND and LIBRARY_VERSION are what the report shows."""
+    """BACKEND and LIBRARY_VERSION are the values in the report."""
     module = available(codec)[backend]
     assert backend == module.BACKEND
     assert module.LIBRARY_VERSION

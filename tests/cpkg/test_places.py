@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the opener takes for a URL, a file or a descriptor; uploads that fail; files that have nothing now."""
+"""What counts as a URL, a file or a descriptor; uploads that fail; files that have no data yet."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_urls(tree: Path, write: Any, read: Any, wanted: Any, monkeypatch: pytes
 
 
 class Trickle(io.RawIOBase):
-    """A file that does not block, and has nothing between two pieces."""
+    """A non-blocking file that has no data between two pieces."""
 
     def __init__(self, *pieces: bytes | None) -> None:
         self.pieces = list(pieces)
@@ -167,7 +167,7 @@ def test_a_write_that_is_interrupted_is_whole_or_not_there(
     def check(path: Path, outcome: interrupts.Outcome) -> None:
         assert outcome.error is None or outcome.is_interrupted
         if not is_right(outcome):
-            gc.collect()  # PyPy lets go later of what nobody has any more
+            gc.collect()  # PyPy frees unreachable objects later
             assert is_right(outcome)
 
     def is_right(outcome: interrupts.Outcome) -> bool:
@@ -216,7 +216,7 @@ def test_a_descriptor_that_is_opened_or_closed_while_a_signal_comes_is_not_lost(
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A store that makes an object of pieces when its file is closed, and fails while `failing` is set."""
+    """Return a store that assembles an object from pieces when its file is closed, and fails while `failing` is set."""
     fsspec = pytest.importorskip("fsspec")
     from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 
@@ -252,7 +252,7 @@ def test_an_upload_that_fails_says_so_at_every_close(store: Any) -> None:
         upload.close()
     store.failing = False
     for call in (upload.close, upload.flush, lambda: upload.write(b"more"), upload.close):
-        with pytest.raises(OSError, match="failed before"):
+        with pytest.raises(OSError, match="earlier upload failed"):
             call()
     assert store.objects == {}
     upload.discard()

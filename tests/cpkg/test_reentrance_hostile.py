@@ -2,8 +2,8 @@
 """
 Objects that are used from inside their own calls: by a signal handler, a callback, or the caller's own file.
 
-Each call from inside is refused with a RuntimeError that names the call under way, or it takes effect before or after
-that call. Either way the call under way ends as it would alone.
+Each nested call is refused with a RuntimeError that names the running call, or takes effect before or after that call.
+In both cases, the running call ends as it would alone.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from purepy.base.errors import ZstdError
 DATA = b"".join(b"%06d\n" % number for number in range(1000))
 ROWS = [{"number": number, "text": "x" * number} for number in range(40)]
 REFUSED = "inside|in progress|already executing|reentrant call|before consuming output"
-"""Our words, those of Python's buffered files, of its generators, and of python-zstandard's chunker."""
+"""The messages of our objects, of Python's buffered files and generators, and of python-zstandard's chunker."""
 MOST = 1 << 30 if IS_THOROUGH else 30 if IS_FULL else 6
-"""So many points of a call are tried; no points of the codecs, which work on plain data while the object is locked."""
+"""The number of points of a call to test, without codecs, which work on plain data while the object is locked."""
 OBSERVERS = ("tell", "len")
-"""Calls that change nothing, and may see how far another one is."""
+"""Calls that change nothing, and may observe the progress of another call."""
 LEFT = re.compile("text, writing: .*: (write|line) inside (write|flush), accepted: ")
 """
-Text that a signal handler writes in the moment after io.TextIOWrapper has let go of the text that waits, and before
-this package's code refuses more. CPython before 3.12.4 loses such text, and others may put it first. A rule for this
-moment would be a call of Python for each write(), which takes several times as long.
+Text that a signal handler writes in the moment after io.TextIOWrapper has passed on its pending text, and before our
+code refuses more. CPython before 3.12.4 loses such text, and other interpreters may write it first. Detecting this
+moment would need a Python call for each write(), which would be several times slower.
 """
 CODECS = ("/purepy/zstd/decoder/", "/purepy/zstd/encoder/")
 
 
 class Hook:
-    """Calls a function once, from wherever it is called itself."""
+    """Calls a function once, when it is called itself."""
 
     call: Callable[[], object] | None = None
 
@@ -56,7 +56,7 @@ class Hook:
 
 
 class Sink(io.BytesIO):
-    """A file that calls a hook before it takes bytes; `flush` and `close` keep them."""
+    """A file that calls a hook before it accepts bytes; `flush` and `close` keep them."""
 
     def __init__(self, hook: Hook) -> None:
         super().__init__()
@@ -67,11 +67,11 @@ class Sink(io.BytesIO):
         return super().write(data)
 
     def close(self) -> None:
-        """Stay open."""
+        """Do nothing, to stay open."""
 
 
 class Source(io.BytesIO):
-    """A file that calls a hook before it gives bytes."""
+    """A file that calls a hook before it returns bytes."""
 
     def __init__(self, data: bytes, hook: Hook) -> None:
         super().__init__(data)
@@ -89,19 +89,19 @@ class Source(io.BytesIO):
 
 @dataclasses.dataclass
 class Row:
-    """An object: how to make it, its methods, and what holds of it in the end."""
+    """A kind of object: how to create it, its methods, and its state at the end."""
 
     make: Callable[[Hook], Any]
     calls: dict[str, Callable[[Any], Any]]
     state: Callable[[Any], Any]
     in_parts: tuple[str, ...] = ()
-    """Calls that add items one after the other, so that others may come in between."""
+    """Calls that add items one by one, so that other items may come in between."""
     known: dict[tuple[str, ...], list[Any]] = dataclasses.field(default_factory=dict)
-    """What calls that follow each other give."""
+    """The results of consecutive calls."""
 
 
 def methods(*names: str, **more: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
-    """Return calls by their names: of methods without arguments, and others."""
+    """Return calls by name: methods without arguments, and other calls."""
 
     def without_arguments(name: str) -> Callable[[Any], Any]:
         return lambda thing: getattr(thing, name)()
@@ -110,7 +110,7 @@ def methods(*names: str, **more: Callable[[Any], Any]) -> dict[str, Callable[[An
 
 
 def made(thing: Any, **more: Any) -> Any:
-    """Return an object with what its state is read from."""
+    """Return an object with the attributes from which its state is read."""
     return types.SimpleNamespace(thing=thing, **more)
 
 
@@ -200,11 +200,11 @@ def rows_of_zstd(zstd: Any) -> Iterator[tuple[str, Row]]:
 
 
 class Text:
-    """A text file, which is written to in bytes at first."""
+    """A text file that also accepts bytes."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
-        file._CHUNK_SIZE = 5000  # so that a write of more than that hands on what waits, and then itself
+        file._CHUNK_SIZE = 5000  # so that a larger write passes on the pending text, and then itself
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.file, name)
@@ -431,7 +431,7 @@ def result(call: Callable[[Any], Any], subject: Any) -> Any:
 
 
 def in_turn(row: Row, *names: str) -> list[Any]:
-    """Return the results of calls that follow each other, and the state after them."""
+    """Return the results of consecutive calls, and the state after them."""
     if names not in row.known:
         subject = row.make(Hook())
         row.known[names] = [*(result(row.calls[name], subject) for name in names), row.state(subject)]
@@ -439,7 +439,7 @@ def in_turn(row: Row, *names: str) -> list[Any]:
 
 
 def is_between(found: list[Any], ended: Any, alone: list[Any], both: list[Any]) -> bool:
-    """Return whether items are those of two calls, the first one's in order, or how those begin if it has failed."""
+    """Return whether items come from two calls: those of the first in order, or a prefix of them if it failed."""
     if isinstance(ended, type):
         return alone[: len(found)] == found
     rest = iter(found)
@@ -447,13 +447,13 @@ def is_between(found: list[Any], ended: Any, alone: list[Any], both: list[Any]) 
 
 
 def shown(results: list[Any]) -> str:
-    """Return results as a short text, by which large ones can be told from each other."""
+    """Return results as a short text that distinguishes large ones."""
     texts = [each.__name__ if isinstance(each, type) else repr(each) for each in results]
     return ", ".join(text if len(text) < 30 else f"{text[:9]}..{text[-9:]} ({len(text)})" for text in texts)
 
 
 class Inner:
-    """A call from inside another one: its result, or the error that refused it."""
+    """A nested call: its result, or the error that refused it."""
 
     def __init__(self, row: Row, name: str) -> None:
         self._call = row.calls[name]
@@ -473,8 +473,8 @@ class Inner:
 
 
 def fault(row: Row, outer: str, name: str, inner: Inner, ended: Any) -> str | None:
-    """Return how a call that another one was made from inside of is wrong, None if it is right."""
-    state = row.state(inner.subject)  # which closes a file: its finalizer would report what is missing
+    """Return how an outer call is wrong after a nested call, None if it is right."""
+    state = row.state(inner.subject)  # closes a file, whose finalizer would otherwise report missing data
     if not inner.is_done:
         return None
     found = [ended, state]
@@ -494,7 +494,7 @@ def fault(row: Row, outer: str, name: str, inner: Inner, ended: Any) -> str | No
 
 
 def faults_by_hook(row: Row, most: int) -> Iterator[str | None]:
-    """Make each call from the file or callback of each other one."""
+    """Make each call from the file or callback of each other call."""
     for outer, name in itertools.product(row.calls, row.calls):
         hook, inner = Hook(), Inner(row, name)
         inner.subject = subject = row.make(hook)
@@ -505,7 +505,7 @@ def faults_by_hook(row: Row, most: int) -> Iterator[str | None]:
 
 
 def faults_by_lines(row: Row, most: int) -> Iterator[str | None]:
-    """Make each call at lines of each other one, in turn."""
+    """Make each call at lines of each other call."""
     turns = itertools.cycle(row.calls)
     for outer, call in row.calls.items():
         act = partial(result, call)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API reference has every public name, and the tables of names name what is there."""
+"""The API reference has every public name, and all names in its tables exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from documents import DOCS, MODULES, blocks
+from documents import DOCS, MODULES, blocks, section
 
 pytestmark = pytest.mark.once
 
@@ -55,7 +55,7 @@ def test_what_a_page_describes_is_found() -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_exceptions_name_a_public_module(name: str) -> None:
-    """What a traceback shows can be imported, and is what the reference describes."""
+    """The exception name in a traceback can be imported, and is in the reference."""
     module = importlib.import_module(name)
     for each in module.__all__:
         value = getattr(module, each)
@@ -65,8 +65,8 @@ def test_exceptions_name_a_public_module(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_every_public_name_is_there(name: str) -> None:
-    """Under its module, or as the same object under another one: errors and modules have their own pages."""
+def test_every_public_name_exists(name: str) -> None:
+    """It is under its module, or the same object is under another one: errors and modules have their own pages."""
     module = importlib.import_module(name)
     own = REFERENCE.get(name, set())
     modules = [importlib.import_module(other) for other in MODULES]
@@ -82,7 +82,7 @@ def test_every_public_name_is_there(name: str) -> None:
 
 
 @pytest.mark.parametrize("path", INTEGRATIONS, ids=lambda path: path.stem)
-def test_every_name_of_an_integration_is_there(path: Path) -> None:
+def test_every_name_of_an_integration_exists(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (names,) = (
         ast.literal_eval(node.value)
@@ -92,14 +92,14 @@ def test_every_name_of_an_integration_is_there(path: Path) -> None:
     assert REFERENCE[f"cpkg.integrations.{path.stem}"] == set(names)
 
 
-def test_every_function_for_dask_is_there() -> None:
+def test_every_function_for_dask_exists() -> None:
     tree = ast.parse((ROOT / "cpkg" / "dask" / "__init__.py").read_text(encoding="utf-8"))
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")}
     assert REFERENCE["cpkg.dask"] == names
 
 
 def there(module: ModuleType, dotted: str) -> bool:
-    """Whether a module has this name, perhaps of a member or a submodule."""
+    """Return whether a module has this name, possibly in a member or submodule."""
     found: object = module
     for part in dotted.split("."):
         try:
@@ -113,7 +113,7 @@ def there(module: ModuleType, dotted: str) -> bool:
 
 
 def test_names_that_others_have_are_called_so_here() -> None:
-    """The right columns of the page for people who come from another library."""
+    """Check the right columns of the page about switching from other libraries."""
     text = (DOCS / "start" / "coming_from.md").read_text(encoding="utf-8")
     import cpkg
     from purepy import msgpack as options_of
@@ -141,7 +141,7 @@ def test_names_that_others_have_are_called_so_here() -> None:
     assert checked > 60
 
 
-# what the right columns name that is no name of ours: a backend, a variable of the environment, fields, annotations
+# names in the right columns that are not Python names of ours: a backend, an environment variable, fields, annotations
 ELSEWHERE = {
     "pure",
     "CPKG_MSGPACK_BACKEND",
@@ -152,3 +152,15 @@ ELSEWHERE = {
     "Annotated[int, annotated_types.Gt(0)]",
     "all_errors=True",
 }
+
+
+def test_calls_that_replace_those_of_pyzstd() -> None:
+    from cpkg import zstd
+
+    calls = re.findall(
+        r"`(compress\(data, [^`]+)`", section("start/coming_from.md", "pyzstd").replace("_or_option", "")
+    )
+    assert len(calls) == 3
+    names = {name: getattr(zstd, name) for name in ("compress", "CompressionParameter")}
+    for call in calls:
+        assert zstd.decompress(eval(call, {**names, "data": b"text", "level": 3})) == b"text"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places that list interpreters agree: rows of tox, what CI runs of them, the package's classifiers, the README."""
+"""All lists of interpreters agree: rows of tox, rows run by CI, the classifiers of the package, the README."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read(path: str) -> str:
 
 
 def expanded(text: str) -> Iterator[str]:
-    """Yield what a name of tox stands for: `{a,b}-c` is a-c and b-c."""
+    """Yield the expansions of a tox name: `{a,b}-c` is a-c and b-c."""
     parts = [part.split(",") for part in re.split(r"[{}]", text)]
     return map("".join, itertools.product(*parts))
 
@@ -39,7 +39,7 @@ def rows() -> set[str]:
 
 
 def interpreters(kind: str) -> set[str]:
-    """Return the interpreters that have rows of a kind, as tox names them."""
+    """Return the interpreters with rows of a kind, by their tox names."""
     sections = [name.partition(":")[2] for name in of_tox().sections()]
     names = [name for section in sections for name in expanded(section)] + list(rows())
     found = [name[: -len(kind) - 1] for name in names if name.endswith(f"-{kind}")]
@@ -47,7 +47,7 @@ def interpreters(kind: str) -> set[str]:
 
 
 def named(text: str) -> set[str]:
-    """Return the interpreters whose rows are named in a text, but for those without the GIL."""
+    """Return the interpreters whose rows are named in a text, except those without the GIL."""
     return set(re.findall(r"\b((?:pypy)?3\.\d+)-\w+", text))
 
 
@@ -66,7 +66,7 @@ def test_ci_runs_rows_of_tox() -> None:
 
 
 def rows_of(workflow: str) -> list[str]:
-    """Return the rows that a workflow of GitHub runs, sorted."""
+    """Return the rows that a GitHub workflow runs, sorted."""
     return sorted(",".join(re.findall(r'rows: "([^"]+)"', read(f".github/workflows/{workflow}.yml"))).split(","))
 
 
@@ -104,7 +104,7 @@ def test_the_readme() -> None:
     assert header is not None
     assert (header[1], header[2]) == (cpython[0], cpython[-1])
     assert [f"pypy{number}" for number in re.findall(r"\((3\.\d+)\)", header[3])] == sorted(pypy, key=len)
-    said = re.search(r"`\.ci/run` runs (.+?) and both PyPys; on GitHub\s(.+?)\stoo\.", text, re.DOTALL)
+    said = re.search(r"`\.ci/run` runs (.+?) and both PyPys; on GitHub\s(.+?)\sas well\.", text, re.DOTALL)
     assert said is not None
     ours, theirs = set(re.findall(r"3\.\d+", said[1])), set(re.findall(r"3\.\d+", said[2]))
     assert ours | set(pypy) == named(read(".ci/run"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equal sets pack to equal bytes, whatever is in them, however they came to be, and in every process."""
+"""Equal sets pack to equal bytes, whatever their members and history, and in every process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cpkg.objects import dumps_loads
 
 @pytest.fixture
 def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
-    """Every combination of the backends that load."""
+    """Return the codecs with each combination of available backends."""
     return codecs_of(msgpack, zstd)
 
 
@@ -52,14 +52,14 @@ SETS: dict[str, list[Any]] = {
 @pytest.mark.parametrize("members", SETS.values(), ids=SETS)
 @pytest.mark.parametrize("kind", [set, frozenset])
 def test_equal_sets_give_equal_bytes(codecs: dumps_loads.Codecs, members: list[Any], kind: type) -> None:
-    """The order in which the members came in is not to be seen."""
+    """The bytes do not depend on the order in which members were added."""
     expected = encode(codecs, kind(members))
     many = {f"{i}" for i in range(1000)}
     for turn in range(len(members)):
         turned = members[turn:] + members[:turn]
         assert encode(codecs, kind(turned)) == expected
         assert encode(codecs, kind(reversed(turned))) == expected
-        # a set that was larger has its members in other places
+        # a set that was larger before has its members in other slots
         grown = set(turned) | many
         assert encode(codecs, kind(grown & set(members))) == expected
 
@@ -77,8 +77,14 @@ def test_members_that_have_an_order_are_sorted(codecs: dumps_loads.Codecs) -> No
         assert encode(codecs, set(members)) == encode(codecs, sorted(members))
 
 
+@pytest.mark.parametrize("count", [32769, 70001])
+def test_large_sets_are_sorted_in_parts(msgpack: ModuleType, count: int) -> None:
+    numbers = [(i * 7919) % 300007 - 50000 for i in range(count)]
+    assert encode(codecs_of(msgpack), set(numbers), compress=False) == msgpack.packb(sorted(numbers))
+
+
 def test_the_same_bytes_in_every_process() -> None:
-    """The seed of the hashes of text is not to be seen either."""
+    """The bytes do not depend on the hash seed either."""
     code = f"""
 import sys
 sys.path[:0] = {sys.path!r}
@@ -96,10 +102,10 @@ print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).
 
 
 def test_sets_in_sets_very_deep(msgpack: ModuleType) -> None:
-    """However deep they are, they pack up to the limit of depth."""
+    """They pack up to the depth limit."""
     codecs = codecs_of(msgpack)
     deep: Any = 0
-    for level in range(600):  # two calls for each would exceed Python's limit of recursion
+    for level in range(600):  # two calls per level would exceed Python's recursion limit
         deep = frozenset({deep, level})
     assert encode(codecs, deep)
     with pytest.raises(ValueError, match="recursion limit"):

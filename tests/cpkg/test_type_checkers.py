@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What type checkers make of programs that use this package; run by the row `types`, which has mypy and pyright."""
+"""Type checkers understand programs that use this package; run by the row `types`, which has mypy and pyright."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ pytestmark = pytest.mark.once
 ROOT = Path(cpkg.__file__).parents[1]
 PROGRAM = Path(__file__).with_name("type_checkers.txt").read_text(encoding="utf-8").splitlines()
 HOVERS = json.loads(Path(__file__).with_name("hovers.json").read_text(encoding="utf-8"))
-"""What an editor shows over a name: a parameter with its type, and a part of the documentation."""
+"""Name -> texts that an editor must show for it: a parameter with its type, and a part of the documentation."""
 
 
 def mypy(folder: Path) -> set[tuple[str, int]]:
     """Return the lines that mypy refuses, with its strictest rules."""
     pytest.importorskip("mypy", reason="in the row `types`")
-    # an installed package is found by itself, and may not be named
+    # mypy finds an installed package itself, and refuses it in MYPYPATH
     env = os.environ if ROOT.name == "site-packages" else {**os.environ, "MYPYPATH": str(ROOT)}
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "program.py", "names.py"]
     run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
@@ -53,7 +53,7 @@ def pyright(folder: Path) -> set[tuple[str, int]]:
 
 @pytest.mark.parametrize("check", [mypy, pyright])
 def test_a_program_and_every_public_name(check: Callable[[Path], set[tuple[str, int]]], tmp_path: Path) -> None:
-    """A checker sees each public name, and refuses in the program exactly the lines that are marked."""
+    """A checker sees each public name, and refuses exactly the marked lines of the program."""
     names = []
     for module in MODULES + ARCHIVES:
         names += [f"import {module}", *(f"{module}.{name}" for name in importlib.import_module(module).__all__)]
@@ -61,12 +61,12 @@ def test_a_program_and_every_public_name(check: Callable[[Path], set[tuple[str, 
     for name, lines in (("names.py", names), ("program.py", PROGRAM)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     refused = {("program.py", number) for number, line in enumerate(PROGRAM, 1) if line.endswith("# refused")}
-    assert len(refused) == 25
+    assert len(refused) == 29
     assert check(tmp_path) == refused
 
 
 class Editor:
-    """An editor with one program open in it."""
+    """An editor with one open program."""
 
     def __init__(self, program: Path) -> None:
         pytest.importorskip("basedpyright", reason="in the row `types`")
@@ -112,11 +112,11 @@ class Editor:
             message = self._receive()
             if "method" not in message and message["id"] == self._asked:
                 return message["result"]
-            if "method" in message and "id" in message:  # what the server asks: no settings, no progress
+            if "method" in message and "id" in message:  # a request of the server: answer without settings or progress
                 self._send(id=message["id"], result=None)
 
     def hover(self, line: int, text: str) -> str:
-        """Return what it shows over the end of a line."""
+        """Return the hover text at the end of a line."""
         place = {"line": line, "character": len(text) - 1}
         found = self.ask("textDocument/hover", textDocument=self._document, position=place)
         return str(found["contents"]["value"]) if found else ""

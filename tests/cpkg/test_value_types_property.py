@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dates, UUIDs, Decimals, Enums, sets, dataclasses and attrs: every backend packs and reads them as pure does."""
+"""Dates, UUIDs, Decimals, Enums, sets, dataclasses and attrs: every backend packs and reads them like `pure`."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Odd(dt.tzinfo):
 
 
 class Refusing(dt.tzinfo):
-    """A zone whose utcoffset() returns, or raises, what it was given."""
+    """A time zone whose utcoffset() returns or raises a given object."""
 
     def __init__(self, offset: Any) -> None:
         self.offset = offset
@@ -328,7 +328,7 @@ TEXTS = [
 
 
 def texts_and_extensions() -> list[bytes]:
-    """Return messages of right and wrong texts, alone and as extension values, and of random ones."""
+    """Return messages with valid, invalid and random texts, alone and as extension values."""
     draw = random.Random(SEED)
     payloads = [text.encode() for text in TEXTS] + [draw.randbytes(size) for size in (12, 16) * 3]
     payloads += [struct.pack(">iii", *parts) for parts in ((1, 86400, 0), (1, 0, 10**6), (-(10**9), 0, 0), (0, -1, -1))]
@@ -353,7 +353,7 @@ class Hooked:
 
 
 def hook(cls: type, value: Any) -> Any:
-    """Return an object of the class, one of another, or refuse the value."""
+    """Return an object of the class or of another class, or refuse the value."""
     if value == "12:30":
         raise ValueError(value)
     return value if value == "." else cls()
@@ -378,11 +378,11 @@ class Answer(enum.Enum):
 Mixed = enum.Enum("Mixed", {"DAY": dt.date(2024, 2, 29), "NAME": "12:30:59", "PAIR": (1, 2)})  # type: ignore[misc]
 Mode = enum.IntFlag("Mode", {"R": 1, "W": 2})  # type: ignore[misc]
 ASKED: list[object] = []
-"""What the code of a caller was asked about."""
+"""The values with which code of the caller was called."""
 
 
 def is_short(value: Any) -> bool:
-    """Refuse some values, and fail with others."""
+    """Refuse some values, and raise for others."""
     ASKED.append(value)
     if value == 1:
         raise ZeroDivisionError
@@ -448,7 +448,7 @@ KINDS: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
-    """It is the same on all backends, in what the code of a caller is asked about, in all errors and in a limit."""
+    """All backends agree: in calls of the caller's code, in all errors and in a limit."""
     messages = texts_and_extensions() + [purepy.msgpack.packb([value, 1]) for value in (1, None, [[1], {2: 3}], b"x")]
     messages += [
         b"\x92\xa1\xff\x01",
@@ -477,7 +477,7 @@ def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.Monke
 
 
 def test_objects_that_loads_makes_are_whole(msgpack: ModuleType) -> None:
-    """They have all that those of their constructors have, and pickle."""
+    """They have the same attributes as objects from their constructors, and can be pickled."""
     codecs = codecs_of(msgpack)
     values = [
         uuid.UUID(int=7),
@@ -601,4 +601,24 @@ for option, value in values.items():
 
 def test_classes_are_found_once_their_modules_are_imported(msgpack: ModuleType) -> None:
     done = run_alone(msgpack, "msgpack", IMPORTS)
+    assert done.returncode == 0, done.stderr
+
+
+CONTEXTS = """
+import decimal
+decimal.DefaultContext.prec, decimal.DefaultContext.clamp, decimal.DefaultContext.Emax = 2, 1, 5
+for signal in decimal.DefaultContext.traps:
+    decimal.DefaultContext.traps[signal] = True
+from any_codecs import codecs_of, decode
+codecs = codecs_of(msgpack)
+for text in ("1E+99999", "1E-99999", "0E+9", "-12345.67890", "1" * 250, "000.10e5", ".5"):
+    value = decode(codecs, codecs.dumps(decimal.Decimal(text)))
+    assert value.as_tuple() == decimal.Decimal(text).as_tuple(), text
+    value = decode(codecs, codecs.packb(msgpack.ExtType(ord("N"), text.encode())))
+    assert value.as_tuple() == decimal.Decimal(text).as_tuple(), text
+"""
+
+
+def test_decimals_do_not_depend_on_a_context(msgpack: ModuleType) -> None:
+    done = run_alone(msgpack, "msgpack", CONTEXTS)
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples for Spark and Ray in docs/records.md, each run as it is written, on this machine alone."""
+"""The examples for Spark and Ray in docs/records.md, each run unchanged on this machine only."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Random archives as other programs write them, extracted by both engines and GNU tar; random trees; and tables that lie.
+Random archives as other programs write them, extracted by both engines and GNU tar; random trees; and false tables.
 
 The rules: C, Python and GNU tar extract the same files, and C and Python report the same entries, problems and errors,
-whatever is odd, left out or in the way at any entry, and wherever frames end. Both make the same archive of a tree, of
-which all extract that tree. And whatever the seek table and the list of members say, what is listed is what is
-extracted, and files are what a reader without them finds, or there is an error.
-`python tests/fuzz/fuzz_archive_model.py --rounds 100000` runs it as long as one likes. A failing archive is kept, and
-named with the seed that leads to it.
+whatever is odd, excluded or in the way at any entry, and wherever frames end. Both create the same archive of a tree,
+and all extract that tree from it. Whatever the seek table and the member list contain, the extracted members are the
+listed ones, and files are as a reader without these tables finds them, or there is an error.
+`python tests/fuzz/fuzz_archive_model.py --rounds 100000` sets the number of rounds. A failing archive is kept, and its
+name contains the seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FOLDERS = ("", "d/", "d/deep/", "e/", "a long name of a folder " * 5 + "/", "é\
 
 
 class Model:
-    """A random archive: its content, where headers begin, and what is to be left out or is in the way."""
+    """A random archive: its content, the offsets of headers, the excluded names, and the directories in the way."""
 
     def __init__(self, choose: random.Random) -> None:
         self.choose = choose
@@ -51,7 +51,7 @@ class Model:
         self.headers: list[int] = []
         self.names: list[str] = []
         self.is_plain = True
-        """Whether GNU tar does the same: not with links in front of their files, nor with a name that comes again."""
+        """Whether GNU tar does the same: not with links before their files, nor with a repeated name."""
         files: list[str] = []
         for number in range(choose.randrange(1, 9)):
             self._add(number, files)
@@ -59,7 +59,7 @@ class Model:
         self.excluded = choose.sample(self.names, choose.choice((0, 0, 1, min(2, len(self.names)))))
         self.in_the_way = choose.sample(self.names, choose.choice((0, 0, 0, 1)))
         self.largest_file = choose.choice((None,) * 7 + (600, 5000))
-        """What the system lets us write into one file."""
+        """The most that the system allows in one file."""
         self.options = {
             "filter": "fully_trusted",
             "exclude": [glob_of(name) for name in self.excluded],
@@ -107,7 +107,7 @@ class Model:
         self.names.append(name)
 
     def _odd(self, info: tarfile.TarInfo, size: int) -> bytes:
-        """Return the header of a member in a random format, and perhaps with what is not ordinary."""
+        """Return the header of a member in a random format, sometimes with something unusual."""
         from archives import fixed
 
         choose = self.choose
@@ -127,16 +127,16 @@ class Model:
         except ValueError:  # a name that is too long for ustar
             made = info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
         block = bytearray(made[-512:])
-        if odd == 4 and len(made) == 512:  # V7: there is nothing behind the link's name
+        if odd == 4 and len(made) == 512:  # V7: the link's name is the last field
             block[257:] = bytes(255)
         elif odd == 5 and len(made) == 512 and block[257:263] == b"ustar\0" and not block[345]:
-            block[508:] = b"tar\0"  # star's
+            block[508:] = b"tar\0"  # as star writes it
         elif odd == 6 and size >= 512 and info.type == b"0" and block[257:265] == b"ustar  \0":
             self._make_sparse(block, size)
         return made[:-512] + fixed(bytes(block))
 
     def _make_sparse(self, block: bytearray, size: int) -> None:
-        """Make a header of the old GNU form: the data lie behind a hole."""
+        """Create a header in the old GNU form: the data follow a hole."""
         block[156:157] = b"S"
         block[386:410] = b"%011o\0%011o\0" % (4096, size)
         block[483:495] = b"%011o\0" % (4096 + size)
@@ -153,13 +153,13 @@ class Model:
         return with_table(pieces) if choose.random() < 0.3 else b"".join(map(raw_frame, pieces))
 
     def prepare(self, out: Path) -> None:
-        """Put a directory that is not empty where some entries are to be."""
+        """Put a non-empty directory where some entries will be extracted."""
         for name in self.in_the_way:
             os.makedirs(out / name / "in the way", exist_ok=True)
 
 
 def with_table(pieces: list[bytes], change: Any = None, listed: bytes = b"") -> bytes:
-    """Return pieces of content as frames with a list of members and a seek table, whose entries `change` may change."""
+    """Return content as frames with a member list and a seek table, whose entries `change` may alter."""
     from purepy.zstd.seekable.table import SeekTable
 
     frames = [raw_frame(piece) for piece in pieces]
@@ -173,13 +173,13 @@ def with_table(pieces: list[bytes], change: Any = None, listed: bytes = b"") -> 
 
 
 def by_gnu_tar(model: Model, out: Path) -> dict[str, Any]:
-    """Extract an archive by GNU tar and return the tree."""
+    """Extract an archive with GNU tar and return the tree."""
     from archives import contents
 
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
     model.prepare(out)
-    # without patterns in its names, and following no rule of its own for names
+    # without wildcards, so that each name excludes only itself
     excluded = [f"--exclude={name}" for name in model.excluded]
     command = ["tar", "-xpf", "-", "-C", out, "--no-wildcards", *excluded]
     subprocess.run(command, input=model.content, capture_output=True, check=False)
@@ -187,12 +187,12 @@ def by_gnu_tar(model: Model, out: Path) -> dict[str, Any]:
 
 
 def stored(model: Model, tree: dict[str, Any]) -> dict[str, Any]:
-    """Return a tree without the directories that the archive does not hold."""
+    """Return a tree without the directories that are not in the archive."""
     return {name: value for name, value in tree.items() if not stat.S_ISDIR(value[0]) or name in model.names}
 
 
 def compare(model: Model, folder: Path) -> str:
-    """Extract a model's archive by all and compare; return how it ended."""
+    """Extract a model's archive with each program and compare; return the outcome."""
     from archives import files_up_to
 
     data = model.frames()
@@ -202,7 +202,7 @@ def compare(model: Model, folder: Path) -> str:
     with files_up_to(model.largest_file):
         error, _, problems, tree = by_all(source, folder / "out", model.options, model.prepare)
     if error is not None:
-        raise Violation(f"a right archive is refused: {error}")
+        raise Violation(f"a valid archive is refused: {error}")
     if model.is_plain and shutil.which("tar"):
         ours, theirs = stored(model, tree), by_gnu_tar(model, folder / "theirs")
         if ours != theirs:
@@ -212,7 +212,7 @@ def compare(model: Model, folder: Path) -> str:
 
 
 def make_random_tree(choose: random.Random, root: Path) -> None:
-    """Make a tree of some files, directories and links."""
+    """Create a tree of some files, directories and links."""
     folders, files = [root], []
     root.mkdir()
     for number in range(choose.randrange(1, 12)):
@@ -236,13 +236,13 @@ def make_random_tree(choose: random.Random, root: Path) -> None:
 
 
 def list_of_members(data: bytes) -> bytes:
-    """Return the frame of an archive that has the list of its members."""
+    """Return the frame that holds the member list of an archive."""
     at = data.rindex(b"cpkg.tar") - 8
     return data[at : at + 8 + int.from_bytes(data[at + 4 : at + 8], "little")]
 
 
 def compare_created(choose: random.Random, folder: Path) -> str:
-    """Archive a random tree by both engines; compare what they write, and what we and GNU tar extract of it."""
+    """Archive a random tree with both engines; compare the archives, and the trees that cpkg and GNU tar extract."""
     from archives import ENGINES, contents, created, uncompressed
 
     tree = folder / "tree"
@@ -262,14 +262,14 @@ def compare_created(choose: random.Random, folder: Path) -> str:
     if len({(uncompressed(data), list_of_members(data)) for data in made.values()}) > 1:
         for engine, data in made.items():
             (folder / f"{engine}.tar.zst").write_bytes(data)
-        raise Violation("the engines make different archives")
+        raise Violation("the engines create different archives")
     ends = [extracted(engine, made[engine], folder / "out", {"filter": "fully_trusted"}) for engine in ENGINES]
     if ends[0] != ends[-1] or ends[0][0] or ends[0][2]:
-        raise Violation(f"the engines extract something else: {[end[:3] for end in ends]}")
+        raise Violation(f"the engines extract different trees: {[end[:3] for end in ends]}")
     if what > 1:
         wanted = without_times(contents(tree))
         if ends[0][3] != wanted:
-            raise Violation(f"not what was archived:\n{beyond(ends[0][3], wanted)}\n{beyond(wanted, ends[0][3])}")
+            raise Violation(f"not the archived tree:\n{beyond(ends[0][3], wanted)}\n{beyond(wanted, ends[0][3])}")
         if shutil.which("tar"):
             out = folder / "theirs"
             shutil.rmtree(out, ignore_errors=True)
@@ -277,12 +277,12 @@ def compare_created(choose: random.Random, folder: Path) -> str:
             data = uncompressed(made[ENGINES[0]])
             subprocess.run(["tar", "-xpf", "-", "-C", out], input=data, capture_output=True, check=True)
             if contents(out) != contents(tree):
-                raise Violation("GNU tar extracts something else")
+                raise Violation("GNU tar extracts a different tree")
     return "created"
 
 
 def glob_of(name: str) -> str:
-    """Return a pattern that matches a name alone."""
+    """Return a pattern that matches one name only."""
     return "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in name)
 
 
@@ -315,7 +315,7 @@ def lie(choose: random.Random, entries: list[tuple[int, int]]) -> list[tuple[int
 
 
 def lie_about_members(choose: random.Random, frames: list[tuple[list[int], bool]]) -> bytes:
-    """Return a list of members with a few changes, or none."""
+    """Return a member list with a few changes, or None."""
     from purepy.tar.members import Members
 
     for _ in range(choose.choice((0, 1, 1, 3))):
@@ -336,14 +336,14 @@ def lie_about_members(choose: random.Random, frames: list[tuple[list[int], bool]
     for numbers, is_continued in frames:
         listed.append(array("H", numbers), is_continued)
     data = bytearray(listed.to_bytes())
-    if choose.random() < 0.1:  # what no list can be, with the right checksum
+    if choose.random() < 0.1:  # an invalid list, with a correct checksum
         data[choose.randrange(16, len(data) - 4)] ^= 1 << choose.randrange(8)
         data[-4:] = crc32(data[8:-4]).to_bytes(4, "little")
     return bytes(data)
 
 
 def listed_by(source: Any, options: dict[str, Any]) -> list[str] | None:
-    """Return the names that an archive's listing has, None if it is refused."""
+    """Return the names in an archive's listing, or None if the archive is refused."""
     from cpkg import archive
     from purepy.base.errors import CodecError
 
@@ -354,7 +354,7 @@ def listed_by(source: Any, options: dict[str, Any]) -> list[str] | None:
 
 
 def compare_listing(choose: random.Random, folder: Path) -> str:
-    """List and extract an archive whose seek table or list of members lies, and compare with what is there without."""
+    """List and extract an archive with a false seek table or member list, and compare with its actual content."""
     from archives import ENGINES, header_of, member
 
     from purepy.tar.members import Collector
@@ -389,13 +389,13 @@ def compare_listing(choose: random.Random, folder: Path) -> str:
         shown = listed_by(path, options)
         everything = listed_by(path, {})
         if everything is not None and everything != list(wanted):
-            raise Violation(f"the listing is not that of the content, which is {list(wanted)}: {everything}")
+            raise Violation(f"the listing differs from the content, which is {list(wanted)}: {everything}")
         error, _, problems, tree = extracted(engine, path, folder / "out", {"threads": 1, **options})
         names = sorted(name for name, value in tree.items() if value[3] is not None)
         if any(tree[name][3][0] != name[-1:].encode() * wanted[name] for name in names):
             raise Violation("a file is not as it is stored")
         if error is None and (names != sorted(honest or ()) or problems) and not is_by_name:
-            raise Violation(f"the extraction is not that of the content: {names}, {problems}")
+            raise Violation(f"the extraction differs from the content: {names}, {problems}")
         if is_by_name and (shown is None) != (error is not None):
             raise Violation(f"listed {shown}, extracted {names} with {error}")
         if shown is not None and error is None and (sorted(shown) != names or not set(names) <= set(honest or ())):
@@ -406,7 +406,7 @@ def compare_listing(choose: random.Random, folder: Path) -> str:
 
 
 def run(seed: int, folder: Path, *, rounds: int) -> Counter[str]:
-    """Compare so many archives; return how they ended."""
+    """Compare that many archives; return the outcomes."""
     results: Counter[str] = Counter()
     with mock.patch.dict(os.environ):
         for number in range(rounds):

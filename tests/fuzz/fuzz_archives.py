@@ -2,10 +2,10 @@
 """
 Mutation fuzzer of archives.
 
-The rule: whatever the archive, extracting ends with an error of ours or well, and leaves nothing outside of its folder
-and no temporary file; the engines in C and in Python end alike, leave the same tree, and tell of the same entries.
-`python tests/fuzz/fuzz_archives.py --seconds 600` runs it as long as one likes, `--backend pure` without libzstd. A
-failing archive is kept, and named with the seed that leads to it.
+The rule: for any archive, extraction succeeds or raises one of cpkg's errors, and leaves nothing outside its folder and
+no temporary file. The engines in C and in Python end alike, leave the same tree and report the same entries.
+`python tests/fuzz/fuzz_archives.py --seconds 600` sets the duration; `--backend pure` runs without libzstd. A failing
+archive is kept, and its name contains the seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def raw_frame(content: bytes) -> bytes:
 
 
 def streams(tree: Path) -> list[bytes]:
-    """Return a tree as several programs archive it, not compressed."""
+    """Return a tree as several programs archive it, uncompressed."""
     from archives import created, uncompressed
 
     found = [uncompressed(created(base=tree))]
@@ -61,7 +61,7 @@ def streams(tree: Path) -> list[bytes]:
 
 
 def mutated(choose: random.Random, stream: bytes) -> bytes:
-    """Return an archive with blocks swapped, bytes changed and checksums repaired, or cut, in a frame."""
+    """Return an archive in a frame: with blocks swapped, bytes changed and checksums repaired, or truncated."""
     from archives import fixed
 
     blocks = [stream[at : at + 512] for at in range(0, len(stream), 512)]
@@ -77,7 +77,7 @@ def mutated(choose: random.Random, stream: bytes) -> bytes:
         elif what == 2:
             at = choose.choice([0, 157])
             block[at : at + 100] = choose.choice(NAMES).ljust(100, b"\0")
-        elif what == 3:  # of a pax header, its records; of any other, a size that lies
+        elif what == 3:  # the records of a pax header; a wrong size in any other
             if block[156:157] == b"x" and index + 1 < len(blocks):
                 body = bytearray(blocks[index + 1])
                 body[choose.randrange(60)] = choose.randrange(256)
@@ -103,9 +103,9 @@ def extracted(
     engine: str, source: bytes | Path, out: Path, options: dict[str, Any], prepare: Callable[[Path], None] | None = None
 ) -> tuple[Any, ...]:
     """
-    Extract an archive by one engine and return how that ended: error, entries, problems and tree.
+    Extract an archive with one engine and return the outcome: error, entries, problems and tree.
 
-    `prepare` is called with the directory that it is extracted to.
+    `prepare` is called with the destination directory.
     """
     from archives import contents
 
@@ -136,7 +136,7 @@ def extracted(
 
 
 def without_times(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return a tree without the times of directories: one that the archive does not hold has the time of now."""
+    """Return a tree without the times of directories: a directory missing from the archive gets the current time."""
     return {
         name: (kind, mode, None if stat.S_ISDIR(kind) else time, value)
         for name, (kind, mode, time, value) in tree.items()
@@ -144,7 +144,7 @@ def without_times(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_all(source: bytes | Path, out: Path, *arguments: Any) -> tuple[Any, ...]:
-    """Extract an archive by each engine; return how that ended, which must be the same."""
+    """Extract an archive with each engine; return the outcome, which must be the same."""
     from archives import ENGINES
 
     ends = [extracted(engine, source, out, *arguments) for engine in ENGINES]
@@ -155,14 +155,14 @@ def by_all(source: bytes | Path, out: Path, *arguments: Any) -> tuple[Any, ...]:
 
 
 def beyond(one: Any, other: Any) -> Any:
-    """Return the part of one end that is not in the other."""
+    """Return the part of one outcome that is not in the other."""
     if isinstance(one, dict):
         return {key: value for key, value in one.items() if other.get(key) != value}
     return [item for item in one if item not in other] if isinstance(one, list) else one
 
 
 def run(seed: int, folder: Path, *, rounds: int = 1 << 62, seconds: float = float("inf")) -> Counter[str]:
-    """Extract so many archives, or as many as there is time for; return how they ended."""
+    """Extract that many archives, or as many as time allows; return the outcomes."""
     from archives import make_tree
 
     results: Counter[str] = Counter()
@@ -182,7 +182,7 @@ def run(seed: int, folder: Path, *, rounds: int = 1 << 62, seconds: float = floa
             try:
                 error, _, problems, _ = by_all(data, folder / "out", options)
                 if os.listdir(outside):
-                    raise Violation("something is outside")
+                    raise Violation("a file is outside the destination")
             except BaseException:
                 kept = folder / "failing.tar.zst"
                 kept.write_bytes(data)
@@ -197,7 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--backend", choices=["native", "dlopen", "pure"], help="of Zstandard")
+    parser.add_argument("--backend", choices=["native", "dlopen", "pure"], help="the Zstandard backend")
     options = parser.parse_args()
     if options.backend:
         os.environ["CPKG_BACKEND"] = options.backend

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Call the types of a backend in any order: before and without __init__, twice, coming back from inside, exports held.
+Call the types of a backend in any order: before and without __init__, twice, re-entrantly, with exports held.
 
 python fuzz_lifetimes.py MODULE [SEED [CALLS]]
 
-A Python exception is an answer; what is looked for ends the process or corrupts its memory, so that it is most worth
-under PYTHONMALLOC=debug or a sanitizer. Prints "done" at the end, and what could not be raised (by a finalizer).
+Python exceptions are fine. The fuzzer looks for faults that end the process or corrupt its memory, so it is most useful
+with PYTHONMALLOC=debug or a sanitizer. It prints "done" at the end, and exceptions that finalizers could not raise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import random
 import sys
 from typing import Any
 
-# Names that take addresses, end the process or wait for something are left out.
+# Leave out names that take addresses, end the process or wait.
 LEFT_OUT = {
     *("__class__", "__delattr__", "__getattribute__", "__init_subclass__", "__setattr__", "__subclasshook__", "mro"),
 }
@@ -30,7 +30,7 @@ KEPT = 40
 
 
 class Sink(io.RawIOBase):
-    """A stream that calls something at random from inside of its own methods."""
+    """A stream that calls something at random from within its own methods."""
 
     fuzzer: Any = None
     reads = 0
@@ -40,7 +40,7 @@ class Sink(io.RawIOBase):
             self.fuzzer.step()
 
     def _hold(self, view: Any) -> None:
-        """Keep an export of a writer's or reader's memory; those of Python's own are no longer good after the call."""
+        """Keep an export of a writer's or reader's memory; exports of Python's own types are invalid after the call."""
         if isinstance(view, memoryview) and isinstance(view.obj, bytearray):
             self.fuzzer.keep(view)
 
@@ -82,7 +82,7 @@ class Sink(io.RawIOBase):
 
 
 class Exporter(bytearray):
-    """A buffer that calls something while it is exported, where a class in Python can (from 3.12 on)."""
+    """A buffer that calls something while it is exported, if a class in Python can (Python 3.12 and later)."""
 
     fuzzer: Any = None
 
@@ -105,7 +105,7 @@ class Finalized:
 
 
 class Index:
-    """A number that calls something when it is asked for."""
+    """A number that calls something when it is converted."""
 
     def __init__(self, fuzzer: Any) -> None:
         self.fuzzer = fuzzer
@@ -201,7 +201,7 @@ class Fuzzer:
             arguments = self.arguments()
             is_over_text = any(isinstance(argument, io.TextIOWrapper) for argument in arguments)
             if isinstance(thing, io.TextIOWrapper) and name == "__init__" and (is_over_text or self.depth > 1):
-                return  # Python's own crashes if it is made anew while it reads, or over itself
+                return  # Python's own type crashes if it is initialized while it reads, or over itself
             result = attribute(*arguments)
             if self.chance.random() < 0.5:
                 self.keep(result)
@@ -237,12 +237,12 @@ def main() -> None:
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
     calls = int(sys.argv[3]) if len(sys.argv) > 3 else 3000
     faulthandler.enable()
-    if hasattr(gc, "set_threshold"):  # PyPy has none
+    if hasattr(gc, "set_threshold"):  # PyPy does not have it
         gc.set_threshold(50)
     fuzzer = Fuzzer(module, seed)
     for _ in range(calls):
         fuzzer.step()
-    fuzzer.depth = 9  # finalizers call nothing from here on
+    fuzzer.depth = 9  # from here on, finalizers call nothing
     print("done")
 
 

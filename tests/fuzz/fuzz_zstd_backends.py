@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Fuzzer of whole backends of Zstandard against each other: every way to decompress, over inputs put together at random.
+Fuzzer that compares whole Zstandard backends: every way to decompress, on randomly assembled input.
 
-An input is a row of frames: compressed by one of the backends, made by hand with headers of every shape, or
-skippable; cut or followed by something, sometimes; with a dictionary of any kind, limits, and cuts of the stream. The
-rule: what one backend makes of it in one way, all others make of it in every way: the same content, the same limit, or
-an error. The exceptions are those of docs/zstd.md, which are counted. Dictionaries with errors are tried too.
+An input is a sequence of frames: compressed by one of the backends, built by hand with headers of every form, or
+skippable; sometimes truncated or followed by other data; with any kind of dictionary, limits, and cuts of the stream.
+The rule: all backends and all ways give the same outcome: the same content, the same limit, or an error.
+docs/zstd.md lists the exceptions, which are counted. Dictionaries with errors are tried as well.
 
-`python tests/fuzz/fuzz_zstd_backends.py --seconds 600` runs it as long as one likes; a failing case is printed with the
-seed that leads to it.
+`python tests/fuzz/fuzz_zstd_backends.py --seconds 600` sets the duration; a failing case is printed with the
+seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Disagreement(AssertionError):
 
 
 class Case(NamedTuple):
-    """One input with its circumstances; `cuts` are sizes of pieces, `limits` what each call may return."""
+    """One input with its circumstances; `cuts` are sizes of pieces, `limits` are the output limits of calls."""
 
     data: bytes
     dictionary: str
@@ -90,7 +90,7 @@ def handmade(rng: random.Random, ids: list[int]) -> bytes:
         if kind == 0:
             size = min(size, 2000)
         elif not size:
-            size = 1  # libzstd refuses a run of nothing, if it streams a frame of nothing
+            size = 1  # libzstd refuses an empty run when it streams an empty frame
         last = number == count - 1 if rng.random() < 0.97 else rng.random() < 0.5
         blocks += (last | kind << 1 | size << 3).to_bytes(3, "little")
         piece = TEXT[:size] if kind == 0 else b"q"
@@ -131,7 +131,7 @@ def skippable(rng: random.Random) -> bytes:
 
 
 def compressed(rng: random.Random, backend: ModuleType, zstd_dict: Any) -> bytes:
-    """Return a frame made by a backend with parameters and pieces of any kind."""
+    """Return a frame that a backend compressed with random parameters and pieces."""
     parameter = backend.CompressionParameter
     options = {
         parameter.compression_level: rng.choice((-3, 1, 2, 3, 5, 9)),
@@ -170,7 +170,7 @@ def make(rng: random.Random, backends: list[ModuleType], trained: ZstdDict) -> C
             other = kind if rng.random() < 0.9 else rng.choice(DICTIONARIES)
             frames.append(compressed(rng, rng.choice(backends), dictionary(other, trained)))
     if options is MAGICLESS:
-        # There is no way to tell a skippable frame then; libzstd 1.5.4 takes one for it all the same.
+        # Skippable frames cannot be recognized then, but libzstd 1.5.4 still recognizes one.
         frames = [frame[4:] for frame in frames if frame[1:4] != SKIPPABLE]
     data = b"".join(frames)
     pick = rng.random()
@@ -191,7 +191,7 @@ def make(rng: random.Random, backends: list[ModuleType], trained: ZstdDict) -> C
 
 
 def stream(backend: ModuleType, case: Case, zstd_dict: Any, multi_frame: bool) -> Any:
-    """Decompress piece by piece; return the content, and what is left behind the first frame."""
+    """Decompress piece by piece; return the content, and the data after the first frame."""
     decompressor = backend.ZstdDecompressor(zstd_dict, case.options, multi_frame=multi_frame)
     out = []
     at = turn = 0
@@ -239,7 +239,7 @@ def into(backend: ModuleType, case: Case, zstd_dict: Any) -> bytes:
 
 
 def tried(call: Any) -> Any:
-    """Return what a call returns, or its exception if that is one that bad input has."""
+    """Return the result of a call, or its exception if bad input may raise it."""
     try:
         return call()
     except (ZstdError, EOFError) as exc:
@@ -247,7 +247,7 @@ def tried(call: Any) -> Any:
 
 
 def ways(backend: ModuleType, case: Case, trained: ZstdDict) -> dict[str, Any]:
-    """Return what comes of each way of decompressing, grouped by name of what has to be the same."""
+    """Return the result of each way to decompress, in groups whose results must be the same."""
     found = dictionary(case.dictionary, trained)
     data, options, limit = case.data, case.options, case.max_output_size
     return {
@@ -272,14 +272,14 @@ def shown(result: Any) -> str:
 
 
 def alike(first: Any, second: Any) -> bool:
-    """Tell if two results are the same; of two things that are wrong each may find the other one first."""
+    """Return whether two results agree; with two errors in the input, each way may find a different one first."""
     if isinstance(first, Exception):
         return isinstance(second, Exception)
     return type(first) is type(second) and bool(first == second)
 
 
 def check(backends: list[ModuleType], case: Case, trained: ZstdDict) -> str:
-    """Apply the rule to one case; return what happened. Raises Disagreement."""
+    """Apply the rule to one case; return the outcome. Raises Disagreement."""
     groups: dict[str, list[tuple[str, Any]]] = {}
     for backend in backends:
         for name, result in ways(backend, case, trained).items():
@@ -302,7 +302,7 @@ def check(backends: list[ModuleType], case: Case, trained: ZstdDict) -> str:
                 if not isinstance(result, ZstdLimitError):
                     raise Disagreement(f"{len(whole)} bytes pass the limit of {limit} as {shown(result)}")
             elif result != whole:
-                raise Disagreement(f"{group} gives {shown(result)} in place of {len(whole)} bytes")
+                raise Disagreement(f"{group} gives {shown(result)} instead of {len(whole)} bytes")
     return type(whole).__name__
 
 
@@ -325,9 +325,9 @@ def changed_dictionary(rng: random.Random, content: bytes) -> ZstdDict:
 
 def check_dictionary(rng: random.Random, backends: list[ModuleType], zstd_dict: ZstdDict) -> str:
     """
-    Let each backend load a dictionary: all take it or none, and what one compresses with it all others decompress.
+    Load a dictionary with each backend: all accept it or none, and each decompresses what the others compress with it.
 
-    For compressing, older versions of libzstd refuse some whose tables lack a symbol.
+    For compression, older versions of libzstd refuse some dictionaries whose tables lack a symbol.
     """
     found = rng.choice((zstd_dict.as_digested_dict, zstd_dict.as_undigested_dict))
     content = rng.choice(SAMPLES) * rng.randrange(1, 4)
@@ -345,7 +345,7 @@ def check_dictionary(rng: random.Random, backends: list[ModuleType], zstd_dict: 
         for reader in backends:
             result = tried(lambda reader=reader, frame=frame: reader.decompress(frame, found))
             if result != content:
-                raise Disagreement(f"{maker.BACKEND} makes what {reader.BACKEND} takes for {shown(result)}")
+                raise Disagreement(f"{reader.BACKEND} reads a frame of {maker.BACKEND} as {shown(result)}")
     return "dictionary taken" if loaded[0][1] == content else "dictionary refused"
 
 

@@ -2,10 +2,10 @@
 """
 Mutation fuzzer of the pure Zstandard decoder.
 
-The rule: whatever the input, the decoder raises ZstdError or returns what libzstd returns, in one piece and in many.
-It may refuse what libzstd takes: libzstd lets pass some frames that break RFC 8878 (see docs/zstd.md); these are
-counted. `python tests/fuzz/fuzz_zstd_decode.py --seconds 600` runs it as long as one likes; a failing input is
-printed in hexadecimal with the seed that leads to it.
+The rule: for any input, the decoder raises ZstdError or returns the same as libzstd, in one piece and in many.
+It may refuse input that libzstd accepts: libzstd accepts some frames that break RFC 8878 (see docs/zstd.md); these are
+counted. `python tests/fuzz/fuzz_zstd_decode.py --seconds 600` sets the duration; a failing input is
+printed in hexadecimal with the seed that reproduces it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Violation(AssertionError):
 
 
 def frames(rng: random.Random, library: ModuleType, count: int) -> list[bytes]:
-    """Return frames made by libzstd with random parameters; few have a checksum, which hides what mutations do."""
+    """Return frames that libzstd compressed with random parameters; few have a checksum, which would hide mutations."""
     made = []
     for _ in range(count):
         parameter = library.CompressionParameter
@@ -119,7 +119,7 @@ def in_pieces(rng: random.Random, codec: ModuleType, data: bytes) -> bytes:
 
 
 def expected_from(library: ModuleType, data: bytes) -> bytes | None:
-    """Return what libzstd makes of the input, None for an error."""
+    """Return libzstd's result for the input, None for an error."""
     try:
         return bytes(library.decompress(data))
     except library.ZstdError:
@@ -127,7 +127,7 @@ def expected_from(library: ModuleType, data: bytes) -> bytes | None:
 
 
 def check(rng: random.Random, codec: ModuleType, library: ModuleType, data: bytes) -> str:
-    """Apply the rule to one input; return what happened."""
+    """Apply the rule to one input; return the outcome."""
     error = None
     content = None
     try:
@@ -135,7 +135,7 @@ def check(rng: random.Random, codec: ModuleType, library: ModuleType, data: byte
     except ZstdError as exc:
         error = exc
         if exc.offset is not None and not 0 <= exc.offset <= len(data):
-            raise Violation(f"offset {exc.offset} of {exc!r} lies outside of {len(data)} bytes") from exc
+            raise Violation(f"offset {exc.offset} of {exc!r} is outside the {len(data)} bytes") from exc
     except Exception as exc:
         raise Violation(f"{exc!r} instead of a ZstdError") from exc
     if isinstance(error, codec.ZstdLimitError):
@@ -147,7 +147,7 @@ def check(rng: random.Random, codec: ModuleType, library: ModuleType, data: byte
     except Exception as exc:
         raise Violation(f"{exc!r} instead of a ZstdError, in pieces") from exc
     if streamed != content and data:
-        raise Violation("not the same in pieces as in one")
+        raise Violation("the result in pieces differs from the result in one piece")
     expected = expected_from(library, data)
     if error is None:
         if expected != content:
@@ -157,7 +157,7 @@ def check(rng: random.Random, codec: ModuleType, library: ModuleType, data: byte
         return "decoded"
     if expected is None:
         return "refused"
-    # The same complaint with other numbers is one kind of frame.
+    # The same error with other numbers is one kind of frame.
     return "stricter: " + re.sub(r"\d+", "N", str(error).partition(": ")[2].rpartition(" (at")[0])
 
 

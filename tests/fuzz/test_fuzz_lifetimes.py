@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short run of the fuzzer of lifetimes over the types of each backend, with Python's checks of memory."""
+"""A short run of the lifetime fuzzer over the types of each backend, with Python's memory checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seeds import SEED
 def run(module: ModuleType, seed: int, folder: Path) -> None:
     program = str(Path(__file__).with_name("fuzz_lifetimes.py"))
     environment = {"PYTHONMALLOC": "debug", "PYTHONPATH": os.pathsep.join(sys.path), **os.environ}
-    # names that the fuzzer makes up are opened for writing, too
+    # the fuzzer also opens invented names for writing
     result = run_python(program, module.__name__, str(seed), "400", env=environment, timeout=300, cwd=folder)
     assert result.returncode == 0, result.stderr
     assert "done" in result.stdout

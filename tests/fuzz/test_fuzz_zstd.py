@@ -10,12 +10,12 @@ from backends import available
 from seeds import SEED
 from zstd_oracle import FORMS, in_form, libzstd
 
-# whatever the row: libzstd, and the pure codec in each form that it takes
+# on every row: libzstd, and the pure codec in each of its forms
 pytestmark = [pytest.mark.once, pytest.mark.parametrize("form", FORMS)]
 
 
 def test_mutated_frames(form: str) -> None:
-    """The decoder raises ZstdError or returns what libzstd returns; a failure prints its input."""
+    """The decoder raises ZstdError or returns the same as libzstd; a failure prints its input."""
     results = fuzz_zstd_decode.run(in_form(form), libzstd(), SEED, frame_count=10, rounds=300)
     assert results["refused"] > 10
     assert results["decoded"] > 0

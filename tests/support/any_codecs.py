@@ -19,13 +19,13 @@ def codecs_of(msgpack: ModuleType, zstd: ModuleType | None = None) -> Codecs:
 
 
 def encode(codecs: Codecs, obj: object, **options: Any) -> bytes:
-    """Do what `dumps` does."""
+    """Call `dumps` with these backends."""
     packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
     return packed
 
 
 def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
-    """Do what `loads` does."""
+    """Call `loads` with these backends."""
     return _call_with(codecs, codecs.loads, data, options)
 
 
@@ -40,6 +40,6 @@ def _call_with(codecs: Codecs, function: Callable[..., Any], value: object, opti
 
 
 def lend_anew(codecs: Codecs) -> None:
-    """Have compiled functions ask again which Zstandard module was chosen, and for the constants of `dumps_loads`."""
+    """Make compiled functions look up again the chosen Zstandard module and the constants of `dumps_loads`."""
     if codecs.dumps is not dumps_loads.dumps:
         dumps_loads._compiled_functions(codecs._msgpack)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees to archive, archives written by hand, and a form of trees that can be compared."""
+"""Create trees and hand-written archives, and compare trees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LONG = "a long name " * 12
 
 
 def make_files(root: Path, files: Mapping[str, bytes | int]) -> Path:
-    """Make files below a directory, of data or of so many bytes that do not compress; return the directory."""
+    """Create files with data, or with a number of incompressible bytes, below a directory; return the directory."""
     chance = random.Random(SEED)
     for name, data in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ def make_files(root: Path, files: Mapping[str, bytes | int]) -> Path:
 
 
 def make_tree(root: Path) -> Path:
-    """Make a tree with a little of everything that needs no rights."""
+    """Create a tree with a little of everything that needs no special rights."""
     make_files(root, {"empty": b"", "text": b"some text\n" * 100, "noise": 70_000, "new\nline": b"n", LONG: b"long"})
     make_files(root, {os.fsdecode(b"no utf-8 \xff\xfe"): b"bytes", f"sub/{LONG}/{LONG}": b"longer"})
     make_files(root / "sub", {"deep/er/file": b"deep", "program": b"#!/bin/sh\n", "secret": b"secret", "café": b"x"})
@@ -59,7 +59,7 @@ def make_tree(root: Path) -> Path:
 
 
 def contents(root: Path, *, modes: bool = True) -> dict[str, Any]:
-    """Return what is below a directory, in a form that can be compared."""
+    """Return the content below a directory in a form that can be compared."""
     found: dict[str, Any] = {}
     inodes: dict[int, str] = {}
     for directory, directories, files in os.walk(root):
@@ -82,7 +82,7 @@ def contents(root: Path, *, modes: bool = True) -> dict[str, Any]:
 
 
 def _read(path: str, mode: int) -> bytes:
-    """Return what a file holds, also one that its owner may not read, which root may."""
+    """Return the content of a file, even if its owner may not read it."""
     if not mode & stat.S_IRUSR:
         os.chmod(path, stat.S_IMODE(mode) | stat.S_IRUSR)
     try:
@@ -96,14 +96,14 @@ def _read(path: str, mode: int) -> bytes:
 def packed(
     *members: tarfile.TarInfo | tuple[tarfile.TarInfo | str, bytes], format: int = tarfile.GNU_FORMAT, end: bool = True
 ) -> bytes:
-    """Return a compressed archive of members, some with data, as tarfile writes them."""
+    """Return a compressed archive of members, some with data, written by tarfile."""
     pairs = [(each, b"") if isinstance(each, tarfile.TarInfo) else each for each in members]
     stream = b"".join(header_of(info, data, format) for info, data in pairs)
     return zstd.compress(stream + (bytes(1024) if end else b""))
 
 
 def header_of(info: tarfile.TarInfo | str, data: bytes = b"", format: int = tarfile.GNU_FORMAT) -> bytes:
-    """Return a member, or a file of that name, as tarfile writes it."""
+    """Return a member, or a file with this name, as written by tarfile."""
     info = member(info) if isinstance(info, str) else info
     if data:
         info.size = len(data)
@@ -121,7 +121,7 @@ def member(name: str, type: bytes = tarfile.REGTYPE, **values: Any) -> tarfile.T
 
 
 def rewritten(path: Path, change: Any) -> Path:
-    """Return a copy of an archive whose list of members was changed, with a seek table that fits."""
+    """Return a copy of an archive with a changed list of members and a matching seek table."""
     with path.open("rb") as file:
         table = read_seek_table(file)
     data = path.read_bytes()
@@ -163,7 +163,7 @@ def uncompressed(data: bytes) -> bytes:
 
 
 def change_after_the_walk(patch: pytest.MonkeyPatch, name: str, change: Callable[[], Any]) -> None:
-    """Call `change` when `create` has seen the file of that name, which C leaves to Python, and reads it next."""
+    """Call `change` after `create` has found the file `name`, which C leaves to Python, and before it reads it."""
     walk, run = _walk.Walker.walk, _walk.Walker._run
 
     def left(self: Any, names: list[str]) -> Any:
@@ -181,7 +181,7 @@ def change_after_the_walk(patch: pytest.MonkeyPatch, name: str, change: Callable
 
 @contextlib.contextmanager
 def files_up_to(size: int | None) -> Iterator[None]:
-    """Limit the size of files that this process writes, if there is one."""
+    """Limit the size of files that this process writes; None means no limit."""
     if size is None:
         yield
         return

@@ -15,7 +15,7 @@ from threads import beside
 
 @contextmanager
 def serving_asgi(app: Any, **options: Any) -> Iterator[int]:
-    """Serve `app` on a free port of this machine, in a thread; give the port. `options` are those of uvicorn.Config."""
+    """Serve `app` on a free local port, in a thread; yield the port. `options` are for uvicorn.Config."""
     config = uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none", loop="asyncio", **options)
     server = uvicorn.Server(config)
     ready = threading.Event()
@@ -38,7 +38,7 @@ def serving_asgi(app: Any, **options: Any) -> Iterator[int]:
 def ask(
     port: int, path: str, body: bytes | Iterable[bytes] | None = None, **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    """Send a request, with headers named as arguments are (`content_type`); return the response and its raw body."""
+    """Send a request with headers given as keywords (`content_type`); return the response and its raw body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     try:

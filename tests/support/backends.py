@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The backends that a test can have here."""
+"""The backends that are available for tests."""
 
 from __future__ import annotations
 

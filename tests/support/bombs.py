@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of few bytes that become heavy objects, and keys that collide."""
+"""Small messages that become large objects, and keys that collide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def array(item: bytes, count: int) -> bytes:
     return b"\xdd" + count.to_bytes(4, "big") + item * count
 
 
-# each of them is light in a message, and heavy in memory in another way
+# each of them is small in a message, and large in memory for a different reason
 ITEMS = {
     "empty lists": b"\x90",
     "empty maps": b"\x80",
@@ -27,7 +27,7 @@ ITEMS = {
 
 
 def heaviest_below(item: bytes, limit: int) -> int:
-    """Return how many of an item weigh at most `limit` bytes."""
+    """Return how many copies of an item weigh at most `limit` bytes."""
     sample = array(item, 10)
     low, high = 0, 100 * len(sample)
     while low < high:

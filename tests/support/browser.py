@@ -11,7 +11,7 @@ from typing import Any
 
 @contextmanager
 def headless_chromium(*arguments: str) -> Iterator[Any]:
-    """Open it with arguments of its own; what is given is a driver of Selenium, which keeps the console's lines."""
+    """Open Chromium with arguments; yield a Selenium driver, which records the console."""
     from selenium import webdriver
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service

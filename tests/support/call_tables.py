@@ -14,10 +14,10 @@ from extent import some
 
 def calls(table: Path, every: int) -> pytest.MarkDecorator:
     """
-    Parametrize a test with the lines of a table: the columns `call` and `outcome`, which two spaces or more separate.
+    Parametrize a test with the lines of a table: the columns `call` and `outcome`, separated by two or more spaces.
 
-    An outcome is `= value`, or an error, a pattern of its text and its attributes, as far as they matter. Alternatives,
-    «a | b», are cases of their own. Other interpreters than CPython 3.11 take one case in `every`.
+    An outcome is `= value`, or an error with a pattern of its text and the relevant attributes. Alternatives, «a | b»,
+    are separate cases. Interpreters other than CPython 3.11 run one case in `every`.
     """
     rows = []
     for line in table.read_text(encoding="utf-8").splitlines():
@@ -29,7 +29,7 @@ def calls(table: Path, every: int) -> pytest.MarkDecorator:
 
 
 def check_call(call: str, outcome: list[str], names: dict[str, Any]) -> None:
-    """Make a call of a table, with these names, and compare what comes of it."""
+    """Make a call of a table, with these names, and compare its outcome."""
     if outcome[0].startswith("= "):
         assert eval(call, names) == eval(outcome[0][2:], names)
         return

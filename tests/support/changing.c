@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded, changes a file as CHANGE says right before it is opened for the first time; CHANGED is its name. */
+/* When preloaded, changes the file CHANGED, in the way CHANGE names, just before it is first opened. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A session of a cluster of two worker processes over TCP: what its messages and their compression have to carry.
+Run a session of a cluster of two worker processes over TCP, to exercise its messages and their compression.
 
-Run as a program; prints a line of JSON with what was seen and how long it took. The benchmark runs it, too.
+This is a program that prints the observations and the time as a line of JSON. A benchmark runs it also.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUNDS = 300
 
 
 def modules() -> list[str]:
-    """Return where this process has its msgpack and zstandard from."""
+    """Return which modules this process imports as msgpack and zstandard."""
     import msgpack
     import zstandard
 
@@ -32,7 +32,7 @@ def echo(value: Any) -> Any:
 
 
 def main(compression: str, rounds: int) -> None:
-    """Start a cluster, send values of every kind there and back, and many small messages."""
+    """Start a cluster, send values of every kind back and forth, and many small messages."""
     text = "compressible text, " * 100_000
     values: list[Any] = [
         None,

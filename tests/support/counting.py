@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the work of a call, where a test must not depend on time."""
+"""Count the work of a call, for tests that must not depend on time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 
 def calls_of(act: Callable[[], Any]) -> int:
-    """Return how many functions in Python a call calls."""
+    """Return how many Python functions a call executes."""
     count = 0
 
     def see(frame: Any, event: str, argument: Any) -> None:

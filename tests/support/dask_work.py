@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work for the workers of a cluster: it stands in a module that they can import."""
+"""Functions for the workers of a cluster, in a module that they can import."""
 
 from __future__ import annotations
 
 import os
 import signal
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ def doubled(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def kill_once(marker: str) -> None:
-    """Kill this process, unless that was done before under the same name."""
+    """Kill this process, unless `marker` shows that this was done before."""
     try:
         os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
     except FileExistsError:
@@ -35,14 +34,14 @@ def kill_once(marker: str) -> None:
 
 
 def die_once(row: dict[str, Any], marker: str) -> dict[str, Any]:
-    """Die in the middle of a partition, the first time that it comes to one of these records."""
+    """Die in the middle of a partition, the first time that one of these records is processed."""
     if row["number"] in (150, 250):
         kill_once(f"{marker}-{row['number']}")
     return row
 
 
 class Fatal:
-    """A value that kills who packs it, once; afterwards it is a number."""
+    """A value that kills the process that packs it, once; afterwards it packs as a number."""
 
     def __init__(self, value: int, marker: str) -> None:
         self.value = value
@@ -77,25 +76,25 @@ def refused_once(row: int, marker: str) -> int:
 
 
 def unpackable(row: Any, number: int) -> Any:
-    """Return what cannot be packed in the place of one record, by its value or its number."""
+    """Return an object that cannot be packed instead of one record, chosen by its value or number."""
     return object() if number in (row, isinstance(row, dict) and row["number"]) else row
 
 
 def late_or_failing(row: dict[str, Any], number: int, started: str, go: str) -> dict[str, Any]:
-    """Fail at one record as soon as another worker packs another one, which waits for `go` there."""
+    """Fail at one record while another worker is packing another record, which waits for `go`."""
     if row["number"] == number:
-        secede()  # so that this worker does what is waited for, if the scheduler gave it both
+        secede()  # so that this worker can run the other task, if the scheduler gave it both
         wait_for(started)
         raise ValueError("no more")
     return {**row, "number": Waiting(started, go)} if row["number"] == 150 else row
 
 
-@dataclass
 class Waiting:
-    """A value that says when it is packed, and waits then."""
+    """A value that reports when it is packed, and then waits."""
 
-    started: str
-    go: str
+    def __init__(self, started: str, go: str) -> None:
+        self.started = started
+        self.go = go
 
 
 def pack_waiting(value: Waiting) -> int:
@@ -113,7 +112,7 @@ def wait_for(path: str) -> None:
 
 
 def written_between(row: int, url: str) -> int:
-    """Put a part into the folder, as another write does."""
+    """Put a part into the folder, like another write."""
     with records.open(f"{url}/part-00000.rec", "wb") as writer:
         writer.append("other")
     return row

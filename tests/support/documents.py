@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of the documents, run as they are written."""
+"""Run the examples of the documents."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MODULES = [
     *("cpkg", "cpkg.archive", "cpkg.errors", "cpkg.msgpack", "cpkg.msgpack.exceptions", "cpkg.msgpack.ext"),
     *("cpkg.records", "cpkg.typed", "cpkg.zstandard", "cpkg.zstd"),
 ]
-"""Modules that anyone imports; those that need another library are read, not imported."""
+"""Modules that can always be imported; modules that need another library are read, not imported."""
 ARCHIVES = ["cpkg.zstd.tarfile", "cpkg.zstd.zipfile"]
-"""Those whose names are the standard library's."""
+"""Modules with the names of modules in the standard library."""
 _FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
 def section(page: str, heading: str) -> str:
-    """Return what stands under a heading of a page, up to the next heading of its rank or a higher one."""
+    """Return the text under a heading of a page, up to the next heading of the same or a higher level."""
     text = (DOCS / page).read_text(encoding="utf-8")
     begin = re.search(rf"^(#+) {re.escape(heading)}\n", text, re.MULTILINE)
     assert begin is not None, f"{page} has no heading {heading!r}"
@@ -30,7 +30,7 @@ def section(page: str, heading: str) -> str:
 
 
 def blocks(text: str, language: str) -> list[str]:
-    """Return the blocks of code of a text that are marked with this language."""
+    """Return the code blocks of a text that are marked with this language."""
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
@@ -38,10 +38,10 @@ def check_examples(
     page: str, at_least: int, names: dict[str, Any] | None = None, without: str = "", only: str = "", but: str = ""
 ) -> None:
     """
-    Run the examples of a page, at least so many, and compare what they show.
+    Run the examples of a page, at least `at_least` of them, and compare their output.
 
-    `names` are what they find; `without` is a line of theirs that stands for one of those names. `only` and `but` are
-    headings: of the one section whose examples run, of the one whose examples do not.
+    `names` are defined for the examples; `without` is a line to omit, because it defines one of those names. `only` and
+    `but` are headings: of the only section whose examples run, and of a section whose examples do not run.
     """
     path = DOCS / page
     text = section(page, only) if only else path.read_text(encoding="utf-8")

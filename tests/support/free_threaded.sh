@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compile CPython 3.14 without the GIL, which no distribution packages, and run tox rows or a command on it.
 #
-#   free_threaded.sh [ROW...]                       run tox rows, for instance 3.14t-native
+#   free_threaded.sh [ROW...]                       run tox rows, for instance 3.14t-native or sanitize-threads
 #   free_threaded.sh --build 3.14t|3.14t-tsan|3.14  compile one build and print the folder of its interpreter
 #
 # The sources are the ones that Ubuntu 26.04 keeps, pinned by SHA-256; apt fetches them. The builds are kept for the next
 # time in CPKG_ROOTS (default /var/tmp/cpkg-roots). A build that was interrupted continues. `3.14t-tsan` is
-# compiled for ThreadSanitizer (tests/support/sanitize.sh), and `3.14` has the GIL and is otherwise the same as `3.14t`:
-# tests/bench/two_threads.py compares both. None of them is optimised by a profile.
+# compiled for ThreadSanitizer, on which the row `sanitize-threads` runs. `3.14` has the GIL and is otherwise the same as
+# `3.14t`: tests/bench/builds.py compares both. None of them is optimised by a profile.
 #
 # Needs Linux, gcc, make, apt-get and debootstrap (whose scripts name Ubuntu's archive; CPKG_UBUNTU_ARCHIVE names another
 # one), and the headers libssl-dev libffi-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev.
@@ -31,7 +31,7 @@ fetch() {
     [ -n "$archive" ] ||
         archive=$(grep -ohE 'https?://archive[^ ]*/ubuntu$' /usr/share/debootstrap/scripts/gutsy 2>/dev/null | head -n 1) ||
         fail "expected the address of Ubuntu's archive: install debootstrap, or set CPKG_UBUNTU_ARCHIVE"
-    # lists and caches of its own: the system's apt knows nothing of it. The hash is checked here, not a signature
+    # apt uses separate lists and caches here, so the system's are untouched. The hash is checked instead of a signature
     local apt=$roots/downloads/apt
     mkdir -p "$apt/lists/partial" "$apt/archives/partial"
     echo "deb-src [trusted=yes] $archive $suite main" >"$apt/sources.list"
@@ -65,8 +65,13 @@ build() {
                 { tail -n 20 "$folder/log" >&2; fail "configure failed: see $folder/log"; }
             echo "$made" >"$folder/configured-by-cpkg"
         fi
-        # ThreadSanitizer reports what the compiler's own programs do with their memory at their end
-        (cd "$folder/build" && export TSAN_OPTIONS=report_bugs=0 && nice make -s -j"$(nproc)" && make -s altinstall) \
+        # ThreadSanitizer would report the memory that the programs of the build leave at their end. Under it the bytecode
+        # of the library takes many minutes at three levels of optimisation: one level does, and pip is not needed
+        local install=altinstall
+        [ "$name" != 3.14t-tsan ] || install="altinstall COMPILEALL_OPTS=--help ENSUREPIP=no"
+        # shellcheck disable=SC2086 # the words are arguments
+        (cd "$folder/build" && export TSAN_OPTIONS=report_bugs=0 && nice make -s -j"$(nproc)" && make -s $install &&
+            "$folder/bin/python$(suffix "$name")" -m compileall -q "$folder/lib/python$(suffix "$name")") \
             >"$folder/log" 2>&1 || { tail -n 20 "$folder/log" >&2; fail "make failed: see $folder/log"; }
         TSAN_OPTIONS=report_bugs=0 "$folder/bin/python$(suffix "$name")" -c 'import bz2, compression.zstd, ctypes, lzma, ssl, zlib' ||
             fail "a module is missing: install the headers that $0 names, then remove $folder"
@@ -83,7 +88,7 @@ if [ "${1:-}" = --build ]; then
     build "$2"
     exit
 fi
-bin=$(build 3.14t)
+if [ "$*" = sanitize-threads ]; then bin=$(build 3.14t-tsan); else bin=$(build 3.14t); fi
 [ $# -gt 0 ] || exit 0
 cd "$project"
 rows=$*

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Interrupt a call at each of its lines, or at random moments by a timer's signal, and check what holds afterwards.
+Interrupt a call at each of its lines, or at random moments with the signal of a timer, and check the state afterwards.
 
-Both ways take three functions. `make()` returns a new subject, `act(subject)` is the call, and `check(subject,
-outcome)` asserts what holds after it: `outcome` is an Outcome, whose call may have ended before it could be
-interrupted. After each call threads and descriptors must be as many as before it.
+Both ways take three functions. `make()` returns a new subject, `act(subject)` makes the call, and `check(subject,
+outcome)` asserts the conditions after it. `outcome` is an Outcome; the call may have ended before it could be
+interrupted. After each call, there must be as many threads and descriptors as before.
 
-`pytest --interrupts` runs the tests that do this, and prints what was done in each.
+`pytest --interrupts` runs the tests that do this, and prints for each how often it was interrupted.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ SPARSE = 32 if IS_PYPY else 1 if IS_FULL else 4
 SETTLES = 10.0
 """Seconds that threads, and on PyPy finalizers, may take to end after a call."""
 COMPARES = 64 if IS_PYPY else 1
-"""Calls between looks at the threads and descriptors that are left: PyPy lets go of objects when it collects."""
+"""Calls between checks for remaining threads and descriptors; PyPy frees objects only when it collects."""
 LOOKS = 5
-"""Looks at those that still end, a millisecond from each other, between collections."""
+"""Checks for threads that are still ending, a millisecond apart, between collections."""
 AGAIN = 8
-"""One in so many of the points of lines that a test of the same file has been interrupted at already is taken again."""
+"""Of the points whose lines a test of the same file has already interrupted, one in this many is interrupted again."""
 
 
 class Interrupt(BaseException):
-    """Raised in a call; our code does not know this exception."""
+    """Raised in a call; our code does not handle this exception specially."""
 
 
 class LoopInterrupt(Interrupt, KeyboardInterrupt):
-    """Ctrl-C: asyncio hands it on from any callback of its loop, which keeps other exceptions to itself."""
+    """Ctrl-C: asyncio propagates it from any callback of its loop, and swallows other exceptions."""
 
 
 class TimedOut(TimeoutError):
-    """Raised by a handler of SIGALRM, as a rule: an OSError and an Exception, which code may take for its own error."""
+    """An OSError, typically raised by a handler of SIGALRM, which code may mistake for its own error."""
 
 
 ERRORS: tuple[type[BaseException], ...] = (TimedOut, Interrupt, TimedOut, LoopInterrupt)
@@ -68,40 +68,40 @@ ERRORS: tuple[type[BaseException], ...] = (TimedOut, Interrupt, TimedOut, LoopIn
 
 
 class Count:
-    """What was done to a test's calls."""
+    """How often the calls of a test were interrupted."""
 
     def __init__(self) -> None:
         self.lines = self.signals = self.failures = 0
 
 
 IS_NIGHTLY = False
-"""Whether the running test is of the nightly tier, which alone takes real signals."""
+"""Whether the running test is in the nightly tier; only nightly tests use real signals."""
 COUNTS: dict[str, Count] = {}
-"""By the test's file, its name and what it calls, without its other parameters."""
+"""The counts by test file, test name and the tested call, without other parameters."""
 LABELS: dict[str, str] = {}
-"""What the tests of a Table call: the values of these parameters, by the test's name."""
+"""Test name -> parameters whose values identify the tested call."""
 LEAST = 2 if IS_PYPY else 8
-"""Points that a test takes at least, if there are so many."""
+"""The minimum number of points for a test, if there are that many."""
 _CALLS = ("engine", "call", "kind")
 _LINES: dict[tuple[str, ...], set[tuple[str, int]]] = {}
-"""The lines that were interrupted, by the test's file and its backend."""
+"""The lines that were interrupted, by test file and backend."""
 _BACKENDS = frozenset(name for backends in _backend.MODULES.values() for name in backends)
 
 
 class Outcome(NamedTuple):
-    """How a call ended: what it returned, or the exception that it raised."""
+    """How a call ended: its result, or the exception that it raised."""
 
     value: Any
     error: BaseException | None
 
     @property
     def is_interrupted(self) -> bool:
-        """Whether the exception that came out is the one that went in."""
+        """Whether the call raised the exception of the interrupt itself."""
         return isinstance(self.error, (Interrupt, TimedOut))
 
 
 class Point(NamedTuple):
-    """A line of a file, and the how many-th time that it is reached in a call."""
+    """A line of a file, and which time it is reached in a call."""
 
     file: str
     line: int
@@ -114,7 +114,7 @@ def _interrupt() -> None:
 
 @contextmanager
 def _looking_often() -> Iterator[None]:
-    """Let threads look often whether they are wanted: what would wake them may be lost to an interrupt."""
+    """Make threads check often whether they are wanted, because an interrupt may lose the call that wakes them."""
     kept, purepy.base.crew.LOOK_AGAIN = purepy.base.crew.LOOK_AGAIN, 0.01
     try:
         yield
@@ -134,15 +134,15 @@ def at_every_line(
     errors: tuple[type[BaseException], ...] = ERRORS,
 ) -> int:
     """
-    Raise an exception at the lines of our packages that `act` reaches in this thread; return at how many.
+    Raise an exception at lines of our packages that `act` reaches in this thread; return the number of points.
 
-    The exceptions are those of `errors` in turn, and each of them at every point in `tox run -e explore`. The one that
-    was raised must come out.
+    The exceptions in `errors` are used in turn; `tox run -e explore` uses each at every point. The call must raise the
+    same exception.
 
-    Each line is interrupted when it is reached first, and so on up to the `times`-th time. `every` takes each so
-    many-th of these points, other interpreters than CPython 3.11 fewer still, and one in AGAIN of those whose line was
-    interrupted already, by this test or another one of its file on the same backend; `tox run -e explore` takes all.
-    With `settles=False` threads and descriptors are not counted.
+    A point is one of the first `times` times that a line is reached. Only one in `every` points is interrupted, fewer
+    on interpreters other than CPython 3.11, and one in AGAIN if its line was already interrupted by a test of the same
+    file with the same backend; `tox run -e explore` interrupts all. With `settles=False`, threads and descriptors are
+    not counted.
     """
     trace = _Trace()
     subject = make()
@@ -166,7 +166,7 @@ def at_every_line(
         raises = _Raises(error())
         trace = _Trace(point, raises)
         outcome = _traced(trace, act, subject)
-        raised += trace.has_acted  # threads may have come by another way this time
+        raised += trace.has_acted  # with threads, the call may have taken another path this time
         if trace.has_acted and outcome.error is not raises.error:
             faults.append(f"{error.__name__} at {point.file}:{point.line} ({point.time}) came out as {outcome}"[:400])
         else:
@@ -175,7 +175,7 @@ def at_every_line(
         traces.end(point)
     traces.compare(point)
     assert not faults, "\n".join(["what was raised did not come out:", *faults])
-    gc.collect()  # what an interrupt has lost is found again, in this test and not in another
+    gc.collect()  # find leaked objects in this test and not in a later one
     count.lines += raised
     return raised
 
@@ -195,10 +195,10 @@ def by_timer(
     """
     Raise Interrupt from a signal handler at random moments of `times` calls; return how many were interrupted.
 
-    The handler calls `interrupt`, which may also have the call end with an Interrupt in another way.
+    The handler calls `interrupt`, which may also make the call end with an Interrupt in another way.
 
-    With `signals=2` a second one may arrive while the call cleans up after the first. Other interpreters than
-    CPython 3.11 make fewer calls, but in `tox run -e explore`.
+    With `signals=2`, a second signal may arrive while the call cleans up after the first. Interpreters other than
+    CPython 3.11 make fewer calls, except in `tox run -e explore`.
     """
     assert IS_NIGHTLY, "a storm of signals is not for the gate: mark the test nightly"
     chance = random.Random(seed)
@@ -210,8 +210,8 @@ def by_timer(
     interrupted = number = 0
     if not IS_THOROUGH:
         times = times // SPARSE + 1
-    if not IS_PYPY:  # which collects for a third of a second, and runs such callbacks at any time
-        gc.collect()  # importlib's own callbacks have nothing left to do
+    if not IS_PYPY:  # on PyPy, a collection takes a third of a second, and such callbacks run at any time
+        gc.collect()  # run pending callbacks of importlib
     traces = _Watched(settles)
     while number < times or (not interrupted and number < 10 * times):
         number += 1
@@ -222,7 +222,7 @@ def by_timer(
         outcome = timer.run(act, subject)
         count.signals += timer.raised
         interrupted += outcome.is_interrupted
-        if outcome.error is None:  # others may have kept the machine from the first call
+        if outcome.error is None:  # the first call may have been slow because of other processes
             longest = min(longest, time.perf_counter() - begin)
         _checked(check, subject, outcome, f"call {number}, seed {seed}")
         del subject, outcome
@@ -234,12 +234,12 @@ def by_timer(
 
 
 def storms(*ways: str) -> list[Any]:
-    """Return parameters of a test that takes real signals in these ways, for the nightly tier."""
+    """Return parameters for a nightly test with real signals, sent in these ways."""
     return [pytest.param(way, marks=pytest.mark.nightly) for way in ways]
 
 
 class Table:
-    """A plugin of pytest: takes the tests that interrupt calls, and prints what was done in each, and how it ended."""
+    """A pytest plugin that selects the tests that interrupt calls, and prints the counts and result of each."""
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         files = collection_path.rglob("test_*.py") if collection_path.is_dir() else (collection_path,)
@@ -264,7 +264,7 @@ class Table:
 
 
 def _chosen(points: list[Point], done: set[tuple[str, int]], every: int) -> list[Point]:
-    """Return one in `every` of the points of lines that are not done, fewer of others, LEAST of all; note the lines."""
+    """Return one in `every` points of new lines, fewer points of others, at least LEAST in all; record the lines."""
     chosen = []
     passed = {True: 0, False: 0}
     for point in points:
@@ -278,14 +278,14 @@ def _chosen(points: list[Point], done: set[tuple[str, int]], every: int) -> list
 
 
 def _where(test: str) -> tuple[str, ...]:
-    """Return the file of a test, whose name pytest gives, and the backends among its parameters."""
+    """Return the file of a test, given by its pytest name, and the backends among its parameters."""
     file, _, name = test.partition("::")
     parameters = name.removesuffix(" (call)").partition("[")[2].rstrip("]").split("-")
     return file, *sorted(_BACKENDS.intersection(parameters))
 
 
 def _count(test: str) -> Count:
-    """Return the count of a test, whose name pytest gives."""
+    """Return the count of a test, given by its pytest name."""
     test = test.removesuffix(" (call)")
     file, _, name = test.partition("[")[0].partition("::test_")
     return COUNTS.setdefault(f"{file.removeprefix('tests/')}: {name.replace('_', ' ')}{LABELS.get(test, '')}", Count())
@@ -307,7 +307,7 @@ def points_of(act: Callable[[Any], Any], subject: Any) -> list[Point]:
 
 
 def calling_at(point: Point, call: Callable[[], object], act: Callable[[Any], Any], subject: Any) -> Outcome:
-    """Have a call call another one at a point, as a signal handler would; return how the first one ended."""
+    """Make another call at a point of a call, like a signal handler; return how the first call ended."""
     return _traced(_Trace(point, call), act, subject)
 
 
@@ -322,7 +322,7 @@ class _Raises:
 
 
 class _Trace:
-    """Notes the points that a call reaches, and calls `action` at one of them."""
+    """Records the points that a call reaches, and calls `action` at one of them."""
 
     def __init__(self, wanted: Point | None = None, action: Callable[[], object] | None = None) -> None:
         self.points: dict[Point, None] = {}
@@ -339,13 +339,13 @@ class _Trace:
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self._before)
-        self._lines.clear()  # or a tracer that PyPy keeps would keep the frames
+        self._lines.clear()  # otherwise a tracer that PyPy keeps would keep the frames
 
     def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code
         if self._wanted is None:
             is_ours = code.co_filename.startswith(ROOTS)
-        else:  # other lines have no part in how often this one is reached
+        else:  # other lines do not affect how often this one is reached
             is_ours = code.co_filename == self._wanted.file and self._wanted.line in _lines_of(code)
         return self._line if is_ours and not _in_finalizer(frame) else None
 
@@ -372,8 +372,8 @@ class _Trace:
 
 def _in_finalizer(frame: FrameType | None) -> bool:
     """
-    Say whether a frame is called by a finalizer, importlib's for its locks, by pytest for what one has raised, or by
-    the collector, of which hypothesis keeps the time.
+    Return whether a frame runs in a finalizer, in importlib's callback for its locks, in pytest's handling of an error
+    in a finalizer, or in hypothesis's callback of the garbage collector.
     """
     return any(
         code.co_name in ("__del__", "gc_callback")
@@ -385,9 +385,9 @@ def _in_finalizer(frame: FrameType | None) -> bool:
 
 def _leaves_a_block(frame: FrameType | None) -> bool:
     """
-    Say whether a frame, or the one that a handler interrupts, is between the end of a `with` block and `__exit__`.
+    Return whether a frame, or the frame that a handler interrupts, is between the end of a `with` block and `__exit__`.
 
-    CPython from 3.10 on runs no handlers there.
+    CPython 3.10 and newer run no signal handlers there.
     """
     if not IS_PYPY and sys.version_info >= (3, 10):
         return False
@@ -396,7 +396,7 @@ def _leaves_a_block(frame: FrameType | None) -> bool:
 
 
 def holds_signals(frame: FrameType) -> bool:
-    """Return whether no signal is handled at a line: that of a `with` or a `try`."""
+    """Return whether no signal is handled at a line, which is a `with` or a `try`."""
     return frame.f_lineno in _with_blocks(frame.f_code.co_filename) or _leaves_a_block(frame)
 
 
@@ -409,7 +409,7 @@ def _ends_of_blocks(code: CodeType) -> frozenset[int]:
     for end in range(4, len(names)):
         if names[end - 3 : end + 1] == ["LOAD_CONST", "DUP_TOP", "DUP_TOP", "CALL_FUNCTION"]:
             begin = end - 4 if names[end - 4] == "ROT_TWO" else end - 3  # ROT_TWO is there if the block returns
-            begin -= not IS_PYPY  # CPython's `f_lasti` is that of the instruction before
+            begin -= not IS_PYPY  # on CPython, `f_lasti` refers to the previous instruction
         elif names[end] == "WITH_EXCEPT_START":
             begin = end - 1 if names[end - 1] == "PUSH_EXC_INFO" else end
         else:
@@ -419,7 +419,7 @@ def _ends_of_blocks(code: CodeType) -> frozenset[int]:
 
 
 def _callers(frame: FrameType | None) -> Iterator[FrameType]:
-    """Give a frame, and those that it was called from."""
+    """Yield a frame and its callers."""
     while frame is not None:
         yield frame
         frame = frame.f_back
@@ -427,14 +427,14 @@ def _callers(frame: FrameType | None) -> Iterator[FrameType]:
 
 @functools.cache
 def _lines_of(code: CodeType) -> range:
-    """Return the lines from a function's first to its last."""
+    """Return the range of lines of a function."""
     lines = [code.co_firstlineno, *(line for _, line in dis.findlinestarts(code) if line)]
     return range(min(lines), max(lines) + 1)
 
 
 @functools.cache
 def _with_blocks(file: str) -> dict[int, int]:
-    """Return the lines of a file with a `with`, each with the last line of its block, and of a `try` with its own."""
+    """Return the lines with a `with` -> the last line of its block, and the lines with a `try` -> the same line."""
     with open(file, encoding="utf-8") as source:
         nodes = list(ast.walk(ast.parse(source.read())))
     lines = {node.lineno: node.end_lineno or 0 for node in nodes if isinstance(node, (ast.With, ast.AsyncWith))}
@@ -451,10 +451,10 @@ def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
 
 def _forget_current() -> None:
     """
-    Empty the frames of the exception that PyPy 8 still calls the current one although nobody handles it.
+    Clear the frames of an exception that PyPy 8 still considers the current one although it is not being handled.
 
-    It does so when a signal arrives before the `__exit__` of a `with` that an exception leaves. The frames themselves
-    stay: `sys.exc_info` gives the exception the traceback that was taken from it again.
+    This happens when a signal arrives before the `__exit__` of a `with` block that an exception leaves. The frames
+    themselves stay, because `sys.exc_info` restores a removed traceback.
     """
     current = sys.exc_info()[1]
     while current is not None:
@@ -483,7 +483,7 @@ class _Timer:
             signal.signal(signal.SIGALRM, kept)
 
     def _interrupted(self, act: Callable[[Any], Any], subject: Any) -> Any:
-        """Make the call: the one frame that signals raise in, and in what it calls, so that none misses `run`."""
+        """Make the call; signals raise only in this frame and below, so that `run` always catches the exception."""
         self._start()
         return act(subject)
 
@@ -494,7 +494,7 @@ class _Timer:
         if not self._left or not any(caller.f_code is _Timer._interrupted.__code__ for caller in _callers(frame)):
             return
         if _in_finalizer(frame) or _leaves_a_block(frame):
-            self._start()  # another time
+            self._start()  # try again later
             return
         self._left -= 1
         self.raised += 1
@@ -504,13 +504,13 @@ class _Timer:
 
 
 class _Traces:
-    """The threads and descriptors that there are."""
+    """The existing threads and descriptors."""
 
     def __init__(self) -> None:
         self._threads, self._descriptors = _threads(), _descriptors()
 
     def compare(self, point: Any) -> None:
-        """Wait until there are no more of them than there were; collect when it takes long, which itself takes long."""
+        """Wait until there are no more than before; run a slow garbage collection if waiting takes long."""
         begin = time.monotonic()
         for look in itertools.count(1):
             threads, descriptors = _threads(), _descriptors()
@@ -518,7 +518,7 @@ class _Traces:
                 return
             if time.monotonic() > begin + SETTLES:
                 left = f"threads {len(self._threads)} -> {len(threads)}, descriptors {descriptors - self._descriptors}"
-                raise AssertionError(f"left behind by an interrupt at {point}: {left}")
+                raise AssertionError(f"an interrupt at {point} left resources open: {left}")
             if look % LOOKS == 0:
                 _forget_current()
                 gc.collect()
@@ -526,7 +526,7 @@ class _Traces:
 
 
 class _Watched:
-    """The threads and descriptors before a call and after it, or after COMPARES calls."""
+    """Compares threads and descriptors before a call and after it, or after COMPARES calls."""
 
     def __init__(self, settles: bool) -> None:
         self._settles = settles
@@ -534,25 +534,25 @@ class _Watched:
         self._before: _Traces | None = None
 
     def begin(self) -> None:
-        """Note what there is before a call."""
+        """Record the threads and descriptors before a call."""
         if self._before is None:
             self._before = _Traces()
 
     def end(self, point: Any) -> None:
-        """Compare, if that was not done for so many calls."""
+        """Compare, if that is due."""
         self._calls += 1
         if self._calls % COMPARES == 0:
             self.compare(point)
 
     def compare(self, point: Any) -> None:
-        """Compare what there is with what was before the calls."""
+        """Compare with the threads and descriptors before the calls."""
         if self._settles and self._before is not None:
             self._before.compare(point)
         self._before = None
 
 
 def _threads() -> Iterable[Any]:
-    """Return the threads of this process, C's too where the system names them."""
+    """Return the threads of this process, including C threads if the system lists them."""
     try:
         return os.listdir("/proc/self/task")
     except OSError:
@@ -560,7 +560,7 @@ def _threads() -> Iterable[Any]:
 
 
 def _descriptors() -> set[str]:
-    """Return the open descriptors, each with what it is open on; nothing where the system does not name them."""
+    """Return the open descriptors with their targets; nothing if the system does not list them."""
     found = set()
     try:
         numbers = os.listdir("/proc/self/fd")
@@ -569,25 +569,25 @@ def _descriptors() -> set[str]:
     for number in numbers:
         try:
             found.add(f"{number}: {os.readlink(f'/proc/self/fd/{number}')}")
-        except OSError:  # that of this list
+        except OSError:  # the descriptor of this listing itself
             continue
     return found
 
 
 @contextmanager
 def nothing_left() -> Iterator[None]:
-    """Check that a block leaves no thread and no descriptor behind."""
+    """Check that no thread and no descriptor remains after a block."""
     before = _Traces()
     yield
     before.compare("the block")
 
 
 def is_told(call: Callable[[], Any]) -> bool:
-    """Return whether a call says that an exception has ended an object of a stream, and how to go on."""
+    """Return whether a call reports that an exception broke a stream object, and how to continue."""
     try:
         call()
     except RuntimeError as exc:
-        if "make a new Unpacker" in str(exc) or "has lost what follows byte" in str(exc):
+        if "create a new Unpacker" in str(exc) or "lost the data after byte" in str(exc):
             return True
         raise
     return False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plugin of pytest for systems without processes, threads and the like: tests that need them are left out."""
+"""A pytest plugin for systems without processes, threads and so on: tests that need them are skipped."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ LACKS = (
     (r"No module named '(resource|fcntl|_ssl|pwd|grp|termios|pty|mmap)'", "{}"),
     (r"this system has no (hard links|fifos|devices in directories)", "{}"),
 )
-"""What an error says where the system lacks something, and what that is."""
+"""Error text of a missing feature -> name of the feature."""
 _COUNT: Counter[str] = Counter()
 _OURS = {"cpkg", "purepy"}
 
 
 def lacking(error: BaseException | None) -> str:
-    """Return what the system lacks, by an error that is not of our own code; else an empty string."""
+    """Return the feature that the system lacks, if an error from outside our code shows that; otherwise ""."""
     while error is not None:
         found = ((re.search(pattern, str(error)), what) for pattern, what in LACKS)
         what = next((what.format(*match.groups()) for match, what in found if match), "")
         places = [frame.filename for frame in traceback.extract_tb(error.__traceback__)]
-        is_refusal = "this system has no" in str(error)  # which is for our own code to say
+        is_refusal = "this system has no" in str(error)  # an error of our own code
         if what and (is_refusal or not any(_OURS & set(Path(place).parts) for place in places)):
             return what
         error = error.__cause__ or error.__context__
@@ -40,7 +40,7 @@ def lacking(error: BaseException | None) -> str:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Skip a test that failed for want of something that the system lacks."""
+    """Skip a test that failed because the system lacks a feature."""
     outcome = yield
     report = outcome.get_result()
     what = lacking(call.excinfo.value) if report.failed and call.excinfo is not None else ""
@@ -51,6 +51,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say how many tests were left out for which reason."""
+    """Print how many tests were skipped for which reason."""
     for what, count in _COUNT.most_common():
         terminalreporter.write_line(f"left out: {count} tests need {what}, which this system lacks")

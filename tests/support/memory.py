@@ -13,7 +13,7 @@ needs_tracemalloc = pytest.mark.skipif(sys.implementation.name != "cpython", rea
 
 
 def peak_of(call: Callable[[], Any]) -> int:
-    """Call twice, and return the peak of what Python allocates during the second call."""
+    """Call twice, and return the peak of the memory that Python allocates during the second call."""
     import tracemalloc
 
     call()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of a MongoDB server as a client with wire compression needs: it agrees on zstd and sends commands back."""
+"""A minimal MongoDB server for a client with wire compression: it negotiates zstd and echoes commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _HELLO = {
     "compression": ["zstd"],
 }
 
-# what a frame becomes on the way, by the command that asks for it
+# command -> damage to the frame of the answer
 _HARMS = {
     "cut": lambda frame: frame[:-1],
     "more": lambda frame: frame + b"more",
@@ -54,7 +54,7 @@ class _Handler(socketserver.StreamRequestHandler):
                 assert len(body) == size
                 self.server.compressed += 1  # type: ignore[attr-defined]
             assert operation == _MESSAGE
-            command = bson.decode(body[5:])  # behind the flags and the kind of the section
+            command = bson.decode(body[5:])  # after the flags and the kind of the section
             answer = {"ok": 1.0, **(_HELLO if "hello" in command else {"echo": command.get("echo")})}
             self._answer(b"\0\0\0\0\0" + bson.encode(answer), number, is_compressed, str(command.get("echo")))
 
@@ -78,6 +78,6 @@ class _Server(socketserver.ThreadingTCPServer):
 
 @contextmanager
 def serving_mongo() -> Iterator[Any]:
-    """Serve on a free port of this machine; give the server, which counts the `compressed` messages that it got."""
+    """Serve on a free local port; yield the server, which counts the `compressed` messages that it received."""
     with _Server(("127.0.0.1", 0), _Handler) as server, running(server):
         yield server

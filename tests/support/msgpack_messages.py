@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that tests take: from tables in files, and messages that promise too much."""
+"""Messages for tests: from tables in files, and messages that announce too much."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table(name: str, marks: str) -> list[Any]:
 
 
 def fed(unpacker: Any, data: bytes, size: int) -> list[Any]:
-    """Feed data in pieces of so many bytes; return the objects that come out."""
+    """Feed data in pieces of `size` bytes; return the unpacked objects."""
     found: list[Any] = []
     for start in range(0, len(data), size):
         unpacker.feed(data[start : start + size])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pure codec's word on a message, for those parts of others that leave their errors to it."""
+"""The pure codec as an oracle for other codecs, which leave some errors to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from purepy import msgpack as pure
 
 
 def pure_read(data: bytes, **options: Any) -> Any:
-    """Return what the pure codec makes of the message: (object, end), or None for an error."""
+    """Return the result of the pure codec for a message: (object, end), or None for an error."""
     try:
         return pure.unpackb_from(data, **options)
     except (ValueError, OverflowError, TypeError, pure.UnpackException):
@@ -18,7 +18,7 @@ def pure_read(data: bytes, **options: Any) -> Any:
 
 
 def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Return what a call gives or raises, so that it compares with types, texts and offsets."""
+    """Return the result or error of a call, in a form that compares types, texts and offsets."""
     try:
         result = call(*args, **options)
     except Exception as exc:
@@ -26,9 +26,9 @@ def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
     try:
         return re.sub("<memory at [^>]*>", "<memory>", repr(result))
     except RecursionError:
-        return pure.packb(result)  # nested deeper than repr goes
+        return pure.packb(result)  # too deep for repr
 
 
 def same(ours: Any, theirs: Any) -> bool:
-    """Whether two results are the same, types and the order of keys included (1 == True == 1.0)."""
+    """Return whether two results are the same, including types and the order of keys (1 == True == 1.0)."""
     return repr(ours) == repr(theirs)

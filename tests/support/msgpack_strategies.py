@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What hypothesis makes of MessagePack: objects that it has, with each format's edges, and messages with damage."""
+"""Hypothesis strategies for MessagePack: objects, including the limits of each format, and damaged messages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ANY_KEYS = STRICT_KEYS | INTS | st.floats(allow_nan=False) | st.none() | st.bool
 
 
 def objects(keys: st.SearchStrategy[Any], leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Give nested objects whose maps have keys of `keys`."""
+    """Return a strategy for nested objects whose maps have keys from `keys`."""
     return st.recursive(
         leaves,
         lambda inner: st.lists(inner, max_size=12) | st.dictionaries(keys, inner, max_size=12),
@@ -49,7 +49,7 @@ def objects(keys: st.SearchStrategy[Any], leaves: st.SearchStrategy[Any]) -> st.
 
 
 def unpack_options(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Give any of the options of unpacking but the hooks for containers, and of `more`."""
+    """Return a strategy for options of unpacking, except hooks for containers, and options in `more`."""
     limits = {
         **{f"max_{kind}_len": st.sampled_from([-1, 0, 1, 3, 5, 40]) for kind in ("str", "bin", "array", "map", "ext")},
         "max_depth": st.sampled_from([0, 1, 2, 3, 5, 64, 65, 1024]),
@@ -68,7 +68,7 @@ def unpack_options(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str
 
 @st.composite
 def damaged(draw: st.DrawFn, messages: st.SearchStrategy[bytes]) -> bytes:
-    """Give messages in which some bytes are others."""
+    """Draw messages with some changed bytes."""
     data = bytearray(draw(messages)[:3000])
     for _ in range(draw(st.integers(1, 4)) if data else 0):
         byte = draw(st.integers(0, 255) | st.sampled_from([0x91, 0x81, 0xC1, 0xC9, 0xDB, 0xDD, 0xDF]))

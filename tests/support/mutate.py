@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Change the source at random, one place at a time, and list the changes that the tests of their subject do not notice.
+Change the source at random, one place at a time, and list the changes that the tests of the subject do not detect.
 
     tox run -e mutants -- --seed 7 --count 100
     tox run -e mutants -- --tree OTHER_CHECKOUT --only build/mutants-7.json:survived --out build/others.json
 
-The tests run in a copy of the tree, which is installed into the environment that runs this script: two runs at a time
-need two environments. Results are written after every mutant, and the same command continues where it was stopped.
-`--only` tries the mutants of such a file that had a result, in another tree: it finds them by the text of their lines.
+The tests run in a copy of the tree, which is installed into the environment that runs this script, so two concurrent
+runs need two environments. Results are written after every mutant, and the same command continues where it stopped.
+`--only` repeats the mutants of such a file that had a certain result in another tree, where it finds them by the text
+of their lines.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ PYTEST = ("-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--everything")
 INSTALL = ("-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--editable", ".")
 BUILD = ("setup.py", "--quiet", "build_ext", "--inplace")
 BOTH = "--backend=native,pure"
-# How the paths of a subject begin -> pytest's arguments. The first match counts; files without a match are not changed.
+# Path prefixes of a subject -> pytest arguments. The first match counts; files without a match are not changed.
 SUBJECTS = {
     r"cpkg/(archive/|_native/archive)|purepy/tar/|ffi_build/archive/": (BOTH, "tests/archive"),
     r"cpkg/records/": (BOTH, "tests/records"),
@@ -65,7 +66,7 @@ Change = tuple[str, int, int, str]  # kind, start, end, replacement
 
 
 class Changes(ast.NodeVisitor):
-    """Collect the changes of a Python source, except in types, in texts for people, and in code for PyPy alone."""
+    """Collects possible changes of a Python source, except in types, in human-readable texts, and in code for PyPy."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -94,13 +95,13 @@ class Changes(ast.NodeVisitor):
         """Change the operator between two nodes."""
         start, end = self.span(left)[1], self.span(right)[0]
         operator = re.search(r"is not|not in|\b[a-z]+\b|[-+*/%<>=!&|^]+", self.text[start:end])
-        name = operator[0] if operator[0] in SWAPS else operator[0].removesuffix("=")  # of +=
+        name = operator[0] if operator[0] in SWAPS else operator[0].removesuffix("=")  # for += and similar
         if name in SWAPS:
             start += operator.start()
             self.found.append(("operator", start, start + len(name), SWAPS[name]))
 
     def visit(self, node: ast.AST) -> None:
-        """Collect the changes of a node and of those in it."""
+        """Collect the changes of a node and its children."""
         is_text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.keyword) and node.arg in ("help", "metavar"))
         if is_text or getattr(node, "name", "") == "__repr__":
             return
@@ -122,7 +123,7 @@ class Changes(ast.NodeVisitor):
             self.replace("statement", node, "pass")
         if isinstance(node, (ast.AugAssign, ast.Raise, ast.Delete, ast.Continue, ast.Break)):
             self.replace("statement", node, "pass")
-        # code that reads a name fails for sure if its assignment is deleted
+        # deleting the assignment of a name certainly breaks code that reads it
         if isinstance(node, ast.Assign) and not isinstance(targets[0], (ast.Name, ast.Tuple)):
             self.replace("statement", node, "pass")
         if isinstance(node, ast.Return) and node.value:
@@ -147,7 +148,7 @@ class Changes(ast.NodeVisitor):
                 self.replace("constant", node, repr(node.value + 1), repr(node.value - 1))
             elif isinstance(node.value, (str, bytes)) and " " not in str(
                 node.value
-            ):  # a text with spaces is for people
+            ):  # a text with spaces is human-readable
                 self.replace("constant", node, repr(type(node.value)()))
         self.generic_visit(node)
 
@@ -167,7 +168,7 @@ def changes_of_c(text: str) -> list[Change]:
 
 
 def is_mutant(text: str, changed: str) -> bool:
-    """Return whether a changed Python source has a syntax tree, and another one than before."""
+    """Return whether a changed Python source is valid and has a different syntax tree."""
     try:
         return ast.dump(ast.parse(text)) != ast.dump(ast.parse(changed))
     except SyntaxError:
@@ -184,7 +185,7 @@ def tracked(tree: Path) -> list[str]:
 
 
 def drawn(tree: Path, seed: int, wanted: str) -> Iterator[dict]:
-    """Yield mutants of a tree's files without end, every tenth one of C, the same ones for a seed."""
+    """Yield mutants of a tree's files endlessly, every tenth one in C; the same ones for the same seed."""
     draw = random.Random(seed)
     files = [file for file in tracked(tree) if re.match(wanted, file) and subject(file)]
     texts = {file: (tree / file).read_text(encoding="utf-8") for file in files}
@@ -215,7 +216,7 @@ def drawn(tree: Path, seed: int, wanted: str) -> Iterator[dict]:
 
 
 class Copy:
-    """A copy of a tree, installed, and its tests."""
+    """An installed copy of a tree, and its tests."""
 
     def __init__(self, tree: Path, work: Path) -> None:
         self.tree, self.kept, self.temporary = work / "tree", work / "kept", work / "tmp"
@@ -226,7 +227,7 @@ class Copy:
             shutil.copy2(tree / file, self.tree / file)
         self.environment = {**os.environ, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(self.temporary)}
         self.environment |= {"CPKG_BUILD_NATIVE": "require", "CPKG_TEST_REQUIRE": "msgpack:native,zstd:native"}
-        # builds() repeats the second build, which makes the same modules of the same source
+        # builds() repeats the second build, which gives the same modules for the same source
         for arguments in (INSTALL, [*BUILD, "--force"], ["-m", "compileall", "-q", "cpkg", "purepy"]):
             status, output = self.run(arguments)
             if status:
@@ -235,7 +236,7 @@ class Copy:
         self.baselines: dict[tuple[str, ...], tuple[list[str], float]] = {}
 
     def run(self, arguments: Sequence[str], seconds: float | None = None) -> tuple[int | None, str]:
-        """Run Python in the copy; return its exit status (None if `seconds` were not enough) and its output."""
+        """Run Python in the copy; return its exit status (None after a timeout of `seconds`) and its output."""
         shutil.rmtree(self.temporary, ignore_errors=True)
         self.temporary.mkdir(exist_ok=True)
         with tempfile.TemporaryFile("w+", errors="replace") as output:
@@ -254,7 +255,7 @@ class Copy:
             return status, output.read()
 
     def test(self, arguments: Sequence[str], seconds: float | None = None) -> tuple[int | None, str]:
-        """Run pytest as run() does, and once more without each test that fails but passes when it is repeated."""
+        """Run pytest like run(), and once more without each test that fails but passes when it is repeated."""
         while True:
             status, output = self.run([*PYTEST, *arguments], seconds)
             failed = re.findall(r"(?m)^FAILED (.*?)(?: - .*)?$", output)
@@ -265,11 +266,11 @@ class Copy:
             arguments = [*arguments, *(f"--deselect={name}" for name in failed)]
 
     def reset(self) -> None:
-        """Restore every file, compiled ones included."""
+        """Restore every file, including compiled ones."""
         shutil.copytree(self.kept, self.tree, dirs_exist_ok=True)
 
     def baseline(self, arguments: tuple[str, ...]) -> tuple[list[str], float]:
-        """Run a subject's tests on the unchanged source; return pytest's arguments, quick files first, and the time."""
+        """Run a subject's tests on the unchanged source; return pytest arguments, fast files first, and the time."""
         if arguments not in self.baselines:
             self.reset()
             options = [item for item in arguments if item.startswith("-")]
@@ -288,7 +289,7 @@ class Copy:
         return self.baselines[arguments]
 
     def write(self, mutant: dict) -> Path | None:
-        """Write a mutant where its file has the text, nearest to its line, or where one other file has it."""
+        """Write a mutant at its text in the file, nearest to its line, or in the only other file with that text."""
         pattern = re.compile(rf"^{re.escape(mutant['before'])}$", re.M)
         own = self.tree / mutant["file"]
         files = [
@@ -305,7 +306,7 @@ class Copy:
         return None
 
     def builds(self) -> bool:
-        """Build the C modules anew; return whether they compile and differ from those before."""
+        """Build the C modules again; return whether they compile and differ from the previous ones."""
         modules = list(self.tree.glob("cpkg/_native/*.so"))
         before = [module.read_bytes() for module in modules]
         status, _ = self.run(BUILD)
@@ -340,7 +341,7 @@ def main() -> None:
     options = parser.parse_args()
     # a signal that ends this script also ends the tests
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # where a mutant never stops allocating, Linux ends its process; a limit would be one that tests look at
+    # if a mutant allocates endlessly, Linux kills its process; tests would notice a limit
     Path("/proc/self/oom_score_adj").write_text("1000")
     out = options.out or ROOT / "build" / f"mutants-{options.seed}.json"
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -15,10 +15,10 @@ packages=ca-certificates,gcc,libc6-dev,pkg-config,git,zstd,tar,libzstd-dev,libms
 
 fail() { echo "newer_interpreters.sh: $*" >&2; exit 1; }
 
-[ "$(id -u)" -eq 0 ] || fail "a root file system is made and entered by root alone"
+[ "$(id -u)" -eq 0 ] || fail "only root can create and enter a root file system: run this as root"
 command -v debootstrap >/dev/null || fail "debootstrap is missing (apt-get install debootstrap)"
 # a mount that ends with the process, so that nothing has to be taken away again
-unshare --mount true || fail "this system lets nobody mount: /proc, /dev and the project cannot appear in the root"
+unshare --mount true || fail "mounting is not permitted on this system: cannot mount /proc, /dev and the project in the root"
 
 if [ "$(cat "$root/opt/made-by-cpkg" 2>/dev/null)" != "$packages" ]; then
     archive=$(grep -hoE 'https?://[^ ]+/debian/?( |$)' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
@@ -41,7 +41,7 @@ done
 folders=("$project")
 if [ -d "${PIP_FIND_LINKS:-}" ]; then folders+=("$PIP_FIND_LINKS"); fi
 
-# in a namespace that takes the mounts away again
+# in a mount namespace, which removes the mounts when it ends
 export CPKG_NEW_ROOT=$root CPKG_NEW_PROJECT=$project CPKG_NEW_ROWS=$*
 exec unshare --mount bash -euo pipefail -c '
     mount -t proc proc "$CPKG_NEW_ROOT/proc"

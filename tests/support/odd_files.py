@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that give or take little at a time, and tell how much that was."""
+"""Files that return or accept only a few bytes at a time, and count them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Counting(io.BytesIO):
-    """A file that counts what is read of it, `most` bytes at a time."""
+    """A file that counts the bytes read, and returns at most `most` bytes at a time."""
 
     most = 1 << 62
     taken = 0
@@ -21,13 +21,13 @@ class Counting(io.BytesIO):
 
 
 class Trickling(Counting):
-    """A file that gives a thousand bytes at a time."""
+    """A file that returns a thousand bytes at a time."""
 
     most = 1000
 
 
 class Slow(io.RawIOBase):
-    """A file that takes seven bytes at a time."""
+    """A file that accepts seven bytes at a time."""
 
     def __init__(self) -> None:
         self.content = b""

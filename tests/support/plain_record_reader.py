@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reader of record files written from docs/records_format.md alone: it shares nothing with cpkg.records."""
+"""A reader of record files based only on docs/records_format.md; it shares no code with cpkg.records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Callable, NamedTuple
 
 MAGIC = b"\x5d\x2a\x4d\x18"
 SIZE = 64
-"""The size of a header of a frame."""
+"""The size of the header of a frame."""
 LOST_MAX = 2**32 - 1
 
 
@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 def skippable(data: bytes, at: int) -> int:
-    """Return the size of the skippable frame at a position, 0 if there is none that ends within the data."""
+    """Return the size of the skippable frame at a position, 0 if there is none that is complete."""
     if len(data) - at < 8 or data[at + 1 : at + 4] != MAGIC[1:] or data[at] >> 4 != 5:
         return 0
     size = 8 + int.from_bytes(data[at + 4 : at + 8], "little")
@@ -45,7 +45,7 @@ def skippable(data: bytes, at: int) -> int:
 
 
 def sound(data: bytes, at: int, kind: bytes) -> bytes:
-    """Return a whole frame of ours whose CRC is right, b"" if there is none of that kind."""
+    """Return a complete record-file frame of this kind with a right CRC, b"" if there is none."""
     size = skippable(data, at)
     frame = data[at : at + size]
     if size < 16 or frame[:4] != MAGIC or frame[8:12] != kind:
@@ -156,7 +156,7 @@ def can_follow(header: Header, following: int, stop: int) -> bool:
 def search(
     data: bytes, start: int, token: bytes | None, following: int, stop: int, moved: int, is_exact: bool = False
 ) -> tuple[int, int] | None:
-    """Return where the next header is, with the number `following` or a higher one, and how far it has moved."""
+    """Return the position of the next header with the number `following` or a higher one, and how far it has moved."""
     other: tuple[int, int] | None = None
     at = data.find(MAGIC, start)
     while at >= 0:
@@ -176,7 +176,7 @@ def read(
     data: bytes, decompress: Callable[[bytes, bytes], bytes], unpack: Callable[[bytes], list[Any]]
 ) -> dict[int, Any]:
     """
-    Return the records of a file by their numbers, without those that are lost.
+    Return the records of a file by number, without lost ones.
 
     `decompress(frame, dictionary)` raises ValueError for a damaged frame, `unpack(content)` returns the objects.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code that runs in a separate process, because it ends its process or measures the memory that its process takes."""
+"""Run code in a separate process, because it ends the process or measures its memory."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import pytest
 
 MEASURED = {"PYPY_GC_NURSERY": "4MB"}
 """
-The environment variables of a process whose memory is measured: `run_alone(..., **MEASURED)`, `run_python(...,
-env={**os.environ, **MEASURED})`. Without them PyPy makes its nursery half as large as the L3 cache, so a process begins
-with 240 MiB on one machine and with 4 MiB on another.
+Environment variables for a process whose memory is measured: `run_alone(..., **MEASURED)`, `run_python(...,
+env={**os.environ, **MEASURED})`. Without them, PyPy's nursery is half as large as the L3 cache, so a process begins
+with 240 MiB on one machine and 4 MiB on another.
 """
 
 
 def sections(test: str, name: str) -> dict[str, str]:
-    """Return the sections of a file beside a test's, such as programs, by their headings, which begin with ##."""
+    """Return the sections of a file next to a test, such as programs, by their headings, which begin with ##."""
     text = Path(test).with_name(name).read_text(encoding="utf-8")
     return dict(section.split("\n", 1) for section in text.split("\n## ")[1:])
 
 
 def run_alone(module: ModuleType, name: str, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run code in a new process where `name` is the codec `module`; `environment` adds to the variables of this one."""
+    """Run code in a new process where `name` is the codec `module`; `environment` has additional variables."""
     prelude = f"""
 import importlib, sys
 sys.path[:0] = {sys.path!r}
@@ -40,7 +40,7 @@ sys.path[:0] = {sys.path!r}
 def run_python(
     *arguments: str, env: Mapping[str, str], timeout: float = 120, cwd: Path | None = None, input: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run this interpreter in a new process, which reads `input`; return its exit status and what it wrote."""
+    """Run this interpreter in a new process, which reads `input`; return its exit status and output."""
     return subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,
@@ -54,13 +54,13 @@ def run_python(
 
 
 def needs(*programs: str) -> pytest.MarkDecorator:
-    """Skip a test where one of these programs is not installed."""
+    """Skip a test if one of these programs is not installed."""
     missing = [program for program in programs if shutil.which(program) is None]
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
 def open_terminal() -> tuple[int, int]:
-    """Return the two ends of a new terminal; skip the test where the system has none to give."""
+    """Return the two ends of a new terminal; skip the test if the system has no terminals."""
     pty = pytest.importorskip("pty")
     try:
         return pty.openpty()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The parts of MessagePack that are for PyPy (`cpkg/_native/msgpack/pypy/`), on CPython too.
+Test the MessagePack code for PyPy (`cpkg/_native/msgpack/pypy/`) also on CPython.
 
-There the module of C that they stand on is not shipped: the first test that asks for a part compiles it.
+The C module that this code needs is not shipped for CPython; the first test that uses it compiles it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAME = "_msgpack_pypy_parts"
 
 
 def pypy_part(name: str) -> Any:
-    """Return a module of the parts for PyPy; skips the test where the native module or its source is not there."""
+    """Return a module of the code for PyPy; skips the test if the native module or its source is missing."""
     pytest.importorskip(SHIPPED, reason="the native module is not built")
     if not IS_PYPY:
         if not IS_FULL:
@@ -42,19 +42,19 @@ def pypy_part(name: str) -> Any:
 
 @functools.cache
 def load() -> None:
-    """Import all parts over the module of C that is compiled for them."""
+    """Import all modules for PyPy with the C module that is compiled for them."""
     shipped = sys.modules[SHIPPED]
     sys.modules[SHIPPED] = compiled()
     try:
         for path in sorted((ROOT / "cpkg/_native/msgpack/pypy").glob("[a-z]*.py")):
-            if path.stem != "backend":  # the names of the backend, which CPython has others for
+            if path.stem != "backend":  # has the names of the backend, which differ on CPython
                 importlib.import_module(f"{PACKAGE}.{path.stem}")
     finally:
         sys.modules[SHIPPED] = shipped
 
 
 def compiled() -> Any:
-    """Compile the module of C, if its sources have changed, and import it."""
+    """Compile the C module if its sources have changed, and import it."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     from ffi_build import msgpack_build, probe

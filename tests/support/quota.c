@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preloaded, lets no file grow beyond LARGEST_FILE bytes, as where a quota is used up. */
+/* When preloaded, stops files from growing beyond LARGEST_FILE bytes, as a used-up quota does. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,7 +10,7 @@
 typedef ssize_t writer(int, const void *, size_t);
 typedef ssize_t writer_at(int, const void *, size_t, off_t);
 
-/* Return how much of a piece has room, -1 with errno set if nothing has. */
+/* Return how many bytes of a piece still fit; -1 with errno set if none do. */
 static ssize_t room(int fd, size_t size, off_t offset)
 {
     struct stat status;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record files for the tests: what is in them, and where."""
+"""Create record files for tests, and find their frames."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from purepy.base.errors import ZstdError
 
 
 def record(number: int) -> dict[str, Any]:
-    """Return a record that shows its number, of a size that varies."""
+    """Return a record that contains its number, of varying size."""
     return {"number": number, "name": f"record {number}", "values": [number * 0.5, None, b"\x00" * (number % 5)]}
 
 
@@ -35,7 +35,7 @@ def numbered(*bounds: int) -> list[dict[str, Any]]:
 
 
 def nested(depth: int) -> Any:
-    """Return 1 in so many lists."""
+    """Return 1 inside `depth` nested lists."""
     value: Any = 1
     for _ in range(depth):
         value = [value]
@@ -43,7 +43,7 @@ def nested(depth: int) -> Any:
 
 
 def depth_of(value: Any) -> int:
-    """Return in how many lists 1 is; lists of that depth cannot be compared."""
+    """Return the depth of nested lists around 1; lists of such depth cannot be compared."""
     depth = 0
     while value != 1:
         (value,) = value
@@ -52,18 +52,18 @@ def depth_of(value: Any) -> int:
 
 
 def event(number: int) -> dict[str, Any]:
-    """Return a record of a kind that a dictionary can be trained from."""
+    """Return a record that is suitable for training a dictionary."""
     return {"user": f"user{number % 97}", "action": ("login", "logout", "buy")[number % 3], "amount": number % 1009}
 
 
 def trained(rows: Iterable[Any], size: int = 1000) -> zstd.ZstdDict:
-    """Return a dictionary trained from records; one of other data for the backend pure, which does not train."""
+    """Return a dictionary trained from records; the backend `pure` cannot train and gets a ready one."""
     found: zstd.ZstdDict = zstd_data.trained(_backend.zstd(), [msgpack.packb(row) for row in rows], size)
     return found
 
 
 def written(path: Path, count: int, *, per_frame: int = 0, close: bool = True, **options: Any) -> None:
-    """Write records 0 to `count`; `per_frame` cuts frames of so many; without `close` the index is missing."""
+    """Write records 0 to `count`, `per_frame` in each frame; without `close`, the index is missing."""
     writer = records.open(path, "wb", threads=1, **options)
     for number in range(count):
         writer.append(record(number))
@@ -87,7 +87,7 @@ def read_all(place: Any, **options: Any) -> list[Any]:
 
 
 def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
-    """Return a file of frames, each given by its content and how many records it says to have."""
+    """Return a file of frames, each given by its content and the number of records in its header."""
     layout = Layout(b"a token!")
     data = bytearray(fmt.file_header(layout.token))
     layout.go_on(len(data), 0)
@@ -100,7 +100,7 @@ def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
 
 
 def plainly(path: Path) -> dict[int, Any]:
-    """Return what the reader finds that was written from the format's page alone, with codecs of ours."""
+    """Return the records that plain_record_reader finds, with our codecs."""
     return plain_record_reader.read(path.read_bytes(), _decompress, _unpack)
 
 
@@ -116,7 +116,7 @@ def _unpack(content: bytes) -> list[Any]:
 
 
 def write_in_pieces(patch: pytest.MonkeyPatch, ends: Callable[[int], tuple[int, ...]], look: Callable[[], Any]) -> None:
-    """Let record files be written in pieces that end where `ends` says of a size; look behind each, and each cut."""
+    """Make record files be written in pieces that end at `ends(size)`; call `look` after each piece and truncation."""
     pwrite, ftruncate = os.pwrite, os.ftruncate
 
     def write(descriptor: int, data: Any, offset: int) -> int:
@@ -147,13 +147,13 @@ def flip(path: Path, at: int, bits: int = 1) -> None:
 
 
 def forget_index(path: Path) -> None:
-    """Leave a file as a writer that was killed between two frames does."""
+    """Remove the index, as if the writer was killed between two frames."""
     with open(path, "r+b") as file:
         file.truncate(layout_of(path).end)
 
 
 def layout_of(path: Path) -> Layout:
-    """Where the frames of a file are."""
+    """Return the layout of a file."""
     source = PathSource(path)
     try:
         return load(source)
@@ -162,7 +162,7 @@ def layout_of(path: Path) -> Layout:
 
 
 def check_killed(path: Path, safe: int, where: str) -> None:
-    """Check the file that killed writers left: `safe` records at least, in order, and no damage."""
+    """Check the file of killed writers: at least `safe` records, in order, and no damage."""
     with records.open(path, threads=1) as reader:
         found = [row["number"] for row in reader]
     assert found == list(range(len(found))), where
@@ -173,7 +173,7 @@ def check_killed(path: Path, safe: int, where: str) -> None:
 
 
 class Span(NamedTuple):
-    """Where a frame with its header is, and which records it has."""
+    """The position of a frame with its header, and its records."""
 
     start: int
     end: int
@@ -182,7 +182,7 @@ class Span(NamedTuple):
 
 
 def spans(path: Path) -> list[Span]:
-    """The frames of a sound file."""
+    """Return the frames of an undamaged file."""
     layout = layout_of(path)
     frames = [layout.frame(number) for number in range(len(layout))]
     return [

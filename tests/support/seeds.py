@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seed of whatever is random: the same number in the gate, a new one each night, which a failure prints."""
+"""The seed for random tests: a fixed number in the gate, a new one each night, which failures print."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ SEED = int(os.environ.get("CPKG_TEST_SEED", random.SystemRandom().getrandbits(32
 
 
 def noise(size: int) -> bytes:
-    """Return `size` bytes that do not compress, the same ones each time."""
+    """Return `size` incompressible bytes, the same ones each time."""
     return random.Random(SEED).randbytes(size)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Random cases that are two lists (what there is, and what is done with it), and the smallest one that fails.
+Run random cases that consist of two lists (content and operations), and find the smallest one that fails.
 
-Hypothesis does this with more care and takes a hundred times as long for each step, which is what counts where the
-fault lies in a rare order of many steps.
+Hypothesis is more thorough, but takes a hundred times as long for each step. Speed is more important if a fault needs a
+rare order of many steps.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from seeds import SEED
 
 
 class Case(NamedTuple):
-    """One run: `content` in parts, named `options`, and `operations` one after the other."""
+    """One case: a list of `content`, named `options`, and a list of `operations`."""
 
     content: tuple[Any, ...]
     options: dict[str, Any]
@@ -32,7 +32,7 @@ def failure(run: Callable[[Case], Any], case: Case) -> Exception | None:
 
 
 def shorter(items: Sequence[Any], fails: Callable[[tuple[Any, ...]], bool]) -> tuple[Any, ...]:
-    """Leave out what can be left out so that it still fails: halves first, then ever smaller runs."""
+    """Remove items while the case still fails: halves first, then ever smaller runs."""
     kept = tuple(items)
     size = max(1, len(kept) // 2)
     while True:
@@ -49,7 +49,7 @@ def shorter(items: Sequence[Any], fails: Callable[[tuple[Any, ...]], bool]) -> t
 
 
 def shrink(run: Callable[[Case], Any], case: Case, defaults: dict[str, Any]) -> Case:
-    """Return a small case that fails as well; `defaults` are the options that say least."""
+    """Return a small case that also fails; `defaults` are the simplest options."""
 
     def fails(candidate: Case) -> bool:
         return failure(run, candidate) is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sources of other projects, whose own tests run with ours in place of what they test."""
+"""The sources of other projects, whose tests run with our modules instead of theirs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def unpack(url: str, sha256: str, folder: Path) -> Path:
-    """Fetch an archive, check its hash, and unpack it into `folder`; return the one folder that it holds.
+    """Fetch an archive, check its hash, and unpack it into `folder`; return the only folder in it.
 
-    It is read from the folder that CPKG_UPSTREAM_SOURCES names, if that has it. It is not fetched with pip, which
-    begins to build what it fetches, and refuses what is not for this interpreter.
+    The archive is read from the folder CPKG_UPSTREAM_SOURCES if it is there. It is not fetched with pip, which would
+    start to build it, and refuses packages for other interpreters.
     """
     kept = Path(os.environ.get("CPKG_UPSTREAM_SOURCES", os.devnull)) / url.rpartition("/")[2]
     if kept.exists():
@@ -37,16 +37,16 @@ def unpack(url: str, sha256: str, folder: Path) -> Path:
 
 
 def python_path(*folders: Path) -> str:
-    """Return a PYTHONPATH with these folders, the source tree if that is tested here, and what this process has."""
+    """Return a PYTHONPATH with these folders, the source tree if it is tested, and the path of this process."""
     tree = [ROOT] if Path(cpkg.__file__).resolve().parents[1] == ROOT else []
     return os.pathsep.join([*map(str, (*folders, *tree)), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def outcomes(report: Path, named: Callable[[str, str], str]) -> dict[str, list[str]]:
     """
-    Return the tests of pytest's report in XML by how they ended: "passed", "failed", "skipped".
+    Return the tests in an XML report of pytest by result: "passed", "failed", "skipped".
 
-    `named` makes the name of each from its class, or module, and its function.
+    `named` returns the name of a test from its class or module and its function.
     """
     found: dict[str, list[str]] = {"passed": [], "failed": [], "skipped": []}
     for case in ET.parse(report).getroot().iter("testcase"):

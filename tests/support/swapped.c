@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Preloaded, plays an attacker who is always in time: what was just made gives way to a link to the file, or the
- * directory, that VICTIM names; a symbolic link, or, where SWAP is "hard", another name of it.
+ * When preloaded, acts as an attacker who always wins the race: replaces what was just created by a link to the file
+ * or directory VICTIM. The link is symbolic, or hard if SWAP is "hard".
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that get in each other's way."""
+"""Run threads that interfere with each other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 @contextmanager
 def switching(seconds: float) -> Iterator[None]:
-    """Let the interpreter change between threads that often."""
+    """Set the switch interval of the interpreter for a block."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(seconds)
     try:
@@ -22,7 +22,7 @@ def switching(seconds: float) -> Iterator[None]:
 
 
 def run_threads(*works: Callable[[], Any]) -> list[BaseException]:
-    """Run each function in a thread of its own and return the errors that they raised."""
+    """Run each function in its own thread, and return the errors that they raised."""
     with beside(*works) as errors:
         pass
     return errors
@@ -30,7 +30,7 @@ def run_threads(*works: Callable[[], Any]) -> list[BaseException]:
 
 @contextmanager
 def beside(*works: Callable[[], Any]) -> Iterator[list[BaseException]]:
-    """Run functions in threads while the block runs, and wait for them after it; give the errors that they raised."""
+    """Run functions in threads during the block, and wait for them after it; yield the list of their errors."""
     errors: list[BaseException] = []
 
     def guarded(work: Callable[[], Any]) -> None:

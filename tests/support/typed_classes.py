@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Random classes with fields for tests of typed messages: each as source in a module of its own, with what it means.
+Random classes with fields for tests of typed messages, each as the source of a module, with its meaning.
 
-The classes inherit, are generic, have slots, defaults, options of `typed`, fields that the constructor does not take,
-arguments that are not kept, and constructors of their own. All modules use the same names for different types.
+The classes inherit, are generic, and have slots, defaults, options of `typed`, fields that the constructor does not
+accept, arguments that are not stored, and custom constructors. All modules use the same names for different types.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _modules: list[str] = []
 
 @dataclasses.dataclass
 class Field:
-    """A field of a class: `takes` if decode takes it, `writes` if encode writes it."""
+    """A field of a class: `takes` if decode accepts it, `writes` if encode writes it."""
 
     name: str
     key: str
@@ -37,7 +37,7 @@ class Field:
     default: Callable[[], Any] | None = None
     takes: bool = True
     writes: bool = True
-    omits: bool = False  # if it has its default, under `omit_defaults`
+    omits: bool = False  # omitted if it has its default, with `omit_defaults`
     parameter: str = ""
 
     def __post_init__(self) -> None:
@@ -46,13 +46,13 @@ class Field:
 
 @dataclasses.dataclass
 class Meaning:
-    """What a class means in messages."""
+    """The form of a class in messages."""
 
     style: str
     fields: list[Field]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     parameters: tuple[Any, ...] = ()
-    own_constructor: bool = False  # keeps something else than it is given
+    own_constructor: bool = False  # the constructor stores something other than its arguments
     flags: dict[str, bool] = dataclasses.field(default_factory=dict)
 
     @property
@@ -69,7 +69,7 @@ class Meaning:
         return sorted(found, key=lambda field: not field.takes) if self.array_like else found
 
     def builds(self) -> bool:
-        """Return whether what encode writes gives the same object again."""
+        """Return whether decoding the output of encode gives the same object."""
         return not self.own_constructor and all(field.writes for field in self.fields)
 
 
@@ -77,13 +77,13 @@ MEANINGS: weakref.WeakKeyDictionary[type, Meaning] = weakref.WeakKeyDictionary()
 
 
 def forget() -> None:
-    """Let go of the modules of all random classes."""
+    """Remove the modules of all random classes."""
     while _modules:
         del sys.modules[_modules.pop()]
 
 
 def meaning_of(tp: Any) -> Meaning | None:
-    """Return what a class or a generic class with arguments means, its type variables replaced; None for others."""
+    """Return the meaning of a class or generic class with arguments, with type variables replaced; None for others."""
     origin = getattr(tp, "__origin__", tp)
     if not isinstance(origin, type) or origin not in MEANINGS:
         return None
@@ -105,7 +105,7 @@ def replaced(tp: Any, env: dict[Any, Any]) -> Any:
 
 
 class Maker:
-    """Makes classes whose fields have the types that `random_type(depth)` returns, with defaults by `random_object`."""
+    """Creates classes whose fields have types from `random_type(depth)` and defaults from `random_object`."""
 
     def __init__(
         self, rng: Any, random_type: Callable[[int], Any], random_object: Callable[[Any], Any], hashable: list[Any]
@@ -119,7 +119,7 @@ class Maker:
         return self.rng.random() < probability
 
     def make(self, depth: int, before: list[tuple[str, Any]] | None = None) -> Any:
-        """Return a class, with arguments if it is generic; `before` are its first fields, which are required."""
+        """Return a class, with arguments if it is generic; `before` are required first fields."""
         styles = ["dataclass"] * 6 + ["attrs", "typeddict"] + ["namedtuple"] * (before is None)
         style = self.rng.choice(styles)
         cls = getattr(self, style)(depth, before or [])
@@ -147,7 +147,7 @@ class Maker:
         return found
 
     def _default(self, tp: Any, field: Field, names: dict[str, Any]) -> tuple[str, str]:
-        """Choose a default of a field; return the name of the argument that gives it, and the name of its value."""
+        """Choose a default of a field; return the name of the argument for it, and the name of its value."""
         origin = getattr(tp, "__origin__", tp)
         is_fixed = origin is tuple and tp.__args__[1:] != (...,)
         if origin in EMPTY and not is_fixed and self.chance(0.6):
@@ -288,7 +288,7 @@ class Maker:
                     value = f"M_{f.name}()" if not f.takes else f"M_{f.name}() if {f.name} is None else {f.name}"
                 lines.append(f"        object.__setattr__(self, {f.name!r}, {value})")
             lines.append(f"        object.__setattr__(self, {fields[0].name!r}, (getattr(self, {fields[0].name!r}),))")
-        elif fields and not has_own and self.chance(0.3) and fields[0].takes:  # a default would be refused for ever
+        elif fields and not has_own and self.chance(0.3) and fields[0].takes:  # a default would always be refused
             first = fields[0].name
             lines.append("    def __post_init__(self):")
             lines.append(f"        if repr(self.{first}) in ('0', 'True', repr('a'), '[]'):")

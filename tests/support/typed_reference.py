@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A second implementation of typed decoding, for tests: by reflection over `typing`, on a message unpacked.
+A second implementation of typed decoding for tests, based on reflection over `typing` and on unpacked messages.
 
-It shares nothing with `cpkg.typed` but the rules. Maps are Pairs, so that keys that come twice are seen. Also random
-types, values of them, and messages.
+It shares only the rules with `cpkg.typed`. Maps are Pairs, so that duplicate keys are visible. The module also creates
+random types, values and messages.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from uuid import UUID
 
 if sys.version_info >= (3, 11):
     from typing import NotRequired, TypedDict
-else:  # typing's own TypedDict forgets what is required
+else:  # the TypedDict of typing forgets which keys are required
     from typing_extensions import NotRequired, TypedDict
 
 import annotated_types as at
@@ -49,11 +49,11 @@ class Refused(Exception):
 
 
 class Pairs(list):
-    """A map as it is in a message."""
+    """A map with its keys as in the message."""
 
 
 class AnyOrder(list):
-    """An array that a set is encoded as."""
+    """The array to which a set is encoded."""
 
     __hash__ = None
 
@@ -76,7 +76,7 @@ def plain(value: Any) -> Any:
 
 
 def shuffled(rng: Any, value: Any) -> Any:
-    """Return what `unpack` gives as dicts whose keys are in another order."""
+    """Return the result of `unpack` as dicts with keys in another order."""
     if isinstance(value, Pairs):
         pairs = [(shuffled(rng, key), shuffled(rng, item)) for key, item in value]
         return dict(rng.sample(pairs, len(pairs)))
@@ -84,7 +84,7 @@ def shuffled(rng: Any, value: Any) -> Any:
 
 
 TEXTS = {datetime.datetime, datetime.date, datetime.time, datetime.timedelta, UUID, Decimal}
-"""Types whose values may also come as text."""
+"""Types whose values may also be text."""
 
 
 def check(ok: bool) -> None:
@@ -93,7 +93,7 @@ def check(ok: bool) -> None:
 
 
 def make(tp: Any, value: Any) -> Any:
-    """Return the object of a type that a value stands for; Refused if it is none."""
+    """Return the object of a type for a value; raises Refused if it is not valid."""
     origin, args = typing.get_origin(tp), typing.get_args(tp)
     if tp is Any:
         return plain(value)
@@ -111,12 +111,12 @@ def make(tp: Any, value: Any) -> Any:
         return bytearray(value)
     if tp in TEXTS:
         if type(value) is str:
-            raise NotImplementedError  # text has tests of its own
+            raise NotImplementedError  # text is tested separately
         check(type(value) is tp)
         return value
     if tp is ExtType:
         if type(value) not in (type(None), bool, int, float, str, bytes, list, Pairs, ExtType):
-            raise NotImplementedError  # `unpack` has made an object of an ext type that is asked for as it is
+            raise NotImplementedError  # `unpack` has already converted an ext type that is wanted unchanged
         check(type(value) is ExtType)
         return value
     if origin is Literal:
@@ -191,7 +191,7 @@ def _tag(args: tuple[Any, ...]) -> str | None:
 
 
 def written(value: Any) -> Any:
-    """Return what `unpack` gives for the message that an object is encoded as."""
+    """Return the result of `unpack` for the encoded form of an object."""
     meaning = MEANINGS.get(type(value))
     if meaning is not None and meaning.style != "typeddict":
         if meaning.array_like:
@@ -219,7 +219,7 @@ def _as_key(value: Any) -> Any:
 
 
 def same(one: Any, two: Any) -> bool:
-    """Return whether values are equal and of the same types all the way down."""
+    """Return whether values are equal and have the same types at all levels."""
     if type(one) is not type(two):
         return False
     if isinstance(one, float):
@@ -373,13 +373,13 @@ def random_object(rng: Any, tp: Any) -> Any:
     for _ in range(10_000):
         try:
             return make(tp, unpack(typed.encode(random_value(rng, tp))))
-        except (Refused, NotImplementedError):  # by a constructor; or text for a date
+        except (Refused, NotImplementedError):  # refused by a constructor, or text for a date
             continue
     raise AssertionError(f"{tp}: 10,000 random values, none of which fits")
 
 
 def random_value(rng: Any, tp: Any, depth: int = 0) -> Any:
-    """Return what a message may hold for a type, as plain objects."""
+    """Return plain objects that a message may contain for a type."""
     origin, args = typing.get_origin(tp), typing.get_args(tp)
     if tp in CHECKED:
         return random_value(rng, args[0], depth)
@@ -435,7 +435,7 @@ def random_value(rng: Any, tp: Any, depth: int = 0) -> Any:
         if field.takes and (field.default is None or rng.random() < 0.7):
             found[field.key] = random_value(rng, field.type, depth)
         elif not field.takes and rng.random() < 0.3:
-            found[field.key] = random_object(rng, field.type)  # as encode writes it
+            found[field.key] = random_object(rng, field.type)  # in the form that encode writes
     if rng.random() < 0.1:
         found["of no field"] = [1, {"x": None}]
     return found
@@ -456,12 +456,12 @@ def below(tp: Any) -> list[Any]:
 
 
 def is_kept(tp: Any) -> bool:
-    """Return whether objects of a type are the same after they were encoded and decoded."""
+    """Return whether encoding and decoding preserves objects of a type."""
     return all(meaning.builds() for meaning in map(meaning_of, below(tp)) if meaning)
 
 
 def has_text_for_others(tp: Any) -> bool:
-    """Return whether `to_builtins` writes text that `convert` may take for something else."""
+    """Return whether `to_builtins` writes text that `convert` may interpret as something else."""
     texts = {bytes, bytearray, *TEXTS}
     return any(
         one in (Any, ExtType) or (typing.get_origin(one) is Union and str in below(one) and texts & set(below(one)))
@@ -470,7 +470,7 @@ def has_text_for_others(tp: Any) -> bool:
 
 
 def mutated(rng: Any, message: bytes) -> bytes:
-    """Return a message with a few bytes changed, taken out or put in."""
+    """Return a message with a few bytes changed, removed or inserted."""
     data = bytearray(message)
     for _ in range(rng.randint(1, 3)):
         at = rng.randrange(len(data) + 1)

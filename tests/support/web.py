@@ -14,7 +14,7 @@ from threads import beside
 
 @contextmanager
 def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
-    """Serve on a free port of this machine; give the address."""
+    """Serve on a free local port; yield the address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         with running(server):
@@ -23,7 +23,7 @@ def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
 
 @contextmanager
 def running(server: BaseServer) -> Iterator[None]:
-    """Let a server serve in a thread while the block runs."""
+    """Run a server in a thread during the block."""
     with beside(lambda: server.serve_forever(poll_interval=0.01)) as errors:
         try:
             yield

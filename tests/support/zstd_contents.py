@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random content with the structure that compressors and decompressors react to."""
+"""Random content with structures that matter to compressors and decompressors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KINDS = ("noise", "run", "words", "period", "letters", "skewed", "numbers", "wal
 
 
 def structured(rng: random.Random, size: int, kinds: Sequence[str]) -> bytes:
-    """Return `size` bytes, an equal part of each kind."""
+    """Return `size` bytes, in equal parts of each kind."""
     words = [rng.randbytes(rng.randrange(1, 20)) for _ in range(rng.choice((3, 40, 500)))]
     makers = {
         "noise": lambda: rng.randbytes(50),
@@ -39,7 +39,7 @@ def structured(rng: random.Random, size: int, kinds: Sequence[str]) -> bytes:
 
 @st.composite
 def contents(draw: st.DrawFn, largest: int = 60_000) -> bytes:
-    """Draw content of some kinds, with any bytes at its end."""
+    """Draw content of some kinds, followed by arbitrary bytes."""
     rng = random.Random(draw(st.integers(0, 2**32)))
     size = draw(st.sampled_from((0, 1, 5, 50, 600, 5000, largest)))
     kinds = draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=6))

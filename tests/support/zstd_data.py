@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads and frames that the Zstandard tests share; every frame is spelled out, none depends on a backend."""
+"""Payloads and frames shared by the Zstandard tests; all frames are literal bytes, independent of backends."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LIARS = [FRAME_LIAR, bytes.fromhex("28b52ffd c0 58") + _EXBIBYTE, bytes.fromhex(
 
 
 def rle_bomb(blocks: int, *, declared: bool = True) -> bytes:
-    """Return a frame of a few bytes a block, each of which decompresses to 128 KiB of "a"."""
+    """Return a frame with blocks of a few bytes, each of which decompresses to 128 KiB of "a"."""
     size = blocks << 17
     header = bytes.fromhex("28b52ffd c0 58") + size.to_bytes(8, "little")
     if not declared:
@@ -50,17 +50,17 @@ DICTIONARY_HEADER = bytes.fromhex(
     "0eda050000000000000000000000000000"
     "01000000 04000000 08000000"
 )
-"""What libzstd put before a content of 8 bytes or more for SAMPLES: magic, id, tables, repeat offsets."""
+"""The part of a dictionary that libzstd wrote before the content for SAMPLES: magic, id, tables, repeat offsets."""
 DICTIONARY = DICTIONARY_HEADER + b"".join(SAMPLES[:8])
 
 
 def trained(zstd: ModuleType, samples: list[bytes], size: int) -> Any:
-    """Return a dictionary that a backend trains on samples; DICTIONARY for the backend pure, which does not train."""
+    """Return a dictionary that a backend trains on samples; DICTIONARY for the backend `pure`, which cannot train."""
     return zstd.ZstdDict(DICTIONARY) if zstd.BACKEND == "pure" else zstd.train_dict(samples, size)
 
 
 def check_trains(zstd: ModuleType | None = None) -> None:
-    """Skip a test of training where the backend, by default that in use, is pure."""
+    """Skip a test of training if the backend (by default the one in use) is `pure`."""
     if (zstd or _backend.zstd()).BACKEND == "pure":
         pytest.skip("the backend pure does not train dictionaries")
 
@@ -78,4 +78,4 @@ def come_back():
             assert "from inside" in str(exc), exc
             seen.append("error")
 """
-"""Begins a program that calls two objects from inside their own calls, and notes in `seen` what each call gave."""
+"""The beginning of a program that calls two objects from inside their own calls, with the results in `seen`."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Takes a frame apart as far as its headers go: which kind of block, literals and sequence tables it is made of."""
+"""Parse the headers of a frame: the kinds of its blocks, literals and sequence tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TABLES = ("predefined", "rle", "fse", "repeat")
 
 
 class Block(NamedTuple):
-    """One block; what only a compressed one has is empty in the others."""
+    """One block; fields that only a compressed block has are empty in others."""
 
     kind: str
     size: int
@@ -20,12 +20,12 @@ class Block(NamedTuple):
     streams: int = 0
     literals_size: int = 0
     sequences: int = 0
-    # of literal lengths, offsets and match lengths
+    # for literal lengths, offsets and match lengths
     tables: tuple[str, ...] = ()
 
 
 class Frame(NamedTuple):
-    """A frame's header fields and blocks."""
+    """The header fields and blocks of a frame."""
 
     single_segment: bool
     checksum: bool
@@ -37,7 +37,7 @@ class Frame(NamedTuple):
 
 
 def dissect(data: bytes, *, magicless: bool = False) -> Frame:
-    """Take the first frame of `data` apart."""
+    """Parse the first frame of `data`."""
     at = 0
     if not magicless:
         assert data[:4] == b"\x28\xb5\x2f\xfd"

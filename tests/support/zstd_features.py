@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells which features of the format a frame uses, by watching the decoder read its headers."""
+"""Find the features of the format that a frame uses, by watching the decoder read its headers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LITERALS = ("raw", "RLE", "compressed", "treeless")
 MODES = ("predefined", "RLE", "FSE", "repeat")
 FIELDS = ("literals lengths", "offsets", "match lengths")
 
-# Everything that the format can do in a block and libzstd's encoder writes.
+# All features of blocks that the encoder of libzstd uses.
 EXPECTED = {
     *(f"{kind} block" for kind in BLOCKS),
     *(f"{kind} literals" for kind in LITERALS),
@@ -49,7 +49,7 @@ def _watched(module: ModuleType, name: str, see: Callable[..., None]) -> Iterato
 
 
 def features(codec: ModuleType, frame: bytes) -> set[str]:
-    """Decompress a frame and return what it used; names as in EXPECTED."""
+    """Decompress a frame and return its features, with names as in EXPECTED."""
     found: set[str] = set()
     block = importlib.import_module(f"{codec.__name__}.decoder.block")
     literals = importlib.import_module(f"{codec.__name__}.decoder.literals")

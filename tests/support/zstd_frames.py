@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frames put together by hand: what no encoder writes, right or wrong."""
+"""Hand-made frames that no encoder writes, valid and invalid."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ RAW, RLE, COMPRESSED, RESERVED = range(4)
 
 
 def header(window_log: int = 17, *, mantissa: int = 0, descriptor: int = 0, more: bytes = b"") -> bytes:
-    """Return a header with a window; `more` is what the descriptor announces besides."""
+    """Return a header with a window; `more` has the other fields that the descriptor announces."""
     return MAGIC + bytes((descriptor, (window_log - 10) << 3 | mantissa)) + more
 
 
 def block(content: bytes, kind: int = COMPRESSED, size: int | None = None, *, last: bool = True) -> bytes:
-    """Return a block with its header; `size` differs from the content's own for RLE, and where it shall be wrong."""
+    """Return a block with its header; `size` differs from the size of the content for RLE and for wrong headers."""
     value = int(last) | kind << 1 | (len(content) if size is None else size) << 3
     return value.to_bytes(3, "little") + content
 
@@ -24,7 +24,7 @@ def compressed(content: bytes, window_log: int = 17) -> bytes:
 
 
 def raw_literals(content: bytes) -> bytes:
-    """Return a raw literals section with the header of 3 bytes."""
+    """Return a raw literals section with a 3-byte header."""
     return (RAW | 3 << 2 | len(content) << 4).to_bytes(3, "little") + content
 
 
@@ -46,7 +46,7 @@ def weights(*values: int) -> bytes:
 
 
 def bitstream(*fields: tuple[int, int]) -> bytes:
-    """Return a bitstream of (value, width) fields in the order in which they are read, that is from the end."""
+    """Return a bitstream of (value, width) fields, given in reading order, which is from the end."""
     stream = 1
     for value, width in fields:
         stream = stream << width | value
@@ -66,7 +66,7 @@ def rle_sequences(count: int, codes: tuple[int, int, int], *fields: tuple[int, i
     """
     Return a sequences section whose fields have one code each: literals length, offset, match length.
 
-    No state takes bits, so that the bitstream is the extra bits alone.
+    No state needs bits, so the bitstream consists only of the extra bits.
     """
     size = bytes((count,)) if count < 128 else bytes((128 | count >> 8, count & 255))
     return size + bytes((0b01010100, *codes)) + bitstream(*fields)

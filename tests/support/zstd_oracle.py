@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracles of the pure Zstandard codec: libzstd, and the codec's other form of its hot loops."""
+"""The oracles for the pure Zstandard codec: libzstd, and the other form of the codec's hot loops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from purepy.base import pypy
 
 
 def find_libzstd() -> ModuleType | None:
-    """Return the newest libzstd: behind a backend of ours, or another package with the same interface."""
+    """Return the newest libzstd: from one of our backends, or another package with the same interface."""
     found = [module for name, module in available("zstd").items() if name != "pure"]
     for name in ("compression.zstd", "backports.zstd"):
         try:
@@ -28,7 +28,7 @@ def find_libzstd() -> ModuleType | None:
 
 
 def libzstd() -> ModuleType:
-    """Return libzstd, or skip the test where there is none."""
+    """Return libzstd, or skip the test if there is none."""
     found = find_libzstd()
     if found is None:
         pytest.skip("no libzstd to compare with: build the native backend, or install backports.zstd")
@@ -36,7 +36,7 @@ def libzstd() -> ModuleType:
 
 
 def standard(name: str) -> ModuleType:
-    """Return the standard library's `tarfile` or `zipfile` that knows Zstandard, or its backport, or skip the test."""
+    """Return `tarfile` or `zipfile` of the standard library with Zstandard, or its backport, or skip the test."""
     if sys.version_info >= (3, 14):
         pytest.importorskip("_zstd")
         return importlib.import_module(name)
@@ -44,7 +44,7 @@ def standard(name: str) -> ModuleType:
 
 
 FORMS = ["usual", "other"] if IS_FULL else ["usual"]
-"""The forms of the hot loops that tests run over: PyPy's on CPython, too; PyPy is slow with those of CPython."""
+"""The forms of the hot loops to test: CPython also tests PyPy's form, but PyPy is slow with CPython's form."""
 
 
 def in_form(form: str) -> ModuleType:
@@ -55,9 +55,9 @@ def in_form(form: str) -> ModuleType:
 @functools.lru_cache(maxsize=1)
 def other_form() -> ModuleType:
     """
-    Import purepy.zstd once more with the hot loops of the other kind of interpreter.
+    Import purepy.zstd again with the hot loops for the other kind of interpreter.
 
-    The loops for PyPy's JIT then run on CPython too, and the other way round, slowly.
+    The loops for PyPy's JIT then run on CPython, and vice versa, slowly.
     """
     saved = {name: module for name, module in sys.modules.items() if _is_codec(name)}
     shared = {
@@ -75,7 +75,7 @@ def other_form() -> ModuleType:
     try:
         module = importlib.import_module("purepy.zstd")
         for name in module.__all__:
-            getattr(module, name)  # loads what is loaded at its first use
+            getattr(module, name)  # loads lazy names
         return module
     finally:
         pypy.JIT = usual

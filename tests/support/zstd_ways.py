@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways to decompress that a backend of Zstandard has; each takes the backend, the data and options."""
+"""The ways of decompressing with a Zstandard backend; each takes the backend, the data and options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Callable
 import pytest
 
 Way = Callable[..., bytes]
-"""Called with the backend, the data and, where a test has some, the options."""
+"""A function that is called with the backend, the data and, optionally, options."""
 
 
 def one_shot(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
@@ -31,10 +31,10 @@ def into(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
 
 
 def stream(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
-    """Give all of it to a decompressor in one call, and go on while it has more."""
+    """Pass all data to a decompressor in one call, and continue while it has more output."""
     decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
     content = bytes(decompressor.decompress(data))
-    while not decompressor.needs_input:  # what stands before an error comes first
+    while not decompressor.needs_input:  # output before an error comes first
         content += decompressor.decompress(b"")
     if not decompressor.eof:
         raise EOFError
@@ -42,7 +42,7 @@ def stream(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
 
 
 def drip(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
-    """Give a decompressor small pieces, and take smaller ones."""
+    """Pass small pieces to a decompressor, and request even smaller output."""
     decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
     content = b""
     for start in range(0, len(data), 41):
@@ -76,7 +76,7 @@ def iterator(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
 
 
 PATHS = [one_shot, limited, into, stream, drip, file, file_lines, iterator]
-"""The ways that hostile input takes."""
+"""The ways to decompress hostile input."""
 
 
 def fails(zstd: ModuleType, path: Way, data: bytes) -> None:
@@ -86,7 +86,7 @@ def fails(zstd: ModuleType, path: Way, data: bytes) -> None:
 
 
 def parts(zstd: ModuleType, bomb: bytes, size: int) -> None:
-    """Decompress `size` bytes of a bomb and no more, each way."""
+    """Decompress only `size` bytes of a bomb, in each way."""
     with pytest.raises(zstd.ZstdLimitError):
         zstd.decompress(bomb, max_output_size=size)
     with pytest.raises(zstd.ZstdLimitError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts cpkg in the place of msgpack and zstandard in each process that has this folder on its path."""
+"""Install cpkg as msgpack and zstandard in each process that has this folder on its path."""
 
 import sys
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Run tests of Zstandard with cpkg.zstd in place of the module that they are for; print as JSON how they ended.
+Run tests of Zstandard with cpkg.zstd instead of the module that they are for; print the results as JSON.
 
     python runner.py MODULE TEST_MODULE ...
 
-MODULE is the name that cpkg.zstd takes (compression.zstd, backports.zstd). Of test modules with other subjects, the
-tests run that have Zstandard in their name.
+MODULE is the name that cpkg.zstd takes (compression.zstd, backports.zstd). Of test modules with other subjects, only
+the tests with Zstandard in their name run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cpkg.zstd import tarfile, zipfile
 
 
 def stand_in(name: str) -> None:
-    """Put cpkg.zstd, and its modules of archives if they replace some, in the place of a module."""
+    """Replace a module by cpkg.zstd, and its archive modules by cpkg's if it has any."""
     parent = name.rpartition(".")[0]
     try:
         package = importlib.import_module(parent)
@@ -46,7 +46,7 @@ def tests_in(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
 
 
 stand_in(sys.argv[1])
-if _backend.zstd().BACKEND == "pure":  # which does not train, as the suite does first of all
+if _backend.zstd().BACKEND == "pure":  # it cannot train, and the suite first trains a dictionary
     native = _backend.load("zstd", "native")
     cpkg.zstd.train_dict, cpkg.zstd.finalize_dict = native.train_dict, native.finalize_dict
 loader = unittest.TestLoader()

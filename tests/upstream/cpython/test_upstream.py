@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-CPython's own tests of Zstandard, with cpkg.zstd in place of compression.zstd.
+CPython's own tests of Zstandard, with cpkg.zstd instead of compression.zstd.
 
-From 3.14 on they are those of the interpreter, for zstd, tarfile, zipfile and shutil, if it has its tests (Debian's
-package libpython3.14-testsuite); elsewhere those for zstd that backports.zstd's sdist brings, which is fetched
-(`tox run -e upstream-stdlib-3.11`): its other tests are for the newest tarfile and zipfile, where cpkg has the
-interpreter's own. Those that fail are listed with the reason; each must fail.
+From 3.14 on these are the interpreter's tests for zstd, tarfile, zipfile and shutil, if they are installed (Debian's
+package libpython3.14-testsuite). Before 3.14 they are the tests for zstd in backports.zstd's sdist, which is fetched
+(`tox run -e upstream-stdlib-3.11`): its other tests are for the newest tarfile and zipfile, while cpkg extends the
+interpreter's own. Failing tests are listed with the reason; each of them must fail.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ BACKPORT = {"test_zstd.ZstdDictTestCase.test_train_buffer_protocol_samples": _PR
 LEFT_OUT = {
     **ZSTD_LEFT_OUT,
     "test_tarfile.ZstdWriteTest.test_open_nonwritable_fileobj": (
-        "a file's write is called when there is something to write, and small writes are collected first"
+        "a file's write is called only when data are ready, and small writes are collected first"
     ),
 }
-_TEXT = {"test_zstd.ZstdDictTestCase.test_invalid_dict": "the error does not name libzstd's tables of a dictionary"}
-_LONG = "asks for long-distance matching"
+_TEXT = {"test_zstd.ZstdDictTestCase.test_invalid_dict": "the error does not name libzstd's dictionary tables"}
+_LONG = "needs long-distance matching"
 PURE = {
     **_TEXT,
     "test_zstd.CompressorTestCase.test_compress_parameters": _LONG,
@@ -58,7 +58,7 @@ BY_BACKEND = {"pure": PURE, "stdlib": _TEXT}
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The folder to stand in, and the name of the module that their tests are for."""
+    """Return the working directory, and the name of the module that the tests are for."""
     folder = tmp_path_factory.mktemp("cpython")
     if sys.version_info >= (3, 14):
         if importlib.util.find_spec("test.test_zstd") is None:
@@ -69,7 +69,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 @pytest.mark.parametrize("backend", list(available("zstd")))
 def test_suite(backend: str, suite: tuple[Path, str]) -> None:
-    """Every test passes but those that are listed."""
+    """Every test passes except the listed ones."""
     folder, name = suite
     environ = {**os.environ, "CPKG_ZSTD_BACKEND": backend, "PYTHONPATH": python_path(folder)}
     command = [sys.executable, HERE / "runner.py", name, *MODULES[name]]

@@ -2,9 +2,9 @@
 """
 dask.distributed's own tests of its communication and protocol, unchanged, with cpkg as its msgpack and zstandard.
 
-They are in neither its wheel nor its sdist: they come with the sources that Debian keeps, which are fetched, in a row
-of their own (`tox run -e upstream-distributed`).
-Some fail on a busy machine, whose turn it is to be late: what fails is tried again, with ours and with theirs.
+Neither its wheel nor its sdist contains them: they come from Debian's sources, which are fetched, in a separate row
+(`tox run -e upstream-distributed`).
+Some tests depend on timing and fail on a busy machine: failed tests run again, with cpkg and with the originals.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ SOURCE = "https://deb.debian.org/debian/pool/main/d/dask.distributed/dask.distri
 SHA256 = "e9c010426e74c79b4cbb01dc0b7eb0046dc152453447e0c2631750105dbcea24"
 FOLDERS = ("distributed/comm/tests", "distributed/protocol/tests")
 PASSED_MIN = 300
-"""So many pass, or what they need is not installed and they have skipped themselves."""
+"""The least number of passing tests; with fewer, requirements are missing and tests were skipped."""
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources, unpacked."""
+    """Return the unpacked sources."""
     return unpack(SOURCE, SHA256, tmp_path_factory.mktemp("distributed"))
 
 
 def run(tree: Path, tests: tuple[str, ...], *, in_place: bool) -> tuple[set[str], int, str]:
-    """Run tests; return those that failed, how many passed, and the output."""
+    """Run tests; return the failed ones, the number of passed ones, and the output."""
     report = tree / "report.xml"
     report.unlink(missing_ok=True)
     paths = [str(IN_PLACE), str(ROOT)] if in_place else []
@@ -50,7 +50,7 @@ def run(tree: Path, tests: tuple[str, ...], *, in_place: bool) -> tuple[set[str]
     return set(found["failed"]), len(found["passed"]), done.stdout
 
 
-def test_ours_are_in_their_place(tree: Path) -> None:
+def test_cpkg_replaces_the_originals(tree: Path) -> None:
     code = "import msgpack, zstandard; print(msgpack.packb.__module__, zstandard.__name__)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(IN_PLACE), str(ROOT)])}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -60,7 +60,7 @@ def test_ours_are_in_their_place(tree: Path) -> None:
 
 
 def test_suite(tree: Path) -> None:
-    """Tests that fail with ours fail with theirs, too."""
+    """Tests that fail with cpkg fail with the originals as well."""
     failed, passed, output = run(tree, FOLDERS, in_place=True)
     assert passed >= PASSED_MIN, output[-20000:]
     if failed:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Let msgpack's own tests meet another module under the name `msgpack`.
+Run msgpack's own tests with another module under the name `msgpack`.
 
-The runner (test_upstream.py) puts this beside their folder as conftest.py. CPKG_SUITE_MODULE names the module.
+The runner (test_upstream.py) copies this file beside the tests as conftest.py. CPKG_SUITE_MODULE names the module.
 """
 
 import importlib
@@ -15,13 +15,13 @@ import pytest
 module = importlib.import_module(os.environ["CPKG_SUITE_MODULE"])
 sys.modules["msgpack"] = module
 for submodule in ("exceptions", "ext"):
-    # the facade's own submodules: they hold nothing that differs per backend
+    # the facade's own submodules: they are the same for every backend
     sys.modules["msgpack." + submodule] = importlib.import_module("cpkg.msgpack." + submodule)
 
 try:
     import tracemalloc
 except ImportError:
-    # PyPy 7.3.11 has no such module, and two files import it at the top: only the two tests that use it cannot run
+    # PyPy 7.3.11 does not have this module, and two files import it at the top: only two tests use it
     sys.modules["tracemalloc"] = types.ModuleType("tracemalloc")
     MEASURE_MEMORY = {"test_no_memory_leak_on_nested_invalid_tag", "test_nested_headers_preallocation"}
 else:
@@ -35,4 +35,4 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.originalname in MEASURE_MEMORY:
-            item.add_marker(pytest.mark.skip(reason="no tracemalloc here"))
+            item.add_marker(pytest.mark.skip(reason="this interpreter has no tracemalloc"))

@@ -2,8 +2,8 @@
 """
 msgpack's own tests, from the sdist of the release that cpkg.msgpack replaces, on each backend and on the facade.
 
-The sdist is fetched, so that these tests run in a row of their own (`tox run -e upstream-msgpack`). Not one may fail.
-The tests that msgpack keeps for its C extension recognize it by the name of its module, so they run here on every
+The sdist is fetched, so these tests have a separate row (`tox run -e upstream-msgpack`). None may fail.
+msgpack's tests recognize its C extension by the name of its module, so the tests for the extension run here on every
 backend.
 """
 
@@ -38,7 +38,7 @@ del MODULES[_backend.choose("msgpack").module.BACKEND]
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder that has theirs, `test`, and our conftest.py."""
+    """Return the folder that contains msgpack's tests, `test`, and this folder's conftest.py."""
     folder = tmp_path_factory.mktemp("msgpack")
     shutil.move(unpack(SDIST, SHA256, tmp_path_factory.mktemp("source")) / "test", folder / "test")
     shutil.copy(HERE / "suite_conftest.py", folder / "conftest.py")
@@ -48,9 +48,9 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_suite(module: str, suite: Path) -> None:
-    """Every test passes, or is skipped for a reason of the interpreter's."""
+    """Every test passes, or is skipped because of the interpreter."""
     report = suite / f"{module}.xml"
-    # without pytest's plugins, which it does not use, and which take as long as its tests
+    # without pytest's plugins: the suite does not use them, and they take as long as its tests
     alone = {"PYTHONPATH": python_path(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     environ = {**os.environ, "CPKG_SUITE_MODULE": MODULES[module].__name__, **alone}
     command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junitxml={report}", "test"]

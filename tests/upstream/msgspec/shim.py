@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-msgspec's names over cpkg.typed, for its own tests: import it as `msgspec`.
+msgspec's names over cpkg.typed, for msgspec's own tests: import it as `msgspec`.
 
-A Struct is a dataclass with `typed.options`; `Meta` is a group of annotated-types. JSON, YAML and TOML are not here.
-Errors have msgspec's words for types and its paths: of a text that `pytest.raises` matches, the path is compared.
+A Struct is a dataclass with `typed.options`; `Meta` is a group of annotated-types. JSON, YAML and TOML are missing.
+Errors use msgspec's words for types and its paths: for a text that `pytest.raises` matches, the path is compared.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from cpkg.msgpack import ExtType, Raw
 from cpkg.typed import codecs
 
 NODEFAULT = dataclasses.MISSING
-UNSET = UnsetType = None  # no value of ours
+UNSET = UnsetType = None  # not a value in cpkg.typed
 MsgspecError = EncodeError = DecodeError = CodecError
 ValidationError = typed.ValidationError
 
 
 class Meta(at.GroupedMetadata):
-    """Constraints and descriptions; those of JSON Schema alone are kept and not used."""
+    """Constraints and descriptions; those for JSON Schema only are kept but not used."""
 
     _NAMES: ClassVar[dict[str, Any]] = {
         "gt": at.Gt, "ge": at.Ge, "lt": at.Lt, "le": at.Le, "multiple_of": at.MultipleOf, "pattern": typed.Pattern,
@@ -56,10 +56,10 @@ _OF_TYPED = ("rename", "omit_defaults", "forbid_unknown_fields", "array_like")
 
 
 class StructMeta(type):
-    """Makes a dataclass of a class that is written as a Struct."""
+    """Turns a class that is written as a Struct into a dataclass."""
 
     def __new__(mcs, name: str, bases: Any, namespace: dict[str, Any], **options: Any) -> Any:
-        if not bases or "__dataclass_fields__" in namespace:  # Struct, or dataclass() makes the one with slots
+        if not bases or "__dataclass_fields__" in namespace:  # Struct, or the copy that dataclass() creates
             return super().__new__(mcs, name, bases, namespace)
         cls: Any = super().__new__(mcs, name, bases, namespace)
         for key, value in list(vars(cls).items()):
@@ -78,7 +78,7 @@ class StructMeta(type):
 
 
 class Struct(metaclass=StructMeta):
-    """What structs derive from."""
+    """The base class of structs."""
 
 
 def defstruct(name: str, fields: Any, *, bases: Any = (Struct,), namespace: Any = None, **options: Any) -> Any:
@@ -156,13 +156,13 @@ _NAMES = {"map": "object", "None": "null", "bin": "bytes", "a map": "object"}
 
 
 def msgspec_text(error: typed.ValidationError) -> str:
-    """Return what msgspec says of an error of a value or of a key that is not there."""
+    """Return msgspec's text for an error of a value or of a missing key."""
     path = "$" + "".join([f".{part}" if isinstance(part, str) else f"[{part}]" for part in error.path])
     path = path.replace(".key of the map", "[...]")
     missing = re.match(r"the key '(.*)' of ", error.expected)
     expected, found = (_NAMES.get(name, name) for name in (error.expected, error.found))
     text = f"Object missing required field `{missing[1]}`" if missing else f"Expected `{expected}`, got `{found}`"
-    if ": " in error.found:  # what a constructor or a hook raised
+    if ": " in error.found:  # an error of a constructor or a hook
         text = error.found.partition(": ")[2]
     return text + (f" - at `{path}`" if error.path else "")
 
@@ -172,13 +172,13 @@ _PATH = re.compile(r"(at `.*)")
 
 
 def raises(expected: Any, *args: Any, match: Any = None, **options: Any) -> Any:
-    """Stand for `pytest.raises`: of a text that is matched, only the path is compared."""
+    """Replace `pytest.raises`: of the text to match, compare only the path."""
     found = _PATH.search(match) if isinstance(match, str) else None
     return _raises(expected, *args, **({"match": found[1]} if found else {}), **options)
 
 
 def install() -> None:
-    """Put this module in msgspec's place, with functions compiled for the first message of a type."""
+    """Replace msgspec by this module, with functions compiled for the first message of a type."""
     codecs.WALKED = 0  # type: ignore[misc]
     this = sys.modules["msgspec"] = sys.modules[__name__]
     msgpack = types.ModuleType("msgspec.msgpack")

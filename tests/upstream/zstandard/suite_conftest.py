@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Let python-zstandard's own tests meet cpkg.zstandard under the name `zstandard`.
+Run python-zstandard's own tests with cpkg.zstandard under the name `zstandard`.
 
-The runner (test_upstream.py) puts this beside their folder as conftest.py. CPKG_ZSTD_BACKEND names the backend,
-CPKG_SUITE_EXAMPLES how many examples each of their property tests tries.
+The runner (test_upstream.py) copies this file beside the tests as conftest.py. CPKG_ZSTD_BACKEND names the backend,
+CPKG_SUITE_EXAMPLES sets the number of examples for each property test.
 """
 
 import os
@@ -16,7 +16,7 @@ from cpkg import _backend
 from cpkg.zstandard.backend_names import names_over
 
 sys.modules["zstandard"] = cpkg.zstandard
-if _backend.zstd().BACKEND == "pure":  # which does not train
+if _backend.zstd().BACKEND == "pure":  # it cannot train dictionaries
     cpkg.zstandard.train_dictionary = names_over(_backend.load("zstd", "native"))["train_dictionary"]
 
 hypothesis.settings.register_profile(

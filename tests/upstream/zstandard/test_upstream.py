@@ -2,9 +2,9 @@
 """
 python-zstandard's own tests, from the sdist of the release that cpkg.zstandard replaces, on each backend.
 
-The sdist is fetched, so that these tests run in a row of their own
-(`tox run -e upstream-zstandard-3.11`). All of its tests run, those too that it leaves out unless ZSTD_SLOW_TESTS is
-set. Those that fail are listed below with the reason; each must fail.
+The sdist is fetched, so these tests have a separate row
+(`tox run -e upstream-zstandard-3.11`). All tests run, also those that the suite skips unless ZSTD_SLOW_TESTS is
+set. Failing tests are listed below with the reason; each of them must fail.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ SHA256 = "7713e1179d162cf5c7906da876ec2ccb9c3a9dcbdffef0cc7f70c3667a205f0b"
 COLLECTED = 292
 EXAMPLES = {"native": 30, "dlopen": 30, "stdlib": 30, "pure": 1 if sys.implementation.name == "cpython" else 3}
 
-# What is wrong in the original, or an estimate of ours; tests/zstandard/test_differences.py and calls.txt there show what
-# is right.
+# Errors of the original, or an estimate that differs here; tests/zstandard/test_differences.py and calls.txt there show
+# the right results.
 DEFECTS = {
-    "TestCompressor_stream_writer.test_bad_size": "needs close() to leave the other file open if compressing failed",
+    "TestCompressor_stream_writer.test_bad_size": "expects close() to leave the other file open after a failure",
     "TestDecompressor_decompress.test_stupidly_large_output_buffer": "a limit of 4 EiB needs no 4 EiB of memory here",
     "TestCompressionParameters.test_estimated_compression_context_size": "an estimate: within 1 % of libzstd's",
 }
-# What libzstd 1.5.7, which the original brings along, does otherwise than the one in use here.
+# libzstd 1.5.7, which the original includes, differs from the version in use here.
 VERSIONS = {
-    "TestModuleAttributes.test_version": "tells the version of the libzstd in use",
+    "TestModuleAttributes.test_version": "reports the version of the libzstd in use",
     "TestCompressor_compress.test_compress_large": "size of a frame of libzstd 1.5.7",
     "TestCompressor_compressobj.test_compressobj_large": "size of a frame of libzstd 1.5.7",
     "TestCompressor_copy_stream.test_large_data": "size of a frame of libzstd 1.5.7",
     "TestCompressor_stream_writer.test_dictionary": "hash of a dictionary that libzstd 1.5.7 trained",
 }
-_BYTES = "bytes of libzstd's encoder, where the pure one chooses others"
-_THREADS = "only libzstd's own interface compresses one frame in threads, and the error says so"
-# What neither the pure backend nor the interpreter's libzstd can do.
+_BYTES = "expects the bytes of libzstd's encoder; the pure encoder writes others"
+_THREADS = "only libzstd's own interface compresses one frame in threads, and the error reports this"
+# Not supported by the pure backend or by the interpreter's libzstd.
 ONE_THREAD = {
     "TestCompressor_compress.test_multithreaded": _THREADS,
     "TestCompressor_compress.test_multithreaded_compression_params": _THREADS,
@@ -77,7 +77,7 @@ PURE = {
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder that has theirs, `tests`, and our conftest.py."""
+    """Return the folder with the original's tests, `tests`, and this folder's conftest.py."""
     folder = tmp_path_factory.mktemp("zstandard")
     unpacked = unpack(SDIST, SHA256, tmp_path_factory.mktemp("source"))
     shutil.move(unpacked / "tests", folder / "tests")
@@ -89,7 +89,7 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("backend", list(available("zstd")))
 def test_suite(backend: str, suite: Path) -> None:
-    """Every test passes but those that are listed."""
+    """Every test passes except the listed ones."""
     report = suite / f"{backend}.xml"
     environ = {
         **os.environ,
@@ -110,7 +110,7 @@ def test_suite(backend: str, suite: Path) -> None:
 
 @pytest.mark.parametrize("backend", list(available("zstd")))
 def test_signatures(backend: str, suite: Path) -> None:
-    """Each name and attribute of their stub is there; functions and methods take its parameters and defaults, in its order."""
+    """cpkg's names and attributes match the original's stub; functions have its parameters, defaults and order."""
     import cpkg.zstandard
     from cpkg.zstandard.backend_names import names_over
 
@@ -126,23 +126,27 @@ def test_signatures(backend: str, suite: Path) -> None:
             for member in node.body:
                 if isinstance(member, ast.AnnAssign):
                     attribute = ast.unparse(member.target)
-                    is_there = hasattr(kind, attribute) or attribute in kind.__annotations__
-                    wrong += [] if is_there else [f"{node.name}.{attribute}"]
+                    wrong += [] if has_attribute(kind, attribute) else [f"{node.name}.{attribute}"]
                 if isinstance(member, ast.FunctionDef) and member.name not in NOT_THERE:
-                    found = getattr(kind, member.name)
-                    is_property = any(ast.unparse(decorator) == "property" for decorator in member.decorator_list)
-                    is_made_elsewhere = member.name == "__init__" and node.name not in CONSTRUCTED
-                    wrong += [] if is_property or is_made_elsewhere else differences(member, found, ours)
+                    if any(ast.unparse(decorator) == "property" for decorator in member.decorator_list):
+                        wrong += [] if has_attribute(kind, member.name) else [f"{node.name}.{member.name}"]
+                    elif member.name != "__init__" or node.name in CONSTRUCTED:
+                        wrong += differences(member, getattr(kind, member.name), ours)
     assert wrong == []
 
 
 NOT_THERE = ("next", "__enter__", "__exit__", "__getitem__", "writelines", "readline")
-"""Names that their stub has and their types have not, or that are called by position alone."""
+"""Names that are in the stub but not in the types, or that accept only positional arguments."""
 CONSTRUCTED = ("ZstdCompressor", "ZstdDecompressor", "ZstdCompressionDict", "ZstdCompressionParameters")
 
 
+def has_attribute(kind: type, name: str) -> bool:
+    """Return whether a class has an attribute, or declares it for its instances."""
+    return hasattr(kind, name) or name in kind.__annotations__
+
+
 def differences(node: ast.FunctionDef, found: Any, ours: SimpleNamespace) -> list[str]:
-    """Return the function's name if ours cannot be called as the stub says."""
+    """Return the function's name if cpkg's function cannot be called as the stub declares."""
     theirs = [argument.arg for argument in node.args.args if argument.arg != "self"]
     defaults = [None] * (len(theirs) - len(node.args.defaults)) + [ast.unparse(value) for value in node.args.defaults]
     parameters = [each for each in inspect.signature(found).parameters.values() if each.name not in ("self", "kwargs")]
@@ -152,7 +156,7 @@ def differences(node: ast.FunctionDef, found: Any, ours: SimpleNamespace) -> lis
         value = parameters[number].default
         if (default is not None) != (value is not inspect.Parameter.empty):
             return [f"{node.name}: {wanted} has a default in one of both"]
-        if default not in (None, "None", "...") and eval(default, vars(ours)) != value:  # a number or a constant of theirs
+        if default not in (None, "None", "...") and eval(default, vars(ours)) != value:  # a number or a constant
             return [f"{node.name}: {wanted}={value!r}, not {default}"]
     return [f"{node.name}: {each.name}" for each in parameters[len(theirs) :] if each.default is each.empty]
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data of other formats that is passed as a message: errors name the format, and what reads it."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import pickle
+from collections.abc import Callable
+from types import ModuleType
+
+import pytest
+from any_codecs import codecs_of, decode
+
+import cpkg
+from cpkg import archive, records, typed
+from cpkg.objects import dumps_loads
+from purepy.base import mistaken
+from purepy.base.errors import CodecError
+from purepy.zstd.format.rules import MAGIC
+
+
+@pytest.fixture
+def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
+    return codecs_of(msgpack, zstd)
+
+
+def record_file() -> bytes:
+    file = io.BytesIO()
+    file.close = lambda: None  # type: ignore[method-assign]
+    with records.open(file, "wb") as writer:
+        writer.extend([{"id": 1}, 2])
+    return file.getvalue()
+
+
+def archive_of_this_file() -> bytes:
+    file = io.BytesIO()
+    archive.create(file, __file__)
+    return file.getvalue()
+
+
+MISTAKEN: dict[str, tuple[Callable[[], bytes], str]] = {
+    "JSON": (lambda: b' {"id": 1}\n', "JSON text, which json.loads reads"),
+    "gzip": (lambda: gzip.compress(b"text"), "compressed with gzip"),
+    "pickle": (lambda: pickle.dumps({"id": 1}), "a pickle, which pickle.loads reads"),
+    "frame": (lambda: cpkg.zstd.compress(b"\x01"), "a Zstandard frame: cpkg.loads"),
+    "records": (record_file, "a record file, which cpkg.records.open reads"),
+    "archive": (archive_of_this_file, "a tar archive, which cpkg.archive reads"),
+}
+"""Data of other formats, and what errors name."""
+
+
+@pytest.mark.parametrize("kind", MISTAKEN)
+def test_errors_recognize_other_formats(codecs: dumps_loads.Codecs, kind: str) -> None:
+    make, text = MISTAKEN[kind]
+    data = make()
+    calls: list[Callable[[], object]] = [
+        lambda: codecs.unpackb(data),
+        lambda: typed.decode(data, dict[str, int]),
+        lambda: typed.decode(data),
+        lambda: decode(codecs, data),
+        lambda: cpkg.loads(data, type=dict[str, int]),
+    ]
+    if kind == "frame":
+        calls = calls[:3]
+    for number, call in enumerate(calls):
+        with pytest.raises(CodecError) as caught:
+            call()
+        # only after decompression it is known what a frame holds
+        known = "a Zstandard frame" if kind == "archive" and number < 3 else text
+        assert str(caught.value).endswith(caught.value.advice or "")
+        assert f"; the data is {known}" in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"\x01\x02", b"\x91\x01{}", b"[\x01", b"\x80\x04", b"\xcc{}", b"[\x05]"], ids=repr)
+def test_other_errors_give_no_advice(codecs: dumps_loads.Codecs, data: bytes) -> None:
+    with pytest.raises(CodecError) as caught:
+        decode(codecs, data)
+    assert "the data is" not in str(caught.value)
+
+
+def test_a_frame_is_known_by_its_magic_number() -> None:
+    advice = mistaken.advice_for(MAGIC)
+    assert advice is not None
+    assert "Zstandard" in advice
