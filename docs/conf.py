@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Sphinx makes the documentation site of these pages and of the docstrings: `tox run -e docs`."""
+"""Configure Sphinx, which builds the documentation site from these pages and the docstrings: `tox run -e docs`."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ project = "cpkg"
 author = "the cpkg authors"
 release = version = VERSION
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+# the button copies the code of an example, without prompts and output
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 exclude_patterns = ["_build"]
-# a link that leads nowhere, a name that is not there, a page that nothing names: an error (sphinx-build -W)
+# a dead link, a missing name or a page outside of every toctree is an error (sphinx-build -W)
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures lead to other projects, whose pages are not here
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]
 suppress_warnings = ["myst.header"]
 
-# the libraries that some modules serve, which need not be here to read what they offer
+# libraries that some modules serve; reading the modules does not need them
 autodoc_mock_imports = [
-    *("blake2signer", "channels_redis", "dask", "distributed", "django", "django_redis", "fsspec", "kombu"),
+    *("blake2signer", "channels_redis", "dask", "distributed", "django", "django_redis", "fastapi", "fsspec", "kombu"),
     *("numpy", "pandas", "pyarrow", "starlette"),
 ]
 autodoc_typehints = "signature"
@@ -54,14 +57,14 @@ html_show_copyright = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 
-# pages of the repository's root that the site has, too
+# pages of the repository's root that are also pages of the site
 ELSEWHERE = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
     "SECURITY.md": "project/security.md",
 }
-# pages that the benchmarks write, or that a folder's page lists: what the site shows below it
+# pages whose subpages are the files of their folder
 BELOW = {
     "notebook/README": ("*",),
     "benchmarks/README": ("*",),
@@ -69,7 +72,7 @@ BELOW = {
 
 
 def links_inside(app: Any, page: str, source: list[str]) -> None:
-    """Turn links to files of the repository into links to their pages here, or into plain text where there is none."""
+    """Turn links to files of the repository into links to pages of the site, or into plain text if there is no page."""
     depth = page.count("/")
 
     def replaced(match: re.Match[str]) -> str:
@@ -90,7 +93,7 @@ def links_inside(app: Any, page: str, source: list[str]) -> None:
 
 
 def _aliases(stub: ast.Module) -> dict[str, str]:
-    """Return what stands for a stub's own names of types: short ones as they are, long ones by their names."""
+    """Return a text for each type alias of a stub: the definition if it is short, else the name."""
     found = {}
     for node in stub.body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
@@ -118,7 +121,7 @@ ALIASES = {**_aliases(STUB), "_Bytes": "bytes"}
 def readable_signature(
     app: Any, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
 ) -> tuple[str, str | None] | None:
-    """Take the types of a module's stub where it has one, and leave out types that say nothing."""
+    """Use the types of a module's stub if it has one, and omit `Any` and `object`."""
     if what not in ("function", "method", "class") or signature is None:
         return None
     node = STUBS.get(f"{name}.__init__" if what == "class" else name)
@@ -134,7 +137,7 @@ def readable_signature(
 
 
 def plain_docstring(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Miss a docstring that is not there; keep Sphinx from reading the stars of `**options` as markup."""
+    """Warn of a missing docstring; keep Sphinx from reading the stars of `**options` as markup."""
     if what in ("function", "class", "exception") and not any(lines):
         logging.getLogger(__name__).warning("%s has no docstring", name)
     for number, line in enumerate(lines):
