@@ -60,13 +60,13 @@ def install(*names: str, force: bool = False) -> dict[str, bool]:
     if force:
         _first.names.update(wanted)
         for module in list(sys.modules):
-            if any(f"{module}.".startswith(f"{name}.") and not _is_ours(name) for name in wanted):
+            if any(f"{module}.".startswith(f"{name}.") and not is_ours(name) for name in wanted):
                 del sys.modules[module]
     elif "compression.zstd" in wanted and _lacks_library():
         _first.names.add("compression.zstd")
     if _first.names and _first not in sys.meta_path:
         sys.meta_path.insert(0, _first)
-    ours = {name: _is_ours(name) for name in wanted}
+    ours = {name: is_ours(name) for name in wanted}
     missed = [name for name in names if not ours[name]]
     if missed:
         import warnings
@@ -81,7 +81,8 @@ def _lacks_library() -> bool:
     return sys.version_info >= (3, 14) and "compression.zstd" not in sys.modules and find_spec("_zstd") is None
 
 
-def _is_ours(name: str) -> bool:
+def is_ours(name: str) -> bool:
+    """Return whether an import of `name`, a key of `_TARGETS`, finds cpkg's module."""
     module = sys.modules.get(name)
     if module is not None and module is sys.modules.get(_TARGETS[name]):
         return True  # the caller put it there
@@ -156,7 +157,7 @@ class _Finder:
         parent = name.rpartition(".")[0]
         if name in _SUBMODULES:
             # only below a package from cpkg
-            if parent in self.names and _is_ours(parent):
+            if parent in self.names and is_ours(parent):
                 return ModuleSpec(name, _Loader(_SUBMODULES[name]), origin=_SUBMODULES[name])
         elif self is _last and not parent and any(wanted.startswith(name + ".") for wanted in self.names):
             spec = ModuleSpec(name, None, is_package=True)

@@ -62,11 +62,14 @@ if TYPE_CHECKING:
 
 
 def _found() -> Any:
+    install = sys.modules.get("cpkg._install")
     for name in ("_zstd", "backports.zstd._zstd"):
-        try:
-            return imported(name)
-        except ImportError:
-            continue
+        # after cpkg.install(), backports.zstd may be cpkg.zstd, which would choose a backend during this choice
+        if install is None or name == "_zstd" or not install.is_ours("backports.zstd"):
+            try:
+                return imported(name)
+            except ImportError:
+                continue
     raise ImportError("needs Python 3.14 or newer, or backports.zstd (pip install backports.zstd)")
 
 
