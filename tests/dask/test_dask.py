@@ -336,7 +336,7 @@ def test_no_value_is_changed_to_fit(path: Path, case: str) -> None:
     usual, later, kind = LATER[case]
     write_all(path, [{"a": usual}] * 2000 + [{"a": later}], frame_size=2000)
     frame = cpkg.dask.to_dataframe(path, meta={"a": kind})
-    with pytest.raises(ValueError, match=r"record 2000: 'a' is .*do not fit"):
+    with pytest.raises(ValueError, match=r"record 2000: 'a' is .*does not fit"):
         frame.compute(scheduler="sync")
     write_all(path, [{"a": usual}] * 2000)
     found = cpkg.dask.to_dataframe(path, meta={"a": kind}).compute(scheduler="sync")["a"]
@@ -366,7 +366,7 @@ def test_data_frames(client: Client, folder: Path) -> None:
     typed = cpkg.dask.to_dataframe(folder, meta={"number": "float64", "missing": "float64"}).compute()
     assert typed["number"].dtype == "float64"
     assert typed["missing"].isna().all()
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="does not fit"):
         cpkg.dask.to_dataframe(folder, meta=pandas.DataFrame({"name": pandas.Series(dtype="int64")})).compute()
 
 
