@@ -214,8 +214,9 @@ static PyObject *packer_reset(PyObject *object, PyObject *Py_UNUSED(unused))
 static PyObject *packer_bytes(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     Packer *self = (Packer *)object;
-    PyObject *result = NULL, *buffer = self->options.buffer;
+    PyObject *result = NULL;
     WITH_LOCKED(self)
+    PyObject *buffer = self->options.buffer;
     if (!self->under_way || !packer_called_from_within(self, "bytes"))
         result = buffer ? PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer), PyByteArray_GET_SIZE(buffer))
                         : PyBytes_FromStringAndSize((char *)self->data, self->size);
@@ -228,21 +229,20 @@ static int packer_export(PyObject *object, Py_buffer *view, int flags)
     Packer *self = (Packer *)object;
     int result = -1;
     view->obj = NULL;
-    if (self->under_way && packer_called_from_within(self, "getbuffer"))
-        return -1;
-    if (self->options.buffer) {
-        if (flags & PyBUF_WRITABLE) {
-            PyErr_SetString(PyExc_BufferError, "Object is not writable.");
-            return -1;
-        }
-        result = PyObject_GetBuffer(self->options.buffer, view, flags);
-        view->readonly = 1;
-        return result;
-    }
     WITH_LOCKED(self)
-    result = PyBuffer_FillInfo(view, object, self->data ? self->data : bytes_of_nothing, self->size, 1, flags);
-    if (result == 0)
-        self->exports++;
+    PyObject *buffer = self->options.buffer;
+    if (self->under_way && packer_called_from_within(self, "getbuffer"))
+        ; /* the error is set */
+    else if (!buffer) {
+        result = PyBuffer_FillInfo(view, object, self->data ? self->data : bytes_of_nothing, self->size, 1, flags);
+        if (result == 0)
+            self->exports++;
+    } else if (flags & PyBUF_WRITABLE)
+        PyErr_SetString(PyExc_BufferError, "Object is not writable.");
+    else {
+        result = PyObject_GetBuffer(buffer, view, flags);
+        view->readonly = 1;
+    }
     END_LOCKED()
     return result;
 }
