@@ -23,10 +23,23 @@ def outcome(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         result = call(*args, **options)
     except Exception as exc:
         return type(exc), str(exc), getattr(exc, "offset", None)
-    try:
-        return re.sub("<memory at [^>]*>", "<memory>", repr(result))
-    except RecursionError:
-        return pure.packb(result)  # too deep for repr
+    if is_deep(result):
+        return pure.packb(result)
+    return re.sub("<memory at [^>]*>", "<memory>", repr(result))
+
+
+def is_deep(obj: Any, limit: int = 200) -> bool:
+    """Return whether an object nests lists, tuples and dict values deeper than a limit.
+
+    Where repr runs out of stack depends on the depth alone on CPython, but also on compiled code on PyPy.
+    """
+    level = [obj]
+    for _ in range(limit):
+        containers = [o for o in level if isinstance(o, (list, tuple, dict))]
+        level = [inner for o in containers for inner in (o.values() if isinstance(o, dict) else o)]
+        if not level:
+            return False
+    return True
 
 
 def same(ours: Any, theirs: Any) -> bool:
