@@ -74,6 +74,15 @@ static inline void leave_uncounted(PyObject *o)
 #endif
 }
 
+/* Set and get a field that other threads may read at any time. */
+#ifdef Py_GIL_DISABLED
+#define SET_SHOWN(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#define SHOWN(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#else
+#define SET_SHOWN(field, value) ((void)((field) = (value)))
+#define SHOWN(field) (field)
+#endif
+
 /* A flag for "in use", which one caller at a time can take. */
 typedef int busy_flag;
 

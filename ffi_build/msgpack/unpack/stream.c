@@ -24,6 +24,7 @@ typedef struct {
     uint64_t floor;                  /* the offset reached when data was last added */
     uint64_t start;                  /* offset of the current or last object */
     Py_ssize_t header_read;          /* the bytes of a cut value's header that count as read, see tell() */
+    uint64_t position;               /* for tell(), which other threads may call during an operation */
     ArenasAhead *ahead;              /* for a large incomplete object, else NULL */
     enum unpack_mode mode;           /* the operation that must continue an incomplete object */
     busy_flag busy;
@@ -81,6 +82,11 @@ static int unpacker_append(Unpacker *self, const unsigned char *data, Py_ssize_t
     return 0;
 }
 
+static ALWAYS_INLINE void unpacker_publish(Unpacker *self)
+{
+    SET_SHOWN(self->position, self->base + (uint64_t)(self->head + self->header_read));
+}
+
 /* After an operation: if everything was consumed, restart or free the buffer. */
 static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
 {
@@ -95,6 +101,7 @@ static ALWAYS_INLINE void unpacker_settle(Unpacker *self)
             self->capacity = 0;
         }
     }
+    unpacker_publish(self);
 }
 
 /* Read more from the file; drop the file at its end. */

@@ -130,6 +130,7 @@ static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_l
     self->head = self->tail = self->capacity = 0;
     self->base = self->floor = 0;
     self->header_read = 0;
+    unpacker_publish(self);
     self->mode = MODE_NONE;
     busy_drop(&self->busy);
     return 0;
@@ -263,6 +264,7 @@ static PyObject *unpacker_next(Unpacker *self, enum unpack_mode mode, const char
             break;
         }
         self->header_read = unpacker_count_header(self);
+        unpacker_publish(self);
         if (self->options.file_like) {
             if (unpacker_read_file(self) < 0)
                 break;
@@ -332,6 +334,7 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
             self->head += taken;
             unpacker_settle(self);
             self->base += (uint64_t)beyond;
+            unpacker_publish(self);
         }
     }
     busy_drop(&self->busy);
@@ -341,7 +344,7 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
 static PyObject *unpacker_tell(PyObject *object, PyObject *Py_UNUSED(unused))
 {
     Unpacker *self = (Unpacker *)object;
-    return PyLong_FromUnsignedLongLong(self->base + (uint64_t)(self->head + self->header_read));
+    return PyLong_FromUnsignedLongLong(SHOWN(self->position));
 }
 
 static PyMethodDef unpacker_methods[] = {

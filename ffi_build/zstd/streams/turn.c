@@ -18,9 +18,6 @@ typedef struct {
 
 enum { TURN_FREE = 1 };
 
-/* Set a field that is also an attribute, which other threads read without a turn. */
-#define SET_SHOWN(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
-
 /* Allow turns; called at the end of an object's initialization. */
 static void turn_make(Turn *turn)
 {
