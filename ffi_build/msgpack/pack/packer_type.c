@@ -237,7 +237,8 @@ static int packer_export(PyObject *object, Py_buffer *view, int flags)
         result = PyBuffer_FillInfo(view, object, self->data ? self->data : bytes_of_nothing, self->size, 1, flags);
         if (result == 0)
             self->exports++;
-    } else if (flags & PyBUF_WRITABLE)
+    }
+    else if (flags & PyBUF_WRITABLE)
         PyErr_SetString(PyExc_BufferError, "Object is not writable.");
     else {
         result = PyObject_GetBuffer(buffer, view, flags);
