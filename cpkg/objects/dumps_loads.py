@@ -22,15 +22,34 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, MAGIC, is_frame
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, Final, Literal, TypeVar, overload
+    from typing import Any, Final, Literal, TypedDict, TypeVar, overload
 
-    from typing_extensions import Buffer, TypeAlias
+    from typing_extensions import Buffer, TypeAlias, Unpack
 
     from cpkg._backend_protocols import Function, MsgpackBackend, ZstdBackend
     from purepy.base.types import TypedDecoder
 
     Kind = TypeVar("Kind")
     Message = TypeVar("Message", bound="Bytes")
+
+    class LimitOptions(TypedDict, total=False):
+        """Options of `loads` and `load` with and without `type`."""
+
+        max_output_size: int | None
+        max_memory: int | None
+        max_total_items: int | None
+        max_depth: int
+        all_errors: bool
+
+    class LoadOptions(LimitOptions, total=False):
+        """All options of `loads` and `load` except `type`."""
+
+        ext_hook: Callable[[int, bytes], object] | None
+        object_hook: Callable[[dict[Any, Any]], object] | None
+        use_list: bool
+        strict_map_key: bool
+        timestamp: int
+
 
 Compress: TypeAlias = "bool | Literal['auto']"
 Bytes: TypeAlias = "bytes | memoryview"
@@ -229,32 +248,9 @@ def _check_level(level: int) -> None:
 if TYPE_CHECKING:
 
     @overload
-    def loads(
-        data: Buffer,
-        *,
-        max_output_size: int | None = None,
-        max_memory: int | None = None,
-        max_total_items: int | None = None,
-        max_depth: int = MAX_DEPTH,
-        type: type[Kind] | TypedDecoder[Kind],
-        all_errors: bool = False,
-    ) -> Kind: ...
+    def loads(data: Buffer, *, type: type[Kind] | TypedDecoder[Kind], **options: Unpack[LimitOptions]) -> Kind: ...
     @overload
-    def loads(
-        data: Buffer,
-        *,
-        max_output_size: int | None = None,
-        max_memory: int | None = None,
-        max_total_items: int | None = None,
-        max_depth: int = MAX_DEPTH,
-        ext_hook: Callable[[int, bytes], object] | None = None,
-        object_hook: Callable[[dict[Any, Any]], object] | None = None,
-        use_list: bool = True,
-        strict_map_key: bool = False,
-        timestamp: int = TIMESTAMP,
-        type: object = None,
-        all_errors: bool = False,
-    ) -> Any: ...
+    def loads(data: Buffer, *, type: object = None, **options: Unpack[LoadOptions]) -> Any: ...
 
 
 def loads(

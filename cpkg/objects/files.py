@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, overload
 
-    from cpkg.objects.dumps_loads import Kind
+    from typing_extensions import Unpack
+
+    from cpkg.objects.dumps_loads import Kind, LimitOptions, LoadOptions
     from purepy.base.types import TypedDecoder
 
 
@@ -65,31 +67,10 @@ if TYPE_CHECKING:
 
     @overload
     def load(
-        path_or_file: object,
-        *,
-        max_output_size: int | None = None,
-        max_memory: int | None = None,
-        max_total_items: int | None = None,
-        max_depth: int = MAX_DEPTH,
-        type: type[Kind] | TypedDecoder[Kind],
-        all_errors: bool = False,
+        path_or_file: object, *, type: type[Kind] | TypedDecoder[Kind], **options: Unpack[LimitOptions]
     ) -> Kind: ...
     @overload
-    def load(
-        path_or_file: object,
-        *,
-        max_output_size: int | None = None,
-        max_memory: int | None = None,
-        max_total_items: int | None = None,
-        max_depth: int = MAX_DEPTH,
-        ext_hook: Callable[[int, bytes], object] | None = None,
-        object_hook: Callable[[dict[Any, Any]], object] | None = None,
-        use_list: bool = True,
-        strict_map_key: bool = False,
-        timestamp: int = TIMESTAMP,
-        type: object = None,
-        all_errors: bool = False,
-    ) -> Any: ...
+    def load(path_or_file: object, *, type: object = None, **options: Unpack[LoadOptions]) -> Any: ...
 
 
 def load(
