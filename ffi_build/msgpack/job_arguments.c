@@ -122,8 +122,8 @@ static const ZstdCalls *job_zstd(void)
             return NULL;
         /* threads that ask at the same time store the same */
         const ZstdCalls *calls = found == Py_None ? NULL : PyCapsule_GetPointer(found, ZSTD_CALLS_NAME);
-        __atomic_store_n(&job.calls, calls, __ATOMIC_RELAXED);
+        SET_SHOWN(job.calls, calls);
         keep(&job.calls_owner, found);
     }
-    return __atomic_load_n(&job.calls, __ATOMIC_RELAXED);
+    return SHOWN(job.calls);
 }

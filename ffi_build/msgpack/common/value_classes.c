@@ -202,9 +202,9 @@ static bool find_array(void)
 static NEVER_INLINE bool find_value_classes(void)
 {
     const Py_ssize_t modules = PyDict_Size(PyImport_GetModuleDict());
-    if (LIKELY(modules == __atomic_load_n(&S.modules_seen, __ATOMIC_RELAXED)) || !busy_take(&S.finding))
+    if (LIKELY(modules == SHOWN(S.modules_seen)) || !busy_take(&S.finding))
         return false;
-    __atomic_store_n(&S.modules_seen, modules, __ATOMIC_RELAXED);
+    SET_SHOWN(S.modules_seen, modules);
     const bool found[] = {find_datetime(), find_uuid(),      find_decimal(), find_enum(),
                           find_fields(),   find_attribute(), find_numpy(),   find_array()};
     busy_drop(&S.finding);

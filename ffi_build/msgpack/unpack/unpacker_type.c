@@ -332,9 +332,8 @@ static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
         }
         if (result) {
             self->head += taken;
-            unpacker_settle(self);
             self->base += (uint64_t)beyond;
-            unpacker_publish(self);
+            unpacker_settle(self);
         }
     }
     busy_drop(&self->busy);
