@@ -15,11 +15,12 @@ from typing import Any, BinaryIO, Final
 import click
 
 from cpkg import archive
-from cpkg.cli.fitting import HEAD, counted, is_tar, other_format
+from cpkg.cli.fitting import HEAD, counted, other_format
 from cpkg.cli.inout import naming, shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from purepy.base.errors import CodecError, LimitError
+from purepy.base.mistaken import is_tar
 from purepy.tar.names import FILTERS
 from purepy.zstd.format.rules import MAGIC, is_frame
 

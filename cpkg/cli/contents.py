@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from cpkg import _backend
-from cpkg.cli.fitting import TAR, counted, following, is_tar, other_format, squeezed
+from cpkg.cli.fitting import TAR, counted, following, other_format, squeezed
 from cpkg.records.format import FILE as RECORD_FILE
 from purepy.base.errors import CodecError, ZstdError
+from purepy.base.mistaken import is_tar
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG
 from purepy.zstd.format.rules import MAGIC, is_frame

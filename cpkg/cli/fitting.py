@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.base.mistaken import advice_for
+from purepy.base.mistaken import advice_for, is_tar
 
 HEAD = 262
 """The number of first bytes from which the format of data can be guessed."""
@@ -23,11 +23,6 @@ def squeezed(content: int, stored: int) -> str:
 def following(size: int) -> str:
     """Return a phrase on the bytes after an object that should be the only one."""
     return f"{counted(size, 'extra byte')} after the object"
-
-
-def is_tar(head: bytes) -> bool:
-    """Return whether data begins like a tar archive."""
-    return head[257:HEAD] == b"ustar"
 
 
 def other_format(head: bytes) -> str:

@@ -22,6 +22,11 @@ _JSON: Final = {0x7B: 0x7D, 0x5B: 0x5D, 0x22: 0x22}
 """The last character of a JSON object, array or string by its first character."""
 
 
+def is_tar(data: bytes) -> bool:
+    """Return whether data begins like a tar archive."""
+    return data[257:262] == b"ustar"
+
+
 def advice_for(data: bytes) -> str | None:
     """Return a text that names the format of the data and the function that reads it; None for an unknown format."""
     if len(data) < 2 or 0x80 < data[0] < 0xE0:
@@ -33,7 +38,7 @@ def advice_for(data: bytes) -> str | None:
         return RECORDS
     if data[0] == 0x80 and 2 <= data[1] <= 5 and data.endswith(b"."):
         return "the data is a pickle, which pickle.loads reads"
-    if data[257:262] == b"ustar":
+    if is_tar(data):
         return "the data is a tar archive, which cpkg.archive reads if it is compressed with Zstandard"
     text = data.removeprefix(b"\xef\xbb\xbf").strip()
     if text and _JSON.get(text[0]) == text[-1] and min(text[:64].translate(None, b"\t\n\r")) >= 0x20:
