@@ -219,10 +219,10 @@ class Extraction:
         """Pass the runs at position `at` of a chunk to the crew; return where the first other entry begins."""
         assert self._finder is not None
         while True:
-            run, behind = self._finder.find(chunk, at, end, start)
+            run, run_end = self._finder.find(chunk, at, end, start)
             if run is None or not self._begin(run):
                 return at
-            at = behind
+            at = run_end
 
     def _begin(self, run: Run) -> bool:
         """Pass a run to the crew; return False if its files must be extracted one by one."""

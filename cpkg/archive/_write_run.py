@@ -134,10 +134,10 @@ class RunFinder:
         run = self._spare or _new_run("cpkg_write_run *")
         while True:
             run.known, run.content = self._known, memory
-            behind = lib.cpkg_write_run_find(run, at, end)
-            if behind != at:
+            run_end = lib.cpkg_write_run_find(run, at, end)
+            if run_end != at:
                 self._spare = None
-                return Run(run, chunk, memory, self._known, start), behind
+                return Run(run, chunk, memory, self._known, start), run_end
             if not self._learn(chunk, at, end):
                 self._spare = run
                 return None, at
@@ -150,10 +150,10 @@ class RunFinder:
         found = ordinary(chunk, at, end) if chunk[flag : flag + 1] == TYPEFLAGS[FILE] else None
         if found is None:
             return False
-        entry, behind = found
-        header = bytes(chunk[behind - BLOCK : behind])
+        entry, header_end = found
+        header = bytes(chunk[header_end - BLOCK : header_end])
         fields, rest = header[_MODE_AT:_SIZE_AT], header[_FLAG_AT:]
-        pax = bytes(chunk[at : at + BLOCK]) if behind - at > BLOCK else b""
+        pax = bytes(chunk[at : at + BLOCK]) if header_end - at > BLOCK else b""
         missing = {key for key in (fields + rest, pax) if key and key not in self._seen}
         if not missing:
             return False

@@ -32,7 +32,7 @@ class Names:
         self.namespace: dict[str, Named] = {"__name__": __name__, **helpers}
         self._names: dict[tuple[str, int], str] = {}
         self._numbers = count()  # threads that need a name at once get different ones
-        self._kept: list[object] = []  # the objects behind the names, kept so that their ids stay unique
+        self._kept: list[object] = []  # the objects that the names stand for, kept so that their ids stay unique
 
     def name(self, role: str, of: object, prefix: str, make: Callable[[str], object]) -> str:
         """Return the name for an object in a role; `make(name)` creates the value of a new name."""

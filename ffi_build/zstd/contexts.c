@@ -11,7 +11,7 @@
  * - Threads: place_take() and place_put() exchange a context atomically, with or without the GIL. A thread's own places
  *   need no atomic operations, because no other thread uses them.
  * - Errors: a context whose call failed is freed, because libzstd's reset does not undo all effects of an error.
- * - Parameters: in the place of a preset or a queue, the parameters stay as the owner has set them. Before a thread's
+ * - Parameters: in the Place of a preset or a queue, the parameters stay as the owner has set them. Before a thread's
  *   context is used again, its parameters are reset. It never has a dictionary, which would be a pointer into memory
  *   that may have been freed.
  * - Size: a thread keeps no context that has grown large.

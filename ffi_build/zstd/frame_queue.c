@@ -154,12 +154,12 @@ static bool job_fill(cpkg_job *job)
     const FramePlace *places = (const FramePlace *)(void *)job->places.data;
     if (job->descriptor < 0)
         return true;
-    for (size_t first = 0, behind; first < job->frames_count; first = behind) {
+    for (size_t first = 0, end; first < job->frames_count; first = end) {
         /* frames close together have the same distance in the input as in the file */
-        for (behind = first + 1; behind < job->frames_count; behind++)
-            if ((int64_t)(places[behind].at - places[first].at) != places[behind].offset - places[first].offset)
+        for (end = first + 1; end < job->frames_count; end++)
+            if ((int64_t)(places[end].at - places[first].at) != places[end].offset - places[first].offset)
                 break;
-        const FramePlace *last = &places[behind - 1];
+        const FramePlace *last = &places[end - 1];
         if (!job_read(job, places[first].at, last->at + last->size - places[first].at, places[first].offset))
             return false;
     }

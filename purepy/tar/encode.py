@@ -118,12 +118,12 @@ def _encode_ordinary(entry: Entry) -> bytes:
     seconds, nanoseconds = divmod(entry.mtime_ns, NANO)
     if not (0 < len(name) <= _NAME_MAX and 0 <= size <= OCTAL_11_MAX and 0 <= seconds <= OCTAL_11_MAX):
         return b""
-    owner, behind, rest = _shared_by(entry)
+    owner, after, rest = _shared_by(entry)
     if not owner or b"\0" in name:
         return b""
     begin = b"%s%s%011o\0%011o\0" % (name.ljust(_NAME_MAX, b"\0"), owner, size, seconds)
     # for so few bytes, the low half of Adler-32 is their sum plus 1
-    header = b"%s%06o\0 %s" % (begin, (adler32(begin) & 0xFFFF) - 1 + rest, behind)
+    header = b"%s%06o\0 %s" % (begin, (adler32(begin) & 0xFFFF) - 1 + rest, after)
     if not nanoseconds:
         return header
     time = (b"%d.%09d" % (seconds, nanoseconds)).rstrip(b"0")

@@ -114,9 +114,9 @@ class Members:
         found: list[bool] = []
         at = first = 0
         for index, count in enumerate(self._counts):
-            behind = at + (count & ~_CONTINUED)
-            found.append(not wanted.isdisjoint(self._numbers[at:behind]))
-            at = behind
+            end = at + (count & ~_CONTINUED)
+            found.append(not wanted.isdisjoint(self._numbers[at:end]))
+            at = end
             if count < _CONTINUED:
                 first = index
             elif found[first] or found[index]:

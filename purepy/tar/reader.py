@@ -125,11 +125,11 @@ class Content:
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
         """Return the next `size` bytes and skip `fill` more, if they are few and in one chunk; otherwise None."""
         at = self._at
-        behind = at + size
-        if size > _FEW or behind + fill > self._end:
+        end = at + size
+        if size > _FEW or end + fill > self._end:
             return None
-        self._at = behind + fill
-        return (bytes(self._chunk[at:behind]),)
+        self._at = end + fill
+        return (bytes(self._chunk[at:end]),)
 
     def pieces(self, size: int) -> Iterator[memoryview]:
         """Yield the next `size` bytes as views of chunks; fewer only at the end."""

@@ -13,8 +13,8 @@ Text is not checked while it is stored. If the scratch buffer holds text with ch
 surrogates in the buffer before the bytes leave it, and before the caller can notice anything: a hook, another error.
 
 Another thread may change a container while it is packed. So its items are counted, and packing fails if their number
-differs from the header. The count is in C's memory, too: PyPy makes an object of an int that paths of a loop have in
-common.
+differs from the header. The count is also in C's memory, because PyPy makes an object of an int that paths of a loop
+have in common.
 
 All of this also works on CPython, where the tests use it, but is not fast there.
 """
