@@ -2,9 +2,12 @@
 """
 Measure the gain of a second thread: `python tests/bench/two_threads.py`, on a free-threaded interpreter.
 
-Each case runs in one thread, then in two threads at once, then in two processes at once. The gain is how much more work
-is done per second than by one thread. It is the median over the rounds, in each of which the three take turns. The
-processes share nothing, so they are the control: their gain is what the machine can give to this work in that minute.
+Each case has its own processes, because memory that another case has freed changes what an allocation costs, and the
+addresses that a process happens to get change what the threads share. The work runs in one thread, then in two threads
+at once, then in two processes at once. The gain is how much more work is done per second than by one thread. It is the
+median over the rounds, in each of which the three take turns, and then over the processes that measure the case. The
+column "least" is the gain of two threads in the slowest of them. The two processes share nothing, so they are the
+control: their gain is what the machine can give to this work in that minute.
 (Two processors of a virtual machine may be one core of the host, and other programs may use one of them.)
 Two other cases show the limits of the interpreter itself: hashing in C, and Python code that creates dictionaries.
 
@@ -111,36 +114,43 @@ def in_threads(make: Callable[[], Call], workers: int, count: int) -> float:
     return max(end for _, end in spans) - min(began for began, _ in spans)
 
 
+def measure(name: str, rounds: int, seconds: float) -> list[float]:
+    """Return microseconds of a call in one thread, the gains of two threads and two processes, and their ratio."""
+    make = cases()[name]
+    count = max(1, int(seconds / (in_threads(make, 1, 3) / 3)))
+    processes = turns.Processes([functools.partial(repeated, make(), count) for _ in range(2)])
+    works: dict[Any, Callable[[], Any]] = {
+        "one": functools.partial(in_threads, make, 1, count),
+        "two": functools.partial(in_threads, make, 2, count),
+        "apart": turns.timed(processes.side_by_side),
+    }
+    found = turns.in_turns(works, rounds, skipped=1)
+    processes.end()
+    one, two = found["one"], found["two"]
+    apart = [taken.clock for taken in found["apart"]]
+    gain, control = ([2 * alone / both for alone, both in zip(one, each)] for each in (two, apart))
+    ratio = [theirs / ours for ours, theirs in zip(two, apart)]
+    return [statistics.median(one) / count * 1e6, *map(statistics.median, (gain, control, ratio))]
+
+
 def main() -> None:
     """Print a line per case."""
-    parser = turns.options(__doc__, rounds=15)
-    parser.add_argument("--seconds", type=float, default=0.15, help="length of a turn (default: %(default)s)")
+    parser = turns.options(__doc__, rounds=3)
+    parser.add_argument("--processes", type=int, default=7, help="processes per case (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=0.4, help="length of a turn (default: %(default)s)")
     parser.add_argument("-k", default="", help="only cases whose name contains this")
     options = parser.parse_args()
+    if options.child:
+        print(json.dumps(measure(options.child[0], options.rounds, options.seconds)))
+        return
     enabled = getattr(sys, "_is_gil_enabled", lambda: True)()
     print(f"{turns.heading('msgpack')}, {turns.heading('zstd')}, GIL {'on' if enabled else 'off'}")
-    turns.row("medians", "us", "two threads", "processes", "of these", width=28)
-    counts: dict[str, int] = {}
-    works: dict[Any, Callable[[], Any]] = {}
-    workers = []
-    for name, make in cases().items():
-        if options.k not in name:
-            continue
-        count = counts[name] = max(1, int(options.seconds / (in_threads(make, 1, 3) / 3)))
-        processes = turns.Processes([functools.partial(repeated, make(), count) for _ in range(2)])
-        workers.append(processes)
-        works[name, "one"] = functools.partial(in_threads, make, 1, count)
-        works[name, "two"] = functools.partial(in_threads, make, 2, count)
-        works[name, "apart"] = turns.timed(processes.side_by_side)
-    found = turns.in_turns(works, options.rounds, skipped=1)
-    for processes in reversed(workers):
-        processes.end()
-    for name, count in counts.items():
-        one, two = found[name, "one"], found[name, "two"]
-        apart = [taken.clock for taken in found[name, "apart"]]
-        gain, control = ([2 * alone / both for alone, both in zip(one, each)] for each in (two, apart))
-        ratio = [theirs / ours for ours, theirs in zip(two, apart)]
-        turns.row(name, statistics.median(one) / count * 1e6, *map(statistics.median, (gain, control, ratio)), width=28)
+    turns.row("medians", "us", "two threads", "processes", "of these", "least", width=28)
+    for name in cases():
+        if options.k in name:
+            child = ["--rounds", options.rounds, "--seconds", options.seconds, "--child", name]
+            figures = list(zip(*(turns.again(*child) for _ in range(options.processes))))
+            turns.row(name, *map(statistics.median, figures), min(figures[1]), width=28)
 
 
 if __name__ == "__main__":
