@@ -19,7 +19,7 @@ from cpkg.typed.inputs import located
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR, TEXT_KINDS
 from cpkg.typed.readers import Mismatch, Refused, UnfitError, as_tuples
 from cpkg.typed.texts import EPOCH, FROM_TEXT, from_ext, usual_time
-from purepy.base.errors import CodecError, StackError, exception_text, raise_if_from_handler
+from purepy.base.errors import CodecError, StackError, exception_text, raise_if_from_handler, too_deep
 from purepy.base.lazy import imported
 from purepy.msgpack.ext import ExtType
 
@@ -103,9 +103,11 @@ class Walker:
         self.attributes = attributes
         self.is_part = is_part
         self.failure = failure
+        self.max_depth = 0
 
     def make(self, node: Node, at: Place, depth: int) -> object:
         """Return the value at a place; raise a ValidationError with the first error, or with all of them."""
+        self.max_depth = depth
         try:
             value = self.walk(node, at, None, depth)
         except ValidationError as exc:
@@ -225,7 +227,7 @@ class Walker:
         if node.extra and self.failure is None:
             self.meter.take(node.extra, at)
         if kind == "any":
-            return self.untyped(at, depth)
+            return self._without_type(at, depth)
         if kind == "numbers":
             return self._numbers(node, family, value, at, path, depth)
         if kind == family and kind not in (ARRAY, MAP, EXT, BIN):
@@ -259,7 +261,7 @@ class Walker:
             except TypeError:
                 raise self.fail("Raw", _found(family, value), path, at) from None
         if kind == "custom":
-            return self._hooked(node, self.untyped(at, depth), path, at)
+            return self._hooked(node, self._without_type(at, depth), path, at)
         if family == STR and kind in self.source.texts:
             try:
                 found = self.source.texts[kind](value)
@@ -430,8 +432,17 @@ class Walker:
 
     def _deeper(self, depth: int, at: Place) -> int:
         if depth <= 0:
-            raise located(StackError("nested deeper than max_depth"), at if self.source.has_offsets else 0)
+            raise located(too_deep(self.max_depth), at if self.source.has_offsets else 0)
         return depth - 1
+
+    def _without_type(self, at: Place, depth: int) -> object:
+        """Return a value without a type. A StackError names the limit of the message, not the depth that is left."""
+        try:
+            return self.untyped(at, depth)
+        except StackError as exc:
+            if exc.args == too_deep(max(depth, 0)).args:
+                exc.args = too_deep(self.max_depth).args
+            raise
 
     def _items(self, node: Node, length: int, at: Place, path: Path, depth: int) -> object:
         depth = self._deeper(depth, at)

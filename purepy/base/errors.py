@@ -56,6 +56,11 @@ class StackError(ValueError, UnpackException):
     """Containers nest deeper than `max_depth`, or deeper than 32 in a map key (replaces `msgpack.StackError`)."""
 
 
+def too_deep(max_depth: int) -> StackError:
+    """Return the error for a container that is nested too deep."""
+    return StackError(f"nested deeper than max_depth({max_depth})")
+
+
 class TruncatedError(ValueError, UnpackException):
     """The input ends before its object does; `msgpack` raises a plain ValueError here."""
 

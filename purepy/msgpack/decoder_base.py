@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.base.errors import LimitError, StackError
+from purepy.base.errors import LimitError, StackError, too_deep
 from purepy.base.lazy import imported
 from purepy.base.pypy import newlist_hint
 from purepy.msgpack.ext import Timestamp
@@ -14,7 +14,7 @@ from purepy.msgpack.formats import (
 from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS, NUMBER_TYPES
 from purepy.msgpack.options import UNPACKING, as_depth, as_error_handler, as_limit, as_size, hook_attribute
 from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
-from purepy.msgpack.skimmer import Skimmer, too_deep
+from purepy.msgpack.skimmer import Skimmer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

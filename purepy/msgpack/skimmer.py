@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
-from purepy.base.errors import FormatError, StackError
+from purepy.base.errors import FormatError, StackError, too_deep
 from purepy.msgpack.formats import ARRAY, BIN, FAMILY, IMMEDIATE, INVALID, LENGTH_BYTES, LENGTHS, NUMBER, STR
 from purepy.msgpack.plain_reader import LENGTH_READERS
-
-
-def too_deep(max_depth: int) -> StackError:
-    """Return the error for a container that is nested too deep."""
-    return StackError(f"nested deeper than max_depth({max_depth})")
 
 
 class Skimmer:

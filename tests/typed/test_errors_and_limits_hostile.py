@@ -114,6 +114,13 @@ def test_depth_is_limited_and_fits_on_the_stack():
         thread.submit(check_depth).result()
 
 
+@pytest.mark.parametrize("tp", [Any, List[Any], List[List[Any]], List[List[List[List[int]]]], Tuple[List[Any]]])
+def test_a_stack_error_names_the_limit_of_the_message(tp):
+    with pytest.raises(StackError, match=r"^nested deeper than max_depth\(3\)$") as caught:
+        typed.decode(b"\x91\x91\x91\x91\x01", tp, max_depth=3)
+    assert caught.value.offset == 3
+
+
 def check_depth():
     assert typed.decode(nested(100), Chain).next.next.value == 1
     with pytest.raises(StackError):
