@@ -65,13 +65,11 @@ class OutputBuffer:
     A writable buffer for one call into C: `with OutputBuffer(library, view) as target`.
 
     Write to `target.view`, whose memory for C is `target.address`. If C cannot use the buffer directly, this is
-    separate memory. If the block ends without an error, its first `target.written` bytes are copied to the buffer, and
-    an `owned` view is released.
+    separate memory. If the block ends without an error, its first `target.written` bytes are copied to the buffer.
     """
 
-    def __init__(self, library: Allocator, view: memoryview, *, owned: bool = False) -> None:
+    def __init__(self, library: Allocator, view: memoryview) -> None:
         self.written = 0
-        self._owned = owned
         self._library = library
         self._final = view
         if DIRECT:
@@ -94,5 +92,3 @@ class OutputBuffer:
         if kind is None:
             self._final[: self.written] = self.view[: self.written]
         self._library.ffi.release(self._memory)  # PyPy allocates slowly unless such memory is released at once
-        if self._owned:
-            self._final.release()

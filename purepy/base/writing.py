@@ -30,12 +30,18 @@ def write_some(file: Writable, data: Bytes) -> int:
     try:
         returned = file.write(data)
     except BlockingIOError as exc:
-        taken: int = getattr(exc, "characters_written", 0)  # the attribute is missing unless it was set
+        taken = _written_before(exc)
         if taken <= 0:
             exc.characters_written = 0
             raise
         return taken
     return taken_by(file, returned, len(data))
+
+
+def _written_before(error: BlockingIOError) -> int:
+    """Return how many bytes were written before an error; 0 if it does not count them."""
+    found: int = getattr(error, "characters_written", 0)  # the attribute is missing unless it was set
+    return found
 
 
 def taken_by(file: object, returned: object, size: int) -> int:
@@ -58,7 +64,12 @@ def write_all(file: Writable, data: Bytes) -> None:
     Raises BlockingIOError if the file would block, with the bytes taken before in `characters_written`, and OSError if
     write() takes nothing.
     """
-    write_rest(file, data, file.write(data))
+    try:
+        returned = file.write(data)
+    except BlockingIOError as exc:
+        exc.characters_written = _written_before(exc)
+        raise
+    write_rest(file, data, returned)
 
 
 def write_rest(file: Writable, data: Bytes, returned: object) -> None:

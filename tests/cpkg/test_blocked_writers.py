@@ -293,3 +293,13 @@ def test_a_failed_flush_of_the_file_is_made_up_for(zstd: ModuleType) -> None:
         pipe.file.raw.close()
     assert errors == []
     assert zstd.decompress(pipe.content) == NOISE[:200_000]
+
+
+def test_an_error_of_the_first_write_counts_bytes() -> None:
+    """`characters_written` is missing unless the file's own write() has set it."""
+    file: Any = mock.Mock()
+    for error in (BlockingIOError(), BlockingIOError(errno.EAGAIN, "", 3)):
+        file.write.side_effect = error
+        with pytest.raises(BlockingIOError) as caught:
+            write_all(file, b"12345")
+        assert caught.value.characters_written == (3 if error.errno else 0)

@@ -15,6 +15,7 @@ from zstd_oracle import libzstd, other_form
 
 import purepy.zstd
 from purepy.base.errors import ZstdError, ZstdLimitError
+from purepy.zstd.format.error_codes import corruption, moved
 
 LITERALS = raw_literals(b"0123456789")
 NO_SEQUENCES = b"\0"
@@ -150,3 +151,12 @@ def test_magic_is_refused_at_once(codec: ModuleType) -> None:
     for prefix in (b"\0", MAGIC[:1] + b"\0", MAGIC[:3] + b"\0", b"\x50\x2a\0", b"\x60\x2a\x4d\x18"):
         with pytest.raises(ZstdError, match="Unknown frame descriptor"):
             codec.ZstdDecompressor().decompress(prefix)
+
+
+def test_a_moved_error_names_one_offset() -> None:
+    """A part of the input counts from its own beginning; the error is then corrected by the part's position."""
+    error = corruption(5, "wrong bits")
+    moved(error, 100)
+    assert error.offset == 105
+    assert error.detail == "wrong bits (at byte 105)"
+    assert str(error).endswith(error.detail)

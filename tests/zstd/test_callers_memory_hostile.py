@@ -63,6 +63,15 @@ def one_shot(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
     return size
 
 
+@pytest.mark.parametrize("data", [FRAME_ABC[:-1], FRAME_ABC * 9, b"no frame"], ids=["truncated", "too long", "text"])
+def test_the_buffer_is_free_after_an_error(zstd: ModuleType, data: bytes) -> None:
+    buffer = bytearray(10)
+    with pytest.raises(zstd.ZstdError) as caught:
+        zstd.decompress_into(data, buffer)
+    buffer.append(1)  # BufferError if the exception's frames still hold the buffer
+    assert caught.value.__traceback__ is not None
+
+
 WAYS = {"one_shot": one_shot, "readinto": partial(by_file, "readinto"), "readinto1": partial(by_file, "readinto1")}
 KINDS = ["sized", "unsized", "checked"]
 Way = Callable[[ModuleType, bytes, bytearray], int]

@@ -137,7 +137,7 @@ class Codec(Functions):
         source, target = buffers.readable(data), buffers.writable(buffer)
         dctx = settings.take(library)
         try:
-            with buffers.OutputBuffer(library, target, owned=True) as memory:
+            with target, buffers.OutputBuffer(library, target) as memory:
                 memory.written = self._frames(dctx, source, settings, None, 0, memory.view)
         except BaseException:
             library.drop(dctx)

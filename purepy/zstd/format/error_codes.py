@@ -12,7 +12,7 @@ from purepy.base.errors import ZstdError, ZstdLimitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import TypeVar
+    from typing import Any, TypeVar
 
     _Error = TypeVar("_Error", bound=ZstdError)
 
@@ -91,14 +91,17 @@ def corruption(offset: int, detail: str) -> ZstdError:
 
 
 def moved(error: ZstdError, by: int) -> None:
-    """Add `by` bytes to the `offset` of an error, also in its text."""
+    """Add `by` bytes to the `offset` of an error, also in its text and its `detail`."""
     old = error.offset
-    if old is not None:
-        error.offset = old + by
-        error.args = tuple(
-            text.replace(f"(at byte {old})", f"(at byte {old + by})") if isinstance(text, str) else text
-            for text in error.args
-        )
+    if old is None:
+        return
+    error.offset = old + by
+
+    def corrected(text: object) -> Any:
+        return text.replace(f"(at byte {old})", f"(at byte {old + by})") if isinstance(text, str) else text
+
+    error.args = tuple(map(corrected, error.args))
+    error.detail = corrected(error.detail)
 
 
 def limit_error(what: str, offset: int | None) -> ZstdLimitError:
