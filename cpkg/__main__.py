@@ -25,7 +25,11 @@ def main() -> int:
 
 
 def _main() -> int:
-    """Load the command line and run it; without click, run the reduced version that does not need click."""
+    """
+    Load the command line, run it and return its exit status.
+
+    Without click, this is the reduced version that does not need click.
+    """
     try:
         from cpkg.cli.commands import main as run
     except ModuleNotFoundError as exc:

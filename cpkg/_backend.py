@@ -46,7 +46,11 @@ ELSEWHERE = "start Python in another folder, or run pip install -e . in the sour
 
 
 class Choice:
-    """The module in use for a codec; `source` names what set the policy."""
+    """
+    The module in use for a codec, and the policy for it.
+
+    `source` is the environment variable that set the policy, or "the default".
+    """
 
     __slots__ = ("codec", "module", "policy", "source")
 
@@ -124,7 +128,11 @@ def _breaks_cffi() -> bool:
 
 
 def policy(codec: str) -> tuple[str, str]:
-    """Return the policy for a codec and the environment variable that set it ("the default" if none did)."""
+    """
+    Return the policy for a codec and the environment variable that set it ("the default" if none did).
+
+    Raises ImportError for a variable with an unknown policy.
+    """
     for variable in (f"CPKG_{codec.upper()}_BACKEND", "CPKG_BACKEND"):
         value = os.environ.get(variable, "").strip().lower()
         if value:
@@ -136,9 +144,9 @@ def policy(codec: str) -> tuple[str, str]:
 
 def choose(codec: str) -> Choice:
     """
-    Return the module to use for a codec under the current policy; it is chosen once per process.
+    Return the Choice of the module for a codec, by the policy at the first call; later calls return the same.
 
-    Raises ImportError if the policy names a backend that cannot load, or is not valid.
+    Raises ImportError if the policy is not valid, if it names a backend that cannot load, or if no backend can load.
     """
     choice = _chosen.get(codec)
     if choice is None:
@@ -180,7 +188,7 @@ def record(codec: str) -> Built | None:
 
 
 def _built(codec: str) -> tuple[bool, str]:
-    """Return whether the build created the native module, and its reason if it did not."""
+    """Return whether the build created the native module, and the reason why or why not."""
     noted = record(codec)
     if noted is None:
         installed = hidden_package()

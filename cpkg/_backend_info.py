@@ -60,7 +60,11 @@ def _info(codec: str) -> BackendInfo:
 
 
 def _library(choice: Choice) -> str | None:
-    """Return the library of a backend and its version, and whether the native module contains a copy with patches."""
+    """
+    Return the name and version of a backend's library; None for the pure backend.
+
+    For a native module that contains the library, the text also says so, and how many patches the library has.
+    """
     version: str | None = choice.module.LIBRARY_VERSION
     noted = _backend.record(choice.codec)
     if choice.module.BACKEND != "native" or noted is None or not noted.get("bundled"):
@@ -70,7 +74,7 @@ def _library(choice: Choice) -> str | None:
 
 
 def states(codec: str, until: str = "") -> dict[str, str]:
-    """Return, for each backend of a codec before `until`, why it cannot be loaded; "" if it can."""
+    """Return, for each backend of a codec before `until` ("": all), why it cannot be loaded; "" if it can."""
     found = {}
     for backend in itertools.takewhile(until.__ne__, MODULES[codec]):
         try:

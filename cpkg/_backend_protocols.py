@@ -34,43 +34,55 @@ class MsgpackBackend(Protocol):
 
     @property
     def find_excess(self) -> Callable[..., int]:
-        """Find the value that exceeds a limit: `find_excess(data, allowed, max_depth)` of `purepy.msgpack.weigher`."""
+        """
+        A function `(data, limit, max_depth)` that finds the value with which a message weighs more than `limit`.
+
+        See `find_excess` of `purepy.msgpack.weigher`.
+        """
 
     @property
     def prepare_packb(self) -> Function | None:
-        """Return a `packb` with fixed options; None if the backend has `job_functions` instead."""
+        """A function that returns a `packb` with fixed options; None if the backend has `job_functions` instead."""
 
     @property
     def prepare_unpackb(self) -> Function | None:
-        """Return an `unpackb` with fixed options; None if the backend has `job_functions` instead."""
+        """A function that returns an `unpackb` with fixed options; None if the backend has `job_functions` instead."""
 
     @property
     def job_functions(self) -> Function | None:
-        """Create `cpkg.dumps` and `cpkg.loads` in C."""
+        """A function that creates `cpkg.dumps` and `cpkg.loads` in C; None if the backend has no C code for them."""
 
     @property
     def typed_packb(self) -> Function | None:
-        """Pack objects for `cpkg.typed`: `typed_packb(obj, default, max_depth, enc_hook, converted)`."""
+        """
+        A function that packs objects for `cpkg.typed` in C, or None.
+
+        Its arguments are `(obj, default, max_depth, enc_hook, converted)`.
+        """
 
     @property
     def TypedTable(self) -> Function | None:
-        """Decode a type of `cpkg.typed` in C."""
+        """A type of objects that decode one type of `cpkg.typed` in C, or None."""
 
     @property
     def TypedClass(self) -> Function | None:
-        """Encode the objects of a class of `cpkg.typed` in C."""
+        """A type of objects that encode the instances of one class of `cpkg.typed` in C, or None."""
 
     @property
     def Rows(self) -> type[pypy_rows.Rows] | None:
-        """Similar maps by columns, from a job of a queue of frames; None if `read_rows` is None."""
+        """
+        The type that lets a C thread arrange maps with the same keys by columns, in the memory of a FrameQueue's job.
+
+        None if `read_rows` is None.
+        """
 
     @property
     def read_rows(self) -> Function | None:
-        """Read similar maps by columns, where the JIT creates many records that way."""
+        """A function that reads maps with the same keys by columns, on PyPy, where this is faster; None elsewhere."""
 
     @property
     def message_starts(self) -> Function | None:
-        """Find the starts of consecutive messages."""
+        """A function `(data, count)` that returns where consecutive messages begin; None without C code for it."""
 
 
 class ZstdBackend(Protocol):
@@ -87,7 +99,7 @@ class ZstdBackend(Protocol):
 
     @property
     def IS_WRAPPED(self) -> bool:
-        """Whether the backend calls a libzstd through cffi: `codec.library` of the module."""
+        """Whether the backend calls a libzstd through cffi; the module then has `codec.library`."""
 
     @property
     def RELEASES_GIL(self) -> bool:
@@ -127,11 +139,19 @@ class ZstdBackend(Protocol):
 
     @property
     def compressing_queue(self) -> Callable[..., FrameQueue] | None:
-        """Return a queue of frames that C threads compress: `compressing_queue(options, zstd_dict, threads)`."""
+        """
+        A function `(options, zstd_dict, threads)` that returns a queue whose frames are compressed by C threads.
+
+        None if the backend has no such threads.
+        """
 
     @property
     def decompressing_queue(self) -> Callable[..., FrameQueue] | None:
-        """Return a queue of frames that C threads decompress: `decompressing_queue(zstd_dict, threads)`."""
+        """
+        A function `(zstd_dict, threads)` that returns a queue whose frames are decompressed by C threads.
+
+        None if the backend has no such threads.
+        """
 
     @property
     def _job_calls(self) -> object:

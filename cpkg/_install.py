@@ -77,7 +77,11 @@ def install(*names: str, force: bool = False) -> dict[str, bool]:
 
 
 def _lacks_library() -> bool:
-    """Return whether this is a Python with a `compression.zstd` that was built without libzstd."""
+    """
+    Return whether this Python has a `compression.zstd` that was built without libzstd.
+
+    Returns False if a module of this name was imported.
+    """
     return sys.version_info >= (3, 14) and "compression.zstd" not in sys.modules and find_spec("_zstd") is None
 
 
@@ -101,7 +105,7 @@ class _Loader(Loader):
         self.target = target
 
     def get_code(self, name: str) -> CodeType | None:
-        """Return the code of the target, which `python -m` runs."""
+        """Return the code of the target, which `python -m` runs; None if the target has no code."""
         spec = find_spec(self.target)
         loader = None if spec is None else spec.loader
         return loader.get_code(self.target) if isinstance(loader, InspectLoader) else None
@@ -132,7 +136,7 @@ class _Loader(Loader):
 
 class _Portions:
     """
-    The path of an empty package, which contains a name with a dot.
+    The `__path__` of an empty package that exists only to contain a module, such as `backports` for `backports.zstd`.
 
     It equals the path of a namespace package with the same name, if directories are added to `sys.path`.
     """

@@ -33,7 +33,11 @@ Place: TypeAlias = "Name | int | File"
 
 
 def is_file(place: object, method: str) -> bool:
-    """Return whether a place is a file object with a method; raises TypeError for a text file or an invalid place."""
+    """
+    Return whether a place is a file object, which must have `method`; False for a path, a URL or a descriptor.
+
+    Raises TypeError for a text file or any other object.
+    """
     if isinstance(place, (str, bytes, int, os.PathLike)) and not isinstance(place, bool):
         return False
     if isinstance(place, io.TextIOBase):

@@ -52,7 +52,8 @@ class Upload:
     An object at a URL that is written from start to end, and exists once `close` has returned.
 
     After an error in `write` or `close`, it is unknown what the server has received. So the object is broken, and each
-    further call raises OSError, including `close`. `discard` leaves nothing behind, as far as the file system allows.
+    further call raises OSError, including `close`. `discard` keeps the object from appearing, as far as the file system
+    allows.
     """
 
     _file: File = None
@@ -93,7 +94,7 @@ class Upload:
         self._is_broken = True  # until this call has succeeded
 
     def close(self) -> None:
-        """Complete the object."""
+        """Complete the object, which then exists; do nothing if that was already done."""
         if self._file is None and not self._is_broken:
             return
         if self._is_broken:
@@ -104,7 +105,7 @@ class Upload:
         self._is_broken = False
 
     def discard(self) -> None:
-        """Leave nothing behind: the object does not appear, or keeps its old content."""
+        """Give up writing: the object does not appear, or keeps its old content."""
         self._drop()
         self._is_broken = False
 

@@ -11,13 +11,18 @@ from typing import Any
 def record(
     native: bool, reason: str, version: str | None, advice: str, bundled: bool = False, patches: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the record of a codec; `bundled`: the module contains the library, `patches`: those of the library."""
+    """
+    Return the record of a codec for `text`.
+
+    `native` is whether its module was built, and `reason` why, or why not. `bundled` is whether the module contains the
+    library, and `patches` are the names of the patches to it.
+    """
     noted = {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
     return {**noted, "patches": list(patches)}
 
 
 def text(mode: str, built_by: str, codecs: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the source of the module."""
+    """Return the source of cpkg/_build_info.py; `codecs` has the record of each codec."""
     return (
         '"""Written by the build: what was compiled into this installation, and why the rest was not."""\n\n'
         f"MODE = {mode!r}\n"

@@ -32,7 +32,11 @@ def _documented(codec: str) -> Iterator[tuple[str, str]]:
 
 
 def _of_drop_in() -> Iterator[tuple[str, str]]:
-    """Yield docstrings of the drop-in from its source; importing it would load the module that is being rebuilt."""
+    """
+    Yield names of macros with docstrings of the drop-in, from its source.
+
+    Importing the drop-in would load the module that is being rebuilt.
+    """
     for name, method in (("ZstdCompressor", "compress"), ("ZstdDecompressor", "decompress")):
         source = DROP_IN / f"{name[4:].lower()}.py"
         nodes = ast.walk(ast.parse(source.read_text(encoding="utf-8")))
@@ -42,7 +46,7 @@ def _of_drop_in() -> Iterator[tuple[str, str]]:
 
 def macros(codec: str) -> str:
     """
-    Return the definitions of string literals.
+    Return the source of C macros whose values are docstrings, as string literals.
 
     `DOCUMENTED_Packer_pack` is the docstring of `Packer.pack`, `DROPIN_ZstdCompressor_compress` the docstring of
     `cpkg.zstandard.ZstdCompressor.compress`.

@@ -9,7 +9,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def address(pyproject: str) -> str | None:
-    """Return the address of the repository, which is `Source` in [project.urls] of pyproject.toml, or None."""
+    """Return the repository's address, `Source` in [project.urls] in the text of pyproject.toml, or None."""
     urls = re.search(r"^\[project\.urls\]$(.*?)(?=^\[|\Z)", pyproject, re.MULTILINE | re.DOTALL)
     source = re.search(r'^Source = "([^"]+)"$', urls[1], re.MULTILINE) if urls else None
     return source[1].rstrip("/") if source else None
@@ -17,9 +17,9 @@ def address(pyproject: str) -> str | None:
 
 def index_page(readme: str, source: str | None) -> str:
     """
-    Make links to files of the repository absolute, below its address `source`.
+    Return the text `readme` with absolute links to files of the repository, below its address `source`.
 
-    Without an address, links become plain text and pictures are left out.
+    If `source` is None, these links become plain text, and pictures are left out.
     """
 
     def replaced(match: re.Match[str]) -> str:

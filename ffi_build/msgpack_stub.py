@@ -176,7 +176,7 @@ def _documentation(value: object) -> str:
 
 
 def write(root: Path) -> None:
-    """Write the stub into a tree."""
+    """Write the stub into the source tree `root`."""
     (root / PATH).write_text(text(), encoding="utf-8")
 
 

@@ -3,10 +3,11 @@
 Find libzstd and msgpack-c, or find out why they cannot be used.
 
 If a declared extension failed to build, the result would be a platform wheel without a module. Therefore an extension
-is declared only after a trial program was compiled and linked with its library. Otherwise the wheel is pure and
-records the reason (`cpkg/_build_info.py`).
+is declared only after a trial program was compiled and linked with its library. Otherwise the wheel is pure and records
+the reason (`cpkg/_build_info.py`).
 
-Nothing in this module raises, because a setup script that raises cannot even report the name of its package.
+Whatever is missing, `find` raises nothing, because a setup script that raises cannot even report the name of its
+package. Only `demand` and a wrong value of `CPKG_BUILD_NATIVE` end the program.
 """
 
 from __future__ import annotations
@@ -110,7 +111,11 @@ REQUIREMENTS = {requirement.codec: requirement for requirement in (_ZSTD, _MSGPA
 
 
 def mode() -> str:
-    """Return the build policy from `CPKG_BUILD_NATIVE`: auto (the default), never or require."""
+    """
+    Return the build policy from `CPKG_BUILD_NATIVE`: auto (the default), never or require.
+
+    Raises SystemExit for any other value.
+    """
     value = os.environ.get(ENVIRONMENT, "").strip().lower() or "auto"
     if value not in MODES:
         raise SystemExit(f"{ENVIRONMENT}={value}: expected one of {', '.join(MODES)}")

@@ -64,8 +64,9 @@ class OutputBuffer:
     """
     A writable buffer for one call into C: `with OutputBuffer(library, view) as target`.
 
-    Write to `target.view`, whose memory for C is `target.address`. If C cannot use the buffer directly, this is
-    separate memory. If the block ends without an error, its first `target.written` bytes are copied to the buffer.
+    Write to `target.view`, whose memory for C is `target.address`. If C cannot use the buffer directly, `target.view`
+    is separate memory. Then, at the end of the block, its first `target.written` bytes are copied to the buffer unless
+    the block raised an error.
     """
 
     def __init__(self, library: Allocator, view: memoryview) -> None:

@@ -22,7 +22,7 @@ _lock = allocate_lock()
 
 
 def cffi_module(name: str) -> Named:
-    """Import a cffi module of this package, given its name within the package; raises ImportError."""
+    """Import and return a cffi module of this package, given its name in the package; raises ImportError."""
     full_name = f"{__package__}.{name}"
     if sys.implementation.name == "pypy":
         with _lock:

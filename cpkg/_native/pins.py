@@ -22,7 +22,7 @@ _pinned: dict[object, object] = {}
 
 
 def pin(thing: object) -> object:
-    """Keep a C object alive until its owner drops the result; return None on interpreters that need no pins."""
+    """Return a pin, which keeps a C object alive until its owner drops the pin; None on interpreters without pins."""
     if not _IS_NEEDED:
         return None
     held = _new(_type)  # a separate object that supports weak references and is invisible to the collector
@@ -31,7 +31,11 @@ def pin(thing: object) -> object:
 
 
 def pin_for_good(thing: object) -> None:
-    """Keep an object alive until the process ends; used for libraries that free pinned objects."""
+    """
+    Keep an object alive until the process ends, on interpreters that need pins.
+
+    Used for libraries that free pinned objects.
+    """
     if _IS_NEEDED:
         _pinned[len(_pinned), id(thing)] = thing
 

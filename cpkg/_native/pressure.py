@@ -18,7 +18,11 @@ if REPORTS_SIZES:
 
 
 def report_size(size: int, reported: int) -> int:
-    """Report that an object holds `size` bytes, `reported` of them known already; return how many are known now."""
+    """
+    Report to PyPy's collector that an object holds `size` bytes; return how many bytes of it are reported now.
+
+    `reported` bytes were reported before; nothing happens if the object has not grown. Call only if REPORTS_SIZES.
+    """
     if size <= reported:
         return reported
     add_memory_pressure(size - reported)

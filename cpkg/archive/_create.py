@@ -74,7 +74,8 @@ def create(
 
     `target` is a path (the file is written completely or not at all), a binary file, which is written from its current
     position, or a URL for fsspec. `paths` and `files_from` are relative to `base`, by default the working directory,
-    and become the names in the archive. Without any paths, all of `base` is archived as `.`. Links are stored as links.
+    and become the names in the archive. Without `paths` and `files_from`, all of `base`, which is then required, is
+    archived as `.`. Links are stored as links.
 
     `level` is the Zstandard level. `threads` is the number of threads that compress: None or 0 for one per core, 1 for
     only the calling thread. `frame_size` is the content per frame in bytes. `exclude` and `include` are patterns like
@@ -148,7 +149,11 @@ def create(
 def _names(
     paths: Iterable[str | os.PathLike[str]], files_from: Iterable[str | os.PathLike[str]] | None, has_base: bool
 ) -> list[str]:
-    """Return the paths to archive, as text."""
+    """
+    Return the paths to archive, as text; ["."] without `paths` and `files_from`.
+
+    Raises ValueError if the base is not given either.
+    """
     names = [os.fsdecode(path) for path in (*paths, *(files_from or ()))]
     if names or files_from is not None:
         return names

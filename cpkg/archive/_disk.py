@@ -134,7 +134,11 @@ class Tree:
             self._fds.pop()
 
     def directory(self, parts: list[str], make: bool = True) -> int:
-        """Return the descriptor of a directory below the root, valid until the next call; create missing ones."""
+        """
+        Return the descriptor of the directory at `parts`, valid until the next call.
+
+        With `make`, creates missing directories; otherwise raises FileNotFoundError for them.
+        """
         if parts == self._names:
             return self._fds[-1].number
         depth = 0
@@ -209,7 +213,7 @@ class Tree:
                 self._release()
 
     def _make_directory(self, entry: Entry, parts: list[str]) -> None:
-        """Create a directory, replacing any other file; it gets its attributes at the end."""
+        """Create a directory unless it exists, replacing any other file; it gets its attributes at the end."""
         parent = self.directory(parts[:-1])
         if parts:
             name = encoded(parts[-1])
@@ -246,7 +250,11 @@ class Tree:
             raise
 
     def _replace(self, parent: int, name: bytes, source: int | None = None) -> None:
-        """Rename the temporary file, replacing any file or empty directory of that name."""
+        """
+        Move the temporary file to `name` in `parent`, replacing any file or empty directory of that name.
+
+        The temporary file is in the directory `source`, by default in `parent`.
+        """
         source = parent if source is None else source
         try:
             system.rename(self._temporary, name, src_dir_fd=source, dst_dir_fd=parent)
@@ -413,7 +421,7 @@ class Tree:
             self.finish_one(list(parts), last[parts], fails)
 
     def finish_one(self, parts: list[str], entry: Entry, fails: Callable[[str, OSError], None]) -> None:
-        """Set the attributes of a directory, unless something else replaced it."""
+        """Set the attributes of a directory unless it was removed or replaced; pass any other error to `fails`."""
         try:
             self._set_attributes(self.directory(parts, make=False), entry)
         except (FileNotFoundError, NotADirectoryError):

@@ -125,7 +125,7 @@ class Extraction:
             self._tree.finish(lambda path, exc: None)
 
     def _content(self, archive: Inflater, chunks: Iterator[Any]) -> Content:
-        """Return the content in chunks; a chunk stays valid until the runs in it are written."""
+        """Return `chunks` as a Content for TarReader; each chunk stays valid until the runs in it are written."""
 
         def views() -> Iterator[Any]:
             for chunk in chunks:
@@ -143,9 +143,10 @@ class Extraction:
 
     def _extract(self, stored: Entry, entry: Entry, data: Data, *, is_last: bool = False) -> None:
         """
-        Extract an entry, or let a hard link wait, unless `is_last` is set.
+        Extract an entry, or report why that is impossible.
 
-        `stored` is the entry in the archive, `entry` the entry to create.
+        A hard link whose file was not extracted before waits until the end; `is_last` is set when it is extracted
+        there. `stored` is the entry in the archive, `entry` the entry to create.
         """
         settings = self._settings
         try:

@@ -94,7 +94,7 @@ class Planner:
         return header if entry.sparse is None else header + sparse_map(entry)
 
     def _file(self, member: Member) -> int | None:
-        """Open the file of a member; return None and add a problem if it cannot be opened."""
+        """Open the file of a member and return the descriptor; return None and add a problem if it cannot be opened."""
         try:
             return self._walker.open_file(member.base)
         except OSError as exc:
@@ -112,7 +112,7 @@ class Planner:
         return True
 
     def _add_data(self, member: Member, file: int, pieces: list[tuple[int, int]]) -> Iterator[Plan]:
-        """Add pieces of a file, which may fill several frames."""
+        """Add the `(offset, size)` pieces of a file; yield each plan that they fill."""
         missing, error = 0, None
         for offset, size in pieces:
             while size:

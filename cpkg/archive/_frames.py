@@ -33,7 +33,7 @@ class Content:
 
     def read(self, file: int, offset: int, size: int) -> tuple[int, OSError | None]:
         """
-        Add a piece of a file; return how many bytes are missing, and the error.
+        Add a piece of a file; return how many bytes are missing, and the error (None without one).
 
         Zeros replace bytes after the end of the file or after an error.
         """
@@ -113,6 +113,10 @@ class Frames:
         return zstd.compress(content.take(), options=self._options)
 
     def compressed(self, plan: Plan) -> Frame:
-        """Return the frame of a plan; called in threads."""
+        """
+        Compress the content of a plan and return the Frame; called in threads.
+
+        A plan without content, which only has problems, becomes a Frame without bytes.
+        """
         size = plan.content.size
         return Frame(self.deflate(plan.content) if size else b"", size, plan)

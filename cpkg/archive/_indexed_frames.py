@@ -134,7 +134,12 @@ class IndexedFrames:
         return None if self._is_local else self._bytes(stored.compressed_size, stored.offset)
 
     def inflate(self, stored: IndexedFrame, data: bytes | None, inflate: Callable[[WholeFrame], Sized]) -> Sized:
-        """Decompress a frame; called in threads."""
+        """
+        Return the content of a frame, decompressed by the function `inflate`; called in threads.
+
+        `data` has the bytes of the frame; if it is None, they are read here. Raises SeekableFormatError if the frame is
+        damaged or does not agree with the table.
+        """
         why = "it holds less"
         try:
             if data is None:
@@ -157,9 +162,10 @@ def indexed_frames(file: File, include: list[str], recover: bool) -> IndexedFram
     """
     Return the frames of a file by its seek table.
 
-    Returns None, with the file at its beginning, if the file has no table or cannot seek, or if the headers of frames
-    in a local file disagree with the table. The headers are not checked for a URL, where each may cost a request, or
-    with `recover`, because the file may be damaged.
+    Returns None if the file has no table or cannot seek, if a frame is too large to be read as a whole, or if the
+    headers of frames in a local file disagree with the table. A file that can seek is then at its beginning. The
+    headers are not checked for a URL, where each may cost a request, or with `recover`, because the file may be
+    damaged.
     """
     with Suppressed(AttributeError, OSError, ValueError):  # a file may fail to seek although it reports that it can
         if not file.seekable():

@@ -62,8 +62,8 @@ class Inflater:
 
     The crew decompresses up to `ahead` frames in advance. `skip` skips the next bytes of content, without decompressing
     frames that are completely inside them. An error is raised after all frames before it were returned; the iterator
-    can continue after a damaged frame. `size` counts the content that was returned or skipped. `is_continued` is True
-    if the last chunk begins inside an entry, None if unknown.
+    can continue after a damaged frame. `size` counts the content that was returned or skipped. `is_continued` is
+    whether the last chunk begins inside an entry, None if unknown.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Inflater:
             self.give_back(chunk)
 
     def content(self, views: Iterable[Any] | None = None) -> Content:
-        """Return the content of the following chunks, or of `views` of them."""
+        """Return the content of the following chunks as a Content; `views` yields their bytes, by default `views()`."""
         return Content(self.views() if views is None else views, self.skip, self.position_behind)
 
     def __iter__(self) -> Iterator[Any]:

@@ -37,7 +37,7 @@ _PIECE: Final = 1 << 20
 
 
 class _Place(Place):
-    """Keeps the contexts of one archive and direction, all with the same parameters."""
+    """Keeps the contexts that compress or decompress one archive, all with the same parameters."""
 
     __slots__ = ("_make", "_parameters", "_set")
 
@@ -62,7 +62,7 @@ class _Place(Place):
 
 
 class Chunk:
-    """The decompressed content of a frame."""
+    """The decompressed content of a frame, `size` bytes at the beginning of C memory."""
 
     __slots__ = ("memory", "size")
 
@@ -83,7 +83,7 @@ class NativeCodec(Codec):
         self._chunks: list[Chunk] = []
 
     def close(self) -> None:
-        """Free the contexts."""
+        """Free the contexts that are not in use."""
         self._contexts.close()
 
     def inflate(self, frame: WholeFrame) -> Chunk:
@@ -188,7 +188,7 @@ class NativeFrames(Frames):
         self._kept.append(content)
 
     def deflate(self, content: Content) -> CBuffer:
-        """Compress some content; return a frame with content size and checksum, in memory of the content."""
+        """Compress some content; return a frame with content size and checksum, a buffer in memory of the content."""
         assert isinstance(content, NativeContent)
         context = self._contexts.take()
         room = lib.ZSTD_compressBound(max(content.size, self._frame_size))
@@ -217,11 +217,13 @@ class NativeFrames(Frames):
         self._run.header_count = len(self._keys)
 
     def files(self, path: str, names: list[str]) -> RunOfFiles:
-        """Return the files with these names in the directory `path`; a name of "" is left to Python."""
+        """
+        Return a RunOfFiles with these names in the directory `path` of the archive; a name of "" is left to Python.
+        """
         return RunOfFiles(self, path, names)
 
     def read(self, plan: Plan, files: RunOfFiles) -> None:
-        """Read files into a plan, as many as follow each other and are ordinary."""
+        """Read the next files into a plan, with their headers: as many as are ordinary, consecutive, and fit."""
         run, content, path, names, at = self._run, plan.content, files.path, files.names, files.at
         assert isinstance(content, NativeContent)
         run.content, run.room = content.memory + content.size, self._frame_size - content.size
@@ -260,7 +262,7 @@ class RunOfFiles:
         self.directory = -1
 
     def read(self, plan: Plan) -> None:
-        """Read files into a plan, as many as follow each other and are ordinary."""
+        """Read the next files into a plan, with their headers: as many as are ordinary, consecutive, and fit."""
         self._frames.read(plan, self)
 
     def skip(self) -> None:

@@ -9,16 +9,17 @@ from typing import NamedTuple
 
 
 class ArchiveWarning(UserWarning):
-    """A file changed while it was archived, or was left out."""
+    """A file changed while it was archived or was left out, or a pattern matched nothing in an archive."""
 
     __module__ = "cpkg.archive"  # where callers find it
 
 
 class Problem(NamedTuple):
     """
-    A problem with one entry, described by `message`; `error` is None if the entry is in the archive but was changed.
+    A problem with one entry, described by `message`.
 
-    `name` is "" if an archive is damaged before its first entry.
+    `error` is raised if the caller has no `on_problem`; if it is None, the problem only gives an ArchiveWarning. `name`
+    is "" if an archive is damaged before its first entry.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Problems:
         self.found: list[Problem] = []
 
     def add(self, problem: Problem) -> None:
-        """Report a problem; raises its error if the caller has no `on_problem`."""
+        """Pass a problem to `on_problem`; without that, raise its error or give an ArchiveWarning."""
         self.found.append(problem)
         if self._on_problem is not None:
             self._on_problem(problem)

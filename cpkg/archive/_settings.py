@@ -53,7 +53,7 @@ def frames_ahead(threads: int) -> int:
 
 def native_frames() -> Named | None:
     """
-    Return the module `_native_frames`, or None if Python does the work, because zstd has another backend than native.
+    Return the module `_native_frames`; None if the backend of zstd lacks what it needs, and Python does the work.
 
     `CPKG_ARCHIVE_BACKEND` or `CPKG_BACKEND` may name a backend: `native` means C, all others mean Python. Raises
     ImportError if the named backend cannot load.
@@ -192,7 +192,7 @@ class Wanted:
         self._unmatched = {pattern: patterns.matcher([pattern], anchored=True) for pattern in self.include}
 
     def takes(self, name: str) -> bool:
-        """Return whether the patterns choose an entry."""
+        """Return whether the patterns choose an entry, and remember which patterns of `include` matched."""
         if self._is_included is not None and not self._is_included(name):
             return False
         if self._unmatched:
@@ -235,7 +235,11 @@ class ExtractSettings:
         """Detects names that are the same to Windows."""
 
     def noting(self, call: _Call) -> _Call:
-        """Wrap a callback (or None) so that its errors are recorded in `raised`."""
+        """
+        Wrap a callback so that CodecErrors from it are recorded in `raised`.
+
+        Returns the callback itself if it is None or without `recover`.
+        """
         if call is None or not self.recover:
             return call
 
@@ -257,7 +261,7 @@ class ContentLimit:
     """
     Limits the content of an archive to `max_size` bytes, by default relative to the compressed bytes read so far.
 
-    `window_log_max` is the largest window that frames may need.
+    The window of frames is limited to 2**`window_log_max` bytes.
     """
 
     def __init__(self, max_size: int | None, window_log_max: int = WINDOW_LOG_MAX) -> None:

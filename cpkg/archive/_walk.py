@@ -56,7 +56,7 @@ Found = Union[Member, Problem, "RunOfFiles"]
 
 
 def member_name(path: str) -> str:
-    """Return the name of a path in an archive: without leading slashes and everything up to the last `..`."""
+    """Return the name of a path in an archive: the part after the last `..`, without outer slashes; "." for nothing."""
     if system.IS_WINDOWS:
         path = os.path.splitdrive(path)[1].replace("\\", "/")
     parts = path.split("/")
@@ -108,7 +108,7 @@ class Walker:
             self._open.pop().close()
 
     def directory(self) -> int:
-        """Return the open directory of the last member; raises OSError if it does not exist any more."""
+        """Return the descriptor of the directory of the last member; raises OSError if it does not exist any more."""
         if self._open[-1].is_closed:
             start = max(depth for depth, directory in enumerate(self._open) if not directory.is_closed)
             for depth, folder in enumerate(self._way[start:], start + 1):
@@ -124,7 +124,11 @@ class Walker:
             self._open[depth - _OPEN_MAX + 1].close()
 
     def open_file(self, base: str) -> int:
-        """Open a file in the directory of the last member; `close_file` closes it. Raises OSError."""
+        """
+        Open a file in the directory of the last member and return the descriptor; raises OSError.
+
+        `close_file` closes it.
+        """
         directory = self.directory()
         if self._opener[0] != directory:
             self._opener = directory, partial(system.open, flags=FILE_FLAGS, dir_fd=directory)
@@ -162,7 +166,7 @@ class Walker:
                         self._path = self._path[:above] if isinstance(above, int) else above
 
     def _enter(self, member: Member) -> Iterator[Found]:
-        """Open a directory; return its entries."""
+        """Open the directory of a member; return an iterator over the members and problems in it."""
         name, path = member.entry.name, self._path
         self._open.append(opened(member.base, DIRECTORY_FLAGS, self.directory()))
         above = len(path) if name.startswith(path) else path
@@ -218,7 +222,7 @@ class Walker:
         return f"{self._path}/{base}" if self._way else member_name(base)
 
     def _run(self, names: list[str]) -> RunOfFiles:
-        """Return the files of a directory for C; names that `include` excludes become "": they may be directories."""
+        """Return a RunOfFiles of a directory; names that `include` excludes become "", as they may be directories."""
         assert self._frames is not None
         is_included = self._is_included
         if is_included is not None:
@@ -284,7 +288,7 @@ class Walker:
 
 
 def opened(base: str | bytes, flags: int, directory: int | None = None, mode: int = 0o777) -> Descriptor:
-    """Open an entry of a directory, or a path."""
+    """Open `base` and return its Descriptor; `base` is relative to the open `directory`, if there is one."""
     # On PyPy, partial() is Python code, where an interrupt may lose the new descriptor: use it only with a directory.
     by = system.open if directory is None else partial(system.open, dir_fd=directory)
     return Descriptor(base, flags, mode, by=by)

@@ -48,7 +48,7 @@ class Run:
         self.error = 0
 
     def entry(self, index: int) -> Entry:
-        """Return the entry of a file."""
+        """Return the entry of the file with this index."""
         at = self._run.files[index].entry_at
         found = ordinary(self._chunk, at, len(self._chunk))
         assert found is not None
@@ -56,7 +56,7 @@ class Run:
         return found[0]
 
     def data(self, index: int) -> tuple[bytes]:
-        """Return the data of a file."""
+        """Return the data of the file with this index, as a tuple of one bytes object."""
         file = self._run.files[index]
         return (bytes(self._chunk[file.data_at : file.data_at + file.size]),)
 
@@ -66,7 +66,7 @@ class Run:
         return bytes(self._chunk[at : at + self._run.path_size])
 
     def keep(self, indexes: list[int]) -> None:
-        """Leave out all other files."""
+        """Keep only the files with these indexes, in ascending order."""
         files = self._run.files
         for place, index in enumerate(indexes):
             files[place] = files[index]
@@ -83,7 +83,7 @@ class Run:
         self._run.done += 1
 
     def open(self, tree: Tree, temporary: str) -> None:
-        """Open the directory; raises OSError."""
+        """Open the directory, where each file gets the name `temporary` until it is complete; raises OSError."""
         descriptor = tree.directory(self.directory)
         self._descriptor = Descriptor(descriptor, by=system.dup)
         run = self._run

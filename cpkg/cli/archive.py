@@ -172,7 +172,11 @@ def create(
 
 
 def _check_name(archive_file: str, force: bool) -> None:
-    """Refuse a name of another format, and a file that a forgotten argument would overwrite."""
+    """
+    Raise Failure for the name of another archive format, or for an existing file that is no Zstandard archive.
+
+    With `force`, any existing file may be replaced.
+    """
     name = archive_file.lower()
     for suffix in _OTHER_SUFFIXES:
         if name.endswith(suffix):
@@ -337,7 +341,7 @@ def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[tuple[Bar, Call
 
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Turn an error of the whole archive or of an option into one line; errors of the archive name it."""
+    """Turn a CodecError or ValueError of the block into a Failure; name the archive in CodecErrors and OSErrors."""
     try:
         with naming(name):
             yield
@@ -358,7 +362,11 @@ def _named(name: str) -> Iterator[None]:
 def _reports(
     verbose: bool, say: Callable[[str], object]
 ) -> Iterator[tuple[Callable[[archive.Entry], None] | None, Callable[[archive.Problem], None]]]:
-    """Yield callbacks that print entries and problems with `say`; exit with status 1 after a problem."""
+    """
+    Yield callbacks that print entries (None without `verbose`) and problems with the function `say`.
+
+    Exits with status 1 after the block if there was a problem.
+    """
     failures: list[archive.Problem] = []
 
     def on_problem(problem: archive.Problem) -> None:

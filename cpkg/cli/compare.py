@@ -46,7 +46,11 @@ class Speed(NamedTuple):
 
 @dataclass
 class Row:
-    """The measurements of one combination of backends."""
+    """
+    The measurements of one combination of backends; `size` is the size of the packed data in bytes.
+
+    `auto` is whether this is the combination in use here.
+    """
 
     msgpack: str
     zstd: str
@@ -90,7 +94,11 @@ def serve() -> None:
 
 
 def _served(packer: str, compressor: str, job: object) -> Any:
-    """Return the results of a process with these backends; raises CodecError if it fails or gives no result."""
+    """
+    Run `serve` on `job` in a process with these backends, and return the results.
+
+    Raises CodecError if the process fails or answers with an error.
+    """
     environment = {**os.environ, "CPKG_MSGPACK_BACKEND": packer, "CPKG_ZSTD_BACKEND": compressor}
     command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {SERVE}"]
     done = subprocess.run(command, env=environment, input=pickle.dumps(job), stdout=subprocess.PIPE, check=False)
@@ -145,7 +153,11 @@ def _loading(codec: str, missing: list[str]) -> list[str]:
 
 
 def _disagreements(outputs: dict[tuple[str, str], bytes], messages: dict[str, bytes]) -> list[str]:
-    """Check that all packers wrote the same bytes, and that each decompressor reads the output of each combination."""
+    """
+    Return a message for each packer that wrote other bytes than the first, and each output that cannot be read.
+
+    Each decompressor reads the output of each combination.
+    """
     if not outputs:
         return ["no combination of backends works"]
     first, message = next(iter(messages.items()))
@@ -165,7 +177,7 @@ def _disagreements(outputs: dict[tuple[str, str], bytes], messages: dict[str, by
 
 
 def _speed(call: Callable[[], object], text: bytes, seconds: float) -> Speed:
-    """Return the speed of a call that works on a JSON text."""
+    """Return the speed of a call that packs or unpacks a JSON text; after a warm-up, time it for `seconds`."""
     warm_up(call, seconds)
     speeds = [len(text) / best_time(call, seconds / ROUNDS) for _ in range(ROUNDS)]
     median = statistics.median(speeds)

@@ -40,7 +40,13 @@ _SCALARS: Final = {0xC0: "nil", 0xC2: "false", 0xC3: "true", 0xCA: "32-bit float
 
 @dataclass
 class Summary:
-    """The result of `inspect_file`."""
+    """
+    The description of a packed file that `inspect_file` returns; sizes are in bytes.
+
+    `frames` has the details of the first SHOWN_FRAMES frames; `frame_count` and `skippable_count` count all frames.
+    `content` is the decompressed size, None if a frame does not declare it. `message` describes the MessagePack object,
+    and `items` is its number of items, None if it is neither an array nor a map. `note` is a remark or None.
+    """
 
     size: int
     compressed: bool
@@ -65,8 +71,8 @@ def inspect_file(file: BinaryIO) -> Summary:
     """
     Return a description of the contents of a seekable file.
 
-    Raises DamagedError if the frames do not end where the file does. Reads only the headers and the first bytes, so
-    damage inside blocks and in the rest of the message is not detected.
+    Raises DamagedError if the file is empty or truncated, has a damaged header, or is not MessagePack. Reads only the
+    headers and the first bytes, so damage inside blocks and in the rest of the message is not detected.
     """
     size = file.seek(0, 2)
     file.seek(0)
@@ -113,7 +119,11 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
 
 
 def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
-    """Return the first bytes of the content, or b"" and a note in the summary with the reason."""
+    """
+    Return the first bytes of the content; b"" if the first frames are empty or the content cannot be read.
+
+    In the second case, the note in the summary says why.
+    """
     frame = next((frame for frame in summary.frames if not frame.is_skippable and frame.content_size != 0), None)
     if frame is None:
         return b""

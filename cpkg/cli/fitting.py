@@ -11,7 +11,7 @@ TAR = "a tar archive: see 'cpkg archive list'"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return "1 record", "2 records"."""
+    """Return a number with its noun in the singular or plural, such as "1 record" or "2 records"."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
@@ -26,7 +26,7 @@ def following(size: int) -> str:
 
 
 def other_format(head: bytes) -> str:
-    """Return the end of a message: which other format data seems to have, and the command for it."""
+    """Return the end of a message: which other format data seems to have, and the command for it; "" if unknown."""
     if is_tar(head):
         return f"; {TAR}"
     if head.lstrip()[:1] in (b"{", b"[", b'"'):

@@ -50,7 +50,7 @@ def size_of(file: str) -> int | None:
 
 
 def read(file: str, bar: Bar) -> bytes:
-    """Read a whole file in pieces."""
+    """Return the content of a whole file; `bar` shows the progress."""
     bar.stage("reading")
     pieces = bytearray()
     with open_input(file) as stream:
@@ -62,7 +62,7 @@ def read(file: str, bar: Bar) -> bytes:
 
 
 def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
-    """Read a file to its end."""
+    """Return an iterator over the rest of a file, in pieces of at most _CHUNK bytes."""
     return iter(lambda: read_some(stream, _CHUNK), b"")
 
 
@@ -108,9 +108,9 @@ class Text:
     """
     A text file that limits how much of its content is in memory at a time, as `unpack` limits a message.
 
-    `size` counts the bytes in memory, `objects` estimates how many objects they become; callers that drop the data
-    reset both. `most` is the limit in bytes, -1 for no limit. The default depends on the size of the file `compressed`,
-    as for `unpack`.
+    `size` counts the bytes in memory, `objects` estimates how many objects they become; callers reset what they have
+    dropped. `most` is the limit in bytes, -1 for no limit. If it is None, only a compressed file has a limit, which
+    depends on the size of the file `compressed`, as for `unpack`.
     """
 
     def __init__(self, content: File, name: str, compressed: IO[bytes] | None, most: int | None) -> None:
@@ -159,7 +159,12 @@ def open_text(file: str, most: int | None) -> Iterator[Text]:
 
 
 def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, ...]) -> str:
-    """Return the output file: the argument of -o, or FILE with the suffix of the other format."""
+    """
+    Return the name of the output file: `output`, or FILE with `suffix` instead of its suffixes in `replaced`.
+
+    If `output` is None and FILE is standard input, the output is standard output ("-"). Raises Failure if the output is
+    the input file, and UsageError for a URL without `output`.
+    """
     if output == "":
         raise click.BadParameter("empty", click.get_current_context(), param_hint="'-o'")
     if output is None:

@@ -63,9 +63,10 @@ class JSONReader:
 
     def run(self, take: Callable[[list[Any], bool], object]) -> None:
         """
-        Call `take` with lists of values, and with True if the only value is a document, not part of a stream.
+        Call `take(values, is_document)` with lists of values.
 
-        Raises JSONError for text that is not JSON, and for values that MessagePack or `take` refuses.
+        `is_document` is True if there is only one value, which is a document and not part of a stream. Raises JSONError
+        for text that is not JSON, and for values that MessagePack or `take` refuses.
         """
         try:
             batches = self._batches()
@@ -167,7 +168,11 @@ class JSONReader:
         return self._line + text.count("\n", 0, position)
 
     def _refuse(self, exc: Exception | None, text: str, start: int = 0, end: int = sys.maxsize) -> None:
-        """Raise an error for the first refused token in a part of a text; without one, repeat `exc`."""
+        """
+        Raise an error for the first refused token in text[start:end].
+
+        Without such a token, raises JSONError with the text of `exc`, or returns if that is None.
+        """
         for match in _TOKEN.finditer(text, start, end):
             reason = self._reason(match.group())
             if reason:

@@ -74,14 +74,14 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
 
 
 def describe(value: object) -> str:
-    """Return the name that JSON has for the type of a value."""
+    """Return "an object", "a string", "a boolean", "null" or, for any other value, "a single value"."""
     if isinstance(value, dict):
         return "an object"
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
 
 
 def _plain(value: object) -> object:
-    """Return the JSON form of a value that JSON has no type for."""
+    """Return the JSON form of a value that JSON has no type for; raises JSONError if it has none."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Timestamp):

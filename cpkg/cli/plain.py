@@ -35,7 +35,7 @@ def version_line() -> str:
 
 
 def named(chosen: BackendInfo) -> str:
-    """Return the name of a backend, followed by the name of its library."""
+    """Return the name of a backend, followed by the name of its library in parentheses, if it has one."""
     return f"{chosen.backend} ({chosen.library})" if chosen.library else chosen.backend
 
 
@@ -62,7 +62,11 @@ def backend_lines(*, as_json: bool) -> Iterator[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the commands that work without click; return the exit status."""
+    """
+    Run the commands that work without click; return the exit status.
+
+    For all other arguments, prints how to install click.
+    """
     lacks = "cpkg: the command line needs click, which is not installed: "
     lacks += "pip install 'cpkg-codecs[cli]' (in a checkout: pip install '.[cli]')"
     try:

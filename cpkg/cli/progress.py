@@ -79,11 +79,11 @@ class Bar:
         self._line.write(text + "\n")
 
     def sized(self, size: int) -> None:
-        """Set the size of the input in bytes, if it was not known before."""
+        """Set the size of the input in bytes, now that it is known; replaces an earlier size."""
         self._size = size
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Show a text if standard error is a terminal."""
+        """Show a text instead of the bar, if standard error is a terminal and the command is not `quiet`."""
         if self._visible:
             self._line.show(text, at_once=at_once)
 

@@ -49,7 +49,7 @@ _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]+)?(?:[eE][+-]?[
 
 def format_of(name: str, asked: str) -> str:
     """
-    Return the format that was asked for, or the format of the suffix of a file, after .zst and .gz are removed.
+    Return the format `asked`; for "auto", the format of the file's suffix, without .zst or .gz.
 
     A file without a suffix holds records; standard input and output are JSON Lines. Raises Failure for other suffixes.
     """
@@ -67,7 +67,11 @@ def format_of(name: str, asked: str) -> str:
 
 @contextlib.contextmanager
 def compressed(out: IO[bytes], name: str, kind: str, level: int) -> Iterator[File]:
-    """Yield a file that compresses into `out` if `name` ends in .zst or .gz, otherwise `out` itself."""
+    """
+    Yield a file that compresses into `out` if `name` ends in .zst or .gz, otherwise `out` itself.
+
+    Raises Failure if `kind` is records, which are compressed already, and `name` has such a suffix.
+    """
     coding = name[len(text_name(name)) :].lower()
     if coding and kind == "records":
         raise Failure(f"{name}: {kind} are compressed already: leave out {coding}")
@@ -83,7 +87,7 @@ Take = Callable[[list[Any]], object]
 
 
 def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], object]) -> None:
-    """Read JSON Lines, a stream of values, or one array, whose items are the records."""
+    """Read JSON Lines, a stream of values, or one array of records, and pass the records to `take` in lists."""
     lines = True if name.lower().endswith(json_text.LINES_SUFFIXES) else None
     reader = JSONReader(stream, name, lines=lines, allow_nan=False, advance=advance)
     try:
@@ -93,7 +97,11 @@ def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], 
 
 
 def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[object]]:
-    """Read CSV whose first line names the columns; with `numbers`, fields that are JSON numbers become numbers."""
+    """
+    Yield the lines of a CSV file, in lists of dicts; the first line names the columns.
+
+    With `numbers`, fields that are JSON numbers become numbers.
+    """
     text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
     try:
         rows = csv.reader(text, strict=True)
@@ -130,7 +138,7 @@ def _number(field: str) -> object:
 
 
 def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[object]]:
-    """Read a stream of MessagePack objects."""
+    """Yield the objects of a MessagePack stream in lists; raises Failure if the last object is not complete."""
     unpacker = msgpack.Unpacker(stream, max_buffer_size=0, strict_map_key=False, **options)
     yield from _in_batches(unpacker)
     try:
@@ -153,7 +161,11 @@ def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
 
 @contextlib.contextmanager
 def write_csv(out: IO[bytes], columns: Collection[str]) -> Iterator[Take]:
-    """Write a line of column names and a line per record; None becomes an empty field, lists and maps become JSON."""
+    """
+    Write a line of column names, and yield a function that writes a line per record.
+
+    None becomes an empty field, lists and maps become JSON.
+    """
     text = io.TextIOWrapper(out, "utf-8", newline="", write_through=True)
     try:
         writer = csv.writer(text)

@@ -46,7 +46,11 @@ def group() -> None:
 
 @contextlib.contextmanager
 def _opened(file: str, *, skip: bool = False, threads: int | None = None, **options: Any) -> Iterator[records.Reader]:
-    """Open a record file; standard input is copied to a temporary file."""
+    """
+    Open a record file; standard input is copied to a temporary file.
+
+    With `skip`, skips damage, and reports it after the block.
+    """
     options |= {"errors": "skip" if skip else "raise", "threads": threads}
     with _place(file) as place, records.open(place, **options) as reader:
         yield reader
@@ -187,7 +191,8 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
     """
     Write the records of several record files into one.
 
-    Frames are copied unchanged. OUT appears when it is complete. With --force, OUT may be one of the FILEs.
+    Frames are copied unchanged if all files have the same dictionary or none. OUT appears when it is complete. With
+    --force, OUT may be one of the FILEs.
     """
     try:
         total = records.join(files, output, overwrite=force)

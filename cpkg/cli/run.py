@@ -27,7 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     """
     Call install(), run the program that `arguments` name, and return 0.
 
-    An exit status of the program itself comes as SystemExit. Wrong arguments return 2.
+    An exit status of the program itself comes as SystemExit. Returns 2 for wrong arguments or a script that cannot be
+    read, 1 for a module, folder or zip file that cannot be run.
     """
     from cpkg._install import install
 
@@ -80,7 +81,11 @@ def _misused(message: str) -> int:
 
 
 def _set_path(first: str | None) -> None:
-    """Set the first entry of `sys.path` to the value that `python` would set."""
+    """
+    Replace the first entry of `sys.path` by `first`, as `python` would, or remove it if `first` is None.
+
+    Changes nothing if Python runs with -P or -I, which leave out that entry.
+    """
     if not (getattr(sys.flags, "safe_path", False) or sys.flags.isolated):
         sys.path[:1] = [] if first is None else [first]
 

@@ -33,7 +33,7 @@ class Commands(click.Group):
     A group of commands that prints each error in one line.
 
     `elsewhere` maps names of commands that are imported on demand to the "module:attribute" of the click command, such
-    as "cpkg.cli.archive:archive".
+    as "cpkg.cli.archive:group".
     """
 
     def __init__(self, *args: Any, elsewhere: Mapping[str, str] | None = None, **extra: Any) -> None:
@@ -139,7 +139,11 @@ def not_empty(context: click.Context, parameter: click.Parameter, value: str | N
 
 
 def parse_size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """Return the size that an option gives, in bytes: 4096, 64k, 64MiB, 2G, or unlimited, which is -1."""
+    """
+    Return the size that an option gives, in bytes: 4096, 64k, 64MiB, 2G, or unlimited, which is -1.
+
+    Returns None if the option is not given.
+    """
     if value is None:
         return None
     text = value.strip().lower()

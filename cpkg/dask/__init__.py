@@ -82,7 +82,7 @@ def _named(url: str) -> list[str]:
 
 
 def partitions(urls: Urls, partition_size: int = PARTITION_SIZE) -> list[records.Split]:
-    """Return the splits of files, each with about `partition_size` bytes of a file."""
+    """Return the splits of the record files that `find` returns for `urls`, each with about `partition_size` bytes."""
     return [split for url in find(urls) for split in records.splits(url, size=partition_size)]
 
 
@@ -177,7 +177,11 @@ class _Folder:
         return fs, path, f"{path}/.writing-{self._run}"
 
     def begin(self) -> _Folder:
-        """Create the temporary folder; raises FileExistsError if there are parts that must not be replaced."""
+        """
+        Create the temporary folder, and return this object for the tasks that follow.
+
+        Raises FileExistsError if there are parts that must not be replaced.
+        """
         fs, path, own = self._place()
         self._refuse_parts(fs, path, own)
         self._is_new = not fs.isdir(path)
@@ -200,7 +204,7 @@ class _Folder:
         return [name for name in names if _PART.fullmatch(name)]
 
     def write(self, number: int, part: Iterable[object], options: dict[str, Any]) -> None:
-        """Write a part, which appears complete or not at all."""
+        """Write a part, which appears complete or not at all; raises RuntimeError if the parts are no longer wanted."""
         rows = list(part)
         fs, _, own = self._place()
         name = f"{own}/{_part(number)}"
@@ -224,10 +228,11 @@ class _Folder:
 
     def finish(self, count: int, written: Iterable[None] = ()) -> list[str]:
         """
-        Give the parts their names; `written` only makes Dask wait for the parts.
+        Give the `count` parts their names, remove all other parts, and return the paths or URLs of the files.
 
-        After an interruption, the call may be repeated, and two processes may call it at once: parts that already have
-        their names keep them.
+        `written` only makes Dask wait for the parts. After an interruption, the call may be repeated, and two processes
+        may call it at once: parts that already have their names keep them. Raises FileExistsError if another write has
+        added parts that must not be replaced.
         """
         fs, path, own = self._place()
         names = [_part(number, count) for number in range(count)]
@@ -249,7 +254,11 @@ class _Folder:
         return [f"{self.url}/{name}" for name in names]
 
     def settle(self, count: int) -> list[str]:
-        """If naming has begun, name all parts and return their names; otherwise remove everything of this write."""
+        """
+        If naming has begun, name all parts and return their paths or URLs; otherwise remove this write.
+
+        Returns an empty list in the second case.
+        """
         fs, _, own = self._place()
         if fs.exists(f"{own}/named"):
             return self.finish(count)
@@ -282,7 +291,7 @@ def _move(fs: fsspec.AbstractFileSystem, old: str, new: str) -> None:
 
 
 def _part(number: int, count: int = 0) -> str:
-    """Return the name of a part; with `count`, the names of all parts sort by number."""
+    """Return the file name of a part, with at least 5 digits; the names of `count` parts sort in order."""
     return f"part-{number:0{max(len(str(count - 1)), 5)}d}{_SUFFIX}"
 
 

@@ -101,7 +101,11 @@ def _dtype_of(kind: type | None, has_gaps: bool) -> object:
 
 
 def getters(kind: object, names: Iterable[str]) -> dict[str, Callable[[object], object]]:
-    """Return a function for each column that returns its value from an object of a type."""
+    """
+    Return, by column name, functions that return the column's value from an object of a type.
+
+    For a column that is not a field of the type, the function returns None.
+    """
     is_dict, fields = _fields(kind)
     get: Callable[[str], Callable[[object], object]] = operator.attrgetter
     return {
@@ -144,7 +148,11 @@ def _misfit(name: str, place: int, value: object, dtype: object, first: int | No
 
 
 def _is_exact(kinds: set[type], dtype: object) -> bool:
-    """Return whether pandas stores values of these types exactly in this dtype, or raises."""
+    """
+    Return whether pandas either stores any value of these types exactly in this dtype or raises an error.
+
+    False means that each value must be compared.
+    """
     if str(dtype) == "float64":
         return kinds <= {float, type(None)}
     return str(dtype) in ("int64", "Int64") and kinds <= ({int} if str(dtype) == "int64" else {int, type(None)})

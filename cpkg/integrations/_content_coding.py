@@ -87,7 +87,7 @@ def is_worth_compressing(content_type: str) -> bool:
 
 
 def with_vary(vary: str) -> str:
-    """Return a Vary header with Accept-Encoding added."""
+    """Return a Vary header with Accept-Encoding added, unless the header already contains it or is `*`."""
     names = [name.strip() for name in vary.split(",") if name.strip()]
     if "*" not in names and "accept-encoding" not in (name.lower() for name in names):
         names.append("Accept-Encoding")

@@ -58,7 +58,7 @@ class ZstdMiddleware:
         self.max_request_size = max_request_size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one connection."""
+        """Serve one request; connections other than HTTP are left to the application unchanged."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -120,7 +120,7 @@ class _Response:
         self._compressor: coding.BodyCompressor | None = None
 
     async def send(self, message: Message) -> None:
-        """Process one message of the application."""
+        """Send one message of the application, compressed if that was decided; hold back the start message."""
         if message["type"] == "http.response.start":
             self._start = message
             return
@@ -139,7 +139,7 @@ class _Response:
         await self._send(message)
 
     def _begin(self, start: Message, message: Message) -> Message:
-        """Change the start message, and return the first body message to send."""
+        """Decide whether to compress, set the headers in `start`, and return the first body message to send."""
         headers: list[tuple[bytes, bytes]] = list(start.get("headers", ()))
         if not coding.is_worth_compressing(_header(headers, b"content-type")) or not coding.may_transform(
             _header(headers, b"cache-control")
@@ -188,7 +188,7 @@ def _set(headers: list[tuple[bytes, bytes]], name: bytes, value: str) -> None:
 
 
 async def _refuse(send: Send, status: int, reason: str) -> None:
-    """Refuse a request because of its body."""
+    """Send a response with this status and the reason as text."""
     text = reason.encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
     if status == 400:

@@ -90,7 +90,7 @@ class ZstdMiddleware(MiddlewareMixin):
         super().__init__(get_response)
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """Decompress the body of a request, or return a response that refuses it."""
+        """Decompress the body of a request and return None, or return a response that refuses the request."""
         if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() != coding.CODING:
             return None
         try:
@@ -112,7 +112,7 @@ class ZstdMiddleware(MiddlewareMixin):
         return None
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Compress the body of a response."""
+        """Return the response, with its body compressed unless a header or the size speaks against that."""
         if (
             response.status_code in (204, 206, 304)
             or response.has_header("Content-Encoding")

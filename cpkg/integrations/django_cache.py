@@ -66,7 +66,7 @@ class MsgpackSerializer:
         self._compress: Literal["auto", False] = False if options and options.get("COMPRESSOR") else "auto"
 
     def dumps(self, obj: object) -> bytes:
-        """Pack an object; an int, or an object that packs as a single digit byte, becomes its decimal digits."""
+        """Pack an object; an int, or another object that packs as an int from 48 to 57, becomes its decimal digits."""
         if isinstance(obj, int) and not isinstance(obj, bool):
             return str(int(obj)).encode()
         try:
@@ -96,7 +96,7 @@ class MsgpackSerializer:
 
 
 def _response_form(obj: Any) -> msgpack.ExtType | None:
-    """Return the packer of a response that `cache_page` stores; None for any other object."""
+    """Return an ExtType that holds a response which `cache_page` stores; None for any other object."""
     from django.http import HttpResponse
 
     if not isinstance(obj, HttpResponse):
@@ -107,7 +107,7 @@ def _response_form(obj: Any) -> msgpack.ExtType | None:
 
 
 def _response(data: bytes) -> object:
-    """Return a response from the data of its form; EntryError for data of another form."""
+    """Return the response in the data of an ExtType of `_response_form`; raises EntryError for any other data."""
     from django.http import HttpResponse
 
     try:
@@ -136,7 +136,9 @@ class ZstdCompressor:
         pass
 
     def compress(self, value: bytes) -> bytes:
-        """Return one frame, or the value itself if the frame is not smaller."""
+        """
+        Return one frame, or the value itself if it has fewer than `minimum_size` bytes or the frame is not smaller.
+        """
         if len(value) < self.minimum_size:
             return value
         frame = zstd.compress(value, self.level)

@@ -119,7 +119,7 @@ class MsgpackRoute(APIRoute):
 
 
 def _is_default(given: object) -> bool:
-    """Return whether an option of a route was not given; FastAPI wraps its defaults in an object."""
+    """Return whether an option of a route was not given or is None; FastAPI wraps its defaults in an object."""
     return getattr(given, "value", given) is None
 
 
@@ -162,7 +162,11 @@ def _content(tp: object) -> dict[str, object]:
 
 
 def _inlined(node: Any, classes: Any, within: tuple[str, ...] = ()) -> Any:
-    """Replace references to classes by their schemas; inside an OpenAPI document, the references would not resolve."""
+    """
+    Return a schema in which the schemas of classes replace references, which would not resolve in an OpenAPI document.
+
+    Where a class refers to itself, only its title remains.
+    """
     if isinstance(node, list):
         return [_inlined(item, classes, within) for item in node]
     if not isinstance(node, dict):

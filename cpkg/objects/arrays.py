@@ -89,7 +89,7 @@ def replacement(obj: Any) -> object:
 
 
 def array_head(kind: int, dtype: str, shape: Sequence[int]) -> bytes:
-    """Return the data before an array's items."""
+    """Return the data of the extension value before an array's items: the kind, the dtype, the shape and zero bytes."""
     head = b"".join(
         (bytes((kind,)), str_header(len(dtype)), dtype.encode(), array_header(len(shape)), *map(int_bytes, shape))
     )
@@ -185,7 +185,9 @@ def read_array(data: bytes | memoryview) -> object:
 
 
 def numpy_array(numpy: Named, dtype: str, shape: tuple[int, ...], items: memoryview) -> object:
-    """Return a read-only numpy array, as `read_array` does."""
+    """
+    Return a read-only numpy array, a view or a copy of `items` (see `read_array`); ExtensionError if numpy refuses it.
+    """
     try:
         if len(items) >= SMALLEST_VIEW:
             made = numpy.ndarray(shape, dtype, items)

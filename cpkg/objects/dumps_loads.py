@@ -114,7 +114,7 @@ class Codecs:
 
     @property
     def find_excess(self) -> Function:
-        """The function that computes the weight of a message; it is loaded on first use."""
+        """The backend's function `find_excess` (see `purepy.msgpack.weigher`), which is loaded on first use."""
         return self._msgpack.find_excess
 
     @property
@@ -158,7 +158,11 @@ def _compiled_functions(msgpack: MsgpackBackend) -> tuple[Function, Function]:
 
 
 def _documented(function: Any, first: str) -> str:
-    """Return the documentation of a builtin, with the signature in front in the interpreter's notation."""
+    """
+    Return the docstring of a builtin: the signature in the interpreter's notation, then the text of `function`.
+
+    `first` is the name of the positional parameter.
+    """
     options = ", ".join(f"{name}={value!r}" for name, value in function.__kwdefaults__.items())
     return f"{function.__name__}({first}, *, {options})\n--\n\n{function.__doc__}"
 
@@ -402,7 +406,9 @@ def memory_text(size: int, max_memory: int) -> str:
 
 
 def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Bytes:
-    """Return the message in `data`, as bytes or a memoryview."""
+    """
+    Return the message in `data` as bytes or a memoryview; if `data` is a Zstandard frame, its decompressed content.
+    """
     if type(data) is not bytes:
         data = _as_bytes(data)
     size = len(data)

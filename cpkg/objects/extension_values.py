@@ -71,10 +71,10 @@ def _timestamp(data: bytes, start: int, end: int) -> object:
 
 def date_of(day: int) -> tuple[int, int, int]:
     """
-    Return year, month and day of a day after 1970-01-01, as date.fromordinal() has them.
+    Return the year, month and day of the date that is `day` days after 1970-01-01, as date.fromordinal() has them.
 
-    In arithmetic, since that function and the object that it returns take PyPy as long as the rest of a timestamp.
-    Years begin with March here, so that the day in February that some of them have is their last.
+    Computes them by arithmetic, since that function and the object that it returns take PyPy as long as the rest of a
+    timestamp. Years begin with March here, so that the day in February that some of them have is their last.
     """
     day += EPOCH_ORDINAL + 305  # after March 1 of the year 0, with which four centuries begin
     centuries, day = day // 146097, day % 146097
@@ -117,7 +117,9 @@ def _uuid(data: bytes, start: int, end: int) -> object:
 
 
 def _by_text(code: int) -> Reader:
-    """Return a function that reads the text of an extension type as `unpack_ext` does."""
+    """
+    Return a reader of an extension type with text as data; it raises Unread where `unpack_ext` raises ExtensionError.
+    """
     reader = READERS[code]
 
     def read(data: bytes, start: int, end: int) -> object:
@@ -144,7 +146,7 @@ if JIT:
     _LONGEST: Final = 64
 
     def _day_of(data: bytes, at: int) -> tuple[int, int, int]:
-        """Return the year, month and day in the text of a date."""
+        """Return the year, month and day in the text of a date at position `at`; raise Unread if it is not one."""
         year = _DIGITS[data[at]] * 1000 + _DIGITS[data[at + 1]] * 100 + _DIGITS[data[at + 2]] * 10
         year += _DIGITS[data[at + 3]]
         month = _DIGITS[data[at + 5]] * 10 + _DIGITS[data[at + 6]]
@@ -156,7 +158,9 @@ if JIT:
         return year, month, day
 
     def _clock_of(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
-        """Return the hour, minute, second and microsecond in the text of a time."""
+        """
+        Return the hour, minute, second and microsecond in the text of a time; raise Unread if the text is not ordinary.
+        """
         hour = _DIGITS[data[at]] * 10 + _DIGITS[data[at + 1]]
         minute = _DIGITS[data[at + 3]] * 10 + _DIGITS[data[at + 4]]
         second = _DIGITS[data[at + 6]] * 10 + _DIGITS[data[at + 7]]
@@ -194,7 +198,9 @@ if JIT:
     _READ[LOCAL_DATETIME] = _datetime
 
     def _of_parts(sign: int, digits: str, exponent: int) -> object:
-        """Replaced by the constructor of Decimal from parts once the module is loaded."""
+        """
+        Raise Unread; the first Decimal replaces this function by a constructor of Decimals from parts, if there is one.
+        """
         raise Unread
 
     def _decimal(data: bytes, start: int, end: int) -> object:

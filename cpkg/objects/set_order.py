@@ -19,7 +19,11 @@ _PARTLY_ORDERED: Final = (frozenset, float, tuple)
 
 
 def in_order(members: Collection[object]) -> list[Any]:
-    """Return the members of a set: sorted if they have an order, else sorted by type and text."""
+    """
+    Return the members of a set: sorted if they have an order, else sorted by type and text.
+
+    Sets that are nested too deep to sort keep their order of iteration.
+    """
     try:
         if not any(issubclass(kind, _PARTLY_ORDERED) for kind in set(map(type, members))) or all(
             map(_has_order, members)

@@ -51,7 +51,9 @@ DECIMAL_TEXT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,17})?|Infinity
 
 
 def find_bad_extension(message: bytes) -> int | None:
-    """Return the offset of the first extension value that `unpack_ext` refuses, or None in a very long message."""
+    """
+    Return the offset of the first extension value that `unpack_ext` refuses; None if it is beyond _SEARCHED bytes.
+    """
     message = bytes(message[: _SEARCHED + 1])
     position = 0
     while position < min(len(message), _SEARCHED):
@@ -139,7 +141,7 @@ def _read_uuid(data: bytes) -> object:
 
 
 def _checked(make: Callable[[Any], Any], value: Any, what: str) -> object:
-    """Call `make`, and convert its error for a bad value to an ExtensionError."""
+    """Return `make(value)`; convert its error for a bad value to an ExtensionError, which names `what` was expected."""
     try:
         return make(value)
     except (ValueError, ArithmeticError) as exc:

@@ -98,13 +98,21 @@ def with_default(default: Callable[[Any], object]) -> Callable[[object], object]
 
 
 def converted(replacement: object) -> object:
-    """Convert the result of a caller's `default`, since a packer does not call `default` again for that result."""
+    """
+    Return the ExtType or plain value to pack for the result of a caller's `default`, or the result itself.
+
+    This is needed because a packer does not call `default` again for that result.
+    """
     found = _convert(replacement)
     return replacement if found is None else found
 
 
 def _convert(obj: object) -> object:
-    """Return the ExtType or plain value to pack for `obj`, or None."""
+    """
+    Return the ExtType or plain value to pack for `obj`; None for a type that this module does not support.
+
+    Raises OverflowError for an int of more than 64 bits, and ValueError for a Decimal that is too long.
+    """
     # While a module is not imported, no object can have one of its types. So nothing is imported here.
     modules = sys.modules
     if "datetime" in modules:
@@ -169,7 +177,7 @@ def _convert_datetime(obj: datetime.datetime) -> object:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """Return whether `cpkg.objects.types_read` can read a text."""
+    """Return whether a text matches the pattern with this name in `cpkg.objects.types_read`, which reads the text."""
     return getattr(_values or _load_values(), pattern).fullmatch(text) is not None
 
 
@@ -186,7 +194,11 @@ def _load_readers() -> dict[int, Callable[[bytes], object]]:
 
 
 def unpack_ext(code: int, data: bytes) -> object:
-    """Return the object that an extension value decodes to, or an ExtType for an unknown code."""
+    """
+    Return the object that an extension value decodes to, or an ExtType for an unknown code.
+
+    Raises ExtensionError for invalid data, and for an unknown negative code.
+    """
     reader = (_readers or _load_readers()).get(code)
     if reader is not None:
         return reader(data)
@@ -196,7 +208,9 @@ def unpack_ext(code: int, data: bytes) -> object:
 
 
 def _read_ext(data: bytes, start: int, end: int) -> object:
-    """Do what `cpkg.objects.extension_values.read_ext` does."""
+    """
+    Return an ordinary extension value, by `read_ext` of `cpkg.objects.extension_values`, loaded with the first value.
+    """
     return _ordinary.read_ext(data, start, end)
 
 

@@ -38,8 +38,8 @@ class Damage(NamedTuple):
     """
     Damage to `records` records from number `first` on, at byte `offset`.
 
-    `reason` describes the damage. `lost` is whether the records cannot be read; if only a header is damaged, the index
-    replaces it and the records can be read.
+    `reason` describes the damage. `lost` is whether the records cannot be read. It is False if only the header of a
+    frame is wrong: damaged, while the index has the same data, or with the position or number of another place.
     """
 
     offset: int
@@ -61,8 +61,8 @@ class Report:
     `records` is the number of readable records, `total` the number that the next record would get, and `marked` the
     number of records marked as lost by an earlier repair. `frames` frames have `compressed` bytes and contain
     `decompressed` bytes of MessagePack; the file has `size` bytes. `indexed` and `has_dictionary` are whether the file
-    has an index and a dictionary. `torn` counts bytes of an unfinished frame at the end. `damage` lists damaged frames,
-    `problems` faults of the file header, dictionary and index.
+    has an index and a dictionary. `torn` counts bytes of an unfinished frame at the end. `damage` lists damaged and
+    missing frames, `problems` faults of the file header, dictionary and index.
     """
 
     name: str
@@ -103,8 +103,8 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
     Read the whole record file at `place` and report all damage.
 
     Compares headers, index and frames, decompresses all frames in `threads` (see `records.open`), compares checksums
-    and counts records. `progress(done, size)` is called with bytes of the file. Raises RecordsError if it is not a
-    record file, OSError if it cannot be read.
+    and counts records. `progress(done, size)` is called with the bytes of the file checked so far and in total. Raises
+    RecordsError if it is not a record file, OSError if it cannot be read.
     """
     source = open_source(place)
     try:
@@ -114,7 +114,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 
 def inspect(place: Place) -> Report:
-    """Report the content of the file at `place` from its index or, without one, its headers; decompresses nothing."""
+    """Return a Report on the file at `place` from its index or, without one, its headers; decompress nothing."""
     source = open_source(place)
     try:
         layout = load(source)
@@ -193,7 +193,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
 
 
 def _is_marked(source: Source, layout: Layout, gap: Gap) -> bool:
-    """Return whether headers mark all records as lost that the index has in a gap."""
+    """Return whether headers in the file mark as lost all records that the index lists as lost in `gap`."""
     walk = Walk(source, gap.start, gap.first, layout.token, gap.end)
     found = [piece for piece in walk if isinstance(piece, Gap)]
     return all(piece.known for piece in found) and sum(piece.records for piece in found) == gap.records
@@ -239,9 +239,9 @@ def join(
     """
     Write the records of the files at `places` to one file, in order, and return its total number of records.
 
-    Lost records count. Frames are copied unchanged, except that the frames of a file with another dictionary than the
-    first one are compressed again. The new file appears when it is complete, so it may replace one of the old files.
-    `progress(done, total)` is called with numbers of files.
+    The total includes lost records. Frames are copied unchanged, except that the frames of a file with another
+    dictionary than the first one are compressed again. The new file appears when it is complete, so it may replace one
+    of the old files. `progress(done, total)` is called with numbers of files.
 
     Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if a file is damaged (repair it
     first), RecordsError if a place is not a record file, OSError if a file cannot be read or written, TypeError if
@@ -295,7 +295,7 @@ class _Copy:
             file.write(data)
 
     def add(self, source: Source, old: Layout, bad: Container[int] = ()) -> None:
-        """Append the frames of a file, without those whose numbers are in `bad`; their records are marked as lost."""
+        """Append the frames of a file, except those with numbers in `bad`, and mark all missing records as lost."""
         new, base = self.layout, self.layout.total
         decoder: Decoder[object] = Decoder(_ANY, read_dictionary(source, old.dictionary_at))
         own = decoder.dictionary
@@ -328,7 +328,7 @@ class _Copy:
 
 
 def _sound(layout: Layout, bad: Container[int]) -> Iterator[Frame | Gap]:
-    """Yield the frames that are not in `bad`, and one gap for each stretch of anything else."""
+    """Yield the frames whose numbers are not in `bad`, and one gap for each run of lost records between them."""
     lost: Gap | None = None
     numbers = count()
     for piece in layout.pieces():

@@ -55,7 +55,11 @@ _PER_RECORD_UNPACKING: Final = frozenset(
 
 
 def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
-    """Read the dictionary of a file at an offset; return None for 0. Raises RecordsError if it is damaged."""
+    """
+    Return the dictionary whose frame begins at `offset`, None if `offset` is 0.
+
+    Raises RecordsError if the dictionary is damaged.
+    """
     if not offset:
         return None
     head = fmt.parse_skippable(source.read_at(offset, fmt.PREFIX.size))
@@ -70,9 +74,10 @@ def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
 
 class LaidOut(NamedTuple):
     """
-    The content of a frame in memory of C threads, with the rows that the threads laid out.
+    The content of a frame in memory of C threads, prepared for reading runs of similar records by columns.
 
-    `data` is a cffi buffer, `rows` the memory of the rows; both are reused for another frame afterwards.
+    `data` is a cffi buffer. `rows` has the values of records with the same keys, arranged by columns. The memory of
+    both is reused for another frame afterwards.
     """
 
     data: CBuffer
@@ -124,26 +129,31 @@ class Decoder(Generic[Record]):
         self._starts_by_c = backend.message_starts
 
     def rows_of(self, job: FrameJob, frame: Frame) -> Rows | None:
-        """Let a C thread lay out the rows of a frame if records are read by columns; otherwise return None."""
+        """
+        Let the C thread of `job` lay out the rows of a frame, and return the memory for them.
+
+        Returns None if records are not read by columns, or if there is no memory.
+        """
         rows = _backend.msgpack().Rows if self.reads_rows else None
         return rows.of_job(job, frame.records, _ROWS) if rows is not None else None
 
     @property
     def reads_rows(self) -> bool:
-        """Whether records are read by columns, judging by the records of this file so far."""
+        """Whether records with the same keys are read by columns; False once this file proved to have few of them."""
         return self._read_rows is not None
 
     def decompressing_queue(self, threads: int) -> FrameQueue:
-        """Return a queue of frames that this many C threads decompress; the backend must have C threads."""
+        """Return a queue of frames that `threads` C threads decompress; call only if `has_threads_of_c()`."""
         make_queue = _backend.zstd().decompressing_queue
         assert make_queue is not None
         return make_queue(self.dictionary, threads)
 
     def content(self, frame: Frame, data: bytes) -> bytes:
         """
-        Decompress a frame.
+        Return the decompressed content of a frame; `data` is the compressed frame.
 
-        Raises DamagedError with the numbers of the records if the frame is damaged.
+        Raises DamagedError with the numbers of the records if the frame is damaged, LimitError if the content is larger
+        than `max_memory`.
         """
         size = frame.decompressed
         if len(data) != frame.compressed:
@@ -170,7 +180,7 @@ class Decoder(Generic[Record]):
         """
         Raise LimitError if a list with a place for each lost record would exceed `max_memory`.
 
-        `list` allocates `len` items in advance, and any file can claim that 2**32 - 1 records are lost.
+        `list(reader)` allocates `len(reader)` items in advance, and any file can claim that 2**32 - 1 records are lost.
         """
         lost = sum(gap.records for gap in layout.gaps)
         allowed = self._allowed(layout.compressed)
@@ -193,10 +203,10 @@ class Decoder(Generic[Record]):
         self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX
     ) -> int | None:
         """
-        Return how many bytes of the memory limit are left after all objects in a content were created.
+        Return how many bytes of the memory limit are left once all objects in `prefix` and `content` exist.
 
-        Returns None if they would exceed the limit, -1 if they cannot possibly do that. Objects after one that is
-        nested deeper than `max_depth` do not count, because unpacking ends there.
+        Returns None if the objects would exceed the limit, -1 if there is no limit or the content is too small to reach
+        it. Objects after one that is nested deeper than `max_depth` do not count, because unpacking ends there.
         """
         allowed = self._allowed(frame.compressed)
         heaviest = HEAVIEST if self._typed is None else self._typed.limits.heaviest
@@ -208,10 +218,10 @@ class Decoder(Generic[Record]):
 
     def records(self, frame: Frame, content: bytes | LaidOut) -> list[Record]:
         """
-        Unpack the records of a frame's content, with a single call where that is fastest.
+        Return the records in a frame's content as a list, unpacked with a single call where that is fastest.
 
-        Raises DamagedError if their number differs from the frame's header. Errors of the caller's limits and hooks are
-        not changed.
+        Raises DamagedError if the content is not valid or has another number of records than the frame's header,
+        LimitError if the objects exceed `max_memory`. Errors from the caller's limits and hooks are raised unchanged.
         """
         prefix = _ARRAY32 + frame.records.to_bytes(4, "big")
         data = content.data if isinstance(content, LaidOut) else content
@@ -233,10 +243,11 @@ class Decoder(Generic[Record]):
 
     def each(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Record]:
         """
-        Unpack the records of a frame's content one by one, without the first `skip`.
+        Return an iterator that unpacks the records of a frame's content one by one, without the first `skip`.
 
         This is faster than `records` if the caller drops each record before the next, because they then use the same
-        memory. Raises the same errors as `records`.
+        memory. The iterator raises the same errors as `records`; but if all records together exceed the memory limit,
+        the limit applies to each record.
         """
         return chain.from_iterable(self.stretches(frame, content, skip))
 
@@ -272,7 +283,11 @@ class Decoder(Generic[Record]):
                 yield self.record(frame, skip - 1, content[start:end])
 
     def _typed_together(self, frame: Frame, content: bytes, room: int) -> Decoded[Record]:
-        """Call `decode_all`, unless limits apply to each record; the failure's offset is relative to its record."""
+        """
+        Return the result of `decode_all`: records, the start of the first wrong one, its error or None, the room left.
+
+        The offset in the error counts from the start of that record. If limits apply to each record, none is decoded.
+        """
         if self._typed is None or self._is_limited:
             return [], 0, None, room
         made, start, failure, room = self._typed.decode_all(content, frame.records, room)
@@ -291,7 +306,12 @@ class Decoder(Generic[Record]):
         return made
 
     def _typed_each(self, frame: Frame, content: bytes, room: int | None, skip: int) -> Iterator[Record]:
-        """Yield the records as objects of the caller's type; if `room` is None, the limit applies to each record."""
+        """
+        Return an iterator over the records after the first `skip`, as objects of the caller's type.
+
+        All together may take at most `room` bytes. If they take more, or if `room` is None, the memory limit applies to
+        each record.
+        """
         made: list[Record] = []
         failure = None
         if room is not None:
@@ -313,7 +333,11 @@ class Decoder(Generic[Record]):
     def _typed_record(
         self, frame: Frame, number: int, data: bytes, room: int, failure: Exception | None
     ) -> tuple[Record, int]:
-        """Return a record as an object of the caller's type, and the rest of `room`."""
+        """
+        Return a record as an object of the caller's type, and what is left of the `room` bytes.
+
+        With a `failure`, which `decode_all` returned for the record, raises the error for it.
+        """
         assert self._typed is not None
         try:
             return self._typed.decode_within(data, room, failure)
@@ -321,7 +345,7 @@ class Decoder(Generic[Record]):
             self._fail(exc, frame, number)
 
     def _messages(self, frame: Frame, content: bytes, skip: int) -> Iterator[tuple[Frame, int, bytes]]:
-        """Yield the packed records of a frame with their numbers, without the first `skip`."""
+        """Yield the frame, the number within the frame and the packed bytes of each record after the first `skip`."""
         unpacker = self._unpacker(content, {**_ANY_DEPTH, "raw_depth": 0})
         for number in range(frame.records):
             try:
@@ -335,7 +359,11 @@ class Decoder(Generic[Record]):
         _check_end(frame, unpacker.tell(), content)
 
     def _one_by_one(self, frame: Frame, content: bytes, skip: int, items: int = 0) -> Iterator[Record]:
-        """Unpack records one by one; raises LimitError for a record with more than `items` items (0: no limit)."""
+        """
+        Unpack the records after the first `skip` one by one.
+
+        Raises LimitError for a record with more than `items` items (0: no limit).
+        """
         options = self._options if not items or self._is_limited else {**self._options, "max_total_items": items}
         unpacker = self._unpacker(content, options)
         done, end = skip, frame.records + 1
@@ -366,7 +394,11 @@ class Decoder(Generic[Record]):
         return damaged(frame, f"its MessagePack is not valid: {exc}")
 
     def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
-        """Yield the first records of a frame with their counts and ends, as long as many have the same keys."""
+        """
+        Yield long runs of records with the same keys: an iterator over the records, their number, the end of the run.
+
+        The first run begins with the first record of the frame, each other where the previous one ends.
+        """
         done = end = 0
         if isinstance(content, LaidOut):
             # stops at an invalid value, whose error is raised when the value is read alone
@@ -395,7 +427,11 @@ class Decoder(Generic[Record]):
         return unpacker
 
     def _plain(self, data: bytes, **more: Any) -> Any:
-        """Call `unpackb`; repeat the call with `tuple_keys`, which is slower on PyPy, if map keys are arrays."""
+        """
+        Unpack `data` with this decoder's options.
+
+        If map keys are arrays, unpacks again with `tuple_keys`, which is slower on PyPy.
+        """
         try:
             return msgpack.unpackb(data, **self._options, **more)
         except TypeError:
@@ -404,12 +440,17 @@ class Decoder(Generic[Record]):
         return msgpack.unpackb(data, **self._options, **more, tuple_keys=True)
 
     def starts(self, frame: Frame, content: Content) -> Sequence[int] | None:
-        """Return the start of each record in a frame's content and the end of the last; None if that would be slow."""
+        """
+        Return the start of each record in a frame's content and the end of the last.
+
+        Returns None if C cannot find them, if the frame has too many records, or if the last record does not end the
+        content.
+        """
         found = self.message_starts(content, frame.records) if frame.records <= _STARTS_MAX else None
         return found if found is not None and found[frame.records] == len(content) else None
 
     def message_starts(self, content: Content, count: int) -> Sequence[int] | None:
-        """Return the start of each of `count` records in a content and the end of the last; None if that is slow."""
+        """Return the starts of `count` records in a content and the end of the last; None if C cannot find them."""
         return None if self._starts_by_c is None else self._starts_by_c(content, count)
 
     def put_records(
@@ -420,7 +461,7 @@ class Decoder(Generic[Record]):
         frame_at: Callable[[int], tuple[Frame, int]],
     ) -> None:
         """
-        Unpack records of several frames into `found`; a span is an index of `found`, a start and an end.
+        Unpack records into the list `found`; each of `spans` has an index of `found` and a start and end in `content`.
 
         `frame_at` returns, for an index of `found`, the frame and the record's number in it.
         """
@@ -475,7 +516,11 @@ class Decoder(Generic[Record]):
         return spans
 
     def _skipper(self, content: Content | memoryview, count: int) -> msgpack.Unpacker:
-        """Return an Unpacker positioned after the first `count` objects of a content."""
+        """
+        Return an Unpacker positioned after the first `count` objects of a content.
+
+        Its position also counts the _ARRAY_HEADER bytes that were put before the content.
+        """
         unpacker = msgpack.Unpacker(**_ANY_DEPTH, max_buffer_size=0)
         unpacker.feed(_ARRAY32 + count.to_bytes(4, "big"))  # as one array, which a single call skips
         unpacker.feed(content)
@@ -483,7 +528,7 @@ class Decoder(Generic[Record]):
         return unpacker
 
     def check_count(self, frame: Frame, content: bytes) -> None:
-        """Raise DamagedError if the content of a frame does not have the right number of records."""
+        """Raise DamagedError if the content of a frame is not valid MessagePack or has a wrong number of records."""
         try:
             end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
         except CodecError as exc:
@@ -492,7 +537,7 @@ class Decoder(Generic[Record]):
 
     def record(self, frame: Frame, number: int, data: bytes, failure: Exception | None = None) -> Record:
         """
-        Unpack one record; `number` is its number within the frame.
+        Return the record packed in `data`; `number` is its number within the frame.
 
         With a `failure`, which `decode_all` returned for the record, raises the error for it.
         """

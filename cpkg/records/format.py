@@ -130,7 +130,7 @@ def _body(kind: bytes, data: bytes, at: int = 0, needed: int = 0) -> bytes | Non
 
 def parse_data_header(data: bytes, token: bytes = b"", at: int = 0) -> DataHeader | None:
     """
-    Return the valid header at data[at:], of existing or lost records, or None.
+    Return the header at data[at:], of existing or lost records; None if there is no valid one.
 
     `token` is the token of the file, whose headers are the only valid ones; b"" accepts headers of any file.
     """
@@ -153,13 +153,17 @@ def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
 
 
 def is_begun_file_header(data: bytes) -> bool:
-    """Return whether a file has only a part of the header, because its writer was killed."""
+    """Return whether `data`, the beginning of a file, is an incomplete file header, because the writer was killed."""
     head = PREFIX.pack(SKIPPABLE_MAGIC, FILE_HEADER_SIZE - _SIZE_FIELDS_END, FILE, 0)[:-4]
     return len(data) < FILE_HEADER_SIZE and data[: len(head)] == head[: len(data)]
 
 
 def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
-    """Return the total size and kind of the skippable frame that begins with `data`; the kind of others is b""."""
+    """
+    Return the total size and the kind of the skippable frame with which `data` begins; None if there is none.
+
+    The kind of frames that do not belong to record files is b"".
+    """
     if len(data) < _SIZE_FIELDS_END or data[1:4] != b"\x2a\x4d\x18" or not 0x50 <= data[0] <= 0x5F:
         return None
     size = int.from_bytes(data[4:_SIZE_FIELDS_END], "little")

@@ -24,7 +24,12 @@ def new_token() -> bytes:
 
 
 class Frame(NamedTuple):
-    """One frame of records; `offset` is the offset of the Zstandard frame, after its header."""
+    """
+    One frame of records; `offset` is the offset of the Zstandard frame, after its header.
+
+    `compressed` is the size of that frame, `decompressed` the size of its content. `records` is the number of records,
+    `first` the number of the first one.
+    """
 
     offset: int
     compressed: int
@@ -36,7 +41,7 @@ class Frame(NamedTuple):
 
 class Gap(NamedTuple):
     """
-    A stretch of a file without readable records.
+    A stretch of a file without readable records, from byte `start` to `end`.
 
     `first` is the number of the first lost record and `records` the number of lost records. `known` is whether `repair`
     marked the gap; reading then skips it.
@@ -82,7 +87,7 @@ class Layout:
         return self.dictionary[0] if self.dictionary is not None else 0
 
     def header(self, frame: Frame) -> fmt.DataHeader:
-        """Return the header for a frame."""
+        """Return the header that belongs before a frame in the file."""
         at = frame.offset - fmt.DATA_HEADER_SIZE
         dictionary = self.dictionary_at if self.dictionary_at < at else 0
         fields = (frame.records, frame.compressed, frame.first, at, frame.decompressed, frame.checksum)
@@ -105,7 +110,7 @@ class Layout:
         return part
 
     def add(self, frame: Frame) -> None:
-        """Append a frame; only the last line counts, so that a signal in between does no harm."""
+        """Append a frame; if a signal interrupts the call, the frame is either complete or not there."""
         number = len(self)
         if len(self._compressed) > number:
             for column in (self._compressed, self._decompressed, self._records, self.firsts, self._checksums):
@@ -197,7 +202,7 @@ class Layout:
         border = next(borders, None)
 
         def empty_until(offset: int) -> None:
-            """Add an entry for each frame without content up to `offset`."""
+            """Add entries to the seek table up to `offset`, for skippable frames and gaps, which have no content."""
             nonlocal at, border
             while at < offset:
                 while border is not None and border <= at:

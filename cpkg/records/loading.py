@@ -52,7 +52,11 @@ def load(source: Source) -> Layout:
 
 
 def _check_head(source: Source, head: bytes) -> tuple[bytes, str]:
-    """Return the token of a file and the fault of its header; at least one of them is empty."""
+    """
+    Return the token in `head`, the first bytes of a file, and the fault of the header; at least one of them is empty.
+
+    Raises RecordsError for a newer format version.
+    """
     found = fmt.parse_file_header(head)
     if found is None:
         if fmt.is_begun_file_header(head):
@@ -67,7 +71,11 @@ def _check_head(source: Source, head: bytes) -> tuple[bytes, str]:
 
 
 def _by_headers(source: Source, token: bytes) -> tuple[Layout, str]:
-    """Return the layout according to all headers of the file, and the fault of its index."""
+    """
+    Return the layout according to all headers of the file, and the fault of its index ("" for none).
+
+    If a writer closes the file meanwhile, returns the layout according to its index.
+    """
     layout = Layout(token)
     extend(layout, source, token)
     closed, problem = from_index(source, token)  # a writer may have closed the file meanwhile
@@ -80,9 +88,10 @@ def _by_headers(source: Source, token: bytes) -> tuple[Layout, str]:
 
 def from_index(source: Source, token: bytes) -> tuple[Layout | None, str]:
     """
-    Return the layout according to the index of a file, or None and the fault of the index ("" if there is no index).
+    Return the layout from the index of a file, None if it has no valid index, and the fault of the index.
 
-    `token` is the token of the file, b"" if unknown. Raises RecordsError if the index belongs to a joined file.
+    The fault is "" if the index is valid or missing. `token` is the token of the file, b"" if unknown. Raises
+    RecordsError if the index belongs to a joined file.
     """
     tail = Tail(source)
     try:

@@ -25,7 +25,7 @@ SUFFIX: Final = ".rec"
 def open_reader(
     place: Place | Sequence[Place], *, threads: int | None, errors: str, options: dict[str, object]
 ) -> Reader | Shards:
-    """Open one or several record files, or the record files in a folder: `records.open` with mode "rb"."""
+    """Return a Reader of a record file, or Shards for a list of files or a folder: `records.open` with mode "rb"."""
     if isinstance(place, (list, tuple)):
         return Shards(place, threads=threads, errors=errors, options=options)
     try:

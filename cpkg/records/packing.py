@@ -38,7 +38,7 @@ _default: Final = types_written.default_of("default= to records.open()")
 
 
 def packing_options(options: Keywords) -> Keywords:
-    """Return the Packer options with which records hold the types of `dumps`; raise TypeError for invalid options."""
+    """Return `options` for Packer with support for the types of `cpkg.dumps`; raise TypeError for invalid ones."""
     wrong = sorted(_NOT_PACKING.intersection(options))
     if wrong:
         raise TypeError(f"a record writer does not accept {wrong[0]}")
@@ -60,7 +60,7 @@ class BatchPacker:
 
     def pack(self, records: Sequence[object]) -> tuple[bytes, int]:
         """
-        Return bytes, and the position in them at which the packed records begin, one after the other.
+        Pack the records as one array; return its bytes, and the position in them at which the first record begins.
 
         Raises RuntimeError if it is called from inside another call, by `default` or an attribute of an object.
         """
@@ -82,7 +82,7 @@ class FrameCompressor:
         self.dictionary = dictionary
 
     def compressing_queue(self, threads: int) -> FrameQueue:
-        """Return a queue of frames that this many C threads compress; see `has_threads_of_c`."""
+        """Return a queue of frames that `threads` C threads compress; call only if `has_threads_of_c()`."""
         make_queue = _backend.zstd().compressing_queue
         assert make_queue is not None
         return make_queue(self._options, self.dictionary, threads)

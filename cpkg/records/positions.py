@@ -150,7 +150,7 @@ class Target:
     """Write bytes at an offset, which is the end of the bytes written before."""
 
     def cut(self, offset: int) -> None:
-        """Remove the bytes after `offset`, if possible."""
+        """Remove the bytes after `offset`; does nothing if the target cannot remove bytes."""
 
     def flush(self) -> None:
         """Pass buffered data to the system."""
@@ -167,12 +167,12 @@ class Target:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the file, if this object opened it, was closed."""
+        """Whether a local file was closed; always False for a file object or URL."""
         return False
 
     @property
     def is_locked(self) -> bool:
-        """Whether the file is locked against other writers."""
+        """Whether the file is locked against other writers; always False for a file object or URL."""
         return False
 
 

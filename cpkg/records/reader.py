@@ -106,7 +106,7 @@ class Reader(Exclusive, Generic[Record]):
         return records  # type: ignore[no-any-return]
 
     def _streams(self, start: int, stop: int) -> Iterator[Iterable[Record]]:
-        """Yield iterables that together contain the records."""
+        """Yield iterables that together contain the records from number `start` up to `stop` (not included)."""
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
                 if not isinstance(result, list):
@@ -127,7 +127,11 @@ class Reader(Exclusive, Generic[Record]):
         return islice(records, count)
 
     def _each(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
-        """Unpack the records of a frame up to damage, which is raised or added to `damage`."""
+        """
+        Return an iterator over the records of a frame after the first `skip`.
+
+        It ends at damage, which it raises or, with `errors="skip"`, adds to `damage`.
+        """
         records = self._decoder.each(frame, content, skip)
         if not self._skip:
             return records
@@ -149,7 +153,7 @@ class Reader(Exclusive, Generic[Record]):
             self._note(exc)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one per frame."""
+        """Iterate over the records from number `start` up to `stop` (not included) or the end, one list per frame."""
         start, stop, _ = slice(start, stop).indices(len(self))
         return self._batches(start, stop)
 
@@ -167,7 +171,11 @@ class Reader(Exclusive, Generic[Record]):
                 yield records
 
     def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, Any], None, None]:
-        """Yield frames with their contents or, if threads unpack, with their records."""
+        """
+        Yield each frame that has wanted records with its content or, if threads unpack, a list of all its records.
+
+        Damage is raised or, with `errors="skip"`, added to `damage`.
+        """
         source = self._source
         if self._is_part or not source.is_local:
             source = Window(source, self._layout.end, WINDOW)
@@ -211,7 +219,7 @@ class Reader(Exclusive, Generic[Record]):
         yield from mapped(self._prepared, calls, self._threads, AHEAD * self._threads)
 
     def _note(self, exc: DamagedError) -> None:
-        """Raise an error about damage, or add it to `damage`."""
+        """Add an error about damage to `damage` with `errors="skip"`; raise it otherwise."""
         if not self._skip:
             raise exc
         self.damage.append(exc)
@@ -229,7 +237,11 @@ class Reader(Exclusive, Generic[Record]):
             yield piece
 
     def _prepared(self, call: _Call) -> tuple[Frame | Gap, object]:
-        """Prepare one frame in a thread; return an error instead of raising it, so that it is raised in order."""
+        """
+        Read and decompress a frame; return it with its content, with its records if threads unpack, or with an error.
+
+        The error is not raised here but by the caller, in the order of the frames.
+        """
         piece, found = call
         if isinstance(piece, Gap):
             return piece, lost(piece)
@@ -259,7 +271,8 @@ class Reader(Exclusive, Generic[Record]):
         Return one record, or the records of a slice as a list.
 
         Reads and decompresses the frame of the record, and keeps it for neighbouring records. Raises IndexError if
-        there is no such record, DamagedError if it cannot be read.
+        there is no such record, DamagedError if it cannot be read. A slice with step 1 skips what iterating skips; with
+        any other step, each record is requested by number.
         """
         if isinstance(number, slice):
             start, stop, step = number.indices(len(self))
@@ -316,7 +329,7 @@ class Reader(Exclusive, Generic[Record]):
     __getitems__ = take  # PyTorch's DataLoader and Grain request batches with this name
 
     def _contents(self, work: list[Bunch]) -> Generator[tuple[Bunch, Content | None], None, None]:
-        """Yield the contents of bunches; None if C cannot decompress a bunch."""
+        """Yield each bunch with its content, or with None if C cannot decompress it."""
         if self._ahead_by_c and self._threads > 1 and len(work) > _WORTH_THREADS:
             yield from self._in_advance(iter(work), self._source, are_wanted=True)
             return
@@ -348,13 +361,13 @@ class Reader(Exclusive, Generic[Record]):
         return frame
 
     def _one_of(self, last: _Last) -> OneFrame | None:
-        """Return the C memory for frames that `last` keeps; None if the backend has none."""
+        """Return `last.one`, the C memory for a frame, created if needed; None if the backend cannot provide it."""
         if has_threads_of_c() and (last.one is None or not last.one.is_here):
             last.one = OneFrame(self._decoder, self._source)
         return last.one
 
     def _load(self, frame: Frame, last: _Last) -> None:
-        """Decompress a frame into the memory of `last`."""
+        """Decompress a frame, and store it with its content in `last`."""
         last.forget()
         one = self._one_of(last)
         content: Content | None = one.content(frame) if one is not None else None
@@ -366,7 +379,11 @@ class Reader(Exclusive, Generic[Record]):
         last.starts = starts
 
     def _pick(self, frame: Frame, last: _Last, places: Sequence[int]) -> Iterable[tuple[int, int]]:
-        """Return start and end of records of the frame in `last`; raises DamagedError if their number is wrong."""
+        """
+        Return start and end of the records with the numbers `places` within the frame, whose content is in `last`.
+
+        Raises DamagedError if the content is not valid or has a wrong number of records.
+        """
         if last.starts is not None:
             starts = last.starts
             return ((starts[place], starts[place + 1]) for place in places)
@@ -416,7 +433,11 @@ class Reader(Exclusive, Generic[Record]):
     # --- the file -------------------------------------------------------------------------------------------------
 
     def refresh(self) -> int:
-        """Find records that were written since the last call and return their number; only complete frames count."""
+        """
+        Find the records written since the file was opened or last refreshed, and return their number.
+
+        Only records in complete frames count.
+        """
         with self._turn():
             before = len(self)
             layout = self._layout
@@ -454,7 +475,7 @@ class Reader(Exclusive, Generic[Record]):
         return f"<cpkg.records.Reader of {self.name or self._source!r}: {len(self)} records>"
 
     def __reduce__(self) -> tuple[Callable[..., Reader[Record]], tuple[object, ...]]:
-        """Pickle the path or URL, from which the copy opens the file again."""
+        """Pickle the path or URL, from which the copy opens the file again; raise TypeError if there is none."""
         if not self._source.place:
             raise TypeError("cannot pickle a Reader of a file object: open the file by its path or URL")
         return _reopened, (self._source.place, *self._arguments)
@@ -471,7 +492,7 @@ def _reopened(place: str, threads: int | None, errors: str, options: dict[str, o
 
 
 class _Records(chain):  # type: ignore[type-arg]
-    """An iterator over the records of streams from a generator; `close` closes the generator."""
+    """An iterator over the records in all items of `streams`, a generator; `close` closes the generator."""
 
     streams: Generator[Iterable[Any], None, None]
 
@@ -482,14 +503,14 @@ class _Records(chain):  # type: ignore[type-arg]
 
 
 class _NoRecords(_Records):
-    """A closed `_Records`."""
+    """The class of a `_Records` object after `close`: it yields nothing more."""
 
     def __next__(self) -> Any:
         raise StopIteration
 
 
 class _Last:
-    """The frame of the last record, because its neighbours are often requested next."""
+    """The frame that was used last, kept because its other records are often requested next."""
 
     __slots__ = ("content", "first", "frame", "one", "starts", "stop")
 

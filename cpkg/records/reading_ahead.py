@@ -47,7 +47,7 @@ class OneFrame:
 
     def content(self, piece: Frame | Bunch) -> CBuffer | None:
         """
-        Return the content of a frame, or of several frames one after the other; None if that fails.
+        Return the content of a frame, or of the frames of a Bunch one after the other; None if C cannot decompress it.
 
         The content is a buffer that is valid until the next call.
         """
@@ -82,7 +82,7 @@ class Decoding:
 
     @property
     def is_full(self) -> bool:
-        """Whether a frame should be taken before the next is put."""
+        """Whether `first` and `drop` should be called before the next `put`."""
         return len(self._queue) >= self._most
 
     def begin(self) -> None:
@@ -105,7 +105,11 @@ class Decoding:
         self._queue.append((piece, work))
 
     def _submitted(self, piece: Frame | Bunch) -> FrameJob | bytes | None:
-        """Submit to the threads and return the job; otherwise return the bytes of a frame, or None for a Bunch."""
+        """
+        Submit a piece to the threads and return the job.
+
+        If they do not accept it, returns the compressed bytes of a frame, or None for a Bunch.
+        """
         if self._ahead is not None and self._ahead.begin():
             job = self._ahead.job()
             size = _fill(self._ahead, job, piece, self._source)
@@ -122,8 +126,8 @@ class Decoding:
         """
         Wait for the first frame; return it with its content or with an error.
 
-        The content is bytes or a LaidOut, whose memory is reused after `drop`. The content of a Bunch is a buffer or
-        None.
+        The content is bytes or a LaidOut, whose memory is reused after `drop`. The content of a Bunch is a buffer, or
+        None if C cannot decompress it.
         """
         piece, work = self._queue[0]
         if isinstance(piece, Bunch):
@@ -142,7 +146,7 @@ class Decoding:
             return piece, exc
 
     def drop(self) -> None:
-        """Remove the first frame."""
+        """Remove the first frame from the queue, and start the threads if they have not begun."""
         _, work = self._queue.popleft()
         if work is not None and not isinstance(work, (bytes, Exception)):
             self._ahead.back(work)
@@ -161,10 +165,10 @@ class Decoding:
 
 def _fill(queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source) -> int | None:
     """
-    Give a job its input, or the descriptor from which C reads it (size 0); return the size of the input.
+    Give a job the compressed bytes of a piece and return their size, or a descriptor from which C reads and return 0.
 
-    Returns None for large frames, for frames with more records than bytes, and for several frames of a source without
-    a descriptor.
+    Returns None for large frames, for frames with more records than bytes, and for several frames of a source without a
+    descriptor.
     """
     if isinstance(piece, Bunch):
         (records, content), numbers = piece.before[-1], piece.numbers

@@ -20,8 +20,9 @@ class Shards(Generic[Record]):
     The records of several files, one after the other, as a sequence.
 
     Returned by `records.open([place, ...])`, or by `records.open(folder)` for the files in a folder that end in .rec,
-    in the order of their names. Records are numbered consecutively over all files. Shards have the reading methods of a
-    Reader and can be pickled. Each file needs a descriptor. Several threads may use Shards.
+    in the order of their names. Records are numbered consecutively over all files. Shards have `iter`, `batches`,
+    `take` and indexing like a Reader, but neither `damage` nor `refresh`. They can be pickled. Each file needs a
+    descriptor. Several threads may use Shards.
     """
 
     def __init__(
@@ -54,7 +55,12 @@ class Shards(Generic[Record]):
     @overload
     def __getitem__(self, number: slice) -> list[Record]: ...
     def __getitem__(self, number: int | slice) -> Record | list[Record]:
-        """Return one record, or the records of a slice as a list; raises the same errors as a Reader."""
+        """
+        Return one record, or the records of a slice as a list.
+
+        Raises IndexError if there is no such record, DamagedError if a record of the slice cannot be read or is lost,
+        even with `errors="skip"`.
+        """
         if isinstance(number, slice):
             return self.take(range(*number.indices(len(self))))
         file, inside = self._find(number)
@@ -84,7 +90,7 @@ class Shards(Generic[Record]):
         return chain.from_iterable(reader.iter(first, last) for reader, first, last in parts)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` to `stop` (None: the end) in lists, one per frame."""
+        """Iterate over the records from number `start` up to `stop` (not included) or the end, one list per frame."""
         for reader, first, last in self._parts(start, stop):
             yield from reader.batches(first, last)
 

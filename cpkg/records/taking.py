@@ -34,7 +34,7 @@ class Bunch:
         self.picks: list[int] = []
 
     def by_frame(self) -> Iterator[tuple[int, list[int], list[int]]]:
-        """Yield each frame's number, the positions in the caller's list, and the record numbers within the frame."""
+        """Yield for each frame its number, the wanted records' positions in the caller's list, their numbers in it."""
         done = 0
         for frame, (begin, _), (end, _) in zip(self.frames, self.before, self.before[1:]):
             start = done

@@ -41,7 +41,7 @@ _KINDS: Final = re.compile(b"|".join((fmt.DATA, fmt.LOST, fmt.FILE)))
 
 
 class Other(NamedTuple):
-    """A skippable frame without records."""
+    """A skippable frame without records; `kind` is b"" for a seek table and for a frame of another program."""
 
     kind: bytes
     offset: int
@@ -113,7 +113,12 @@ class Walk:
         return following <= header.first and stop - self._stop <= fmt.LOST_MAX
 
     def _frame(self, header: fmt.DataHeader) -> Frame | Gap | Other | None:
-        """Return the frame of the header at the current position."""
+        """
+        Return the frame, or the gap of lost records, that the header at the current position announces.
+
+        If records between the previous frame and this one are missing, returns the gap before the frame; if the frame
+        is torn, returns the result of `_torn`.
+        """
         at, following = self._at, self._following
         begin = at + fmt.DATA_HEADER_SIZE
         end = begin + header.compressed
@@ -135,7 +140,7 @@ class Walk:
         return self._last
 
     def _torn(self, header: fmt.DataHeader, end: int) -> Frame | Gap | Other | None:
-        """Return the piece at a frame that would end after the end of the file."""
+        """Search after a frame that ends after the end of the file; return the next piece, None if it is torn."""
         found, foreign = self._search(self._at + 1, header.first + header.records, is_exact=True)
         if found is None:
             self.torn, self.foreign = self._size - self._at, foreign
@@ -145,7 +150,11 @@ class Walk:
         return self._continue(found)
 
     def _damage(self) -> Gap | Frame | Other | None:
-        """Search for the next frame after damage, and return the piece before it."""
+        """
+        Search for the next frame after damage; return the gap before it, None if the file ends in a torn frame.
+
+        If a writer has added a frame meanwhile, returns that frame.
+        """
         at, start = self._at, self._settled
         if self._last is not None and not self._is_whole(self._last):
             start = self._last.offset  # bytes of the last frame are lost, so it did not end here
@@ -181,7 +190,7 @@ class Walk:
         return self._source.read_at(frame.offset + frame.compressed - 4, 4) == frame.checksum.to_bytes(4, "little")
 
     def _is_sound(self, at: int, size: int, kind: bytes) -> bool:
-        """Return whether a file header, dictionary or index is valid."""
+        """Return whether a file header, dictionary or index has the right CRC; False for other kinds."""
         if kind not in (fmt.FILE, fmt.DICTIONARY, fmt.INDEX) or size < fmt.PREFIX.size:
             return False
         prefix = self._source.read_at(at, fmt.PREFIX.size)
@@ -225,7 +234,7 @@ class Walk:
         return moved, foreign
 
     def _headers(self, start: int) -> Iterator[tuple[int, fmt.DataHeader | None]]:
-        """Yield positions and valid headers of frames of any file from `start` on; None for the header of a file."""
+        """Yield position and header of each valid frame header from `start` on, of any file; None for a file header."""
         overlap = fmt.DATA_HEADER_SIZE - 1
         piece = _SEARCH_PIECE_MIN
         while start < self._size:

@@ -182,7 +182,7 @@ class Writer(Exclusive):
         return added + size
 
     def _divide(self, before: int) -> None:
-        """Put the last record, which made the frame too large, into a new frame."""
+        """Move the last record, which begins at `before` in the buffer and made the frame too large, to a new frame."""
         last = bytes(self._buffer[before:])  # a copy, because PyPy 8 cannot shrink a buffer that has a view
         del self._buffer[before:]
         if len(last) > _CONTENT_MAX:
@@ -203,7 +203,11 @@ class Writer(Exclusive):
         self._closed = False  # an interrupted `close` has not unlocked the file yet
 
     def _cut(self, *, final: bool = False) -> None:
-        """End the current frame; write earlier frames if too many are waiting."""
+        """
+        End the current frame; write earlier frames if too many are waiting.
+
+        With `final`, no frame is expected to follow soon: a single waiting frame is compressed in this thread.
+        """
         self._check()
         self._settled()
         while self._frames.is_full:
@@ -300,11 +304,11 @@ class Writer(Exclusive):
 
     @property
     def name(self) -> str:
-        """The path of the file, "" if it has none."""
+        """The path or URL of the file, "" if it has none."""
         return self._target.name
 
     def __len__(self) -> int:
-        """Return the number of records, old and added ones."""
+        """Return the number of records: old, added and lost ones."""
         with self._turn():
             ended, count, _, _ = self._whole
             written = len(self._layout)

@@ -23,7 +23,7 @@ _FRAMES_MAX: Final = 16
 
 
 class _Pieces:
-    """A FrameJob without C: the pieces of a frame's content with their positions."""
+    """Collects a frame's content like a FrameJob, but in Python: the pieces with their positions."""
 
     __slots__ = ("_pieces", "work")
 
@@ -41,7 +41,7 @@ class _Pieces:
 
 
 class _QueueOfPython:
-    """A FrameQueue with Python threads, for any backend."""
+    """Compresses frames like a FrameQueue, but in Python threads, for any backend."""
 
     job = _Pieces
 
@@ -133,7 +133,11 @@ class Encoding:
         self._queue.append(_Frame(number, self._job_at_hand(number), size, records))
 
     def hand_over(self, *, final: bool) -> None:
-        """Submit ended frames to the threads; compress a single `final` frame here."""
+        """
+        Submit ended frames to the threads.
+
+        Without threads, or if the `final` frame is the only one in the queue, compresses in this thread.
+        """
         waiting = [frame for frame in self._queue if not frame.is_submitted and frame.data is None]
         if waiting and ((final and len(self._queue) == 1) or not self._ahead.begin()):
             for frame in waiting:
@@ -154,7 +158,7 @@ class Encoding:
         return frame.records, frame.size, frame.data
 
     def close(self) -> None:
-        """End the threads."""
+        """Drop all frames, and end the threads."""
         self._queue.clear()
         self._at_hand = (-1, None)
         if self._ahead is not None:

@@ -167,7 +167,7 @@ class Model:
         return self._node(str, scope) if form == "LiteralString" else self._class(tp, (), scope)
 
     def _reference(self, tp: Annotation, scope: Scope) -> Node:
-        """Return the node of a type given as text, which may refer to itself."""
+        """Return the node of a type that is given as text or as a ForwardRef, and may refer to itself."""
         found = scope.evaluate(tp)
         if isinstance(found, type) and not typing.get_args(found):
             return self._node(found, scope)
@@ -207,7 +207,11 @@ class Model:
         return self._known[key]
 
     def _copy(self, node: Node, to: Node) -> None:
-        """Copy one node into another, now and again when all nodes are complete."""
+        """
+        Copy one node into another, now and again when all nodes are complete.
+
+        `to` keeps its name and its own constraints.
+        """
 
         def copy() -> None:
             checks = to.checks
@@ -230,7 +234,11 @@ class Model:
         return self._checked(node, checks) if constrained else node
 
     def _checked(self, node: Node, checks: Checks) -> Node:
-        """Return a copy of a node with more constraints; in a union each part gets those that fit it."""
+        """
+        Return a copy of a node with more constraints; raise TypeError for a constraint that does not apply to the type.
+
+        In a union, each part gets the constraints that fit it, and predicates apply to the union as a whole.
+        """
         if node.kind in ("union", "choice") and node.checks is None:
             whole = Checks()
             whole.predicates, checks.predicates = checks.predicates, ()
@@ -302,7 +310,7 @@ class Model:
         return node
 
     def _object(self, cls: Annotation, args: tuple[object, ...], scope: Scope) -> tuple[Node, Callable[[], None]]:
-        """Return the node of a class with fields, and a function that reads the fields."""
+        """Return the node of a class with fields, and a function that reads the fields and completes the node."""
         found = reader_of(cls)
         assert found is not None
         style, read = found
@@ -333,7 +341,7 @@ class Model:
         return node, fill
 
     def _fill(self, node: Node, fields: Fields, scopes: dict[Annotation, Scope], rename: Rename) -> None:
-        """Read the fields of an object."""
+        """Set the fields of an object's node, and how the object is created, from the fields of its class."""
         cls = node.cls
         found: list[tuple[Field, str]] = []
         has_excluded = False
@@ -472,7 +480,12 @@ class Model:
 
 
 def _with_choice(parts: list[Node]) -> list[Node]:
-    """Combine the text types of a union into one: values of enums and literals precede other text."""
+    """
+    Return the parts of a union, with its str, enums and literals of text combined into one node, a "choice".
+
+    In a choice, the values of enums and literals precede other text. Returns the parts unchanged if fewer than two can
+    be combined. Raises TypeError if two of them have the same value.
+    """
     texts = [part for part in parts if STR in part.families and part.kind in ("str", "enum", "literal")]
     texts = [part for part in texts if part.kind == "str" or (part.checks is part.item is None)]
     rest = [part for part in texts if part.kind == "str"]
@@ -496,7 +509,11 @@ def _misfit(names: list[str], node: Node) -> TypeError:
 
 
 def _marks(annotation: Annotation, scope: Scope, within: tuple[object, ...] = ()) -> list[object]:
-    """Return the metadata of a field's Annotated, the outermost first, also inside Final, Optional and aliases."""
+    """
+    Return the metadata in the Annotated forms of a field's type, also inside Final, unions and aliases.
+
+    The metadata of the outermost Annotated come first.
+    """
     found: list[object] = []
     if type(annotation) is type:
         return found
@@ -519,7 +536,7 @@ def _is_alias(tp: object) -> bool:
 
 
 def _value_of(alias: Annotation) -> Annotation:
-    """Return the type that an alias names; Python evaluates it only now."""
+    """Return the type that an alias names, which Python evaluates only now; raise TypeError if that fails."""
     try:
         return alias.__value__
     except Exception as exc:
@@ -528,14 +545,20 @@ def _value_of(alias: Annotation) -> Annotation:
 
 
 def _is_omitted(field: Field, settings: Mapping[str, object]) -> bool:
-    """Return whether a field is omitted from messages while it has its default."""
+    """
+    Return whether a field is omitted from messages while it has its default: by the options `settings`, or for UNSET.
+    """
     if field.default is UNSET or (settings.get("omit_none") and field.default is None):
         return True
     return bool(settings.get("omit_defaults")) and (field.factory is not None or field.default is not MISSING)
 
 
 def _text_of(marks: list[object], *names: str) -> str:
-    """Return the first text among the attributes of marks with these names; "" means the mark itself."""
+    """
+    Return the first text that is not empty among the attributes `names` of each mark, or "".
+
+    The name "" means the mark itself.
+    """
     texts = [getattr(mark, name, None) if name else mark for mark in marks for name in names]
     return next((text for text in texts if isinstance(text, str) and text), "")
 
@@ -555,7 +578,12 @@ def _ambiguous(union: Node, one: Node, two: Node, advice: str = "leave one of th
 
 
 def _tell_apart(union: Node) -> None:
-    """Find how to distinguish the objects of a union: by a Literal field, or by fields that the others lack."""
+    """
+    Choose how to distinguish the objects of a union: by the value of a Literal field, or by their required keys.
+
+    Sets `tag` for a Literal field. Otherwise sorts `objects` so that each one but the last has a required key that no
+    later one has. Raises TypeError if neither is possible.
+    """
     objects = union.objects
     names = [{field.key for field in node.fields if field.node.kind == "literal"} for node in objects]
     for key in [field.key for field in objects[0].fields if all(field.key in found for found in names)]:
@@ -577,7 +605,11 @@ def _tell_apart(union: Node) -> None:
 
 
 def unique_keys(union: Node) -> list[tuple[Node, frozenset[str]]]:
-    """Return the objects of a union without a tag, each with its required keys that no later object has."""
+    """
+    Return the objects of a union without a tag, each with its required keys that no later object has.
+
+    The last object comes with no keys, since a map that fits no other object is for it.
+    """
     found = []
     for index, node in enumerate(union.objects):
         others = {field.key for other in union.objects[index + 1 :] for field in other.fields}
@@ -596,7 +628,9 @@ def _refuse_unhashable(node: Node, where: str) -> None:
 
 
 def _table(kind: str, name: str, pairs: list[tuple[object, object]]) -> Node:
-    """Return the node of a type with a fixed set of values."""
+    """
+    Return the node of an enum or literal (`kind`), given pairs of a value in messages and the object that it becomes.
+    """
     node = Node(kind, name)
     node.table = {(type(value), value): result for value, result in pairs}
     families = {type(value).__name__ if value is not None else NIL for value, _ in pairs}

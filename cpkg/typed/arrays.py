@@ -65,16 +65,16 @@ def _name(item: str) -> str:
 
 
 class Numbers:
-    """The numbers that an array type accepts, of one or several types."""
+    """An array type: the types of numbers that it accepts, and functions that read its arrays."""
 
     __slots__ = ("_makers", "_numpy", "code", "dims", "format", "items", "name")
 
     def __init__(self, items: tuple[str, ...], name: str, *, dims: int = -1, code: str = "", numpy: Any = None) -> None:
         """
-        Describe a type: `items` are the types that its numbers may have.
+        Describe a type: `items` are the types that its numbers may have, for example "f8", and `name` is for errors.
 
-        `dims` is the number of dimensions, -1 for any; `code` is the only allowed type code of an array.array.
-        The arrays are those of `numpy`, if that is given.
+        `dims` is the number of dimensions, -1 for any; `code` is the only allowed type code of an array.array. The
+        arrays are those of `numpy`, if that is given; otherwise they are array.arrays, with one dimension.
         """
         self.items = items
         self.name = name
@@ -104,7 +104,11 @@ class Numbers:
             self.format = ""
 
     def maker(self, format: str) -> Callable[[Any], Value]:
-        """Return a function that creates an uninitialised array of a format, given its shape or only length."""
+        """
+        Return a function that creates an array from its length or shape; raise UnfitError if the type lacks the format.
+
+        `format` is the struct format of the numbers, whose values are not yet set.
+        """
         if format not in self._makers:
             raise UnfitError(f"a list of {_name(_ITEMS[format])}")
         return self._makers[format]
@@ -185,7 +189,7 @@ class Numbers:
         return self._filled(rows, shape)
 
     def _filled(self, rows: list[Any], shape: list[int]) -> Value:
-        """Return an array of rows of numbers, which are lists or arrays."""
+        """Return an array of this shape with the numbers in `rows`, each a list or array.array, one after the other."""
         format = self.format or _format_of(rows)
         made = self.maker(format)(tuple(shape) if len(shape) > 1 else shape[0])
         numbers = array("B" if format == "?" else "H" if format == "e" else format)
@@ -211,7 +215,12 @@ class Numbers:
             raise Mismatch from None
 
     def of_payload(self, payload: memoryview, *, strict: bool = True) -> Value:
-        """Return the array in the data of an extension value; raise UnfitError if it does not have this type."""
+        """
+        Return the array in the data of an extension value; raise UnfitError if it does not have this type.
+
+        Unless `strict`, numbers of a smaller type are converted, if this type represents all of them exactly. Raises
+        ExtensionError for invalid data.
+        """
         _, dtype, shape, start = read_head(payload)
         return self._of_items(dtype, shape, payload[start:], strict)
 
@@ -235,7 +244,11 @@ class Numbers:
         return read if target == item else array(self.code or _FORMATS[target], read)
 
     def of_array(self, value: Any, *, strict: bool = True) -> Value:
-        """Convert an array to this type; return the array itself if it already has this type."""
+        """
+        Convert an array to this type; return the array itself if it already has this type.
+
+        `strict` is that of `of_payload`. Raises UnfitError for an array that cannot be converted.
+        """
         if isinstance(value, array):
             item, shape = _CODES.get(value.typecode, ""), (len(value),)
             is_one = self._numpy is None and (not self.code or value.typecode == self.code)
@@ -264,7 +277,7 @@ def _holds(target: str, item: str) -> bool:
 
 
 def _packed(format: str, row: list[float] | array[float]) -> bytes:
-    """Pack floats in fewer bytes; raise UnfitError for a float outside the range."""
+    """Pack floats in the format "e" or "f"; raise UnfitError for a float outside its range."""
     try:
         return struct.pack(f"={len(row)}{format}", *row)
     except OverflowError:
@@ -283,7 +296,7 @@ def _read_number(d: bytes, p: int, format: str | None) -> tuple[Any, int]:
 
 
 def _format_of(rows: list[Any]) -> str:
-    """Return the format for the numbers in lists or arrays."""
+    """Return the format that holds all numbers of these rows: "?", "d", "q" or "Q"; raise UnfitError if none does."""
     kinds: set[object] = set()
     for row in rows:
         kinds |= {float if row.typecode in "fd" else int} if type(row) is array and row else set(map(type, row))
@@ -312,7 +325,11 @@ def extension(d: bytes, p: int) -> tuple[memoryview, int]:
 
 
 def view_of(payload: memoryview) -> memoryview:
-    """Return the items of the array in the data of an extension value, as a memoryview with their format."""
+    """
+    Return the items of the array in the data of an extension value, as a memoryview with their format.
+
+    Raises UnfitError for items that a memoryview cannot show, and ExtensionError for invalid data.
+    """
     _, dtype, shape, start = read_head(payload)
     item = dtype[1:].partition("[")[0]
     format: Any = _FORMATS.get(item, "e")
@@ -350,7 +367,7 @@ def is_code(mark: object) -> bool:
 
 
 def with_code(node: Node, metadata: tuple[object, ...]) -> Node:
-    """Return the node of an array.array for the type code in its Annotated, if there is one."""
+    """Return the node of an array.array with the type code in its Annotated; without a type code, `node` itself."""
     codes = [mark for mark in metadata if is_code(mark)]
     if node.cls is not array or not codes:
         return node
@@ -407,7 +424,9 @@ def _node(cls: Annotation, numbers: Numbers, union: Union) -> Node:
 
 
 def _number(format: str, union: Union) -> Node:
-    """Return the type of the numbers of lists."""
+    """
+    Return the node of a number in a list that becomes an array with this format; "" accepts bools, ints and floats.
+    """
     if not format:
         return union([Node(BOOL, "bool", bool), Node(INT, "int", int), Node(FLOAT, "float", float)])
     item = _ITEMS[format]

@@ -35,8 +35,8 @@ def builtins_of(
     """
     Convert an object to builtin types.
 
-    Instances of `keep` are kept, and `hook` converts unsupported objects. `as_objects` returns the node of a class, or
-    None.
+    Instances of `keep` are kept, and `hook` converts unsupported objects; without it they raise TypeError.
+    `as_objects(cls)` returns the node of a class with fields, and None for any other class.
     """
 
     def turn(value: Value, depth: int) -> object:
@@ -78,7 +78,11 @@ def builtins_of(
 
 
 def _dict(pairs: list[tuple[object, object]]) -> dict[object, object]:
-    """Return pairs as a dict; raise ValueError for keys that became equal, and TypeError for an unhashable key."""
+    """
+    Return pairs as a dict, with tuples instead of lists in keys.
+
+    Raises ValueError for keys that became equal, and TypeError for an unhashable key.
+    """
     turned: dict[object, object] = {}
     for key, item in pairs:
         key = _key(key)

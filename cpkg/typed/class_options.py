@@ -120,7 +120,7 @@ class Pattern:
 
 
 def key_of(name: str, rename: Rename) -> str:
-    """Return the key of a field from its name; raise TypeError for a key that is not a str."""
+    """Return the key that `rename` gives to the field `name`; raise TypeError if it is not a str."""
     if rename is None:
         return name
     if isinstance(rename, str):

@@ -86,7 +86,11 @@ class Limits:
     def __init__(
         self, max_depth: int, max_memory: int | None, totals: tuple[int, int], lengths: dict[int, int], heaviest: int
     ) -> None:
-        """Check and store the limits; `heaviest` is the result of `Node.weigh`."""
+        """
+        Check and store the limits; `heaviest` is the result of `Node.weigh`.
+
+        `totals` are `max_total_items` and `max_total_bytes`, and `lengths` the largest lengths by family.
+        """
         self.max_depth = as_depth(max_depth)
         self.counts_extras = heaviest > 0
         self.heaviest = max(HEAVIEST, heaviest)
@@ -268,12 +272,12 @@ class Decoder:
 
     def _make_decode(self, size: int) -> Callable[..., Any] | None:
         """
-        Return and keep a function (data, depth, room) that raises one of _WRONG for a wrong message.
+        Return and keep a function (data, depth, room) that decodes a message; it raises one of _WRONG if this fails.
 
-        With a count as the fourth argument, the function serves `decode_all`.
+        With a count as the fourth argument, the function decodes several messages, as `decode_all` does.
 
-        Returns None until the walker has spent about as much time on messages as compiling the function would take. The
-        next message has `size` bytes.
+        Without the compiled module, returns None until the walker has spent about as much time on messages as compiling
+        the function would take. The next message has `size` bytes.
         """
         table = msgpack_module().TypedTable
         if table is not None:
@@ -314,7 +318,9 @@ class Decoder:
         return decode
 
     def _walk(self, data: bytes, meter: Meter, failure: Exception | None) -> object:
-        """Decode a message by the walker; if decoding has failed, raise the error that explains `failure`."""
+        """
+        Return the object in a message, read by the walker; if decoding failed, raise the error that explains `failure`.
+        """
         if isinstance(failure, Refused) and failure.role == "extra":
             raise _extra(failure.value, data, failure.offset)
         message = Message(data, meter.ends)
@@ -339,7 +345,7 @@ class Decoder:
         return value
 
     def _name_limit(self, error: LimitError, size: int) -> None:
-        """Set the text of an error that a meter raised."""
+        """Set the text of a LimitError without a text, which a meter raised for a message of `size` bytes."""
         if not error.args:
             error.args = (dumps_loads.memory_text(size, self.limits.memory_allowed(size)),)
 
@@ -360,11 +366,15 @@ class Decoder:
 
 def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[list[Any], int, Exception | None, int]:
     """
-    Return the objects of up to `count` consecutive messages, and stop before the first wrong message.
+    Return (objects, position, failure, room) for up to `count` consecutive messages, the first at the start of `data`.
 
-    Also returns the position of that message, its failure for `decode_within` (or None), and the room left before it.
-    The failure is a LimitError without a text if the objects take more than `room` bytes beyond those that the headers
-    show; -1 is no limit. Returns no objects until functions are compiled.
+    Decoding stops before the first wrong message. `position` is where that message begins, or where the last object
+    ends; for a message that is cut, it may be beyond the data. `failure` is the exception to pass to `decode_within`,
+    or None.
+
+    `room` is how many bytes of memory the objects may take beyond those that the headers show, and in the result how
+    many of these bytes are left; -1 is no limit. If the objects exceed it, `failure` is a LimitError without a text.
+    Returns no objects until functions are compiled.
     """
     decode = decoder._decode or (decoder._make_decode(len(data)) if decoder.strict else None)
     if decode is None:
@@ -378,7 +388,7 @@ def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception |
     Return the object of one message, and the room that it leaves (see `decode_all`).
 
     Raises the error of a message for which `decode_all` returned a `failure`; its offset counts from the start of the
-    message. If the room is too small, that is a LimitError without a text.
+    message. If the room is too small, the error is a LimitError without a text.
     """
     if failure is None:
         decoder.limits.check(data)
@@ -418,7 +428,7 @@ def _class_cache(cls: Annotation) -> Kept | None:
 
 
 def _form(obj: Value) -> object:
-    """Return the form in which an object with fields, or a deque, is encoded; None for any other object."""
+    """Return the dict or list to encode for an object with fields, or for a deque; None for any other object."""
     cache = _class_cache(type(obj))
     if cache is None or cache.node is None:
         return list(obj) if type(obj) is deque else None
@@ -426,13 +436,15 @@ def _form(obj: Value) -> object:
 
 
 def _converted(replacement: object) -> object:
-    """Return the form in which the result of an enc_hook is packed."""
+    """Return the object to pack for the result of an `enc_hook`: an object with fields becomes a dict or list."""
     form = _form(replacement)
     return types_written.converted(replacement) if form is None else form
 
 
 def _anchor(tp: object) -> object:
-    """Return the first class in a type that is not builtin: the decoder of the type is kept with this class."""
+    """
+    Return the first class in a type that is not builtin, or None; `decoder_for` keeps the decoder with this class.
+    """
     args = getattr(tp, "__args__", None)
     if isinstance(args, tuple):
         for found in [_anchor(getattr(tp, "__origin__", None)), *map(_anchor, args)]:
@@ -512,7 +524,7 @@ def decode_message(
     all_errors: bool,
 ) -> object:
     """
-    Do what `cpkg.loads` does with `type=`.
+    Return the object in a message that `cpkg.loads` has decompressed, validated against the type or Decoder `tp`.
 
     `allowed` is the memory limit for this message, or None if the message is too short to exceed it. `max_memory` is
     the limit that the caller gave, if any.

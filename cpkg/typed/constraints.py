@@ -24,7 +24,7 @@ _CHECKS: Final = {
 
 
 def flat(metadata: tuple[Any, ...]) -> Iterator[object]:
-    """Yield constraints, with groups such as `annotated_types.Interval` unpacked."""
+    """Yield the items of Annotated's metadata, with groups such as `annotated_types.Interval` unpacked."""
     for item in metadata:
         if getattr(item, "__is_annotated_types_grouped_metadata__", False):
             yield from flat(tuple(item))
@@ -33,7 +33,11 @@ def flat(metadata: tuple[Any, ...]) -> Iterator[object]:
 
 
 def add_check(checks: Checks, item: Any) -> bool:
-    """Add an item of Annotated's metadata to the checks; return whether the item is a constraint."""
+    """
+    Add an item of Annotated's metadata to the checks, if it is a constraint; return whether it is.
+
+    Raises TypeError for a constraint that is not supported.
+    """
     if isinstance(item, (re.Pattern, Pattern)):
         checks.add("pattern", item.compiled if isinstance(item, Pattern) else item)
         return True
@@ -79,7 +83,7 @@ _BOUNDS: Final[dict[str, tuple[type, ...]]] = {
 
 
 def fitting(checks: Checks, node: Node) -> list[str]:
-    """Return the names of the constraints that apply to the values of a type."""
+    """Return the names of those constraints in `checks` that can apply to the values of a type."""
     return [name for name in checks.given() if _fits(name, getattr(checks, name), node.kind)]
 
 

@@ -63,12 +63,15 @@ def decode_function(
     functions: Functions, node: Node, *, weighs: bool = False, each: bool = False
 ) -> Callable[..., Any]:
     """
-    Return a function (data, depth, room) that decodes a type and returns (object, end). The data must be padded.
+    Return a function (data, depth, room) that decodes a message of a type and returns (object, end).
 
-    If it `weighs`, the function counts the memory beyond that which headers show; `room` is that of a Meter. With
-    `each`, the function has the parameters (data, depth, room, count, failures). It decodes messages one after the
-    other, up to a wrong one, and returns (objects, position of that message, which may be after the data, one of
-    `failures` or None, room before that message).
+    The message in `data` must be followed by PADDING. If it `weighs`, the function counts the memory that headers do
+    not show, and raises LimitError if that exceeds `room`.
+
+    With `each`, the function has the parameters (data, depth, room, count, failures). It decodes up to `count`
+    consecutive messages, stops before the first one that raises one of `failures`, and returns (objects, position,
+    exception or None, room). The position is where the wrong message begins, or where the last message ends; it may be
+    after the data, since functions may read the padding. The room is what is left before the wrong message.
     """
     functions.loops = node.loops()
     functions.weighs = weighs
@@ -90,11 +93,11 @@ class _Source(Source):
         self.objects = 0  # the number of objects whose fields are variables of the function
 
     def refuse(self, test: str) -> None:
-        """Write a line that raises Mismatch if a test is true."""
+        """Write lines that raise Mismatch if a test is true."""
         self.line(f"if {test}:", "    raise Mismatch")
 
     def differs(self, packed: bytes) -> str:
-        """Return the source of a test that is true unless these bytes follow."""
+        """Return the source of a test that is true unless the bytes `packed` follow at the current position."""
         size = len(packed)
         if not _WORDS or size > 16:
             return f"d[p:p + {size}] != {packed!r}"
@@ -133,7 +136,9 @@ class _Source(Source):
         return self
 
     def _fill(self, items: str, count: str, node: Node, value: str, level: int) -> None:
-        """Write lines that read `count` values of a type, inside `level` containers of the function, into a list."""
+        """
+        Write lines that read `count` values of a type into the list `items`, inside `level` containers of the function.
+        """
         run = RUNS.get(node.kind) if node.checks is None else None
         if run:
             self.line(f"{items}, p = read_run(d, p, {count}, {run!r}) if {count} >= {SHORTEST_RUN} else (None, p)")
@@ -150,14 +155,16 @@ class _Source(Source):
                 self.line(f"{items}.append({value})")
 
     def decode(self, node: Node, name: str) -> Source:
-        """Write the function that decodes a type."""
+        """Write a function that decodes a type at any position of a message, for calls from other functions."""
         with self.block(f"def {name}(d, p, depth{self.meter}):"):
             self.value(node, "value", 0, own=True)
             self.line("return value, p")
         return self
 
     def decode_any_order(self, node: Node, name: str) -> Source:
-        """Write the function that reads fields in any order, and sets defaults for missing fields."""
+        """
+        Write the function that reads an object's fields, or the rest of them, in any order, and sets missing defaults.
+        """
         fields = node.fields
         given = "".join([f", f{index}=MISSING" for index in range(len(fields))])
         order = self.functions.constant("order", {field.key: index for index, field in enumerate(fields)})
@@ -219,7 +226,9 @@ class _Source(Source):
         return self
 
     def _defaults(self, node: Node, begin: int = 0) -> None:
-        """Write lines that set the defaults of fields that are missing in the message."""
+        """
+        Write lines that set the defaults of missing fields from the index `begin` on, and refuse missing required ones.
+        """
         missing = list(enumerate(node.fields))[begin:]
         for index, field in missing:
             if field.required:
@@ -236,12 +245,18 @@ class _Source(Source):
                 self.line(f"if f{index} is MISSING:", f"    f{index} = {default}")
 
     def take(self, size: int | str, at: str) -> None:
-        """Write a line that counts memory beyond that which the headers show."""
+        """
+        Write a line that counts `size` bytes of memory beyond those that the headers show, if the function weighs.
+        """
         if size and self.functions.weighs:
             self.line(f"m.take({size}, {at})")
 
     def guard(self, role: str, at: str, *lines: str, is_safe: bool = False) -> None:
-        """Write lines that run the caller's code, for a value that begins at a position."""
+        """
+        Write lines that run the caller's code, for a value that begins at the position `at`: exceptions become Refused.
+
+        With `is_safe`, the lines run no such code, and are written unchanged.
+        """
         if is_safe:
             self.line(*lines)
             return
@@ -252,7 +267,9 @@ class _Source(Source):
     # --- objects --------------------------------------------------------------------------------------------------
 
     def _object(self, node: Node, to: str, level: int) -> None:
-        """Write lines that read an object with its keys in order, and call the other function at a different key."""
+        """
+        Write lines that read an object with its keys in order, and call its `decode_any_order` at a different key.
+        """
         fields = node.fields
         rest = self._function("decode_any_order", node, _Source.decode_any_order)
         depth = f"depth - {level}" if level else "depth"
@@ -292,7 +309,11 @@ class _Source(Source):
             self.line("break")
 
     def _expected(self, node: Node, key: bytes, to: str, level: int) -> tuple[bytes, list[str], str]:
-        """Return the usual first bytes of a key's value (or b""), the lines to read its rest, and another value."""
+        """
+        Return the usual first bytes of a key's value, the lines that read its rest, and the line for another value.
+
+        The bytes are b"" if values of the type have no usual first bytes.
+        """
         if node.kind == "float" and not (_WORDS and len(key) > 15) and not _needs_position(node):
             return b"\xcb", [f"{to} = read_f64(d, p)[0]", "p += 8"], f"{to}, p = read_float(d, p)"
         texts = packed_texts(node.table) if len(node.table) == 1 and node.checks is node.item is None else {}
@@ -302,7 +323,9 @@ class _Source(Source):
         return b"", [], ""
 
     def build(self, node: Node, to: str, fields: str, at: str) -> None:
-        """Write lines that create an object, which begins at `at`, from the variables of its fields."""
+        """
+        Write lines that create an object, which begins at `at`, from variables: `fields` and the index of the field.
+        """
         functions = self.functions
         cls = functions.constant("class", node.cls)
         given = [(field, f"{fields}{index}") for index, field in enumerate(node.fields)]
@@ -332,14 +355,14 @@ class _Source(Source):
     # --- values ---------------------------------------------------------------------------------------------------
 
     def _function(self, prefix: str, node: Node, write: Callable[[_Source, Node, str], Source]) -> str:
-        """Return the name of another function, whose lines `write` writes."""
+        """Return the name of a separate function for a type; `write` writes its lines at its first call."""
         return self.functions.function(prefix, node, lambda name: write(_Source(self.functions), node, name))
 
     def value(self, node: Node, to: str, level: int, *, own: bool = False) -> None:
         """
-        Write lines that read a value, inside `level` containers of the function, into a variable.
+        Write lines that read a value into the variable `to`, inside `level` containers of the function.
 
-        With `own`, the function belongs to the type of the value.
+        With `own`, the function is the one for this type, and reads the value itself instead of calling that function.
         """
         write = getattr(self, "_" + node.kind, None)
         many = node.kind in _CONTAINERS and level >= _NESTED
@@ -515,7 +538,7 @@ class _Source(Source):
         self.line("else:", f"    n{level}, p = read_{family}(d, p)")
 
     def _extension(self, node: Node, to: str, level: int) -> None:
-        """Write lines that read an ordinary extension value; the walker reads all others, and text."""
+        """Write lines that read an ordinary extension value of this type; the walker reads all others, and text."""
         first, last = CODES[node.kind]
         self.line("try:", f"    {to}, p = read_ext(d, p, {first}, {last})")
         with self.block("except Unread:"):
@@ -547,7 +570,7 @@ class _Source(Source):
     _enum = _literal
 
     def _choice(self, node: Node, to: str, level: int) -> None:
-        """Write a lookup in the values of several types, then lines that read other text."""
+        """Write a lookup of text in the values of enums and literals, then lines that read other text."""
         if node.item is None or node.families != (STR,):
             self._literal(node, to, level)
             return
@@ -592,7 +615,9 @@ class _Source(Source):
         self.line("else:", "    raise Mismatch")
 
     def _choose(self, node: Node, parts: list[tuple[int, Node]]) -> None:
-        """Write lines that choose the object of a union for a map: by its first bytes, if the tag comes first."""
+        """
+        Write lines that set `b` to the index of a union's object for a map: by its first bytes if the tag comes first.
+        """
         opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
         if not opening:
             self.line(f"b = {self.functions.chooser(node)}(d, p, m)")
@@ -611,7 +636,11 @@ def _metered_from(node: Node) -> int:
 
 
 def _size(node: Node, count: str) -> str:
-    """Return the source of the bytes of an array or map of `count` items, beyond those that its header shows."""
+    """
+    Return the source of the memory in bytes that an array or map takes beyond that which its header shows; "" if 0.
+
+    `count` is the source of the number of its items.
+    """
     return f"{node.extra} + {node.extra_item} * {count}" if node.extra else ""
 
 
@@ -621,7 +650,7 @@ def _needs_position(node: Node) -> bool:
 
 
 def _is_set(node: Node) -> bool:
-    """Return whether an object is created without the caller's code."""
+    """Return whether objects of this type are created without the caller's code."""
     return (node.build == "set" and not node.post_init) or node.style == "typeddict"
 
 
@@ -642,7 +671,9 @@ def _header(node: Node) -> bytes:
 
 
 def _opening(node: Node, key: str) -> bytes:
-    """Return the first bytes of an object whose first field has this key and a single value; b"" for any other."""
+    """
+    Return the first bytes of an object whose first field has this key and accepts only one text; b"" for any other.
+    """
     first = node.fields[0]
     texts = list(packed_texts(first.node.table))
     usual = first.key == key and len(first.node.table) == len(texts) == 1 and len(node.fields) <= _MANY

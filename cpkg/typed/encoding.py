@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def too_deep() -> ValueError:
-    """Return the error for objects that are nested too deep, with the text that packing has."""
+    """Return the ValueError for objects that are nested too deep; packers use the same text."""
     return ValueError("recursion limit exceeded.")
 
 
@@ -75,7 +75,7 @@ class Encoding:
         self._pack = pack
 
     def encode(self, obj: object, depth: int) -> bytes:
-        """Return the packed form of an object."""
+        """Return the packed form of an object; raise ValueError if its containers are nested more than `depth` deep."""
         out = new_builder(1024)
         try:
             self.write(out, obj, depth)
@@ -85,7 +85,7 @@ class Encoding:
         return packed
 
     def write(self, out: Builder, value: Value, depth: int) -> None:
-        """Append an object."""
+        """Append the packed form of an object, whose containers may be nested `depth` deep."""
         kind = type(value)
         if kind is str:
             packed = utf8(value)
@@ -133,7 +133,9 @@ class Encoding:
 
 
 def make_function(cache: Cache) -> Callable[..., None]:
-    """Return the function (out, object, depth, write) of a class, and keep it with the class."""
+    """
+    Compile the function (out, object, depth, write) that packs objects of a class; return it and keep it in `cache`.
+    """
     node = cache.node
     assert node is not None
     name = f"encode_{identifier(node.name)}"

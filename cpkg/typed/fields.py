@@ -98,7 +98,7 @@ def _attrs_fields(cls: Annotation, scopes: Scopes) -> Fields:
 
 
 def _taken_by(converter: Annotation, otherwise: Annotation) -> Annotation:
-    """Return the type of the argument of an attrs converter, if the converter declares it."""
+    """Return the declared type of the argument of an attrs converter, or `otherwise` if none is declared."""
     function = getattr(converter, "converter", converter)
     try:
         name = next(iter(imported("inspect").signature(function).parameters))
@@ -134,7 +134,9 @@ _UNREAD: Final[Node] = typing.cast("Node", None)
 
 
 def _attribute(cls: Annotation, name: str) -> Annotation:
-    """Return a class attribute from the namespace of the class that defines it, without calling descriptors."""
+    """
+    Return a class attribute as the class or a base defines it, without calling descriptors; None if there is none.
+    """
     for base in cls.__mro__:
         if name in vars(base):
             return vars(base)[name]
@@ -142,7 +144,7 @@ def _attribute(cls: Annotation, name: str) -> Annotation:
 
 
 def _slot_of(cls: Annotation, name: str) -> object:
-    """Return the member descriptor of a field, None if it has none; TypeError for one that is another class's."""
+    """Return the slot descriptor of a field, or None; raise TypeError if the slot belongs to another class or field."""
     found = _attribute(cls, name)
     if type(found) is not SLOT:
         return None
@@ -161,7 +163,7 @@ _ABSTRACT: Final = 1 << 20
 
 def settable(cls: Annotation, fields: list[Field]) -> bool:
     """
-    Return whether an instance is whole with its attributes set and `__post_init__` called, without its constructor.
+    Return whether setting attributes and calling `__post_init__` creates the same instance as the constructor.
 
     `fields` are all that the constructor of a dataclass or attrs class takes, and all that its instances have.
     """
@@ -190,7 +192,7 @@ def calls_post_init(cls: Annotation) -> bool:
 
 
 def _is_of_dataclass(code: CodeType, fields: list[Field]) -> bool:
-    """Return whether `dataclass` surely wrote a constructor for these fields, in a text with a function around it."""
+    """Return whether the code is certainly a constructor that `dataclass` generated for exactly these fields."""
     names = {field.name for field in fields}
     return (
         code.co_filename == "<string>"
@@ -203,7 +205,9 @@ def _is_of_dataclass(code: CodeType, fields: list[Field]) -> bool:
 
 
 def _is_of_attrs(code: CodeType, fields: list[Field]) -> bool:
-    """Return whether attrs surely wrote a constructor for these fields that runs nothing but factories of defaults."""
+    """
+    Return whether the code is certainly a constructor that attrs generated, and runs nothing but factories of defaults.
+    """
     names = {field.name for field in fields}
     parameters = {field.parameter for field in fields}
     factories = [f"__attr_factory_{field.name}" for field in fields if field.factory is not None]

@@ -35,9 +35,10 @@ class Functions(Names):
 
     def walk(self, node: Node) -> str:
         """
-        Return the name of a function (data, position, depth, meter) that reads a type by the walker.
+        Return the name of a function (data, position, depth, meter) that reads a value by the walker.
 
-        The function's callers check the constraints of the type, so that they are checked only once.
+        The function returns (value, end). It ignores the constraints of the type: its callers check them, so that they
+        are checked only once.
         """
         unchecked = copy.copy(node)
         unchecked.checks = None
@@ -55,7 +56,9 @@ class Functions(Names):
         return self.name("walk", node, f"read_{identifier(node.name)}", lambda _: read)
 
     def untyped_in(self, message: Message) -> Callable[[int, int], object]:
-        """Return the function that reads untyped values for a walker over a message."""
+        """
+        Return a function (position, depth) that returns an untyped value of a message, and sets the message's `end`.
+        """
 
         def untyped(at: int, depth: int) -> object:
             try:

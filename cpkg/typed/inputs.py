@@ -41,7 +41,7 @@ class Message:
         self.end = 0  # the end of the value that was read last
 
     def look(self, at: int) -> tuple[str, Value]:
-        """Return the family of the value at an offset, and the value; for a container, its length."""
+        """Return (family, value) for the value at an offset: a container's length, or an extension's (code, data)."""
         data = self.data
         if at >= len(data):
             raise located(TruncatedError("Unpack failed: incomplete input"), at)
@@ -77,7 +77,11 @@ class Message:
         return found
 
     def children(self, at: int, family: str, length: int) -> Iterator[int]:
-        """Yield the offset of each item, or of keys and values in turn: the end of the value that was read last."""
+        """
+        Yield the offset of each item, or of keys and values in turn.
+
+        Each offset is the end of the value that was read last, so read or skip a value before you ask for the next.
+        """
         for _ in range(length if family == ARRAY else 2 * length):
             yield self.end
 
@@ -86,7 +90,11 @@ class Message:
         self.end = find_end(self.data, at, self.ends)
 
     def keys(self, at: int) -> dict[object, int]:
-        """Return the offsets of a map's values by their keys, for keys that are text; the map can be read again."""
+        """
+        Return the offsets of a map's values by their keys, for keys that are text.
+
+        Afterwards `end` is at the map's first key, so that the map can be read again.
+        """
         _, length = self.look(at)
         inside = self.end
         found = {}
@@ -106,7 +114,7 @@ class Message:
         return False
 
     def member(self, node: Node, text: Value) -> object:
-        """Return MISSING: in a message only text stands for text."""
+        """Return MISSING: in a message, a member of an Enum or Literal is text only if its value is text."""
         return MISSING
 
     def raw(self, at: int) -> Raw:
@@ -146,7 +154,9 @@ class Objects:
         self._items: dict[int, tuple[object, list[Value]]] = {}  # the items of iterators, which yield them only once
 
     def look(self, value: Value) -> tuple[str, Value]:
-        """Return the family or kind of a value ("" for other classes), and the value; for a container, its length."""
+        """
+        Return (family or kind, value): a container's length, or an extension's (code, data); "" for other classes.
+        """
         cls = type(value)
         family = _FAMILIES_OF_CLASSES.get(cls) or next(
             (_FAMILIES_OF_CLASSES[base] for base in cls.__mro__ if base in _FAMILIES_OF_CLASSES), None

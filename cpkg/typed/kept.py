@@ -19,7 +19,7 @@ ATTRIBUTE: Final = "__typed_cache__"
 
 
 class Kept:
-    """The data that is kept with a class."""
+    """Data about a class, kept as an attribute of the class: options, node, encoding function and decoders."""
 
     __slots__ = ("cls", "decoders", "function", "node", "options")
 
@@ -46,7 +46,7 @@ def found_with(cls: Annotation) -> Kept | None:
 
 
 def is_in_use(cls: Annotation) -> bool:
-    """Return whether a class, or a class that inherits its options, has been described."""
+    """Return whether cpkg has described a class, or one of its subclasses, which inherit its options."""
     return found_with(cls) is not None or any(map(is_in_use, type.__subclasses__(cls)))
 
 

@@ -58,7 +58,7 @@ _SCALARS: Final = ("none", "bool", "int", "float", "str", "bytes")
 
 
 def _family(byte: int) -> str | None:
-    """Return the family of values with this first byte."""
+    """Return the family of values with this first byte; None for 0xc1, which begins no value."""
     family = formats.FAMILY[byte]
     if family == formats.IMMEDIATE:
         return NIL if byte == 0xC0 else BOOL if byte in (0xC2, 0xC3) else INT
@@ -109,7 +109,7 @@ class _Describer:
         return specs
 
     def _number(self, node: Node) -> int:
-        """Return the index of a node's description, which is written later."""
+        """Return the index of a node's description in the table; the description itself is written later."""
         number = self._indexes.get(id(node))
         if number is None:
             number = self._indexes[id(node)] = len(self._specs)
@@ -276,12 +276,14 @@ class _Describer:
 
 
 def _table_of(node: Node, kind: type) -> dict[object, object] | None:
-    """Return the values of an enum or literal that have one type; None if there are none."""
+    """
+    Return a dict from the values of one type in an enum or literal to its members; None if there are no such values.
+    """
     return {value: member for (of, value), member in node.table.items() if of is kind} or None
 
 
 def _first_texts(table: Mapping[tuple[type, Any], object]) -> dict[bytes, object]:
-    """Return the first few values that are text, by the packed form of the text."""
+    """Return the first few entries of a table whose values are text, by the packed form of the text."""
     return dict(islice(packed_texts(table).items(), _FIRST_TEXTS))
 
 
@@ -291,7 +293,7 @@ def _takes_text(node: Node) -> bool:
 
 
 def _describe_hashed(node: Node, spec: dict[str, object]) -> None:
-    """Describe the items of a set or the keys of a dict."""
+    """Note in `spec` if hashing a set's items or a dict's keys, whose type is `node`, may run Python code."""
     if node.kind not in _SCALARS:
         spec["runs_python"] = True
         spec["as_tuples"] = as_tuples
@@ -345,7 +347,7 @@ def _describe_checks(checks: Checks, node: Node, spec: dict[str, object]) -> Non
 
 
 def _describe_known_checks(checks: Checks, node: Node, spec: dict[str, object], given: set[str]) -> set[str]:
-    """Describe the constraints that C supports; return the names of the others."""
+    """Describe those constraints in `given` that C supports; return the names of the others."""
     bounds = {name: getattr(checks, name) for name in given & _SIGNS.keys()}
     if all(map(_compares_in_c, bounds.values())):
         spec["bounds"] = [(_SIGNS[name], bound) for name, bound in bounds.items()]

@@ -33,7 +33,7 @@ MISSING: Final[Value] = type("Missing", (), {"__repr__": lambda self: "MISSING"}
 
 class UnsetType:
     """
-    The type of UNSET, the default of fields that are told from fields of any value: `Union[int, UnsetType] = UNSET`.
+    The type of UNSET, a default unlike any value in a message: `field: Union[int, UnsetType] = UNSET`.
 
     A message without the key gives UNSET, and an object with UNSET is encoded without the key.
     """
@@ -143,7 +143,7 @@ class Checks:
         return self.bound(value) or self.predicate(value)
 
     def bound(self, value: Value) -> str | None:
-        """Do what `problem` does, for all constraints except predicates."""
+        """Return what `problem` returns, for all constraints except predicates."""
         try:
             return self._bound(value)
         except REFUSING as exc:
@@ -167,7 +167,7 @@ class Checks:
         return None
 
     def predicate(self, value: Value) -> str | None:
-        """Do what `problem` does, for predicates only."""
+        """Return what `problem` returns, for predicates only."""
         try:
             for predicate in self.predicates:
                 if not predicate(value):
@@ -178,12 +178,12 @@ class Checks:
 
 
 def expected_by(predicate: Callable[[Value], object]) -> str:
-    """Return a text that describes the expected value, for a value that a predicate refuses."""
+    """Return the text that an error gives as the expected value, if `predicate` refuses the value that was found."""
     return f"a value that passes {getattr(predicate, '__qualname__', predicate)}"
 
 
 def unchecked_by(error: Exception) -> str:
-    """Return a text that describes the expected value, for a value for which a constraint raises `error`."""
+    """Return the text that an error gives as the expected value, if a constraint raises `error` for the value found."""
     return f"a value that can be checked ({type(error).__name__}: {error})"
 
 
@@ -330,7 +330,7 @@ class Node:
         return f"<type {self.name}>"
 
     def below(self) -> list[Node]:
-        """Return the types of the values that a value contains directly."""
+        """Return the nodes directly below this one: the types of its keys, items, parts and fields."""
         found = [self.key, self.item, *self.parts, *[field.node for field in self.fields]]
         return [node for node in found if node is not None]
 
@@ -350,8 +350,9 @@ class Node:
         """
         Set `extra` and `extra_item` of this node and all nodes below it, and `extra` of their fields.
 
-        Returns the most bytes that a byte of a message can take, including the weight of its headers; 0 if no type has
-        extra bytes. `purepy.msgpack.interface.HEAVIEST` is the maximum for values of all other types.
+        Returns the most bytes of memory per byte of a message, including the weight of headers, that a type with extra
+        bytes can take; 0 if no type has extra bytes. `purepy.msgpack.interface.HEAVIEST` is the maximum for values of
+        all other types.
         """
         nodes = self.walk().values()
         for node in nodes:
@@ -374,7 +375,11 @@ class Node:
         return max(found, default=0)
 
     def _heaviest(self, place: int) -> int:
-        """Return the most bytes per byte of a value, without its contents; `place` is what its container needs."""
+        """
+        Return the most bytes of memory that a value takes per byte of its packed form, without its contents.
+
+        `place` is the memory in bytes that the container around the value needs for it.
+        """
         extra = place + self.extra + sum([field.extra for field in self.fields])
         if self.kind != "object":
             return extra + 64  # an empty container
@@ -389,7 +394,9 @@ class Node:
         return whole if required else max(extra + 64, -(-(extra + header + 40) // 2))
 
     def alternatives(self) -> tuple[Node, ...]:
-        """Return the parts of a union, with enums, literals and str apart; for another type, the type itself."""
+        """
+        Return the parts of a union, and the parts of the choices in it; for another type, a tuple of the type itself.
+        """
         if self.kind not in ("union", "choice"):
             return (self,)
         return tuple([each for part in self.parts for each in ((part,) if part.checks else part.alternatives())])
@@ -424,7 +431,9 @@ class Node:
 
 
 def form_of(node: Node, obj: object) -> dict[str, object] | list[object]:
-    """Return the form in which an object with fields is encoded."""
+    """
+    Return the dict to encode for an object with fields, without omitted fields; with `array_like`, a list of values.
+    """
     if node.array_like:
         return [getattr(obj, field.name) for field in node.written]
     form = {field.key: getattr(obj, field.name) for field in node.written}

@@ -62,7 +62,7 @@ class Refused(Exception):
 
 
 class Meter:
-    """The counters and the memory of one call."""
+    """Counts, during one call, the memory that headers do not show, and the keys whose hashes may collide."""
 
     __slots__ = ("ends", "keys", "room")
 
@@ -72,7 +72,7 @@ class Meter:
         self.ends: dict[int, int] = {}  # the ends of containers that were skipped, by their offsets
 
     def take(self, size: int, offset: int) -> None:
-        """Count the bytes of a value beyond those that the headers of the message show."""
+        """Count `size` bytes of a value beyond those that headers show; raise LimitError if they exceed the room."""
         if self.room < size:
             if self.room < 0:
                 return
@@ -82,7 +82,11 @@ class Meter:
         self.room -= size
 
     def enter(self, key: object, offset: int, into: Value, level: int) -> None:
-        """Count a key, or a set's item, that will be put into a container."""
+        """
+        Count a key, or a set's item, that will be put into a container; raise LimitError if too many keys collide.
+
+        `level` is different for each open container.
+        """
         if self.keys is None:
             self.keys = KeyMeters()
         if not self.keys.add(level, into, key):
@@ -91,13 +95,15 @@ class Meter:
             raise error
 
     def are_apart(self, keys: list[Value]) -> bool:
-        """Count int keys, or a set's int items, if they cannot collide; return whether that is so."""
+        """
+        Return whether int keys, or a set's int items, are too close to each other to collide; only then count them.
+        """
         if self.keys is None:
             self.keys = KeyMeters()
         return self.keys.add_apart(keys)
 
     def set_of(self, items: list[Value], offset: int, level: int, are_ints: bool) -> set[object]:
-        """Return a set of many items with predictable hashes."""
+        """Return a set of items with hashes that a sender can choose; raise LimitError if too many of them collide."""
         if are_ints and self.are_apart(items):
             return set(items)
         made: set[object] = set()
@@ -109,7 +115,7 @@ class Meter:
     def dict_of(
         self, keys: list[Value], values: list[object], offset: int, level: int, are_ints: bool
     ) -> dict[object, object]:
-        """Return a dict of many keys with predictable hashes."""
+        """Return a dict of keys with hashes that a sender can choose; raise LimitError if too many of them collide."""
         if are_ints and self.are_apart(keys):
             return dict(zip(keys, values))
         made: dict[object, object] = {}
@@ -120,9 +126,10 @@ class Meter:
 
     def hashable(self, key: Value, offset: int, into: Value, count: int, level: int) -> Value:
         """
-        Return a key, or a set's item, one of `count` that will be put into a container.
+        Return a key, or a set's item, in a hashable form; it is one of `count` that will be put into `into`.
 
-        Untyped arrays become tuples, as in the keys of `loads`. `level` is different for each open container.
+        Untyped arrays become tuples, as in the keys of `loads`. `level` is different for each open container. Raises
+        Refused for a key that is unhashable, and LimitError if too many keys collide.
         """
         kind = type(key)
         if kind is str or kind is bytes:
@@ -145,7 +152,7 @@ class Meter:
 
 
 def check(problem: Callable[[Value], str | None], value: Value, offset: int) -> None:
-    """Raise Refused for a value if `problem(value)` returns what is expected instead."""
+    """Raise Refused if `problem(value)` returns a text that describes the expected value, or raises an exception."""
     try:
         expected = problem(value)
     except Exception as exc:
@@ -187,7 +194,11 @@ def read_float(d: bytes, p: int) -> tuple[float, int]:
 
 
 def _sized(d: bytes, p: int, first: int) -> tuple[int, int]:
-    """Return the start and end of the content of a str or bin; `first` begins the format with a 1-byte length."""
+    """
+    Return the start and end of the content of a str or bin; raise Mismatch for another value.
+
+    `first` is the first byte of the format with a 1-byte length.
+    """
     byte = d[p]
     if byte == first:
         p += 2
@@ -221,7 +232,11 @@ def read_bytes(d: bytes, p: int) -> tuple[bytes, int]:
 
 
 def _make_count_reader(short: int, long: int) -> Callable[[bytes, int], tuple[int, int]]:
-    """Return a reader of array or map headers: `short` begins an empty one, and `long` the format of 3 bytes."""
+    """
+    Return a function (data, position) that returns the length in an array or map header, and the header's end.
+
+    `short` is the first byte of an empty container, and `long` that of a header of 3 bytes.
+    """
 
     def read_count(d: bytes, p: int) -> tuple[int, int]:
         byte = d[p]
@@ -241,7 +256,11 @@ read_map: Final = _make_count_reader(0x80, 0xDE)
 
 
 def read_ext(d: bytes, p: int, first: int, last: int) -> tuple[object, int]:
-    """Return an ordinary value of one of two extension types, and its end; raise Unread for another value."""
+    """
+    Return an ordinary value of the extension type `first` or `last`, and its end; raise Unread for another value.
+
+    The types are given as code bytes.
+    """
     byte = d[p]
     if byte == 0xC7:
         start = p + 2
@@ -301,7 +320,7 @@ def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tup
     """
     Return `count` numbers and their end if all of them have one format; else None and the position.
 
-    `formats` holds the type codes of the arrays that are accepted. Numbers of one byte are not.
+    `formats` holds the type codes of the arrays to accept. Numbers that are packed in one byte are never accepted.
     """
     first = d[p]
     code = "fdBHIQbhiq"[first - 0xCA] if 0xCA <= first <= 0xD3 else " "
@@ -321,7 +340,11 @@ def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tup
 
 
 def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | list[float] | None, int]:
-    """Do what `number_run` does, for a list; also for ints of one byte, if "B" is among the formats."""
+    """
+    Return a list of `count` numbers and their end if all of them have one of `formats`; else None and the position.
+
+    `formats` is that of `number_run`; "B" also accepts ints from 0 to 127 that are packed in one byte.
+    """
     if d[p] < 0x80 and "B" in formats:
         found = d[p : p + count]  # PADDING is not ASCII
         return (list(found), p + count) if found.isascii() else (None, p)

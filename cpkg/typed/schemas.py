@@ -95,7 +95,7 @@ class _Maker:
         return {**made, **_constraints(node.checks, node)} if node.checks is not None else made
 
     def finish(self) -> None:
-        """Describe the referenced classes."""
+        """Add the schemas of all referenced classes to `definitions`."""
         while self._todo:
             node = self._todo.pop(0)
             self.definitions[self._name(node)] = self._made(node)
@@ -179,7 +179,7 @@ class _Maker:
 
 
 def _texts(field: Field) -> dict[str, object]:
-    """Return what annotations write about a field for people."""
+    """Return the title and description in a field's annotations, as a part of its schema."""
     return {name: text for name, text in (("title", field.title), ("description", field.doc)) if text}
 
 
@@ -188,7 +188,9 @@ def _builtins(value: object) -> object:
 
 
 def _row(items: list[dict[str, object]], least: int, *, closed: bool) -> dict[str, object]:
-    """Return the schema of an array whose items are described each; `closed` allows no others."""
+    """
+    Return the schema of an array with one schema per item, the first `least` required; `closed` allows no more items.
+    """
     made: dict[str, object] = {"type": "array", "minItems": least}
     if items:  # JSON Schema has no empty list of them
         made["prefixItems"] = items
@@ -196,7 +198,7 @@ def _row(items: list[dict[str, object]], least: int, *, closed: bool) -> dict[st
 
 
 def _constraints(checks: Checks, node: Node) -> dict[str, object]:
-    """Return what JSON Schema has for constraints: nothing for the order of values that are text there."""
+    """Return the keywords of JSON Schema for constraints; it has none for bounds of values that it shows as text."""
     made: dict[str, object] = {}
     if node.kind in _NUMBERS:
         step: Any = checks.multiple_of

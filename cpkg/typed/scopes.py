@@ -97,7 +97,7 @@ class Scope:
         self._known: tuple[dict[str, object], ChainMap[str, object]] | None = None  # until an annotation is text
 
     def _names(self) -> tuple[dict[str, object], ChainMap[str, object]]:
-        """Return the names of the module, and all names."""
+        """Return the namespace of the owner's module, and a map of all names that annotations can use."""
         owner = self.owner
         module = vars(sys.modules[owner.__module__]) if getattr(owner, "__module__", None) in sys.modules else {}
         own: dict[str, object] = {"typing": typing}
@@ -141,7 +141,7 @@ class Scope:
             raise TypeError(f"{where}: cannot resolve the forward reference {text!r} ({_shown(exc)}){advice}") from exc
 
     def bind(self, origin: Annotation, args: tuple[Annotation, ...]) -> Variables:
-        """Return the values of the variables of a generic class or alias, for these arguments from this scope."""
+        """Return the type variables of a generic class or alias, each with its argument and this scope."""
         names = getattr(origin, "__type_params__", ()) if not isinstance(origin, type) else ()
         return {name: (value, self) for name, value in zip(names or getattr(origin, "__parameters__", ()), args)}
 
@@ -174,7 +174,9 @@ class Scope:
         return (*key, repr(found)) if args else key
 
     def depths_within(self, origin: Annotation, args: tuple[Annotation, ...]) -> dict[object, int]:
-        """Return the `depths` of a class or alias in an annotation of this scope; raise TypeError if it never ends."""
+        """
+        Return the `depths` for a class or alias with these arguments; raise TypeError if it refers to itself endlessly.
+        """
         if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
             return {}
         depth = self.depths.get(origin, 0) + 1
@@ -201,7 +203,9 @@ class _Identical:
 def class_scopes(
     cls: Annotation, variables: Variables, scope_of: Callable[[Annotation, Variables], Scope]
 ) -> dict[Annotation, Scope]:
-    """Return the scopes of a class, whose variables have these values, and of its bases; `scope_of` creates each."""
+    """
+    Return a dict from a class and each of its bases to their scopes; `scope_of(class, variables)` creates a scope.
+    """
     scopes = {cls: scope_of(cls, variables)}
     todo = [cls]
     while todo:
@@ -218,7 +222,7 @@ def class_scopes(
 
 
 def unwrapped(annotation: Annotation, scope: Scope) -> Iterator[tuple[Annotation, Annotation]]:
-    """Yield (form, type) for the forms around a field's type, such as Annotated and Required, and for the type."""
+    """Yield (form, annotation) for each form around a field's type, such as "Annotated", then ("", the type)."""
     while True:
         if isinstance(annotation, (str, typing.ForwardRef)):
             annotation = scope.evaluate(annotation)

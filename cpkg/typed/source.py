@@ -35,7 +35,9 @@ class Names:
         self._kept: list[object] = []  # the objects that the names stand for, kept so that their ids stay unique
 
     def name(self, role: str, of: object, prefix: str, make: Callable[[str], object]) -> str:
-        """Return the name for an object in a role; `make(name)` creates the value of a new name."""
+        """
+        Return the name of an object, which has one name for each role; for a new name, `make(name)` creates its value.
+        """
         name = self._names.get((role, id(of)))
         if name is None:
             name = f"{prefix}_{next(self._numbers)}"
@@ -45,11 +47,11 @@ class Names:
         return name
 
     def constant(self, prefix: str, value: object) -> str:
-        """Return a name for an object."""
+        """Return a name for an object, which begins with `prefix`."""
         return self.name(prefix, value, prefix, lambda _: value)
 
     def function(self, prefix: str, node: Node, write: Callable[[str], Source]) -> str:
-        """Return the name of a function that is written and compiled when it is first called."""
+        """Return the name of a function for a type; its first call compiles the Source that `write(name)` returns."""
 
         def make(name: str) -> object:
             def compile_first(*args: object) -> object:
@@ -77,7 +79,7 @@ class Source:
         self.indent -= 1
 
     def line(self, *texts: str) -> None:
-        """Write lines."""
+        """Append lines, with the current indentation."""
         self.lines.extend(["    " * self.indent + text for text in texts])
 
     def block(self, head: str) -> Source:
@@ -104,7 +106,9 @@ def _forget(file: str, shown: object) -> None:
 
 
 def identifier(name: str) -> str:
-    """Return the name of a type as part of a function's name."""
+    """
+    Return the name of a type for use in a function's name: all characters but ASCII letters and digits become "_".
+    """
     return "".join([character if character.isascii() and character.isalnum() else "_" for character in name])
 
 
@@ -114,7 +118,7 @@ def is_plain(name: str) -> bool:
 
 
 def attribute(of: str, name: str) -> str:
-    """Return the source that reads an attribute."""
+    """Return the source that reads the attribute `name` of the expression `of`."""
     return f"{of}.{name}" if is_plain(name) else f"getattr({of}, {name!r})"
 
 
@@ -125,7 +129,7 @@ def packed_key(key: str) -> bytes:
 
 
 def packed_texts(table: Mapping[tuple[type, Any], object]) -> dict[bytes, object]:
-    """Return the values of a table that are text of at most 255 bytes, by the packed form of the text."""
+    """Return the entries of a table whose values are text of at most 255 bytes, by the packed form of the text."""
     packed = {}
     for (of, value), result in table.items():
         if of is str:

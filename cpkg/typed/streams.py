@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _decoder(type: object, options: dict[str, object]) -> Decoder:
-    """Return the decoder for the arguments of a function of `cpkg.msgpack`."""
+    """Return the decoder of a type with the given options, which must be limits; raise TypeError for another option."""
     defaults = UNPACKING.defaults._asdict()
     given = {name: value for name, value in options.items() if value != defaults.get(name, value)}
     others = given.keys() - (Decoder.__init__.__kwdefaults__ or {}).keys()
@@ -40,24 +40,24 @@ def _decoded(decoder: Decoder, raw: Raw, end: int) -> object:
 
 
 def unpackb(packed: Buffer, *, type: object, **options: object) -> object:
-    """Do what `cpkg.msgpack.unpackb` does with `type=`."""
+    """Implement `cpkg.msgpack.unpackb` with `type=`: return the object in a message, validated against the type."""
     return _decoder(type, options).decode(packed)
 
 
 def unpack(stream: Readable, *, type: object, **options: object) -> object:
-    """Do what `cpkg.msgpack.unpack` does with `type=`."""
+    """Implement `cpkg.msgpack.unpack` with `type=`: return the object in a stream, validated against the type."""
     return _decoder(type, options).decode(stream.read())
 
 
 def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: object) -> tuple[object, int]:
-    """Do what `cpkg.msgpack.unpackb_from` does with `type=`."""
+    """Implement `cpkg.msgpack.unpackb_from` with `type=`: return the validated object at `offset`, and its end."""
     decoder = _decoder(type, options)
     raw, end = msgpack_module().unpackb_from(buffer, offset, raw_depth=0)
     return _decoded(decoder, raw, end), end
 
 
 def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
-    """Return a function that creates the objects of an Unpacker, from each message and the offset of its end."""
+    """Return a function (raw, end) that decodes a message of an Unpacker; `end` is where it ends in the stream."""
     decoder = _decoder(type, options)
 
     def decoded(raw: Raw, end: int) -> object:

@@ -42,7 +42,11 @@ _DURATION = re.compile(
 
 
 def from_ext(kind: str, code: int, data: bytes) -> object:
-    """Return the value of this kind in an extension value; raise ValueError if it is invalid."""
+    """
+    Return the object in an extension value with this code; raise ValueError if it is invalid.
+
+    With code -1 it is a Timestamp if the kind is "timestamp", else a datetime.
+    """
     if code != -1:
         return READERS[code](data)
     moment = Timestamp.from_bytes(data)
@@ -113,7 +117,7 @@ def _uuid(text: str) -> UUID:
 
 
 def from_base64(text: str) -> bytes:
-    """Return the bytes that `to_text` wrote."""
+    """Return the bytes in a base64 text; raise ValueError if it is invalid."""
     return base64.b64decode(text, validate=True)
 
 
@@ -147,7 +151,9 @@ def _duration_text(span: datetime.timedelta) -> str:
 
 
 def to_text(value: object) -> str | None:
-    """Return the text for a value in builtin types, in ISO 8601 for times; None for a value of a builtin type."""
+    """
+    Return the text of a time (in ISO 8601), UUID, Decimal or bytes-like object (in base64); None for any other value.
+    """
     if isinstance(value, (DATE, datetime.time)):
         text = value.isoformat()
         return text[:-6] + "Z" if text.endswith("+00:00") else text

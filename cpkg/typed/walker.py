@@ -69,7 +69,7 @@ class _EnoughErrors(Exception):
 
 
 class Walker:
-    """Creates values from a source by their nodes."""
+    """Reads values from a source, and creates objects of the types that nodes describe."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Walker:
         return value
 
     def keep(self, error: ValidationError) -> bool:
-        """Keep an error; return whether there is room for it."""
+        """Add an error to `errors`; return False instead if `max_errors` are already there."""
         # decoding functions stop at the first error: after that error, the walker runs the caller's code itself
         self.failure = None
         if len(self.errors) == self.max_errors:
@@ -137,7 +137,7 @@ class Walker:
         return True
 
     def fail(self, expected: str, found: str, path: Path, at: Place) -> ValidationError:
-        """Return the error for a value at a place; if `expected` is empty, `found` is the whole message."""
+        """Return the ValidationError for a value at a place; if `expected` is empty, `found` is the whole text."""
         steps = []
         while path is not None:
             path, step = path
@@ -157,7 +157,11 @@ class Walker:
             return MISSING
 
     def walk(self, node: Node, at: Place, path: Path, depth: int) -> object:
-        """Return the value at a place."""
+        """
+        Return the value of a type at a place; raise ValidationError if it is wrong.
+
+        Returns MISSING if a value inside it is wrong, and errors are collected.
+        """
         family, value = self.source.look(at)
         if node.kind == "union":
             chosen = self._alternative(node, family, value, at, path)
@@ -169,7 +173,9 @@ class Walker:
         return result
 
     def _check(self, node: Node, value: object, path: Path, at: Place) -> None:
-        """Raise ValidationError for a value that breaks a constraint."""
+        """
+        Raise ValidationError for a value that breaks a constraint; Refused if a decoding function calls the walker.
+        """
         checks = node.checks
         assert checks is not None
         failure = self.failure
@@ -190,7 +196,7 @@ class Walker:
     def _call(
         self, role: str, node: Node, path: Path, at: Place, function: Callable[..., object], *args: object
     ) -> Value:
-        """Return the result of the caller's code, or a placeholder while an error is explained."""
+        """Call `function`, the caller's code; while an error is explained, return a placeholder or raise that error."""
         failure = self.failure
         if failure is not None:
             if type(failure) is not Refused or (failure.offset, failure.role) != (at, role):
@@ -277,7 +283,7 @@ class Walker:
         raise self.fail(node.name, _found(family, value), path, at)
 
     def _alternative(self, node: Node, family: str, value: Value, at: Place, path: Path) -> Node:
-        """Return the part of a union that fits a value."""
+        """Return the part of a union that fits a value; raise ValidationError if none does."""
         if not self.source.has_offsets:
             for part in node.parts:
                 if self.source.is_made(part, at):
@@ -318,7 +324,7 @@ class Walker:
         return True
 
     def _object_of(self, node: Node, at: Place, path: Path) -> Node:
-        """Return the object type of a union that fits a map."""
+        """Return the object type of a union that fits a map; raise ValidationError if its tag is missing or unknown."""
         keys = self.source.keys(at)
         if node.tag is None:
             return next((part for part, unique in unique_keys(node) if unique <= keys.keys()), node.objects[-1])
@@ -381,7 +387,7 @@ class Walker:
             raise self.fail(node.name, f"invalid ext {code} ({exc})", path, at) from exc
 
     def _numbers(self, node: Node, family: str, value: Value, at: Place, path: Path, depth: int) -> object:
-        """Return an array of numbers."""
+        """Return the array of numbers at a place, from an extension value, a list or an array."""
         source, numbers = self.source, node.numbers
         if family == EXT and value[0] in node.families:
             read = partial(numbers.of_payload, strict=self.strict)
@@ -411,7 +417,9 @@ class Walker:
     def _array_of(
         self, node: Node, read: Callable[[memoryview], object], value: tuple[int, bytes], path: Path, at: Place
     ) -> object:
-        """Return the array in an extension value, by a function that reads its data."""
+        """
+        Return the array that `read` creates from the data of an extension value; raise ValidationError if it is wrong.
+        """
         try:
             return read(memoryview(value[1]))
         except UnfitError as exc:
@@ -470,7 +478,9 @@ class Walker:
         self, node: Node, key: object, path: Path, at: Place, into: set[object] | dict[object, object], count: int,
         depth: int,
     ) -> object:  # fmt: skip
-        """Return a key, or an item of a set, as `Meter.hashable` does."""
+        """
+        Return the hashable form of a key or of a set's item; raise an error for one that `Meter.hashable` refuses.
+        """
         failure = self.failure
         if type(failure) is Refused and (failure.offset, failure.role) == (at, "hash"):
             raise self._failed("hash", node, failure.exc, path, at)
@@ -485,7 +495,7 @@ class Walker:
         raise error
 
     def _put(self, node: Node, path: Path, at: Place, put: Callable[..., None], key: object, *value: object) -> None:
-        """Put a key into a dict or a set, which may compare the key with others."""
+        """Call `put`, which adds a key to a dict or a set, and may run the caller's code to compare it with others."""
         if self.failure is None:
             self._call("hash", node, path, at, put, key, *value)
         else:

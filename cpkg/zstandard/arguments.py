@@ -52,7 +52,11 @@ def rename(exc: ZstdError, what: str) -> ZstdError:
 
 
 def threads_wanted(threads: int) -> int:
-    """Return a number of threads; a value below 0 means one per processor that this process may use."""
+    """
+    Return `threads`, or the number of processors that this process may use if `threads` is below 0.
+
+    Raises OverflowError for more than 32 bits.
+    """
     threads = index(threads)
     if not -(2**31) <= threads < 2**31:
         raise OverflowError("signed integer is greater than maximum")
@@ -70,13 +74,13 @@ def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> Non
 
 
 def require_positive(value: int, name: str) -> None:
-    """Raise ValueError if the size of a buffer or chunk is not positive."""
+    """Raise ValueError if `value`, the size called `name`, is not positive; otherwise check it as `as_size` does."""
     if (type(value) is not int or value < 1 or value >> 63) and as_size(value) < 1:
         raise ValueError(f"{name} must be positive")
 
 
 def as_size(value: int) -> int:
-    """Return `value` if it is an int of at most 64 bits; otherwise raise TypeError or OverflowError."""
+    """Return `value` as an int; raise TypeError if it is not an integer, and OverflowError beyond 64 bits."""
     value = index(value)
     if not -(2**63) <= value < 2**63:
         raise OverflowError("cannot fit 'int' into an index-sized integer")

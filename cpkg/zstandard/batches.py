@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def compress_all(compress_one: Callable[[Bytes], bytes], data: object, threads: int) -> BufferWithSegmentsCollection:
-    """Implement `ZstdCompressor.multi_compress_to_buffer` with the given number of threads."""
+    """
+    Compress each item of `data` with `compress_one`; return a collection of the frames.
+
+    Implements `ZstdCompressor.multi_compress_to_buffer`, with up to `threads` threads.
+    """
     items = _items(data, "argument must be list of BufferWithSegments")
     if not any(map(len, items)):
         raise ValueError("source elements are empty")
@@ -34,7 +38,11 @@ def compress_all(compress_one: Callable[[Bytes], bytes], data: object, threads: 
 def decompress_all(
     decompress_one: Callable[[Bytes, int], bytes], frames: object, sizes: Buffer | None, threads: int
 ) -> BufferWithSegmentsCollection:
-    """Implement `ZstdDecompressor.multi_decompress_to_buffer` with the given number of threads."""
+    """
+    Decompress each item of `frames` with `decompress_one`; return a collection of the contents.
+
+    Implements `ZstdDecompressor.multi_decompress_to_buffer`, with up to `threads` threads.
+    """
     items = _items(frames, "argument must be list or BufferWithSegments")
     given = bytes(8 * len(items)) if sizes is None else view_of(sizes)
     if len(given) != 8 * len(items):
@@ -85,7 +93,11 @@ def _run(
     explained: Callable[[int, ZstdError], Exception],
     threads: int,
 ) -> BufferWithSegmentsCollection:
-    """Call `one` for all arguments, in threads, and return the results; `explained` returns the exception to raise."""
+    """
+    Call `one` with each tuple of `arguments`, in up to `threads` threads; return the results as a collection.
+
+    If a call raises ZstdError, `explained(number, error)` returns the exception to raise.
+    """
     pieces = [b""] * len(arguments)
 
     def run(number: int, check: Callable[[], None]) -> None:

@@ -143,7 +143,7 @@ class BufferWithSegments(Exporter):
         return (self[i] for i in range(len(self)))
 
     def segments(self) -> BufferSegments:
-        """Return the offsets and lengths."""
+        """Return the offsets and lengths of the segments."""
         return BufferSegments(self._segments)
 
     def tobytes(self) -> bytes:

@@ -79,7 +79,12 @@ class ZstdCompressionDict:
             )
 
     def _for_compression(self, pairs: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], ZstdDict | None, int]:
-        """Return a compressor's parameters, adapted to the prepared ones, the dictionary, and how to load it."""
+        """
+        Return the parameters to compress with, the dictionary, and how to load it.
+
+        They are a compressor's `pairs`, in which the settings of `precompute_compress` replace the compressor's. The
+        dictionary is None if it has fewer than 8 bytes.
+        """
         self._check("could not load compression dictionary")
         found = self._zstd_dict
         if found is None:
@@ -95,7 +100,7 @@ class ZstdCompressionDict:
         return [*kept, (_LEVEL, prepared)], found, DIGESTED if how == UNDIGESTED else how
 
     def _for_decompression(self) -> tuple[ZstdDict | None, int]:
-        """Return the dictionary and how to load it."""
+        """Return the dictionary (None if it has fewer than 8 bytes) and how to load it."""
         self._check("could not create decompression dict")
         is_prefix = self._is_full and self._type == DICT_TYPE_RAWCONTENT
         return self._zstd_dict, PREFIX if is_prefix else DIGESTED
@@ -108,7 +113,7 @@ class ZstdCompressionDict:
 
 
 def dictionary_argument(dict_data: object) -> ZstdCompressionDict | None:
-    """Check and return an argument `dict_data`; raises TypeError for an object that is not a dictionary."""
+    """Return the argument `dict_data`, a dictionary or None; raises TypeError for any other object."""
     if dict_data is not None and not isinstance(dict_data, ZstdCompressionDict):
         raise TypeError("dict_data must be zstd.ZstdCompressionDict")
     return dict_data

@@ -82,16 +82,16 @@ class Feed:
             self.release()
 
     def fail(self, why: str) -> None:
-        """Refuse further compression, because output was lost."""
+        """Make each further call raise ZstdError with the text `why`, because output was lost."""
         self._failure = why
 
     @property
     def has_failed(self) -> bool:
-        """Whether output was lost."""
+        """Whether data of the frame was lost, so that each further call fails."""
         return self._failure is not None
 
     def memory_size(self) -> int | None:
-        """Return the size of the context in bytes; None if the context was released."""
+        """Return the size of the context in bytes; None if libzstd's context was released."""
         return self._stream._memory_size()
 
     def release(self) -> None:

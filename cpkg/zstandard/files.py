@@ -164,9 +164,10 @@ class StreamReader(StreamFile):
 
     def read(self, size: int = -1) -> bytes:
         """
-        Return `size` bytes, fewer at the end; -1 returns the rest.
+        Return `size` bytes, or fewer at the end of the content; -1 returns the rest.
 
-        Raises ZstdError for an error in the next part of the data; the content before the error can be read first.
+        A read of `size` decompressed bytes also ends at the end of a frame, unless `read_across_frames` is true. Raises
+        ZstdError for an error in the next part of the data; the content before the error can be read first.
         """
         ahead = self._ahead
         if size == ahead.step:

@@ -45,7 +45,11 @@ class FrameParameters:
 
 
 def header_of(data: Buffer, magicless: bool = False) -> Header | int:
-    """Return the header at the start of a buffer, or the least size it needs; raises ZstdError if it is not a frame."""
+    """
+    Return the header at the start of a buffer, or the number of bytes needed if the buffer ends inside the header.
+
+    Raises ZstdError if the data is not a frame.
+    """
     head = bytes(view_of(data)[:HEADER_SIZE_MAX])
     return read_header(head, 0, len(head), 0, magicless)
 

@@ -71,7 +71,11 @@ def match_parameters(level: int, source_size: int, dict_size: int) -> tuple[int,
 def _fitted(
     window_log: int, chain_log: int, hash_log: int, strategy: int, size: int, dict_size: int
 ) -> tuple[int, int, int]:
-    """Shrink the window and tables to the sizes of the input and dictionary (replaces ZSTD_adjustCParams)."""
+    """
+    Return the given window_log, chain_log and hash_log, reduced to what input and dictionary need.
+
+    `size` and `dict_size` are in bytes. Replaces ZSTD_adjustCParams.
+    """
     largest = 1 << (WINDOWLOG_MAX - 1)
     if size <= largest and dict_size <= largest:
         window_log = min(window_log, max(HASHLOG_MIN, (size + dict_size - 1).bit_length()))

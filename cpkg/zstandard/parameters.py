@@ -142,7 +142,7 @@ class ZstdCompressionParameters:
         return _CONTEXT_SIZE + sum(4 << log for log in tables)
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return the keys and values for a context of libzstd, without those that equal its defaults."""
+        """Return pairs of a parameter's key and value for libzstd, without those that equal its defaults."""
         values = vars(self)
         defaults = {"write_content_size": 1, "write_dict_id": 1}
         return [
@@ -182,7 +182,11 @@ def _checked(name: str, value: int) -> int:
 def level_pairs(
     level: int, write_checksum: object, write_content_size: object, write_dict_id: object, threads: int
 ) -> list[tuple[int, int]]:
-    """Return the keys and values for the plain arguments of a ZstdCompressor."""
+    """
+    Return pairs of a parameter's key and value for the arguments of a ZstdCompressor without `compression_params`.
+
+    The nearest allowed value replaces a level or number of threads out of bounds.
+    """
     pairs = []
     if threads:  # first, because setting it changes other parameters
         pairs.append((_KEYS["threads"], _checked("threads", threads_wanted(index(threads)))))

@@ -32,7 +32,7 @@ def write_pieces(file: Writable, data: bytes, write_size: int) -> int:
 
 
 def outputs(stream: DecompressionStream, data: Bytes, size: int) -> Iterator[bytes]:
-    """Yield the content of compressed data, in pieces of at most `size` bytes; some may be empty."""
+    """Decompress `data` and yield the content, in pieces of at most `size` bytes; some may be empty."""
     yield stream.decompress(data, size)
     while not stream.needs_input and not stream.eof:
         yield stream.decompress(b"", size)
@@ -59,7 +59,7 @@ class ZstdCompressionWriter(Writer):
         return False
 
     def memory_size(self) -> int | None:
-        """Return the size of the compression context in bytes."""
+        """Return the size of the compression context in bytes; None if libzstd's context was released."""
         return self._feed.memory_size()
 
     def write(self, data: Buffer) -> int:
@@ -103,7 +103,11 @@ class ZstdCompressionWriter(Writer):
         return written
 
     def close(self) -> None:
-        """End the frame; close the writer, and the other file unless `closefd` is false. Further calls do nothing."""
+        """
+        End the frame; close the writer, and the other file unless `closefd` is false.
+
+        Further calls do nothing. After an error that lost data, the frame is not ended.
+        """
         with self._turn():
             if self._closed:
                 return
@@ -157,7 +161,7 @@ class ZstdDecompressionWriter(Writer):
         return False
 
     def memory_size(self) -> int | None:
-        """Return the size of the decompression context in bytes."""
+        """Return the size of the decompression context in bytes; None if libzstd's context was released."""
         return self._stream._memory_size()
 
     def write(self, data: Buffer) -> int:
@@ -202,7 +206,7 @@ class ZstdDecompressionWriter(Writer):
         """
         Close the writer, and the other file unless `closefd` is false; do nothing if it is already closed.
 
-        Raises ZstdError if the data ended inside a frame.
+        Raises ZstdError if the data ended inside a frame, unless an earlier error is the reason.
         """
         with self._turn():
             if self._closed:

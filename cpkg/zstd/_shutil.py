@@ -69,7 +69,7 @@ def _make_tarball(
     logger: Logger | None = None,
     **ignored: object,
 ) -> str:
-    """Write base_name.tar.zst when shutil.make_archive asks for it (replaces `shutil._make_tarball`)."""
+    """Write base_name.tar.zst for shutil.make_archive and return its path (replaces `shutil._make_tarball`)."""
     name = os.fspath(base_name) + ".tar.zst"
     folder = os.path.dirname(name)
     if logger is not None:

@@ -125,7 +125,7 @@ class TarFile(_TarFile):
 
     @classmethod
     def _open_any_stream(cls, name: Any, mode: str, fileobj: Any, bufsize: int, **kwargs: Any) -> Self:
-        """Open a stream in the format that its first bytes indicate."""
+        """Open a stream (`mode` "r|*") in the format that its first bytes indicate."""
         if mode not in ("r|*", "|*"):
             raise ValueError("mode must be 'r' or 'w'")
         source = fileobj or builtins.open(name, "rb")  # noqa: SIM115

@@ -237,7 +237,7 @@ _path: Any = getattr(_standard, "_path", _standard)  # the module with the types
 
 
 class _CompleteDirs(_path.CompleteDirs, ZipFile):  # type: ignore[misc]
-    """An archive that lists all its directories."""
+    """A ZipFile that also lists the folders that have no entry but contain members."""
 
 
 class _FastLookup(_path.FastLookup, _CompleteDirs):  # type: ignore[misc]

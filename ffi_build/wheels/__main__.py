@@ -33,7 +33,7 @@ ARCHITECTURES = tuple(dict.fromkeys(target.architecture for target in TARGETS))
 
 @dataclass
 class Wanted:
-    """The arguments of the command line."""
+    """The interpreters, systems and other files to build, according to the command line."""
 
     interpreters: list[str] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)

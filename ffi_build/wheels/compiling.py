@@ -89,7 +89,11 @@ class Compiler:
         return [*(f"-isystem{path}" for path in dict.fromkeys(found)), *(f"-D{each}" for each in dict.fromkeys(minor))]
 
     def compile(self, source: Path, result: Path, *arguments: str) -> None:
-        """Compile a file; relative paths start from the root. Raises SystemExit on failure."""
+        """
+        Compile the file `source` to the object file `result`; relative paths start from the root.
+
+        Raises SystemExit on failure.
+        """
         self._run([*self._compile, *arguments, "-c", str(source), "-o", str(result)])
 
     def archive(self, path: Path, members: Iterable[Path]) -> None:
@@ -146,7 +150,7 @@ def _output(*command: str) -> str:
 
 def _joined(sources: Path, folder: Path) -> Path:
     """
-    Write one C file that includes the compressor and decompressor of libzstd.
+    Write one C file that includes the compressor and decompressor of libzstd, and return its path.
 
     As in the single-file libzstd, gcc can then inline across files, which saves 3 to 5 % of the time for small content.
     The files of the dictionary builder define the same names and must stay separate.
@@ -178,8 +182,8 @@ def write_module_sources(folder: Path, libraries: dict[str, Path]) -> dict[tuple
     """
     Write the C source of each module for CPython and PyPy, and for CPython on systems other than Linux.
 
-    `libraries` has the folder of headers per codec. The output of cffi depends only on the declarations, not on the
-    interpreter that runs it.
+    Returns the units by codec and kind: "cpython", "pypy" or "elsewhere". `libraries` has the folder of headers per
+    codec. The output of cffi depends only on the declarations, not on the interpreter that runs it.
     """
     versions = {"msgpack": MSGPACK.version, "zstd": ZSTD.version}
     make = {"msgpack": msgpack_build.make_builder, "zstd": zstd_build.make_builder}

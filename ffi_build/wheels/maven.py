@@ -51,7 +51,12 @@ def _classifier(target: Target) -> str:
 
 
 def python(name: str, target: Target, parts: Sequence[tuple[str, str]] = (), alias: str = "") -> Source:
-    """Return the package of a CPython version for a system, with `parts` of it or the files to build modules with."""
+    """
+    Return the package of a CPython version for a system, to be fetched with `provide`.
+
+    `parts` are the pairs of a file and its destination to unpack; by default, the files to build modules with. `alias`
+    replaces the name of the package.
+    """
     classifier = _classifier(target)
     package = _PACKAGES[name]
     root = f"org/bytedeco/cpython/{classifier}"
@@ -72,7 +77,11 @@ def python(name: str, target: Target, parts: Sequence[tuple[str, str]] = (), ali
 
 
 def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Path) -> list[tuple[Interpreter, Target]]:
-    """Fetch the interpreters of a system for building modules: the versions `names`, or all if `names` is empty."""
+    """
+    Fetch the interpreters of a system for building modules; return each of them with its target.
+
+    `names` are versions; all known versions if it is empty. Raises SystemExit for an unknown version.
+    """
     pairs = []
     for target in SYSTEMS[system]:
         known = _SHA256[_classifier(target)]
@@ -95,7 +104,11 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
 
 
 def import_libraries(interpreter: Interpreter, target: Target, folder: Path) -> list[Path]:
-    """Return the import libraries to link modules with; those that Maven lacks are generated in a folder."""
+    """
+    Return the import libraries to link modules with, which only Windows needs.
+
+    Those that Maven lacks are generated in `folder`.
+    """
     if target.libc != "windows":
         return []
     library = interpreter.program.with_suffix(".lib").name

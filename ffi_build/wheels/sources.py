@@ -120,7 +120,7 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
 
 
 def _fetch(source: Source, downloads: Path) -> None:
-    """Fetch an archive with the client of its registry."""
+    """Fetch an archive into `downloads` with the client of its registry."""
     if source.archive.endswith(".deb"):  # from another release than this machine's
         with apt_for(downloads / "apt", "deb") as apt:
             run([*apt, "download", source.package], downloads)
@@ -213,7 +213,11 @@ def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _write(files: Iterable[tuple[str, Callable[[], bytes]]], source: Source, target: Path) -> None:
-    """Write the wanted parts of an archive; `files` yields the name and content of each regular file."""
+    """
+    Write the parts of an archive that `source` wants below `target`.
+
+    `files` yields the name of each regular file, with a function that returns its content.
+    """
     for name, content in files:
         path = PurePosixPath(re.sub(r"^\./", "", name))
         for part, place in source.parts:

@@ -22,7 +22,7 @@ class Target:
 
     @property
     def is_linux(self) -> bool:
-        """Whether gcc compiles for this system, and the module contains the C code for archives."""
+        """Whether this is Linux: gcc compiles for it, and the module contains the C code for archives."""
         return self.libc in ("glibc", "musl")
 
     @property
@@ -37,7 +37,7 @@ class Target:
 
     @property
     def oldest_glibc(self) -> tuple[int, int]:
-        """The oldest glibc that the wheel supports, according to its first platform tag."""
+        """The oldest glibc that the wheel supports, as major and minor version, according to its first platform tag."""
         major, minor = self.platforms[0].split("_")[1:3]
         return int(major), int(minor)
 
@@ -63,10 +63,11 @@ class Target:
 
 def _linux(architecture: str, machine: str, glibc: int, zig_glibc: int = 0) -> Iterator[Target]:
     """
-    Yield an architecture with each C library; `machine` is its name for gcc, `glibc` the oldest 2.X to support.
+    Yield the targets of an architecture, one per C library (glibc and musl).
 
-    `zig_glibc` is the oldest glibc that zig supports there, if it does not support `glibc`. The checks of the wheels
-    still compare the modules with `glibc`.
+    `machine` is gcc's name for the architecture. `glibc` is the oldest minor version of glibc 2 to support. `zig_glibc`
+    is the oldest that zig supports there, if it does not support `glibc`; 0 otherwise. The checks of the wheels still
+    compare the modules with `glibc`.
     """
     tags = [f"manylinux_2_{glibc}_{architecture}"]
     if glibc == 17:  # pip before 20.3 knows manylinux_2_17 only by its old name

@@ -3,7 +3,8 @@
 Access to the bytes of callers' buffers, for every module that reads them. (For memory passed to C, see
 cpkg/_native/buffers.py.)
 
-Every function raises TypeError for an object that is not a buffer and BufferError for a buffer that is not contiguous.
+Every function raises TypeError for an object that is not a buffer. All but `memory_of` raise BufferError for a buffer
+that is not C-contiguous.
 """
 
 from __future__ import annotations

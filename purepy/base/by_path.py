@@ -40,7 +40,7 @@ _paths: dict[int, str] = {}
 
 
 def of_windows(module: str) -> Named:
-    """Return a module that exists only on Windows, or has parts that do."""
+    """Import and return a module that exists, or has some of its parts, only on Windows."""
     return __import__(module)
 
 
@@ -98,7 +98,7 @@ def _opened_by_windows(path: str, flags: int) -> int:
 
 
 def _close(descriptor: int) -> None:
-    """Close a descriptor, if it was opened, that the caller will not receive because of an error or an interrupt."""
+    """Close a descriptor that the caller will not receive because of an exception; do nothing for _NONE."""
     if descriptor != _NONE:
         os.close(descriptor)
 
@@ -116,7 +116,7 @@ def dup(directory: int) -> int:
 
 
 def listdir(directory: int) -> list[str]:
-    """List the entries of a directory."""
+    """Return the names of the entries of a directory."""
     return os.listdir(_paths[directory])
 
 
@@ -176,7 +176,7 @@ def readlink(name: Name, *, dir_fd: int) -> Name:
 
 
 def symlink(text: Name, name: Name, *, dir_fd: int) -> None:
-    """Create a symbolic link; on Windows a link to a directory if its target is a directory now."""
+    """Create the symbolic link `name` to `text`; on Windows a link to a directory if the target is a directory now."""
     path, target = _at(name, dir_fd), os.fsdecode(text)
     if IS_WINDOWS:
         is_directory = os.path.isdir(os.path.join(os.path.dirname(path), target))
@@ -214,7 +214,12 @@ def _absent(what: str) -> OSError:
 
 
 def utime(name: Name | int, *, ns: tuple[int, int], dir_fd: int | None = None, follow_symlinks: bool = True) -> None:
-    """Set the times of an open file, an open directory or a name; on Windows symbolic links keep their times."""
+    """
+    Set the times `ns`, of access and of modification, of an open file, an open directory or a name.
+
+    On Windows, a name keeps its times, because os.utime would follow a symbolic link, and both times of an open file
+    become that of modification.
+    """
     if isinstance(name, int):
         if name in _paths:
             os.utime(_paths[name], ns=ns)

@@ -78,7 +78,7 @@ def _rounded_up(*words: str) -> int:
 
 
 def checked_int(name: str, value: int) -> int:
-    """Return the argument `name` as an int; raises TypeError unless it is an integer."""
+    """Return `value`, the argument `name`, as an int; raises TypeError unless it is an integer."""
     try:
         return operator.index(value)
     except TypeError:

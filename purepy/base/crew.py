@@ -103,7 +103,7 @@ class Job:
         raise NotImplementedError
 
     def put(self, piece: Sized) -> None:
-        """Add a piece of output, which has a length; wait while there is no room. Raises Stopped."""
+        """Add a piece of output, which has a length; wait while there is no room. Raises Stopped as `check` does."""
         crew = self.crew
         while self._put - self._taken >= self.output_max and crew.has_threads:
             crew.check()
@@ -124,7 +124,7 @@ class Job:
 
 
 class Call(Job):
-    """A call of a function as a job; `result` is what it returned."""
+    """A call of a function as a job; `result()` returns what the function returned."""
 
     def __init__(self, function: Callable[..., object], arguments: tuple[object, ...]) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class Shared:
 
     @property
     def has_threads(self) -> bool:
-        """Whether jobs run in threads; otherwise `submit` runs them."""
+        """Whether jobs run in threads; otherwise the call that starts a job also runs it."""
         return self.started > 0
 
     def check(self) -> None:
@@ -253,11 +253,11 @@ class Crew:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether `stop` was called, or a job has failed."""
+        """Whether `stop` was called, or `take` has raised the error of a job."""
         return self._shared.is_stopped
 
     def __len__(self) -> int:
-        """Return the number of given jobs whose output has not been taken."""
+        """Return the number of jobs passed to `give` whose output has not all been taken."""
         return len(self._given)
 
     def _check_process(self) -> None:
@@ -265,7 +265,7 @@ class Crew:
             raise RuntimeError("the threads of this object are in the process that created it: a forked child has none")
 
     def begin(self) -> int:
-        """Start a thread if there is none yet; return the number of threads, 0 where the system can start none."""
+        """Start a thread if there is none yet; return the number of threads, 0 if the caller must run the jobs."""
         self._check_process()
         if not self._shared.started:
             self._start()
@@ -287,17 +287,17 @@ class Crew:
         self._given.append(job)  # last, so that `take` never waits for a job that did not start
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Call:
-        """Call a function in a thread; the returned Call, not `take`, gives the result."""
+        """Start a call of a function and return the Call, whose `result()`, not `take`, returns the result."""
         call = Call(function, arguments)
         self.start(call)
         return call
 
     def start(self, job: Job) -> None:
         """
-        Run a job whose output nobody takes.
+        Start a job in a thread, or run it here if there are none; `take` does not return its output.
 
-        If the caller itself runs the job, an exception from a signal handler comes out at once, because the result may
-        never be requested. An error of the job itself comes out with the result.
+        If the job runs here, an exception from a signal handler is raised at once, because the result may never be
+        requested. An error of the job itself is raised with the result.
         """
         self._check_process()
         shared = job.crew = self._shared
@@ -313,7 +313,7 @@ class Crew:
 
     def take(self, is_wanted: Callable[[], bool]) -> Any:
         """
-        Return the next piece of output, in order; None if there is none, or none yet and `is_wanted()` is false.
+        Return the next piece of output, in order; None after the last, or if none is ready and `is_wanted()` is false.
 
         `is_wanted` is called again after each change. Raises the error that ended a job, after the job's earlier
         output. After an exception from elsewhere a piece may be missing, so an object that is used again must report
@@ -459,7 +459,7 @@ def run_all(threads: int, count: int, work: Work) -> None:
 def mapped(
     function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int, ahead: int
 ) -> Generator[_Result, None, None]:
-    """Yield `function(item)` for each item, in order; with 2 or more `threads`, work on up to `ahead` items at once."""
+    """Yield `function(item)` for each item, in order; 2 or more `threads` run up to `ahead` calls in advance."""
     if threads <= 1:
         yield from map(function, items)
         return

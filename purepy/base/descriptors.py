@@ -32,8 +32,8 @@ def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
     """
     Return the descriptor of a file and its position there; None if the file cannot be used by its descriptor.
 
-    It must be one of the io module's own files over a regular file. To be written, it must also end at the position, so
-    that what was written can be removed again.
+    It must be one of the io module's own files over a regular file. To be written (`is_written`), it must also end at
+    the position, so that what was written can be removed again.
     """
     if not IS_POSSIBLE or type(file) not in _FILES:
         return None
@@ -69,10 +69,11 @@ class _Closed:
 
 class Descriptor(_Closed):
     """
-    A descriptor that is closed by `close` or with its last reference. `number` is the result of `by(*arguments)`.
+    A descriptor that `by(*arguments)` opens; it is closed by `close` or with the last reference to this object.
 
-    Without `by` the descriptor is duplicated, for jobs that may outlive the call that started them. No signal handler
-    runs between opening the descriptor and recording it, nor between forgetting it and closing it.
+    Without `by` the argument is a descriptor, which is duplicated, for jobs that may outlive the call that started
+    them. `number` is the descriptor; it raises ValueError after `close`. No signal handler runs between opening the
+    descriptor and recording it, nor between forgetting it and closing it.
     """
 
     __slots__ = ()

@@ -86,7 +86,7 @@ class ExtraData(CodecError, ValueError):
         return text if advice is None else f"{text}; {advice}"
 
     def _advice(self) -> str | None:
-        """Return the format of the data if the object is only its first byte, else None."""
+        """Return advice if the object is only the first byte of data in another known format, else None."""
         from purepy.base.mistaken import advice_for
 
         if self.offset not in (None, 1):
@@ -144,7 +144,7 @@ for _found in list(globals().values()):
 
 
 def exception_text(exc: BaseException, text: Callable[[object], str] = str) -> str:
-    """Return the text of a caller's exception, or the name of its class if `text` itself raises an error."""
+    """Return `text(exc)` for a caller's exception, or the name of its class if this call raises an error."""
     try:
         return text(exc)
     except Exception as error:
@@ -154,7 +154,7 @@ def exception_text(exc: BaseException, text: Callable[[object], str] = str) -> s
 
 def is_from_handler(exc: BaseException | None) -> bool:
     """
-    Return whether an OSError comes from a signal handler and not from the system or a file.
+    Return whether `exc` is an OSError that appears to come from a signal handler, not from the system or a file.
 
     A handler often raises TimeoutError, or a class of the calling program. The code around a call must not mistake
     either for an error of that call. Errors from the system have a number; file objects also raise Python's own
@@ -166,7 +166,7 @@ def is_from_handler(exc: BaseException | None) -> bool:
 
 
 def is_refusal(exc: BaseException) -> bool:
-    """Return whether `exc` is an error of a file itself, which means that the failed call has done nothing."""
+    """Return whether `exc` is an OSError of the file itself, not of a signal handler: the call has done nothing."""
     return isinstance(exc, OSError) and not is_from_handler(exc)
 
 

@@ -38,7 +38,11 @@ def lazy_names(module: str, sources: Mapping[str, str]) -> Callable[[str], Named
 
 
 def public_dir(module: str) -> Callable[[], list[str]]:
-    """Return the `__dir__` of a module: its public names, without what it imports, which completion would show."""
+    """
+    Return a module-level `__dir__`, which lists `__all__` and the names that begin with an underscore.
+
+    Completion would otherwise also show what the module imports.
+    """
     namespace = vars(sys.modules[module])
 
     def __dir__() -> list[str]:  # noqa: N807 - as above

@@ -72,7 +72,7 @@ class Exclusive:
 
 
 def calls_of(frame: FrameType | None, *things: object) -> Iterator[str]:
-    """Yield the names of the public methods of `things` that a thread is running, the innermost call first."""
+    """Yield the names of the public methods of `things` that run in `frame` and its callers, the innermost first."""
     while frame is not None:
         code = frame.f_code
         name = code.co_name

@@ -83,14 +83,14 @@ class NewFile(_Ended):
         drop_finalizer(self, _Ended)
 
     def _is_removed(self) -> bool:
-        """Remove the file; return whether that was possible."""
+        """Remove the temporary file; return whether that was possible."""
         with Suppressed(OSError):
             os.unlink(self._temporary)
             return True
         return False
 
     def discard(self) -> bool:
-        """Remove the file, and return True."""
+        """Close the file and remove it, except in a forked child, which only closes it; return True."""
         # a child process that was forked meanwhile leaves the file alone
         is_left = bool(self._temporary) and self._process == os.getpid() and not self._is_removed()
         with Suppressed(OSError):
@@ -185,7 +185,7 @@ def _holds_descriptors(directory: str) -> bool:
 
 
 def _is_replaceable(path: str, old: os.stat_result | None) -> bool:
-    """Return whether a path names the regular file with the status `old`, or can name a new regular file."""
+    """Return whether a path names the regular file with the status `old`, or, if that is None, can name a new file."""
     if old is None:
         return os.path.basename(path) not in ("", os.curdir, os.pardir)
     with Suppressed(OSError):

@@ -73,7 +73,7 @@ if JIT and not TYPE_CHECKING and sys.pypy_version_info < (8,):
 else:
 
     def zeros(size: int) -> bytearray:
-        """Return a bytearray of a size without using other memory."""
+        """Return a bytearray of `size` zero bytes; creating it uses no other memory."""
         return bytearray(size)
 
 
@@ -97,12 +97,12 @@ if write_f32(read_f32(b"\x7f\xa0\0\0", 0)[0]) == b"\x7f\xa0\0\0":
     _read_f32, _write_f32 = read_f32, write_f32
 
     def read_f32(data: bytes, pos: int) -> tuple[float]:
-        """Read a number of 4 bytes."""
+        """Return a tuple of the float in the 4 bytes at `pos`; a signalling NaN becomes quiet."""
         found = _read_f32(data, pos)
         return found if found[0] == found[0] else _read_f32(_quiet(data[pos : pos + 4]), 0)
 
     def write_f32(value: float) -> bytes:
-        """Return a number in 4 bytes."""
+        """Return a float in 4 bytes; a signalling NaN becomes quiet."""
         packed = _write_f32(value)
         return packed if value == value else _quiet(packed)
 
@@ -220,7 +220,7 @@ else:
         return []
 
     def list_kind(items: list[object]) -> str:
-        """Return how the items are stored; PyPy stores plain ints ("IntegerListStrategy") and floats unboxed."""
+        """Return the name of a list's storage; PyPy stores plain ints ("IntegerListStrategy") and floats unboxed."""
         return "ObjectListStrategy"
 
     def content(text: str) -> bytes:

@@ -31,7 +31,7 @@ stat = _calls.stat_in if IS_BY_PATH else os.stat
 
 
 def _found(name: str) -> Named:
-    """Return a function of `os` or its replacement; if there is neither, a function that raises OSError."""
+    """Return the function `name` of `os`, or its replacement; if there is neither, a function that raises OSError."""
     found = getattr(_calls, name, None)
     if found is not None:
         return found
@@ -63,13 +63,13 @@ if IS_WINDOWS:  # which reads at a position in one call, so that threads do not 
     # OVERLAPPED consists of four numbers: two for the system, the offset, an event
 
     def pread(descriptor: int, size: int, offset: int, /) -> bytes:
-        """Read at a position in a file; this also moves the file's own position."""
+        """Return up to `size` bytes from a position in a file, b"" at its end; also moves the file's own position."""
         memory = by_path.of_windows("ctypes").create_string_buffer(min(size, _PIECE))
         done = _at_place("ReadFile", descriptor, memory, min(size, _PIECE), offset)
         return bytes(memoryview(memory)[:done])
 
     def pwrite(descriptor: int, data: Buffer, offset: int, /) -> int:
-        """Write at a position in a file; this also moves the file's own position."""
+        """Write at a position in a file; return how many bytes were written. Also moves the file's own position."""
         with memoryview(data) as view, view[:_PIECE] as piece:
             memory = by_path.of_windows("ctypes").create_string_buffer(bytes(piece), len(piece))
             return _at_place("WriteFile", descriptor, memory, len(piece), offset)
@@ -104,7 +104,11 @@ _IS_LOCKED = (32, 33)
 
 
 def lock(descriptor: int, name: str) -> None:
-    """Lock an open file for writing until it is closed; raises BlockingIOError if another writer has locked it."""
+    """
+    Lock an open file for writing until it is closed, where the system has locks.
+
+    Raises BlockingIOError, with the file's `name`, if another writer has locked the file.
+    """
     try:
         if IS_WINDOWS:
             _lock_byte(descriptor)

@@ -57,7 +57,7 @@ class Writable(Protocol):
 Source: TypeAlias = Readable | Buffer
 
 class Compressor(Protocol):
-    """A compressor for files: a backend's ZstdCompressor, or an object that creates several frames with some."""
+    """A compressor for files: a backend's ZstdCompressor, or an object that uses several of them for several frames."""
     @property
     def last_mode(self) -> int: ...
     def compress(self, data: Buffer, /) -> bytes: ...

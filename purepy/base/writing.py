@@ -45,7 +45,7 @@ def _written_before(error: BlockingIOError) -> int:
 
 
 def taken_by(file: object, returned: object, size: int) -> int:
-    """Return how many of `size` bytes write() took, given its result `returned`; raises as `write_some` does."""
+    """Return how many of `size` bytes write() took, given its result; raises BlockingIOError or OSError for none."""
     if returned is None:
         if isinstance(file, io.RawIOBase):
             raise BlockingIOError(errno.EAGAIN, "write could not complete without blocking", 0)
@@ -73,7 +73,7 @@ def write_all(file: Writable, data: Bytes) -> None:
 
 
 def write_rest(file: Writable, data: Bytes, returned: object) -> None:
-    """Complete `write_all` after a first call of write(), which returned `returned`."""
+    """Write the rest of `data` after a first call of write(), which returned `returned`; raises as `write_all` does."""
     size = len(data)
     if not size:
         return
@@ -114,6 +114,6 @@ def missing_mark(encoding: str | None) -> bytes:
 
 
 def check_text_arguments(encoding: str | None, errors: str | None, newline: str | None) -> None:
-    """Raise the errors of io.TextIOWrapper for its arguments, before a file is opened and thereby truncated."""
+    """Raise what io.TextIOWrapper raises for wrong arguments: call this before a file is opened and so truncated."""
     # skipped without an encoding: the interpreter may be asked to warn about that, and would do so twice
     io.TextIOWrapper(io.BytesIO(), "utf-8" if encoding is None else encoding, errors, newline)

@@ -29,7 +29,9 @@ class Metered:
         self.total = self
 
     def part(self) -> Metered:
-        """Return a builder for a part of the message."""
+        """
+        Return a builder that collects a part of the message separately; the part counts for the limits of the message.
+        """
         part = Metered([], self.max_bytes, self.max_items)
         part.total = self.total
         return part
@@ -42,7 +44,7 @@ class Metered:
         self.target.append(data)
 
     def count(self, items: int) -> None:
-        """Count the items of a container before the first is packed."""
+        """Count the items of a container, before the first is packed; raise LimitError if the message has too many."""
         total = self.total
         total.items += items
         if 0 <= self.max_items < total.items:

@@ -2,8 +2,8 @@
 """
 Convert value types of the standard library and numpy into types that MessagePack has.
 
-The packers of all backends share this function, so that an object packs to the same bytes on each. A packer calls it
-only for objects of other types than its own, so that plain data does not pay for it.
+The packers of all backends share `convert`, so that an object packs to the same bytes on each. A packer calls it only
+for objects of other types than its own, so that plain data does not pay for it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Singles:
         return len(self.data) // 4
 
     def write(self, append: Callable[[bytes], object]) -> None:
-        """Append the packed numbers."""
+        """Pass the packed numbers to `append`, in pieces."""
         for start in range(0, len(self.data), 4 * self._PIECE):
             piece = self.data[start : start + 4 * self._PIECE]
             packed = bytearray(b"\xca") * (len(piece) // 4 * 5)

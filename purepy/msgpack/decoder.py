@@ -178,7 +178,7 @@ class Decoder(DecoderBase):
             raise self.fail(LimitError(f"{total} exceeds max_total_bytes({self.max_total_bytes})"), start)
 
     def text(self, data: bytes, start: int, pos: int, end: int) -> str | bytes:
-        """Return a str; take keys from the key table."""
+        """Return the text at `pos` as a str, or as bytes with the option `raw`; find a short key in the key table."""
         if self.raw:
             return data[pos:end]
         try:
@@ -221,7 +221,11 @@ class Decoder(DecoderBase):
         return True
 
     def skim(self, skimmer: Skimmer, data: bytes, *, limited: bool) -> bool:
-        """Run a skimmer from `position`; return False if the value is cut. `limited`: count bytes for the limit."""
+        """
+        Run a skimmer from `position`; return False if the value is cut.
+
+        With `limited`, the bytes of the value count for `max_total_bytes`.
+        """
         try:
             complete = skimmer.run(data, self.position, self.base)
         except (FormatError, StackError) as exc:

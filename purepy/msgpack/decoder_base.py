@@ -39,12 +39,14 @@ _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
 
 
 def ext_reader(options: OptionValues) -> ReadExt | None:
-    """Return the fast loop's reader of extension values, or None; an ext hook may have one for timestamp=3."""
+    """
+    Return the ext hook's reader of extension values for the fast loop; None if it has none, or without timestamp=3.
+    """
     return hook_attribute(options.ext_hook, "read_ext") if options.timestamp == 3 else None
 
 
 def at(exc: BaseException, offset: int) -> BaseException:
-    """Set the attribute `offset` of an exception: the byte where the input is wrong."""
+    """Set the attribute `offset` of an exception, the byte where the input is wrong; return the exception."""
     exc.offset = offset  # type: ignore[attr-defined]
     return exc
 
@@ -261,7 +263,9 @@ class DecoderBase:
             value, start = self.close()
 
     def check_key(self, key: object, start: int) -> None:
-        """Raise an error if the options or Python do not allow the key."""
+        """
+        Raise an error for a key that is unhashable, has a type that is not allowed, or collides with too many others.
+        """
         kind = type(key)
         if kind is str or kind is bytes:
             return

@@ -311,7 +311,9 @@ class Encoder:
                 break
 
     def form_of(self, obj: object) -> object:
-        """Return the form of an object of a rarer type (see `purepy.msgpack.forms`), or None."""
+        """
+        Return the packed bytes or pairs of an object by the form of its type (see `purepy.msgpack.forms`), or None.
+        """
         forms = self.forms
         if forms is None:
             forms = self.forms = packing_forms.forms_of(self.conversions, self.datetime, self.find_form)
@@ -328,7 +330,7 @@ class Encoder:
         out.append(packed)
 
     def write_special(self, out: Builder, obj: Value, kind: type) -> bool:
-        """Append an object of the rarer types; return False for any other."""
+        """Append a bytes-like object, ExtType, Timestamp, Raw or aware datetime; return False for any other object."""
         strict = self.strict
         if kind is bytes or kind is bytearray or (not strict and issubclass(kind, (bytes, bytearray))):
             packed = obj if kind is bytes else content(obj)
@@ -376,7 +378,7 @@ class Encoder:
 
     def replace(self, obj: object, kind: type, asked: bool, converted: bool) -> tuple[object, bool, bool]:
         """
-        Return the object to pack instead of an object of another type than those above.
+        Return (object to pack instead of `obj`, asked, converted); TypeError or ValueError if there is no such object.
 
         The conversions of the options come first, then `default`, each once; the result of `default` may be converted
         again. `asked` and `converted` record which of them returned `obj`; both are returned, updated.

@@ -27,7 +27,7 @@ MAX_LENGTH: Final = 2**32 - 1
 
 
 def _table(*runs: tuple[int, int]) -> bytes:
-    """Return a table, given runs of first bytes with the same entry: (length of the run, entry)."""
+    """Return a table with an entry for each first byte, given runs of equal entries: (length of the run, entry)."""
     return b"".join([bytes((entry,)) * count for count, entry in runs])
 
 

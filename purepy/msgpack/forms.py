@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What ordinary values of the standard library's types, enums, dataclasses and attrs classes are packed as, by exact type.
+Pack ordinary values of the standard library's types, enums, dataclasses and attrs classes, by one form per exact type.
 
 `purepy.msgpack.conversions` and a packer's `default` define what is packed for an object that MessagePack has no type
 for. A form does the same for an ordinary object of one type, in one step and without the caller's code. It returns None
 for every other object: for one of a subclass, an attribute that is not what it should be, a time zone with code of its
-own. So rare cases and errors stay where they are.
+own. So conversions and `default` still handle rare cases and errors.
 
 Loaded with the first object that needs it.
 """
@@ -50,7 +50,9 @@ class Forms(dict):  # type: ignore[type-arg]
     """The forms of the options of a packer, by type; None for a type without one."""
 
     def __init__(self, flags: int, datetime: bool, extensions: Find | None) -> None:
-        """`flags` are those of `convert`; `extensions` finds the forms of what `default` packs."""
+        """
+        Store the options: `flags` are those of `convert`; `extensions` finds the forms of types that `default` packs.
+        """
         super().__init__()
         self._flags = flags
         self._datetime = datetime
@@ -113,7 +115,7 @@ _tables: Final[dict[tuple[int, bool, Find | None], Forms]] = {}
 
 
 def forms_of(flags: int, datetime: bool, extensions: Find | None) -> Forms:
-    """Return the one table of these options."""
+    """Return the table of forms of these options; equal options share one table."""
     key = (flags, datetime, extensions)
     found = _tables.get(key)
     if found is None:
@@ -122,7 +124,7 @@ def forms_of(flags: int, datetime: bool, extensions: Find | None) -> Forms:
 
 
 def is_of(kind: type, module: str, name: str) -> bool:
-    """Return whether a type is that of a module, without an import."""
+    """Return whether a type is the class `name` of a module, without importing the module."""
     found = sys.modules.get(module)
     return found is not None and kind is getattr(found, name, None)
 
@@ -139,12 +141,14 @@ def _found_in(kind: type, name: str) -> tuple[type | None, object]:
 
 
 def _is_read_plainly(kind: type) -> bool:
-    """Return whether reading attributes runs no code of the type."""
+    """
+    Return whether a type defines neither `__getattribute__` nor `__getattr__`, which would run to read attributes.
+    """
     return _found_in(kind, "__getattribute__")[0] is object and _found_in(kind, "__getattr__")[0] is None
 
 
 def _member_form(kind: type, base: type) -> Form | None:
-    """Return the form of the members of an enum whose `value` is Enum's own."""
+    """Return the form of the members of an enum whose `value` is Enum's own; None for any other enum."""
     if _found_in(kind, "value")[0] is not base or not _is_read_plainly(kind):
         return None
     return _member
@@ -171,7 +175,9 @@ def _member(member: Any) -> bytes | None:
 
 
 def _pairs_form(kind: type, names: tuple[str, ...]) -> Form | None:
-    """Return what makes pairs of objects whose attributes have no code."""
+    """
+    Return the form of a class with fields, which returns (name, value) pairs; None if its attributes may run code.
+    """
     if not _is_read_plainly(kind):
         return None
     for name in names:
@@ -197,7 +203,9 @@ def _attribute(name: str) -> str:
 
 
 def _datetime_form(utc: datetime.tzinfo, naive: Form | None) -> Form:
-    """Return the form of datetimes: timestamps of those in UTC, another form of those without a time zone."""
+    """
+    Return the form of datetimes: those in UTC become timestamps, and those without a time zone have the form `naive`.
+    """
 
     def form(value: datetime.datetime) -> object:
         zone = value.tzinfo
@@ -221,7 +229,7 @@ def _timestamp(value: datetime.datetime) -> bytes:
 
 
 def _iso(value: Any) -> bytes:
-    """Return what isoformat() writes of a date, or of a time or datetime without a time zone."""
+    """Return the bytes of isoformat() of a date, or of a time or datetime without a time zone."""
     text: str = value.isoformat()
     return text.encode()
 
@@ -273,7 +281,7 @@ def _date_text(value: datetime.date) -> bytes:
 
 
 def uuid_bytes(value: Any) -> bytes | None:
-    """Return the 16 bytes of a UUID; None for one that is broken."""
+    """Return the 16 bytes of a UUID; None for a UUID whose attribute `int` is missing or wrong."""
     number = getattr(value, "int", None)
     return number.to_bytes(16, "big") if type(number) is int and 0 <= number < 1 << 128 else None
 
@@ -291,7 +299,7 @@ def _decimal_text(value: Any) -> bytes:
 
 
 def scalars(items: Collection[Any]) -> bytes | None:
-    """Return the array of the items of a set, in order, if all of them are text or all of them ints."""
+    """Return the packed array of a set's items, sorted, if all of them are text or all of them ints; else None."""
     members = list(items)
     return _few(members) if JIT and 0 < len(members) < 4 else _many(members)
 
@@ -314,7 +322,11 @@ def _many(members: list[Any]) -> bytes | None:
 
 
 def _few(members: list[Any]) -> bytes | None:
-    """Do what `_many` does with one to three items, without loops and sort(), which take PyPy longer than the rest."""
+    """
+    Return the packed array of one to three items, sorted, or None, as `_many` does.
+
+    Uses no loops and no sort(), which take PyPy longer than the rest.
+    """
     first = last = middle = members[0]
     if len(members) > 1:
         last = middle = members[1]
@@ -340,7 +352,7 @@ def _few(members: list[Any]) -> bytes | None:
 
 def _few_ints(first: int, middle: int, last: int, count: int) -> bytes | None:
     """
-    Return the array of one to three ints in order.
+    Return the packed array of one to three ints, sorted.
 
     They are put in order by arithmetic: PyPy compiles the rest of the way once more for each outcome of a comparison.
     """

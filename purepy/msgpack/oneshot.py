@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def contiguous(buffer: Buffer, viewed: bool = False) -> tuple[bytes, memoryview | None]:
     """
-    Return the bytes of a buffer of one-byte items and, with `viewed`, a read-only view.
+    Return the bytes of a buffer of one-byte items, and a read-only view, or None without `viewed`.
 
     The view shows the buffer itself if that is contiguous, else the returned bytes. Without `viewed` no view stays
     open: on PyPy 8, a bytearray with an open view cannot be resized until the next garbage collection.
@@ -53,7 +53,7 @@ def unpackb_plain(
     packed: Buffer, options: OptionValues = UNPACKING.defaults, decoder_type: type[Decoder] = Decoder
 ) -> Value:
     """
-    Do what `unpackb` does, and create a Decoder only for an unusual message.
+    Return the object in a message, as `unpackb` does, but create a Decoder only for an unusual message.
 
     Only the options in `UNPACKING.kept` may differ from their defaults. They concern the unusual parts of a message:
     extensions, keys that are not str, lengths beyond the input, and depth.
@@ -82,7 +82,7 @@ def unpackb_plain(
 
 
 def unpackb_with(packed: Buffer, options: OptionValues, decoder_type: type[Decoder] = Decoder) -> object:
-    """Do what `unpackb` does, with the values of its options."""
+    """Return the object in a message, as `unpackb` does, given a named tuple of its options and a class of decoders."""
     if options.type is not None:
         return typed_functions().unpackb(packed, **options._asdict())
     data, view = _bytes_of(packed, options.bin_view)
@@ -109,7 +109,9 @@ def unpackb_from(buffer: Buffer, offset: int = 0, *, options: OptionValues) -> t
 def unpackb_from_with(
     buffer: Buffer, offset: int, options: OptionValues, decoder_type: type[Decoder] = Decoder
 ) -> tuple[object, int]:
-    """Do what `unpackb_from` does, with the values of its options."""
+    """
+    Return the object at `offset` and the offset of its end, as `unpackb_from` does, given a named tuple of its options.
+    """
     if options.type is not None:
         found: tuple[object, int] = typed_functions().unpackb_from(buffer, offset, **options._asdict())
         return found
@@ -123,7 +125,7 @@ def unpackb_from_with(
 
 
 def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple[object, int]:
-    """Return the object at the decoder's position and the offset of its end."""
+    """Return the object at the decoder's position and the offset of its end; raise TruncatedError if it is cut."""
     if view is None and decoder.bin_view:
         view = memoryview(data)
     if not decoder.run(data, view):

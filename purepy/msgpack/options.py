@@ -364,7 +364,7 @@ def as_limit(value: SupportsIndex, default: int) -> int:
 
 
 def as_error_handler(value: object) -> str | None:
-    """Return the name of an error handler for text, or None."""
+    """Return `unicode_errors`, the name of an error handler or None; raise TypeError or ValueError if it is wrong."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -375,7 +375,9 @@ def as_error_handler(value: object) -> str | None:
 
 
 def hook_attribute(hook: object, name: str) -> Any:
-    """Return an attribute of a hook that is a function, or None. A Mock would have any attribute."""
+    """
+    Return an attribute of a hook, or None; also None unless the hook is a Python function (a Mock has any attribute).
+    """
     return getattr(hook, name, None) if type(hook) is type(hook_attribute) else None
 
 

@@ -25,19 +25,21 @@ def check_buf_size(size: int) -> None:
 
 
 def packb_with(o: object, options: OptionValues, encoder_type: type[Encoder]) -> Any:
-    """Do what `packb` does."""
+    """
+    Return `o` packed as by `packb`, given a named tuple of its options and a class of encoders; None without autoreset.
+    """
     check_buf_size(options.buf_size)
     packed = encoder_type(options).encode(o)
     return packed if options.autoreset else None
 
 
 def pack_with(o: object, stream: object, options: OptionValues, encoder_type: type[Encoder]) -> None:
-    """Do what `pack` does."""
+    """Pack `o` and write it to a stream, as `pack` does, given a named tuple of its options and a class of encoders."""
     imported("purepy.base.writing").write_all(stream, packb_with(o, options, encoder_type))
 
 
 def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues, encoder_type: type[Encoder]) -> int:
-    """Do what `pack_into` does."""
+    """Pack `o` into a buffer, as `pack_into` does, given a named tuple of its options; return the offset after it."""
     check_buf_size(options.buf_size)
     # Views are released at once: on PyPy 8 an open view prevents resizing the buffer until the next garbage collection.
     with imported("purepy.base.buffers").memory_of(buffer) as view:

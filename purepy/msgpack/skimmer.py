@@ -37,7 +37,9 @@ class Skimmer:
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
     def run(self, data: bytes, begin: int, base: int) -> bool:
-        """Continue at `begin`; `base` is the stream offset of the data's first byte."""
+        """
+        Continue at `begin`; return whether the value is complete. `base` is the stream offset of the data's first byte.
+        """
         size = len(data)
         still = self.open
         pos = begin

@@ -159,7 +159,7 @@ class Unpacker:
             self._data = self._data + data if rest else data
 
     def _join(self) -> None:
-        """Join the unread bytes."""
+        """Join the unread bytes of `_data` and `_pending` into `_data`."""
         self._trim()
         self._data = b"".join((self._data, self._pending))
         self._pending = bytearray()
@@ -189,7 +189,11 @@ class Unpacker:
         return bool(data)
 
     def _read_file(self, size: int, most: int) -> bytes:
-        """Read from the file; an exception of the file leaves the Unpacker unchanged."""
+        """
+        Return up to `size` bytes of the file; raise BufferFull if the file returns more than `most`.
+
+        An exception of the file leaves the Unpacker unchanged.
+        """
         read: list[Any] = []
         try:
             call_and_keep(read, self._file.read, size)  # type: ignore[union-attr]
@@ -295,7 +299,7 @@ class Unpacker:
         return True
 
     def _next(self, method: str, step: Callable[[], bool]) -> Any:
-        """Return the next object of `step`, or raise OutOfData."""
+        """Return the result of `step` for the next object; raise OutOfData if the object is incomplete."""
         result = self._run(method, step)
         if result is _MORE:
             decoder = self._decoder

@@ -26,7 +26,7 @@ _NAMED: Final = {"user": 0x02, "u": 0x02, "group": 0x08, "g": 0x08}
 
 
 def to_text(binary: bytes) -> bytes:
-    """Return a list as text with numeric ids, `user::rw-,user:1000:r--,...`; raises ValueError if it is not valid."""
+    """Return a binary list as text with numeric ids (`user::rw-,user:1000:r--,...`); raises ValueError if invalid."""
     if len(binary) < 4 or len(binary) % _ENTRY.size != 4 or binary[:4] != struct.pack("<I", _VERSION):
         raise ValueError("the access control list has an unknown version")
     entries = []
@@ -40,10 +40,10 @@ def to_text(binary: bytes) -> bytes:
 
 def to_binary(text: bytes) -> bytes:
     """
-    Return a list in text form as binary.
+    Return a list in text form as binary; raises ValueError if it is not valid.
 
-    A qualifier is a number, a name followed by a number in a fourth field (as star writes it), or a name that this
-    system knows (as GNU tar writes it). Raises ValueError for others.
+    The user or group of an entry is a number, a name followed by a number in a fourth field (as star writes it), or a
+    name that this system knows (as GNU tar writes it).
     """
     entries = []
     for line in text.decode("utf-8", "surrogateescape").replace("\n", ",").split(","):

@@ -38,7 +38,7 @@ READ_KEYS: Final = tuple(_NAMES_READ.split())
 
 
 def text(data: bytes) -> str:
-    """Decode the bytes of a name."""
+    """Decode the bytes of a name as UTF-8; other bytes become surrogates, which `encoded` turns into bytes again."""
     try:
         return data.decode()  # as in `encoded`
     except UnicodeDecodeError:
@@ -51,7 +51,7 @@ def string(data: bytes) -> bytes:
 
 
 def is_checksum_right(block: bytes) -> bool:
-    """Return whether the checksum is right: the sum of the bytes, which some old programs computed as signed."""
+    """Return whether a header's checksum is right: the sum of its bytes, which some old programs computed as signed."""
     field = block[148:156]
     unsigned = 256 + sum_of(block) - sum(field)
     if field == b"%06o\0 " % unsigned:
@@ -67,7 +67,11 @@ def is_checksum_right(block: bytes) -> bool:
 
 
 def number(field: bytes) -> int:
-    """Return the number in a field: octal digits, or GNU's base 256 (first bit set), which may be negative."""
+    """
+    Return the number in a field: octal digits, or GNU's base 256 (first bit set), which may be negative.
+
+    An empty field is 0. Raises ArchiveError for anything else.
+    """
     digits = field[:-1]
     if field[-1] in b"\0 " and digits.isdigit():
         try:
@@ -87,7 +91,7 @@ def number(field: bytes) -> int:
 
 
 def within(value: int, low: int, high: int, what: str) -> int:
-    """Return a number if it is within its bounds; raises ArchiveError if not."""
+    """Return `value` if it is from `low` to `high`; otherwise raises ArchiveError, whose text calls it `what`."""
     if not low <= value <= high:
         raise ArchiveError(f"a header has an impossible {what}: {value}")
     return value
@@ -149,7 +153,7 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
 
 
 def shared(block: bytes) -> Shared:
-    """Return the fields that most headers of an archive share, from a cache; raises ArchiveError."""
+    """Return the fields that most headers of an archive share (see Shared), from a cache; raises ArchiveError."""
     key = block[100:124] + block[257:329]
     found = _found.get(key)
     if found is None:
@@ -180,7 +184,7 @@ def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:
 
 
 def decimal(digits: bytes, wrong: str) -> int:
-    """Return a decimal number of at most 20 significant digits; raises ArchiveError(wrong)."""
+    """Return the number in decimal digits, at most 20 significant ones; otherwise raises ArchiveError(wrong)."""
     significant = digits.lstrip(b"0") or b"0"
     if not digits.isdigit() or len(significant) > 20:
         raise ArchiveError(wrong)
@@ -201,7 +205,7 @@ def _time_of(pax: dict[str, bytes], field: bytes) -> int:
 
 
 def _take_attributes(entry: Entry, pax: dict[str, bytes]) -> None:
-    """Set the extended attributes and access control lists of an entry; unreadable ones go to `unreadable`."""
+    """Set `xattrs` of an entry from pax records, including access control lists, and `unreadable` for invalid ones."""
     found: dict[str, bytes] = {}
     unreadable: dict[str, str] = {}
     for key, value in pax.items():

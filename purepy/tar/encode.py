@@ -30,7 +30,7 @@ _pax_blocks: dict[tuple[int, bytes], bytes] = {}
 
 
 def encoded(text: str) -> bytes:
-    """Return the bytes of a name."""
+    """Return the bytes of a name: UTF-8, and for each surrogate the byte that `decode.text` read."""
     try:
         return text.encode()  # fast on PyPy, where an error handler costs microseconds
     except UnicodeEncodeError:
@@ -132,7 +132,7 @@ def _encode_ordinary(entry: Entry) -> bytes:
 
 
 def common_block(entry: Entry) -> bytes:
-    """Return the header of files with the mode and owner of an entry, without name, size and time; b"" if too large."""
+    """Return a header with an entry's type, mode and owner, and all other fields empty; b"" if a value is too large."""
     owner, rest, _ = _shared_by(entry)
     return bytes(_NAME_MAX) + owner + bytes(24) + b" " * 8 + rest if owner else b""
 
@@ -168,7 +168,7 @@ def _encode_any(entry: Entry) -> bytes:
     records: list[bytes] = []
 
     def cut(key: bytes, value: bytes, most: int) -> bytes:
-        """Return the part of a text that fits into the header; add a record for a longer text."""
+        """Return the first `most` bytes of a text, for the header; if it has more, add a record with the whole text."""
         if len(value) > most:
             records.append(pax_record(key, value))
         return value[:most]

@@ -76,7 +76,7 @@ class Entry:
 
     @property
     def stored_size(self) -> int:
-        """The bytes of data after the header, without padding and without a sparse map."""
+        """The size in bytes of the data after the header, without padding and without a sparse map; 0 unless a file."""
         if self.type != FILE:
             return 0
         return self.size if self.sparse is None else sum(size for _, size in self.sparse)

@@ -78,7 +78,7 @@ class Members:
         self._numbers = array("H")
 
     def append(self, numbers: array[int], is_continued: bool) -> None:
-        """Add a frame."""
+        """Add the next frame: the sorted numbers in it, and whether it begins inside an entry."""
         self._counts.append(len(numbers) | (_CONTINUED if is_continued else 0))
         self._numbers.extend(numbers)
 
@@ -91,7 +91,7 @@ class Members:
         return self._counts[index] >= _CONTINUED
 
     def to_bytes(self) -> bytes:
-        """Return the skippable frame, b"" if it would be too large."""
+        """Return the list as a skippable frame; b"" if it would have more than SIZE_MAX bytes."""
         body = _little(self._counts) + _little(self._numbers)
         size = _HEADER.size - 8 + len(body) + 4
         if size > SIZE_MAX:

@@ -50,7 +50,11 @@ def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
 
 
 def link_target(entry: Entry, strip: int = 0) -> list[str]:
-    """Return the path components of the file of a hard link; raises UnsafeEntryError if it is outside."""
+    """
+    Return the path components of the file that a hard link names, without the first `strip`.
+
+    Raises UnsafeEntryError if the file is outside the directory.
+    """
     parts = [part for part in entry.linkname.split("/") if part]
     target = [part for part in parts[strip:] if part != "."]
     if ".." in parts or not target:
@@ -60,9 +64,9 @@ def link_target(entry: Entry, strip: int = 0) -> list[str]:
 
 def symlink_text(entry: Entry, parts: list[str], filter_name: str) -> str:
     """
-    Return the text of a symbolic link at the path `parts`, normalized if necessary.
+    Return the text of a symbolic link at the path `parts`; the filter `data` normalizes it if necessary.
 
-    With the filter `data`, raises UnsafeEntryError if the text is absolute or leads outside the directory.
+    With this filter, raises UnsafeEntryError if the text is absolute or leads outside the directory.
     """
     text = entry.linkname
     if filter_name != DATA:
@@ -93,7 +97,7 @@ def check_type(entry: Entry, filter_name: str) -> None:
 
 
 def target_mode(mode: int, kind: str, filter_name: str) -> int:
-    """Return the permissions that an entry gets."""
+    """Return the permissions for an entry of the type `kind`: `mode`, changed as in PEP 706 unless `fully_trusted`."""
     if filter_name == TRUSTED:
         return mode
     mode &= 0o755
@@ -107,7 +111,7 @@ def target_mode(mode: int, kind: str, filter_name: str) -> int:
 
 
 def keeps_attribute(name: str, filter_name: str) -> bool:
-    """Return whether an extended attribute is set; a capability, like a setuid bit, only with `fully_trusted`."""
+    """Return whether an extended attribute is set: only user.* with `data`, all but capabilities with `tar`, or all."""
     if filter_name == DATA:
         return name.startswith("user.")
     return filter_name == TRUSTED or name != "security.capability"

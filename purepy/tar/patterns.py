@@ -32,7 +32,7 @@ _CLASSES: Final = {
 
 
 def _bracket(pattern: str, start: int) -> tuple[str, int]:
-    """Return a set as a regular expression, and the position after it; an unclosed bracket matches itself."""
+    """Return the set at `start` as a regular expression, and the position after it; an unclosed [ matches itself."""
     at = start + 1
     inverted = pattern[at : at + 1] in ("!", "^")
     at += inverted
@@ -90,6 +90,7 @@ def _starred(number: int, first: str, *others: str, begin: str) -> str:
     """
     Return a regular expression for the `number`-th pattern, which has stars.
 
+    `first` and `others` are its segments (see `_segments`). `begin` matches what may precede the pattern in a name.
     The text between two stars is searched only once, for its first position, because a later position could not help
     the rest to match. So the time is proportional to the length of the name. Each search is a lookahead, which the
     regular expression does not backtrack into, and a reference to the text it found.
@@ -101,7 +102,11 @@ def _starred(number: int, first: str, *others: str, begin: str) -> str:
 
 
 def matcher(patterns: Iterable[str], *, anchored: bool) -> Callable[[str], bool] | None:
-    """Return a function that reports whether a name matches one of the patterns; None without patterns."""
+    """
+    Return a function that reports whether a name matches one of the patterns; None without patterns.
+
+    With `anchored`, patterns match from the first component of a name on, otherwise from any.
+    """
     begin = "" if anchored else "(?:.*?/)??(?!/)"
     plain, expressions = [], []
     for number, pattern in enumerate(patterns):

@@ -41,7 +41,7 @@ class Content:
     The uncompressed bytes of an archive, read from chunks; `position` is the number of bytes read or skipped.
 
     `skip` is called with a number of bytes and may skip some of them before the next chunk is decompressed; it returns
-    how many it skipped. `position_behind` returns where the last chunk ends, if chunks may be left out.
+    how many it skipped. `position_behind` returns where the last chunk ends; None means that no chunks are left out.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Content:
         return self._start + self._at
 
     def _more(self, *, is_within: bool = True) -> bool:
-        """Take the next chunk; raises ArchiveError if content before it is left out inside an entry."""
+        """Go to the next chunk; return whether there is one. If `is_within`, omitted content raises ArchiveError."""
         start = self._start + self._at
         for chunk in self._chunks:
             size = len(chunk)
@@ -123,7 +123,7 @@ class Content:
         return self._at != at
 
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
-        """Return the next `size` bytes and skip `fill` more, if they are few and in one chunk; otherwise None."""
+        """Return a tuple of the next `size` bytes and skip `fill` more; None if they are many or not in this chunk."""
         at = self._at
         end = at + size
         if size > _FEW or end + fill > self._end:

@@ -24,7 +24,11 @@ _FIELD: Final = 12
 def read_map(
     block: bytes, pax: dict[str, bytes], pieces: list[tuple[int, int]], entry: Entry, read: Callable[[int], bytes]
 ) -> None:
-    """Read the map of a file if its header or records call it sparse; `pieces` come from GNU tar's format 0.0."""
+    """
+    Set the map and size of an entry if its header or pax records call it sparse; otherwise change nothing.
+
+    `pieces` is the map that `parse_pax` has found in GNU tar's format 0.0. Raises ArchiveError.
+    """
     if block[156:157] == b"S":
         if block[257:265] != GNU_MAGIC:
             raise _unknown()
@@ -40,7 +44,7 @@ def _unknown() -> ArchiveError:
 
 
 def _read_gnu(block: bytes, entry: Entry, read: Callable[[int], bytes]) -> None:
-    """Read a map in the old GNU format: four pieces in the header, others in blocks that its size does not count."""
+    """Read a map in the old GNU format: 4 pieces in the header, others in blocks that its size field does not count."""
     pieces = _fields(block, 386, 4)
     more = block[482]
     while more not in (0, 0x30):

@@ -57,17 +57,17 @@ class Functions(BackendMethods):
         frame_size: int | None = None,
     ) -> bytes:
         """
-        Compress a buffer and return the frame (replaces `compression.zstd.compress`).
+        Compress a buffer and return one frame, or several frames (replaces `compression.zstd.compress`).
 
-        The frame's header declares the content's size.
+        Each frame declares the size of its content, unless `options` prevent that.
 
         Args:
             data (Buffer): the content.
             level (int | None): -131072 to 22; None and 0 mean 3.
             options (Mapping[int, int] | None): values of CompressionParameter, instead of `level`.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            threads (int | None): how many threads compress at a time, 0 for one per core; they create several frames
-                of `frame_size`. None for one frame.
+            threads (int | None): how many threads compress at a time, 0 for one per core. If `threads` or `frame_size`
+                is given, content that is larger than `frame_size` is compressed into several frames.
             frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, depending on the level.
 
         Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary or if libzstd fails.
@@ -85,7 +85,7 @@ class Functions(BackendMethods):
         return frame
 
     def _join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Join pieces, with several threads where that is faster."""
+        """Join pieces; other backends copy with `threads` threads where that is faster."""
         return b"".join(pieces)
 
     def compress_into(
@@ -170,7 +170,7 @@ class Functions(BackendMethods):
         return self._decompress(data, settings, limit, hint)
 
     def _settings(self, zstd_dict: DictArgument, options: Parameters) -> Any:
-        """Return the checked arguments."""
+        """Check the arguments and return them as the backend's settings for decompression."""
         return self._backend.ZstdDecompressor._settings_type(zstd_dict, options)
 
     def _decompress(self, data: Buffer, settings: Any, limit: int | None, hint: int) -> bytes:
@@ -179,7 +179,7 @@ class Functions(BackendMethods):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _decompress_parts(self, plan: DecompressionPlan, divided: Divided, settings: Any) -> bytes | None:
-        """Decompress with several threads; return None if the caller must do it alone, which also reports errors."""
+        """Decompress with several threads; return None after an error, which the caller raises by doing it alone."""
         from purepy.zstd.threads.decompress_buffer import decompress_parts
 
         return decompress_parts(plan, divided)
@@ -208,8 +208,9 @@ class Functions(BackendMethods):
         """
         Return the header fields of the frame at the start of `frame_buffer`: content size and dictionary id.
 
-        A skippable frame has the size 0 and the dictionary id 0. Raises ZstdError if the buffer does not start with a
-        frame, or the header is truncated. Replaces `compression.zstd.get_frame_info`.
+        The size is None if the header does not declare it; the dictionary id is 0 if the header names none. A skippable
+        frame has the size 0 and the dictionary id 0. Raises ZstdError if the buffer does not start with a frame, or the
+        header is truncated. Replaces `compression.zstd.get_frame_info`.
         """
         return _frame.frame_info(as_bytes(frame_buffer))
 
@@ -223,7 +224,12 @@ class Functions(BackendMethods):
         return _frame.frame_size(as_bytes(frame_buffer))
 
     def parameter_bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
-        """Return the bounds of a parameter in this backend; raises ValueError for an unknown parameter."""
+        """
+        Return the lowest and the highest value of a parameter in this backend.
+
+        `key` is a CompressionParameter if `is_compress` is true, otherwise a DecompressionParameter. Raises ValueError
+        for an unknown parameter.
+        """
         return _options.parameter_bounds(key, is_compress)
 
     # dictionaries
@@ -252,7 +258,7 @@ class Functions(BackendMethods):
 
     def finalize_dict(self, zstd_dict: ZstdDict, /, samples: Iterable[Buffer], dict_size: int, level: int) -> ZstdDict:
         """
-        Return a dictionary of the given content with tables for samples (replaces `compression.zstd.finalize_dict`).
+        Return a dictionary of given content, with tables that suit samples (replaces `compression.zstd.finalize_dict`).
 
         Args:
             zstd_dict (ZstdDict): the content, whose start is removed if it does not fit.
@@ -280,7 +286,7 @@ class Functions(BackendMethods):
 
 
 def _name_methods(kind: type[Functions]) -> None:
-    """Give methods the names of module functions, for TypeErrors, and the docstrings of Functions."""
+    """Give public methods the docstrings of Functions, and a qualified name without a class, which TypeErrors show."""
     for name, method in vars(kind).items():
         if not name.startswith("_"):
             method.__qualname__ = name

@@ -56,10 +56,10 @@ def group_of(
     file_hooks: Callable[[], dict[str, object]] = dict,
 ) -> Mapping[str, object]:
     """
-    Return the group of names that contains `name`, for a backend (a module); raises AttributeError for other names.
+    Return the values of `name`, and of the names created with it, by name; raises AttributeError for an unknown name.
 
-    `make_functions(backend)` creates the backend's Functions, which are also available as `codec`. `file_hooks()`
-    returns the functions and types that the backend's files use instead of purepy's.
+    `backend` is a module. `make_functions(backend)` creates its Functions, which are also available as `codec`.
+    `file_hooks()` returns the functions and types that the backend's files use instead of purepy's.
     """
     if name in _FUNCTIONS or name == "codec":
         codec = make_functions(backend)

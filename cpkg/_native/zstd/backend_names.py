@@ -83,7 +83,7 @@ class Names:
         return type(name, bases, {"__module__": self._backend.__name__, "__doc__": bases[0].__doc__, **attributes})
 
     def _stream_types(self) -> dict[str, object]:
-        """Return the compressor and decompressor types: those of C if they exist, otherwise the Python ones."""
+        """Return ZstdCompressor and ZstdDecompressor by name, based on the types of C if they exist."""
         if "_Compressor" in self._namespace:
             modes = {"CONTINUE": 0, "FLUSH_BLOCK": 1, "FLUSH_FRAME": 2}
             compressor = self._derive("ZstdCompressor", self._namespace["_Compressor"], __slots__=(), **modes)
@@ -98,7 +98,11 @@ class Names:
         return {"ZstdCompressor": compressor, "ZstdDecompressor": decompressor}
 
     def _file_hooks(self) -> dict[str, object]:
-        """Return the functions and types that files use instead of purepy's: those of C, on interpreters with a GIL."""
+        """
+        Return, by name, the functions and types that files use instead of purepy's.
+
+        They are those of C; none ({}) on interpreters without a GIL.
+        """
         builtins = self._namespace
         if "_WriteBuffer" not in builtins:
             return {}

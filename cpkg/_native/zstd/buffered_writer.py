@@ -51,16 +51,24 @@ class BufferedWriter(SerialMemory, _Base):
         return max(self._ends[0] - self.raw.tell(), 0) if self._ends else self.held
 
     def _stop(self) -> None:
-        """Stop C from accepting data, and record where its held bytes end."""
+        """Stop C from accepting data, and record where its held bytes end; do nothing if that was already done."""
         if not self._ends:
             self._ends.append(self.raw.tell() + self._hold())
 
     def _go_on(self, held: int) -> None:
-        """Allow C to continue after `held` bytes, and forget the end; C does both, so no interrupt comes between."""
+        """
+        Let C accept data again after `held` bytes, and forget the recorded end.
+
+        C code does both, so no signal handler runs in between.
+        """
         deque(chain(starmap(self._resume, ((held,),)), starmap(self._ends.clear, ((),))), 0)
 
     def _write_through(self, data: Buffer) -> int:
-        """Handle data that write() in C does not: make room, or wait until another thread has made some."""
+        """
+        Write data that write() in C cannot, and return its size in bytes.
+
+        Makes room in the memory, or waits until another thread has made some.
+        """
         lock = self._turn()
         source = buffers.readable(data)
         memory = self._memory

@@ -39,7 +39,7 @@ ffi, lib = _module.ffi, _module.lib
 
 
 def _add_builtins(module: object) -> None:
-    """Let C add its builtins to this module; the module's name is used for pickling."""
+    """Let C add its builtins to `module`, whose name is used for pickling; raises ImportError on failure."""
     if lib.cpkg_add_builtins(ffi.cast("void *", id(module))) != 0:
         reason = ffi.string(lib.cpkg_builtins_error()).decode("utf-8", "replace")
         raise ImportError(f"the builtin functions of cpkg._native._zstd_ffi cannot be set up: {reason}")

@@ -100,7 +100,12 @@ class Compressor(CompressorBase, ContextStream):
             return result
 
     def _still_pledged(self, left: int, size: int, mode: int) -> int | None:
-        """Return the rest of the pledged size, None at the end of the frame; called before compressing any data."""
+        """
+        Return how many of the `left` pledged bytes remain after `size` more bytes; None if `mode` ends the frame.
+
+        Called before compressing any data. Raises an error if the frame would have more bytes than pledged, or end with
+        fewer. A frame that one call compresses ignores the pledge.
+        """
         if mode == FLUSH_FRAME and self._last_mode == FLUSH_FRAME:
             return None  # a frame in one call declares the size of its data
         left -= size

@@ -40,7 +40,11 @@ class ContextStream(ExclusiveStream):
         self._pin = pin(context)
 
     def _give_back(self) -> None:
-        """Give the context back to this thread; the caller holds the lock."""
+        """
+        Return the context to the thread or preset that keeps it, or drop it after a failure.
+
+        Call with the lock held.
+        """
         context, self._context = self._context, None
         if context is not None:
             self._handle = self._pin = None
@@ -50,7 +54,7 @@ class ContextStream(ExclusiveStream):
                 self._settings.give(self._library, context, self._reported)
 
     def _release(self) -> None:
-        """Give the context back; the object must not be used again."""
+        """Give the context back, unless a call on this thread is using it; the object must not be used again."""
         if not self._lock._is_owned():  # otherwise a signal handler calls this inside a call that uses the context
             with self._lock:
                 self._give_back()

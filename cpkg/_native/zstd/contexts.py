@@ -79,7 +79,7 @@ class Place:
         self._pin = pin(self._contexts)
 
     def take(self) -> CData | None:
-        """Return a context; None if all are in use or none was created."""
+        """Remove a context from the place and return it; None if the place is empty."""
         try:
             return self._contexts.pop()
         except IndexError:
@@ -94,7 +94,7 @@ class Place:
 
 
 class _Kept(local):
-    """A thread's place."""
+    """Each thread's own place for a context."""
 
     def __init__(self) -> None:
         self.place = Place()
@@ -103,7 +103,7 @@ class _Kept(local):
 
 
 class Contexts:
-    """Contexts of one direction, with libzstd's functions to create, free, measure and reset one."""
+    """Contexts of one direction (compressing or decompressing), and libzstd's functions for them."""
 
     def __init__(self, ffi: FFI, create: CData, free: CData, size_of: CData, reset: CData, kept_max: int) -> None:
         self._ffi = ffi
@@ -165,7 +165,8 @@ class Contexts:
         Keep a context for this thread's next call, or free it.
 
         A context that has grown large, or for which there is no room, is freed at once: PyPy's collector does not know
-        the size of its memory and would let it wait.
+        the size of its memory and would let it wait. `reported` is the size in bytes that the collector knows; None if
+        unchanged.
         """
         kept = self._kept
         is_fit = self.is_small(context) and self._reset(context, RESET_ALL) <= RESULT_MAX
@@ -183,7 +184,7 @@ class Contexts:
         return bool(self._reset(context, RESET_SESSION) <= RESULT_MAX)
 
     def share(self, take: CData, give: CData) -> None:
-        """Keep the contexts with C functions from now on; C's builtins use the same contexts."""
+        """From now on, take and give contexts with these C functions, so that C's builtins use the same contexts."""
 
         def take_shared() -> CData:
             return self._ffi.gc(self._checked(take()), self._free)

@@ -64,7 +64,11 @@ class Decompressor(DecompressorBase, ContextStream):
         self._produced = 0
 
     def _look(self, source: Bytes, position: int, is_start: bool) -> None:
-        """Collect the current frame's header until the declared content size can be read from it."""
+        """
+        Add input to the current frame's header until the declared content size can be read from the header.
+
+        The input is at `position` in `source`. `is_start` is whether a frame begins there.
+        """
         if is_start:
             self._head, self._declared, self._produced = b"", ERROR_SIZE, 0
         elif self._declared != ERROR_SIZE or len(self._head) == HEADER_SIZE_MAX:
@@ -86,7 +90,12 @@ class Decompressor(DecompressorBase, ContextStream):
             return self._pending
 
     def _decompress(self, source: Bytes, limit: int, target: memoryview | None = None) -> Any:
-        """Return the content as bytes, or with a target the number of bytes stored there."""
+        """
+        Decompress the held input and `source`; return the content, or with `target` how many bytes were stored there.
+
+        The content has at most `limit` bytes (-1: no limit). Input that is not used is kept for the next call. After an
+        error all of it is dropped.
+        """
         start = self._position
         if start < len(self._pending):
             if source:
@@ -197,12 +206,12 @@ class Decompressor(DecompressorBase, ContextStream):
             return None
 
     def _begin_anew(self) -> None:
-        """Forget all data after an error, and start again."""
+        """Drop all held input after an error, so that the next input begins a new frame."""
         self._forget()
         self._reset_session()
 
     def _reset_session(self) -> None:
-        """Begin a new session with the same settings after an error, including a prefix that was used."""
+        """Prepare the context for a new frame after an error, with the same settings and with its prefix, if any."""
         if self._context is None:
             return
         self._has_failed = True

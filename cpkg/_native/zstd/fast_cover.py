@@ -46,6 +46,11 @@ def train(library: Library, samples: list[bytes], dict_size: int, fields: dict[s
 
 
 def _can_train(sizes: list[int], split_point: float) -> bool:
-    """Return whether the part to learn from is large enough: with fewer than 8 bytes libzstd would crash."""
+    """
+    Return whether the samples to learn from are enough: at least 5 of them, with 8 bytes in total.
+
+    These are the first ones, the fraction `split_point` of all samples, whose sizes are `sizes`. With fewer bytes
+    libzstd would crash.
+    """
     count = int(len(sizes) * split_point) if split_point < 1 else len(sizes)
     return count >= _MIN_TRAINED_SAMPLES and sum(sizes[:count]) >= MIN_TRAINED

@@ -27,7 +27,7 @@ _MEMORY = 256 << 10
 
 class FrameJob:
     """
-    One frame or several frames, and their memory, which belongs to C; `made` is for the caller's use.
+    One frame or several frames, and their memory, which belongs to C; the caller may use the attribute `made` freely.
 
     Methods raise ValueError after `FrameQueue.back`, RuntimeError while a thread works on the job, and MemoryError.
     """
@@ -128,7 +128,7 @@ class FrameQueue:
         return FrameJob(self, handle)
 
     def back(self, job: FrameJob) -> None:
-        """Take a job back, whose memory is reused once no thread works on it; do nothing if it was already given."""
+        """Take a job back, to use its memory again once no thread works on it; do nothing if that was done before."""
         handle = job.give_up()
         if handle is not None:
             self.lib.cpkg_job_let_go(handle)
@@ -139,11 +139,15 @@ class FrameQueue:
             raise RuntimeError("a thread is working on the frame")
 
     def submit(self, job: FrameJob, size: int) -> None:
-        """Give a job with `size` bytes of input to the threads, which have begun; do nothing if it was submitted."""
+        """
+        Give a job with `size` bytes of input to the threads that `begin` started.
+
+        Does nothing if the job was submitted before.
+        """
         self.lib.cpkg_frames_submit(self._handle, job.handle, size)
 
     def do(self, job: FrameJob, size: int) -> CBuffer | None:
-        """Run a job with `size` bytes of input in the calling thread; return the same as `wait`."""
+        """Run a job with `size` bytes of input in the calling thread; return its output, or None if it failed."""
         return self._output(job) if self.lib.cpkg_frames_do(self._handle, job.handle, size) else None
 
     def wait(self, job: FrameJob) -> CBuffer | None:
@@ -166,10 +170,14 @@ class FrameQueue:
 
 
 def compressing(library: Library, options: Parameters, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
-    """Return a queue that compresses: `put` content into a job, and get the frame from `wait`."""
+    """Return a queue that compresses: `put` content into a job, `submit` the job, and get the frame from `wait`."""
     return FrameQueue(library, True, CompressionSettings(library, None, options, None).pairs, zstd_dict, threads)
 
 
 def decompressing(library: Library, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
-    """Return a queue that decompresses: `put` a frame into a job, `expect` its size, get the content from `wait`."""
+    """
+    Return a queue that decompresses frames in up to `threads` threads.
+
+    `put` a frame into a job, `expect` the content's size, `submit` the job, and get the content from `wait`.
+    """
     return FrameQueue(library, False, DecompressionSettings(library, None, None).pairs, zstd_dict, threads)

@@ -146,7 +146,11 @@ class Codec(Functions):
         return memory.written
 
     def _check_complete(self, dctx: CData, source: Bytes, position: int, room: int) -> None:
-        """Raise an error unless the content fills the buffer exactly: it may be larger, or truncated."""
+        """
+        Raise an error unless the current frame ends where its content fills the buffer of `room` bytes.
+
+        The frame may have more content, or be truncated. Its unread part begins at `position`.
+        """
         library = self.library
         result = library.stream_decompress(library.handle(dctx), source, position, 1, 0, 0, True)
         if isinstance(result, int):
@@ -198,7 +202,8 @@ class Codec(Functions):
         """
         Decompress all frames and return their content; enforce the limit and raise the documented errors.
 
-        With a target, write the content there and return its size.
+        `limit` is the largest size of the content in bytes, None for any. `hint` is a guess at this size, or 0. With a
+        target, write the content there and return its size.
         """
         library = self.library
         if limit is not None and limit >= sys.maxsize:

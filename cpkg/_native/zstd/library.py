@@ -115,7 +115,11 @@ class Library:
     # parameters
 
     def bounds(self, key: int, is_compress: bool) -> tuple[int, int]:
-        """Return the bounds of a parameter; raises ValueError if the API or libzstd does not have the parameter."""
+        """
+        Return the least and greatest value of a parameter.
+
+        Raises ValueError if the API or libzstd does not have the parameter.
+        """
         known = self._bounds.get((key, is_compress))
         if known is not None:
             return known
@@ -167,12 +171,20 @@ class Library:
         self.check(result, _CANNOT_LOAD + "decompression")
 
     def dict_memory(self, zstd_dict: ZstdDict) -> CData:
-        """Return the content at a fixed address (on PyPy bytes objects move), kept with the dictionary."""
+        """
+        Return a dictionary's content at a fixed address, in a copy that is kept with the dictionary.
+
+        On PyPy bytes objects move.
+        """
         content = zstd_dict.dict_content
         return zstd_dict.digests.single((self.name, "content"), lambda: self.ffi.new("char[]", content))
 
     def tables_for_compression(self, zstd_dict: ZstdDict, level: int) -> tuple[CData, int, object]:
-        """Return the tables of a level, their address, and their pin; create the tables if they are not kept."""
+        """
+        Return a dictionary's tables for a level, their address, and their pin.
+
+        Creates the tables if they are not kept.
+        """
         content = zstd_dict.dict_content
         level = level or COMPRESSION_LEVEL_DEFAULT
 
@@ -194,7 +206,11 @@ class Library:
         return found
 
     def _digested(self, made: CData, free: CData, size_of: CData, kind: str) -> tuple[CData, int, object]:
-        """Return a dictionary's tables, which the last reference frees, their address and their pin."""
+        """
+        Return new tables of a dictionary, which are freed with the last reference, their address, and their pin.
+
+        Raises ZstdError if `made`, libzstd's result, is NULL.
+        """
         if not made:
             raise ZstdError(f"libzstd cannot create a {kind} from the Zstandard dictionary content.")
         tables = self.ffi.gc(made, free, size_of(made))
@@ -220,18 +236,23 @@ class Library:
     # the work
 
     def advise_huge_pages(self, memory: CData, size: int) -> None:
-        """Ask the system for huge pages for a large block; ABI mode has no function for that and does nothing."""
+        """
+        Ask the system for huge pages for `size` bytes of memory.
+
+        Does nothing here, because ABI mode has no function for it; the compiled library overrides this method.
+        """
 
     def join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Join pieces, with several threads where that is faster."""
+        """Join pieces; some subclasses use up to `threads` threads."""
         return b"".join(pieces)
 
     def compress_at_once(self, cctx: CData, data: Bytes, target: memoryview | None) -> Any:
         """
-        Compress one frame and return it.
+        Compress `data` into one frame and return the frame as bytes.
 
         With a target, the frame is copied to its start and its size is returned. libzstd itself would also change bytes
-        after the frame, because it writes whole words and tries several encodings.
+        after the frame, because it writes whole words and tries several encodings. Raises ZstdError, also if the target
+        is too small.
         """
         work = self._take_work()
         room = self.lib.ZSTD_compressBound(len(data))
@@ -255,7 +276,7 @@ class Library:
                 self.ffi.release(memory)
 
     def decompress_at_once(self, dctx: CData, data: Bytes, size: int) -> bytes | None:
-        """Decompress whole frames that declare `size` bytes in total; return None if the result has another size."""
+        """Decompress frames that declare `size` bytes in total; return None if that fails or gives another size."""
         work = self._take_work()
         is_large = size > SCRATCH_SIZE
         memory = self.new_nonzero("char[]", size) if is_large else work.memory
@@ -316,13 +337,13 @@ class Library:
 
     def _begin_frame(self, data: Bytes, start: int, window_max: int, has_magic: bool, room: int) -> tuple[int, int]:
         """
-        Check the header of a new frame; return how much of the room to use, and 0 or libzstd's error result.
+        Check the header of a new frame; return how many bytes of the room to use, and 0 or libzstd's error result.
 
         Given the whole frame and room for its content, libzstd would decompress it at once. That has two effects which
         callers must not see. libzstd uses no window then and checks no limit, so this function checks it. And it may
         write to all of the room, even after the content.
 
-        Data that is not a header is read as one as well. libzstd then reports the error, or gets less room for a
+        Data that is not a header is read like a header. libzstd then reports the error, or gets less room for a
         skippable frame, which needs none.
         """
         magic_start = start if has_magic else start - len(MAGIC)
@@ -352,7 +373,7 @@ class Library:
         `expected` is a size to allocate at once, or 0. -1 means that the context has neither parameters nor a
         dictionary and is between frames; then the size is read from the header of a complete frame. `window_max` is the
         context's limit if a frame begins at `start`, otherwise 0. `has_magic` is whether frames have a magic number.
-        Returns the output, the position in `data` where it stopped, and whether the frame is complete; or libzstd's
+        Returns the output, the position in `data` after the used bytes, and whether the frame is complete; or libzstd's
         result if it is an error.
         """
         lib, ffi = self.lib, self.ffi
@@ -410,7 +431,7 @@ class Library:
         Decompress `data[start:]` up to the end of a frame into a writable buffer, and change nothing after the content.
 
         `window_max` and `has_magic` are those of `stream_decompress`. Returns the number of bytes written, the position
-        in `data` where it stopped, and whether the frame is complete; or libzstd's result if it is an error.
+        in `data` after the used bytes, and whether the frame is complete; or libzstd's result if it is an error.
         """
         lib, ffi = self.lib, self.ffi
         work = self._take_work()

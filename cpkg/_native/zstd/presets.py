@@ -86,7 +86,7 @@ class _Preset:
         return True
 
     def give(self, library: Library, context: CData, reported: int | None = None) -> None:
-        """Take back a context whose calls have all succeeded."""
+        """Keep a context, whose calls have all succeeded, for the next call; free it if that is not possible."""
         if not self._contexts.end_session(context) or not self._place.give(context):
             library.drop(context)
 
@@ -98,10 +98,10 @@ class _Preset:
         return size
 
     def _set_up(self, *settings: object) -> None:
-        """Pass settings to the C part, if there is one."""
+        """Pass settings to the C part, which overrides this method; without a C part, do nothing."""
 
     def _retire(self) -> None:
-        """Make the C part, if there is one, pass every call to Python."""
+        """Make the C part, which overrides this method, pass every call to Python; without a C part, do nothing."""
 
     def _new_context(self) -> int:
         """Return the address of a new context, which C owns from here on."""
@@ -110,12 +110,12 @@ class _Preset:
         return self._address(context)
 
     def _lend(self) -> tuple[object, int, int]:
-        """Return a context, its address, and the only process that may use it (0: any)."""
+        """Return a context, its address, and the id of the only process that may use it (0: any)."""
         context = self.take(self._library)
         return context, self._address(context), os.getpid() if self.workers else 0
 
     def _take_back(self, context: CData, has_failed: bool) -> None:
-        """Take back a context from `_lend`."""
+        """Take back a context that `_lend` returned: keep it for the next call, or free it if `has_failed`."""
         if has_failed:
             self._library.drop(context)
         else:
@@ -255,7 +255,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
 
 
 def compression_of(level: int | None, options: Parameters, zstd_dict: DictArgument) -> object:
-    """Return the settings of a ZstdCompressor in C, for arguments that are not plain."""
+    """Return a preset with the checked arguments of a ZstdCompressor; C calls this if it cannot check them itself."""
     preset = preset_types(_compiled())[0]()
     settings = CompressionSettings(preset._library, level, options, zstd_dict)
     preset._configure(settings.pairs, settings.dict, settings.how)
@@ -263,7 +263,7 @@ def compression_of(level: int | None, options: Parameters, zstd_dict: DictArgume
 
 
 def decompression_of(zstd_dict: DictArgument, options: Parameters) -> object:
-    """Return the settings of a ZstdDecompressor in C, for arguments that are not plain."""
+    """Return a preset with the checked arguments of a ZstdDecompressor; C calls this if it cannot check them itself."""
     preset = preset_types(_compiled())[1]()
     settings = DecompressionSettings(preset._library, zstd_dict, options)
     preset._take_settings(settings.dict, settings.how, settings.pairs, settings.window_max)
@@ -271,13 +271,13 @@ def decompression_of(zstd_dict: DictArgument, options: Parameters) -> object:
 
 
 def compression_error(result: int) -> ZstdError:
-    """Return the error for a result of libzstd."""
+    """Return the ZstdError for a libzstd result that reports a failed compression."""
     error: ZstdError = _compiled().codec.library.error(result, CANNOT_COMPRESS)
     return error
 
 
 def decompression_error(result: int, offset: int) -> ZstdError:
-    """Return the error for a result of libzstd, with an offset in the input."""
+    """Return the ZstdError for a libzstd result that reports a failed decompression; `offset` is in the input."""
     error: ZstdError = _compiled().codec.library.error(result, CANNOT_DECOMPRESS, offset)
     return error
 
@@ -289,7 +289,11 @@ def _compiled() -> Any:
 
 
 def preset_types(codec: Named) -> tuple[Any, Any]:
-    """Return the preset types for a backend module that uses libzstd, and store them in the module."""
+    """
+    Return the types of compression and decompression presets for a backend module that uses libzstd.
+
+    The first call creates the types and stores them in the module.
+    """
     names: Mapping[str, Any] = vars(codec)
     types: tuple[Any, Any] | None = names.get("_preset_types")
     if types is None:

@@ -76,7 +76,7 @@ class SetsUpCompression:
         return cctx
 
     def compress_frame(self, library: Library, data: Bytes, target: memoryview | None = None) -> Any:
-        """Compress one frame, as `Library.compress_at_once` does."""
+        """Compress `data` into one frame and return it; with `target`, store it there and return its size in bytes."""
         cctx = self.take(library)
         try:
             frame = library.compress_at_once(cctx, data, target)
@@ -110,7 +110,7 @@ class CompressionSettings(SetsUpCompression):
             self.dict, self.how = parse_dict_argument(zstd_dict, UNDIGESTED)
 
     def _take_options(self, pairs: list[tuple[int, int]]) -> None:
-        """Take checked parameters; not in __init__, since PyPy inlines no function with a loop."""
+        """Store checked parameters; not done in __init__, since PyPy inlines no function with a loop."""
         self.pairs = pairs
         for key, value in pairs:
             if key == LEVEL_KEY:
@@ -121,7 +121,11 @@ class CompressionSettings(SetsUpCompression):
                     self.workers = value != 0
 
     def compress_frame(self, library: Library, data: Bytes, target: memoryview | None = None) -> Any:
-        """Compress one frame, as `Library.compress_at_once` does, without digesting the dictionary again."""
+        """
+        Compress `data` into one frame and return it; with `target`, store it there and return its size in bytes.
+
+        Avoids digesting a dictionary that was digested before.
+        """
         found = self.dict
         if found is not None and self.how == UNDIGESTED and not self.workers and len(found) <= SHARED_CONTENT_MAX:
             if not self._tables_serve:
@@ -141,7 +145,7 @@ class CompressionSettings(SetsUpCompression):
         return super().take(library) if cctx is None else cctx
 
     def give(self, library: Library, cctx: CData, reported: int | None = None) -> None:
-        """Take back a context whose calls have all succeeded."""
+        """Give back a context whose calls have all succeeded: the thread keeps it, or it is freed."""
         if self.workers:
             library.drop(cctx)
         else:
@@ -211,5 +215,5 @@ class DecompressionSettings(SetsUpDecompression):
         return dctx if self.is_default else self.applied(library, dctx)
 
     def give(self, library: Library, dctx: CData, reported: int | None = None) -> None:
-        """Take back a context whose calls have all succeeded."""
+        """Give back a context whose calls have all succeeded: the thread keeps it, or it is freed."""
         library.dctxs.give(dctx, reported)

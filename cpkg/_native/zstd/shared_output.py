@@ -25,7 +25,11 @@ if TYPE_CHECKING:
 def decompress_shared(
     library: Library, threads: int, divided: Divided, size: int, settings: DecompressionSettings
 ) -> bytes | None:
-    """Return the `size` bytes of content of a buffer's frames; None on errors, which the caller's thread raises."""
+    """
+    Decompress a divided buffer in up to `threads` threads; return its `size` bytes of content.
+
+    Returns None on an error of libzstd: the caller then decompresses alone, which raises the documented error.
+    """
     try:
         return _filled(library, threads, divided, size, settings)
     except ZstdError:
@@ -61,7 +65,7 @@ def _filled(library: Library, threads: int, divided: Divided, size: int, setting
 
 
 def join(library: Library, pieces: list[bytes], threads: int) -> bytes:
-    """Join pieces like b"".join; only on CPython, with the compiled library."""
+    """Return the joined pieces, copied by up to `threads` threads; only on CPython, with the compiled library."""
     ffi, lib = library.ffi, library.lib
     bounds = [0, *accumulate(map(len, pieces))]
     result = bytes(bounds[-1])  # filled before anything else refers to it

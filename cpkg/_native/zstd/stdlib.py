@@ -93,7 +93,11 @@ _kept: list[Any] = []  # compressors without parameters, between frames; removed
 
 
 def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """Return the bounds of a parameter; raises ValueError for an unknown key. Frames are compressed in one thread."""
+    """
+    Return the least and greatest value of a parameter; raises ValueError for an unknown key.
+
+    Where the pure codec has the bounds (0, 0), they are kept: frames are compressed in one thread.
+    """
     bounds = pure_bounds(key, is_compress)
     try:
         low, high = _std.get_param_bounds(key, is_compress=is_compress)
@@ -260,7 +264,11 @@ class ZstdCompressor(pure_compressor.ZstdCompressor):
 
 
 def _compressed(data: bytes, kept: list[Any], most: int, new: Callable[[], Any]) -> bytes:
-    """Compress with a kept compressor or a new one; creating one takes longer than compressing a short message."""
+    """
+    Compress `data` into one frame with a compressor from `kept`, or one that `new` returns if there is none.
+
+    Creating one takes longer than compressing a short message, so at most `most` compressors are kept.
+    """
     try:
         library = kept.pop()
     except IndexError:

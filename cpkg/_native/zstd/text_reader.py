@@ -30,7 +30,7 @@ PLAIN_COOKIES = 1 << 64
 
 
 def line_codec(encoding: str | None, newline: str | None) -> str | None:
-    """Return the codec if lines of text can be found byte by byte; None for other codecs and for wrong arguments."""
+    """Return "utf-8" or "ascii", the codec, if C can find lines of text byte by byte; None for all other arguments."""
     try:
         name = codecs.lookup(locale.getpreferredencoding(False) if encoding is None else encoding).name
     except (LookupError, TypeError, ValueError):
@@ -78,7 +78,7 @@ class LineReader(_Base):
     __slots__ = ()
 
     def _open(self) -> RLock:
-        """Return the lock, for a call that needs an open file."""
+        """Return the lock; raise ValueError if the file is closed."""
         lock: RLock = self._turn()
         if self.raw.closed:
             raise ValueError("I/O operation on closed file.")
@@ -109,12 +109,12 @@ class LineReader(_Base):
         return size > 0
 
     def _fail(self, exc: BaseException) -> None:
-        """Keep an exception until a seek(), because the data read before it is lost."""
+        """Make reads raise an error until a seek(), because the data read before the exception is lost."""
         self.raw.fail(exc)
         self._drop()
 
     def _tried(self, call: Callable[[int], bytes], size: int) -> bytes:
-        """Return `call(size)`, which may take several steps; an exception is final."""
+        """Return `call(size)`, called with the lock held; after an exception, reads fail until a seek()."""
         lock = self._open()
         try:
             with lock:
@@ -230,7 +230,7 @@ class TextReader(io.TextIOWrapper):
     """
     A text file for reading that takes its lines from a LineReader.
 
-    A subclass in C does so as long as `_lines` is set and nothing else has taken bytes.
+    A subclass in C reads lines this way while `_lines` is set and no other method has read bytes.
     """
 
     __slots__ = ("_lines",)

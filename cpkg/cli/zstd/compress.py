@@ -29,7 +29,11 @@ def level_of(options: Options, console: Console) -> int:
 
 
 def dictionary_of(content: bytes, *, prefix: bool = False) -> DictArgument:
-    """Return the dictionary in the content of a file, None if there is none."""
+    """
+    Return the dictionary in the content of a file, None if the content has fewer than 8 bytes.
+
+    With `prefix`, any content is accepted, as the reference of --patch-from. Raises Fatal if the dictionary is damaged.
+    """
     if len(content) < 8:  # libzstd ignores shorter dictionaries
         return None
     if prefix:
@@ -132,14 +136,14 @@ class Compressing:
         console.progress(f"{prefix}Read: {console.wide(source.position)}{total} ==> {ratio:2.0f}%")
 
     def print_result(self, source: str, read: int, written: int, target: str) -> None:
-        """Print the size of a file before and after."""
+        """Print the size of a file before and after compression, and their ratio."""
         console = self._console
         sizes = f"({console.wide(read, unit_width=0)} => {console.wide(written, unit_width=0)}, {target}) \n"
         ratio = f"{100 * written / read:6.2f}% " if read else ""
         console.say(2, f"{source:<20} :{ratio}  {sizes}")
 
     def print_results(self, count: int, read: int, written: int) -> None:
-        """Print the total size of several files before and after."""
+        """Print the total size of several files before and after compression, and their ratio."""
         sizes = f"({self._console.wide(read)} => {self._console.wide(written)})"
         ratio = f"{100 * written / read:.2f}% {sizes}" if read else f"{sizes} "
         self._console.say(2, f"{count:3} files compressed : {ratio}\n")

@@ -43,12 +43,16 @@ class Console:
         return status
 
     def progress(self, text: str) -> None:
-        """Replace the last progress line."""
+        """Replace the last progress line by `text`, if progress is shown."""
         if self.shows_progress:
             self._line.show(text)
 
     def ask(self, question: str, refusal: str, *, stdin_is_input: bool) -> bool:
-        """Ask a question and return whether the answer on standard input begins with y."""
+        """
+        Ask a question and return whether the answer on standard input begins with y; print `refusal` if not.
+
+        With `stdin_is_input`, prints that there can be no answer, and returns False.
+        """
         self._line.clear()
         if stdin_is_input:
             self._line.write("stdin is an input - not proceeding.\n")

@@ -135,7 +135,11 @@ class Decompressing:
         return wanted if wanted is not None else self._options.overwrite and destination.name == STDOUT
 
     def _pass_through(self, source: InputFile, destination: OutputFile, data: bytes) -> bool:
-        """Copy data that is not a frame, if the options allow that; return whether they do."""
+        """
+        Copy `data`, which is not a frame, and the rest of the file, and return True.
+
+        If the options do not allow that, prints an error and returns False.
+        """
         if not self._passes_through(destination):
             short = len(data) < _MAGIC_SIZE
             return self._fail(f"zstd: {source.name}: {'unknown header' if short else 'unsupported format'} \n")

@@ -57,7 +57,11 @@ class InputFile:
 
 
 def target_of(name: str, *, compress: bool) -> str | None:
-    """Return the name of the output of a file; None if the name has no suffix of a compressed file."""
+    """
+    Return the output file's name: with `compress`, `name` with .zst appended; otherwise without its suffix.
+
+    The suffix .tzst becomes .tar. Returns None for a name without a known suffix of a compressed file.
+    """
     if compress:
         return name + next(iter(SUFFIXES))
     return next((name[: -len(end)] + plain for end, plain in SUFFIXES.items() if name.endswith(end)), None)
@@ -145,7 +149,11 @@ class OutputFile:
                 write_all(self._file, view[start:end])
 
     def finish(self, source: os.stat_result | None) -> None:
-        """Complete the file and give it its name and the mode, times and owner of its source."""
+        """
+        Complete the file, and give it its name and the mode, times and owner of its source.
+
+        `source` is the status of the source; None, and the status of anything but a regular file, are ignored.
+        """
         if self._file is None:
             return
         try:
@@ -232,7 +240,11 @@ def open_destination(
 
 
 def expand(names: list[str], options: Options, console: Console) -> list[str]:
-    """Return `names` with each directory replaced by the files in it."""
+    """
+    Return `names` with each directory replaced by the files in it and in its subdirectories.
+
+    Warns about symbolic links in directories and leaves them out, unless the options follow links.
+    """
     found: list[str] = []
     for name in names:
         if name == STDIN or not os.path.isdir(name):

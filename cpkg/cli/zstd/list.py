@@ -57,7 +57,11 @@ class _Unreadable(Exception):
 
 
 def list_files(names: list[str], console: Console) -> int:
-    """Describe files, one per line, or on several with -v; return 1 if one of them cannot be read."""
+    """
+    Describe files, one per line, or on several with -v; return the exit status.
+
+    The status is 1 if a file cannot be read, if there are no files, or if standard input is among them.
+    """
     if STDIN in names:
         return console.fail("zstd: --list does not support reading from standard input \n")
     if not names:

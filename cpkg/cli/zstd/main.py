@@ -139,7 +139,11 @@ class Command:
         return self._process(named)
 
     def _collect(self) -> int | None:
-        """Collect the names of all files; return how many the user named, None if a list cannot be read."""
+        """
+        Collect the names of all files in the options; return how many there were before directories were expanded.
+
+        Returns None if a list of files cannot be read, or if all named files are symbolic links, which are ignored.
+        """
         options, console = self._options, self._console
         if not options.follow_links:
             files = []
@@ -165,7 +169,7 @@ class Command:
         return named
 
     def _process(self, named: int) -> int:
-        """Compress, decompress or test the files."""
+        """Compress, decompress or test the files, of which the user named `named`; return the exit status."""
         options, console = self._options, self._console
         if options.mode == modes.TEST:
             options.output, options.remove_source = None, False
@@ -226,7 +230,11 @@ class Command:
             self._worker = Decompressing(options, dictionary, console)
 
     def _may_join(self) -> bool:
-        """Ask whether several files may become one, from which they cannot be recovered."""
+        """
+        Return whether several files may become one, from which they cannot be recovered.
+
+        Standard output and -f always allow that. Otherwise, warns and asks the user, or refuses with -q.
+        """
         options, console = self._options, self._console
         if options.output == STDOUT:
             return True

@@ -26,7 +26,7 @@ _LINES_SIZE = 64 << 10  # bytes of lines that are fetched together
 
 
 class Opening:
-    """A file that is being opened; await it, or use it with `async with`."""
+    """A file that is being opened: await it for an AsyncZstdFile, or use it with `async with`, which closes it."""
 
     def __init__(self, opener: Callable[[], File], newline: str | None) -> None:
         self._opener = opener
@@ -91,13 +91,13 @@ class AsyncZstdFile:
     async def _call(
         self, work: Callable[..., object], *arguments: object, done: Callable[[Any], object] | None = None
     ) -> Any:
-        """Run a method of the file in a thread."""
+        """Call `work(*arguments)` and `done(result)` in a thread, even if the task is cancelled; return the result."""
         await self._settle()
         self._begun = Work(work, *arguments, done=done)
         return await asyncio.shield(self._begun.start())
 
     async def _settle(self) -> None:
-        """Wait for a call that a cancelled task has left, or that was interrupted before it started."""
+        """Wait for the last call, if a cancelled task has left it; start it if an interrupt has prevented that."""
         if self._begun is not None and not self._begun.future.done():
             await asyncio.wait([self._begun.start()])
 
@@ -107,7 +107,7 @@ class AsyncZstdFile:
             return result
 
     async def _fetch(self, read: Callable[..., object], *arguments: object) -> bool:
-        """Read more content ahead, and keep it even if the task is cancelled; return whether there was any."""
+        """Call `read` in a thread and keep its content, even if the task is cancelled; return whether there was any."""
         return bool(await self._call(read, *arguments, done=self._keep))
 
     def _keep(self, content: Buffer) -> None:
@@ -116,7 +116,7 @@ class AsyncZstdFile:
     # content that was read ahead; nothing is awaited between taking and returning it
 
     def _lacks(self, size: int) -> int:
-        """Return how much of `size` has not been read ahead."""
+        """Return how many of the next `size` bytes (characters of a text file) have not been read ahead."""
         for part in self._ahead:
             size -= len(part)
             if size <= 0:
@@ -124,7 +124,7 @@ class AsyncZstdFile:
         return size
 
     def _taken(self, size: int) -> Content:
-        """Take up to `size` characters or bytes, or all, of the content that was read ahead."""
+        """Remove and return up to `size` bytes (characters of text) of what was read ahead; all if it is negative."""
         parts = []
         while self._ahead and size:
             part = self._ahead.popleft()
@@ -136,7 +136,7 @@ class AsyncZstdFile:
         return parts[0] if len(parts) == 1 else self._empty.join(parts)
 
     def _divided(self, size: int) -> tuple[list[object], deque[object]]:
-        """Return the parts with the first `size` bytes, or all, and the parts after them; all stay ahead."""
+        """Return up to `size` of the bytes that were read ahead, as parts, and the parts after them; remove neither."""
         parts: list[Content] = []
         rest = self._ahead.copy()
         while rest and size:
@@ -148,7 +148,7 @@ class AsyncZstdFile:
         return parts, rest
 
     def _line_ahead(self) -> Content:
-        """Take a whole line of the content that was read ahead; return None if there is none."""
+        """Remove and return the next line if it has been read ahead to its end; otherwise return None."""
         size = 0
         for part in self._ahead:
             end = part.find(self._newline)
@@ -193,7 +193,12 @@ class AsyncZstdFile:
             return result
 
     async def _line(self, size: int) -> Content:
-        """Return one line; if none is ahead, fetch lines of about `size` bytes in total, or one line if it is 0."""
+        """
+        Return the next line; empty at the end.
+
+        Unless a whole line has been read ahead, this reads lines of about `size` bytes in total, or a single line if
+        `size` is 0 or the file was opened with newline="".
+        """
         line = self._line_ahead()
         if line is not None:
             return line
@@ -205,7 +210,7 @@ class AsyncZstdFile:
         return self._taken(-1) if line is None else line
 
     async def readlines(self, hint: int = -1, /) -> list[Content]:
-        """Return all lines, or lines until they have `hint` bytes."""
+        """Return the remaining lines; if `hint` is positive, only until they have `hint` bytes (characters of text)."""
         lines: list[Content] = []
         size = 0
         async with self._lock:
@@ -223,7 +228,7 @@ class AsyncZstdFile:
         return lines
 
     async def peek(self, size: int = 0, /) -> bytes:
-        """Return some of the next bytes without moving."""
+        """Return some of the next bytes without moving, at least one unless at the end; `size` has no effect."""
         async with self._lock:
             await self._settle()
             if self._ahead:
@@ -266,7 +271,7 @@ class AsyncZstdFile:
         await self._do("flush", *mode)
 
     async def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-        """Move to a position in the content and return the position."""
+        """Move by `offset` from `whence` (as for any file) in the content and return the position."""
         async with self._lock:
             await self._settle()
             if whence == io.SEEK_CUR:
@@ -280,7 +285,7 @@ class AsyncZstdFile:
         return sum(map(len, self._ahead))
 
     async def tell(self) -> int:
-        """Return the position in the content."""
+        """Return the position in the content; raises OSError while part of a text file has been read ahead."""
         async with self._lock:
             await self._settle()
             ahead = self._size_ahead()
@@ -316,7 +321,7 @@ class AsyncZstdFile:
 
     @property
     def mode(self) -> object:
-        """The mode of the underlying file."""
+        """The mode of the compressed file: "wb" or "rb"; raises AttributeError for a text file."""
         return self._file.mode
 
     def readable(self) -> bool:

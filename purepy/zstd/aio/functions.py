@@ -50,7 +50,7 @@ class AsyncFunctions(BackendMethods):
         frame_size: int | None = None,
     ) -> bytes:
         """
-        Compress a buffer in a thread and return the frame.
+        Compress a buffer in a thread and return one frame, or several as `compress` does.
 
         `data`, `level`, `options`, `zstd_dict`, `threads`, `frame_size` and the errors are those of `compress`. The
         event loop is not blocked. A cancelled task ends at once; its thread ends within a step of 1 MiB. The buffer

@@ -33,10 +33,10 @@ def padded(data: bytes | bytearray | memoryview) -> bytes:
 
 def stream_end(data: bytes, start: int, end: int, origin: int, what: str) -> int:
     """
-    Return the position at which reading of the bitstream `data[start:end]` begins.
+    Return the position, in bits, at which reading of the bitstream `data[start:end]` begins.
 
     The highest set bit of the last byte marks the end and is not part of the content. Raises ZstdError if there is no
-    such bit.
+    such bit; the error names the content, `what`. `origin` is the input offset of `data[0]`.
     """
     if start >= end:
         raise corruption(origin + start, f"bitstream of {what} is empty")
@@ -47,7 +47,7 @@ def stream_end(data: bytes, start: int, end: int, origin: int, what: str) -> int
 
 
 def not_at_end(position: int, start: int, origin: int, what: str) -> Exception:
-    """Return the error for a bitstream from byte `start` that was not read exactly to its first bit."""
+    """Return the error for a bitstream from byte `start` if reading ended at bit `position`, not at its first bit."""
     left = position - start * 8
     found = f"{left} bits are left over" if left > 0 else f"{-left} bits are missing"
     return corruption(origin + start, f"bitstream of {what} does not end exactly: {found}")

@@ -17,9 +17,10 @@ _START_REPEATS = (1, 4, 8)
 
 def read_block_header(data: bytes, start: int, offset: int, max_size: int) -> tuple[bool, int, int, int]:
     """
-    Read the 3 bytes at `data[start]` (section 3.1.1.2) and return the result of `block_header`.
+    Read the 3 bytes at `data[start:]` (section 3.1.1.2) and return the four fields of `rules.block_header`.
 
-    `offset` is the header's position in the input. Raises ZstdError for the reserved type, and for a block of more than
+    These are whether the block is the last, its type, its size field, and how many bytes follow the header. `offset` is
+    the header's position in the input. Raises ZstdError for the reserved type, and for a block of more than
     `max_size` bytes, the frame's maximum.
     """
     found = block_header(data, start)
@@ -47,10 +48,10 @@ class BlockDecoder:
 
     def decode(self, data: bytes, start: int, end: int, origin: int, window: Window, max_size: int) -> None:
         """
-        Decode the block `data[start:end]`, which has padding on both sides, to the end of the window.
+        Decode the compressed block `data[start:end]`, given without its header, and append its content to the window.
 
-        `origin` is the input offset of `data[0]`. `max_size` is the most that a block of this frame may hold; the
-        window has reserved that much. Raises ZstdError.
+        The block has padding on both sides. `origin` is the input offset of `data[0]`. `max_size` is the most that a
+        block of this frame may hold; the window has reserved that much. Raises ZstdError.
         """
         if end - start < 2:
             raise corruption(origin + start, f"compressed block of {end - start} bytes, the minimum is 2")

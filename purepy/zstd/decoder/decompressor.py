@@ -54,13 +54,13 @@ class ZstdDecompressor(DecompressorBase):
         self._needs_input = True
 
     def _memory_size(self) -> int:
-        """Return about how many bytes decoding needs: a block, and the window."""
+        """Return about how many bytes decoding uses now: a block, and the window of the current frame."""
         window = None if self._decoder is None else self._decoder._window
         return BLOCK_SIZE_MAX + (0 if window is None else len(window.data))
 
     @property
     def _at_start(self) -> bool:
-        """Whether the content returned so far ends with a frame."""
+        """Whether the object is between frames, and has returned all content of the frames before."""
         return self._decoder is None and not self._output
 
     @property
@@ -132,7 +132,7 @@ class ZstdDecompressor(DecompressorBase):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _give(self, pieces: list[bytes], output: bytes, at: int, room: int) -> int:
-        """Add as much of `output[at:]` to the pieces as there is room for, and keep the rest; return the room left."""
+        """Add up to `room` bytes of `output[at:]` to `pieces` and keep the rest; return the bytes of room left."""
         size = len(output) - at
         if size <= room:
             pieces.append(output[at:] if at else output)
@@ -151,7 +151,12 @@ def decode_all(
     limit_name: str,
     frame_decoder: type[FrameDecoder] = FrameDecoder,
 ) -> list[bytes]:
-    """Decode all frames in `data`; return the pieces of their content, at most `limit` bytes."""
+    """
+    Decode all frames in `data`; return their content in pieces.
+
+    Raises ZstdLimitError, which mentions `limit_name`, for more than `limit` bytes of content (None: no limit), and
+    ZstdError for damaged or truncated data.
+    """
     source = Input()
     source.push(as_bytes(data))
     pieces: list[bytes] = []
@@ -175,7 +180,11 @@ def decode_all(
 
 
 def fill(buffer: Buffer, data: Buffer, settings: Settings, frame_decoder: type[FrameDecoder] = FrameDecoder) -> int:
-    """Decompress to the start of a writable buffer; return the content's size in bytes."""
+    """
+    Decompress to the start of a writable buffer; return the content's size in bytes.
+
+    Raises ZstdLimitError, and writes nothing, if the buffer is too small.
+    """
     with memory_of(buffer) as whole:
         if whole.readonly:
             raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")

@@ -52,9 +52,10 @@ class DecodingDictionary:
 
 def load_dictionary(content: bytes) -> DecodingDictionary:
     """
-    Read a dictionary: with tables if it begins with their magic number, otherwise raw.
+    Return the decoding form of a dictionary: with tables if it begins with DICTIONARY_MAGIC, otherwise raw.
 
-    Raises ZstdError if it has the magic number but is not well-formed; offsets count from the dictionary's first byte.
+    Raises ZstdError if it has the magic number but is not well-formed; the error's offset counts from the dictionary's
+    first byte.
     """
     if content[:4] != DICTIONARY_MAGIC:
         return DecodingDictionary(content)

@@ -24,7 +24,7 @@ def _explained(message: str, cause: ZstdError) -> ZstdError:
 
 
 def frame_info(data: bytes) -> FrameInfo:
-    """Return the fields of the header of the frame at the start of `data`."""
+    """Return the FrameInfo of the frame at the start of `data`; raises ZstdError unless its whole header is there."""
     try:
         header = read_header(data, 0, len(data), 0)
         if isinstance(header, int):
@@ -39,7 +39,7 @@ def frame_info(data: bytes) -> FrameInfo:
 
 
 def frame_size(data: bytes) -> int:
-    """Return the size in bytes of the frame at the start of `data`."""
+    """Return the size in bytes of the frame at the start of `data`; raises ZstdError unless `data` has all of it."""
     scanner = FrameScanner(is_strict=False)
     try:
         while not scanner.offset or not scanner.is_between:

@@ -3,8 +3,8 @@
 Decoding of one frame, as a state machine that takes its input in pieces of any size.
 
 Input is kept until a whole unit (header, block, checksum) is available; output comes block by block. Between two calls,
-a decoder holds the window, at most one block of input that could not be decoded yet beyond what the caller passed, and
-one block of output that `max_length` held back.
+a decompressor holds the window, the input that is not decoded yet (less than a unit, unless `max_length` has stopped
+the decoding), and at most one block of output that `max_length` held back.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Input:
         self.available -= count
 
     def skip(self, count: int) -> int:
-        """Use up to `count` bytes without reading them; return how many there were."""
+        """Skip up to `count` bytes, as many as are available; return how many were skipped."""
         count = min(count, self.available)
         if count:
             self.need(self.available)
@@ -113,7 +113,7 @@ class Input:
         return count
 
     def rest(self) -> bytes:
-        """Return the remaining input."""
+        """Return all of the unused input, which stays available."""
         self.need(self.available)
         return self.data[self.at :]
 
@@ -166,14 +166,14 @@ class FrameDecoder:
         return self._block(header, hold)
 
     def rest(self) -> bytes:
-        """Return the held output."""
+        """Return the output that was held in the window, perhaps b""."""
         window = self._window
         if window is None:
             return b""
         return window.finish() if self.done else window.take()
 
     def _begin(self) -> bytes | None:
-        """Read the frame's header and check its requirements."""
+        """Read the frame's header and check its requirements; return b"", or None if the header is not complete yet."""
         source = self._input
         settings = self._settings
         source.need(min(source.available, HEADER_SIZE_MAX))
@@ -192,7 +192,7 @@ class FrameDecoder:
         return b""
 
     def _open(self, header: Header) -> None:
-        """Prepare for the blocks after a header, which is still in the input."""
+        """Create the window, the block decoder and, if needed, the checksum for a frame with this header."""
         dictionary = self._settings.dictionary
         content = dictionary.content if dictionary else b""
         self._window = Window(header.window_size, header.block_size, header.content_size, content)
@@ -201,7 +201,11 @@ class FrameDecoder:
             self._checksum = XXH64()
 
     def _block(self, header: Header, hold: bool) -> bytes | None:
-        """Decode one block, once it is completely available."""
+        """
+        Decode one block and return its output, or None if the block is not completely available yet.
+
+        With `hold`, return only the output that must leave the window to make room, perhaps b"".
+        """
         source = self._input
         if not source.need(BLOCK_HEADER_SIZE):
             return None
@@ -241,7 +245,7 @@ class FrameDecoder:
         return output
 
     def _compare_sizes(self, header: Header, offset: int) -> None:
-        """Compare the decoded size with the declared size, before waiting for the checksum, like libzstd."""
+        """Raise ZstdError if the content contradicts its declared size: like libzstd, before the checksum is read."""
         if header.content_size is not None and self.produced > header.content_size:
             raise corruption(offset, f"content is longer than the {header.content_size} bytes that its header declares")
         if self._last and header.content_size is not None and self.produced != header.content_size:
@@ -251,7 +255,7 @@ class FrameDecoder:
             )
 
     def _end(self) -> bytes | None:
-        """Verify the checksum after the last block (section 3.1.1)."""
+        """Verify the checksum after the last block (section 3.1.1); return b"", or None if it is not available yet."""
         source = self._input
         if not source.need(CHECKSUM_SIZE):
             return None

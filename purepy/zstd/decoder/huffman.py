@@ -25,7 +25,7 @@ class HuffmanTable:
     """
     Decodes literals that are coded by one tree.
 
-    `log` is the length of the longest code. `entries[next log bits]` is the symbol | code length << 8.
+    `log` is the length of the longest code. `entries`, indexed by the next `log` bits, holds symbol | code length << 8.
     """
 
     __slots__ = ("_wide", "entries", "log")
@@ -37,10 +37,10 @@ class HuffmanTable:
 
     def wide(self) -> tuple[list[bytes], list[int]]:
         """
-        Return the table that decodes several symbols at once.
+        Return a table that decodes several symbols at once, as two lists indexed by the next MAX_CODE_LENGTH bits.
 
-        For the next MAX_CODE_LENGTH bits, it has the symbols whose codes are complete in them, and the length of those
-        codes.
+        The first list has the symbols whose codes are complete in these bits, the second the number of bits that their
+        codes take. The table is built on first use.
         """
         if self._wide is None:
             self._wide = _build_wide(self.entries, self.log)
@@ -179,7 +179,11 @@ def decode_stream(data: bytes, start: int, end: int, table: HuffmanTable, count:
 
 
 def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
-    """Decode five symbols per word read and written, for codes of up to 11 bits: the form for a JIT."""
+    """
+    Decode the symbols of a bitstream: the form for a JIT, with five symbols per word read and written.
+
+    Codes of more than 11 bits are decoded one by one.
+    """
     position = stream_end(data, start, end, origin, what)
     first = start * 8
     entries = table.entries
@@ -236,7 +240,7 @@ def decode_pair(
     data: bytes, starts: list[int], table: HuffmanTable, out: bytearray, at: int, second_at: int, end: int
 ) -> bool:
     """
-    Decode two streams; return whether both are valid.
+    Decode two streams; return False if one is damaged or the codes have more than 11 bits.
 
     The streams are `data[starts[0]:starts[1]]` and `data[starts[1]:starts[2]]`; their symbols go to `out[at:second_at]`
     and `out[second_at:end]`. This is the form for a JIT: neither stream waits for the other's table lookups.
@@ -303,7 +307,11 @@ def decode_pair(
 
 
 def _decode_wide(data: bytes, start: int, end: int, table: HuffmanTable, count: int, origin: int, what: str) -> bytes:
-    """Decode all symbols in 11 bits per lookup: the form for an interpreter, which pays for each operation."""
+    """
+    Decode the symbols of a bitstream: the form for an interpreter, which pays for each operation.
+
+    One lookup decodes all symbols in 11 bits. In short streams, or with longer codes, it decodes one symbol.
+    """
     position = stream_end(data, start, end, origin, what)
     first = start * 8
     pieces: list[bytes] = []

@@ -17,8 +17,8 @@ class Literals:
     """
     The literals of a block: `size` bytes of `data` from `start` on.
 
-    Eight bytes after them are readable. `after` is the position in the block of the byte after the section; `table` is
-    the current Huffman table.
+    Eight bytes after them are readable. `after` is the position, in the block's own buffer, of the byte after the
+    section; `table` is the current Huffman table, or None.
     """
 
     __slots__ = ("after", "data", "size", "start", "table")
@@ -35,10 +35,10 @@ def read_literals(
     data: bytes, start: int, end: int, origin: int, max_size: int, table: HuffmanTable | None
 ) -> Literals:
     """
-    Decode the section at the start of the block `data[start:end]`.
+    Decode the literals section at the start of the block `data[start:end]`.
 
-    `table` is the table of the previous block or of the dictionary, for treeless literals. `max_size` is the most that
-    a block of this frame may hold. `origin` is the input offset of `data[0]`.
+    `table` is the table of an earlier block or of the dictionary, for treeless literals; None if there is none.
+    `max_size` is the most that a block of this frame may hold. `origin` is the input offset of `data[0]`.
     """
     # Section 3.1.1.3.1.1: a header of 1 to 5 bytes: type, size format, size, and for coded types their coded size.
     kind = data[start] & 3
@@ -113,7 +113,7 @@ def _in_pairs(data: bytes, start: int, end: int, table: HuffmanTable, part: int,
     """
     Decode four bitstreams, two at a time, and return the same as `_four_streams`.
 
-    Return None if a stream is damaged; decoding the streams one by one finds out which.
+    Return None if a stream is damaged or codes have more than 11 bits: the streams are then decoded one by one.
     """
     starts = [start + 6]
     for jump in range(start, start + 6, 2):

@@ -48,7 +48,7 @@ class Table:
 
 
 def make_table(field: Field, counts: list[int] | tuple[int, ...], log: int) -> Table:
-    """Build the decoding table for a distribution of the field's codes."""
+    """Build the decoding table for a distribution of the field's codes, `counts`, with the accuracy log `log`."""
     rows = zip(*build_decoding_table(counts, log))
     codes = field.codes
     if JIT:
@@ -91,10 +91,10 @@ def read_tables(
     data: bytes, start: int, end: int, origin: int, previous: tuple[Table, ...] | None
 ) -> tuple[tuple[Table, ...], int]:
     """
-    Read the compression modes and the tables that they announce (sections 3.1.1.3.2.1 and 3.1.1.3.2.1.1).
+    Read the compression modes and the tables that follow them (sections 3.1.1.3.2.1 and 3.1.1.3.2.1.1).
 
-    `previous` are the tables of the last block with sequences or of the dictionary. Return the tables of literals
-    lengths, offsets and match lengths, and the position of the next byte.
+    `previous` are the tables of the last block with sequences or of the dictionary, or None. Return the tables of
+    literals lengths, offsets and match lengths, and the position of the next byte.
     """
     if start >= end:
         raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its symbol compression modes")

@@ -88,7 +88,7 @@ def run_sequences(
     max_size: int,
 ) -> None:
     """
-    Decode the `count` sequences of the bitstream `data[start:end]` and append their output to the window.
+    Decode and execute the `count` sequences of the bitstream `data[start:end]`; append all output to the window.
 
     `repeats` are the three repeat offsets, which are replaced on success. `max_size` is the most that the block may add
     to the window. Raises ZstdError.
@@ -258,7 +258,7 @@ def _execute(sequences: list[int], literals: Literals, window: Window, origin: i
 
 
 def _copy_period(out: bytearray, at: int, offset: int, length: int) -> None:
-    """Copy a match that overlaps itself: repeat the last `offset` bytes."""
+    """Copy a match from less than 8 bytes back: write `length` bytes that repeat the `offset` bytes before `at`."""
     period = bytes(out[at - offset : at])
     out[at : at + length] = (period * (length // offset + 1))[:length]
 
@@ -275,7 +275,7 @@ def _interpret(
     window: Window,
     max_size: int,
 ) -> None:
-    """Decode and execute in one loop: the form for an interpreter, which pays for each operation."""
+    """Decode and execute all sequences in one loop: the form for an interpreter, which pays for each operation."""
     position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
     first = start * 8
     ll_entries, of_entries, ml_entries = (table.entries for table in tables)
@@ -370,10 +370,10 @@ def _interpret(
 
 def _check_bits(position: int, widths: int, is_last: bool, first: int, start: int, origin: int) -> int:
     """
-    Raise ZstdError if a sequence has taken more bits than there are; they end at position `first`.
+    Return how many bits are left after a sequence; raise ZstdError if it has taken more bits than there are.
 
-    `position` is where the bits of the next states ended, and `widths` their number; the last sequence has none. Return
-    how many bits are left.
+    `first` is the position of the stream's first bit, the last to be read. `position` is where reading would have ended
+    with `widths` bits for the next states, which the last sequence does not have.
     """
     position += widths
     if position >= first and not is_last:

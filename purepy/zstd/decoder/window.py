@@ -22,16 +22,16 @@ _JOINED = 4 * BLOCK_SIZE_MAX
 
 class Window:
     """
-    The output of one frame, as far back as the format may refer to it, and until it has been taken.
+    The recent output of one frame: at least as much as matches may refer to.
 
     `data[:end]` is the history. For a JIT, `data` is longer and `reserve()` makes room, so that loops store by
     position. Otherwise it ends at `end` and loops append.
 
     The memory grows with the output, never by what a header claims, to at most 1.5 times the window plus a block. Then
-    the last window is moved to the front, in place; this happens at most once per half a window of output, however
-    small the blocks are. While memory grows, old and new memory together are at most two windows and four blocks, and
-    at most three times the output (four times in the last step, from half a window on). Content of a known size that
-    fits is never moved.
+    the last `size` bytes are moved to the front, in place, and output that was not taken before is lost. This happens
+    at most once per half a window of output, however small the blocks are. While memory grows, old and new memory
+    together are at most two windows and four blocks, and at most three times the output (four times in the last step,
+    from half a window on). Content of a known size that fits is never moved.
     """
 
     __slots__ = ("_half", "_limit", "_taken", "data", "dictionary_size", "end", "size", "start")
@@ -56,7 +56,7 @@ class Window:
         return self.end + count + SLACK > self._limit
 
     def reserve(self, count: int) -> None:
-        """Make room for `count` bytes and SLACK."""
+        """Make room for `count` bytes and SLACK; if `is_full(count)`, keep only the last `size` bytes of output."""
         end = self.end
         data = self.data
         needed = end + count + SLACK

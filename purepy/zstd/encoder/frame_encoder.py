@@ -20,8 +20,9 @@ class FrameEncoder:
     Encodes one frame whose content arrives in pieces.
 
     The buffer holds the history that matches may refer to, followed by data that is not encoded yet. It is filled up to
-    `capacity`, twice the window plus two blocks. Then the content that matches can no longer reach is removed, and the
-    rest moves down. So a byte is moved once per window, not once per block.
+    `_capacity`: a prefix, the window, as much again (at most MAX_ROOM), and two blocks. Then the content that matches
+    can no longer reach is removed, and the rest moves down. So a byte is moved once per window, or per MAX_ROOM bytes,
+    not once per block.
     """
 
     __slots__ = (
@@ -68,7 +69,7 @@ class FrameEncoder:
         self._checksum = XXH64() if options.checksum else None
 
     def write(self, data: bytes, out: list[bytes]) -> None:
-        """Take `data` and append full blocks to `out`; the last full block waits for more data."""
+        """Add `data` to the frame; append encoded full blocks to `out`, except the last, which waits for more data."""
         at = 0
         size = len(data)
         while at < size:
@@ -85,13 +86,13 @@ class FrameEncoder:
                 self._encode(self.block_size, False, out)
 
     def flush(self, out: list[bytes]) -> None:
-        """Append the waiting data to `out`, as a block."""
+        """Append the waiting data, if any, to `out` as one block; the frame may continue."""
         pending = len(self._buffer) - self._start
         if pending:
             self._encode(pending, False, out)
 
     def finish(self, out: list[bytes]) -> None:
-        """Append the waiting data as the last block, and the checksum."""
+        """Append the waiting data as the last block, which may be empty, and the checksum, if the frame has one."""
         pending = len(self._buffer) - self._start
         if pending:
             self._encode(pending, True, out)

@@ -107,7 +107,7 @@ def _build(norm: Distribution, table_log: int) -> tuple[list[int], list[int], li
 
 
 def table_log_for(total: int, symbols: int, limit: int) -> int:
-    """Return a table log for `total` symbols of an alphabet of `symbols`; larger tables cost more to describe."""
+    """Return a table log, at most `limit`, for a table that encodes `total` symbols of an alphabet of `symbols`."""
     log = min(limit, max(total - 1, 1).bit_length() - 3)
     least = min(total.bit_length(), (symbols - 1).bit_length() + 1)
     return max(MIN_ACCURACY_LOG, min(limit, max(log, least)))
@@ -115,11 +115,12 @@ def table_log_for(total: int, symbols: int, limit: int) -> int:
 
 def normalise(counts: Sequence[int], table_log: int, *, less_than_one: bool = True) -> list[int]:
     """
-    Distribute the table's cells among the symbols for the lowest cost; every symbol that occurs gets at least one cell.
+    Return the number of cells of each symbol in a table of 2**table_log cells, at least one for each that occurs.
 
-    Another cell for a symbol with n cells saves count * log2((n + 1) / n) bits. Cells left over by rounding go to where
-    they save most, and excess cells are taken from where they cost least. `less_than_one` marks symbols rarer than one
-    cell (-1), which get a cell at the table's end, where it does not disturb the others.
+    The symbols should take as few bits as possible: another cell for a symbol with n cells saves count * log2((n + 1) /
+    n) bits. Cells left over by rounding go to where they save most, and excess cells are removed where they cost least.
+    With `less_than_one`, the number is -1 for symbols rarer than one cell. Their cells are at the table's end, where
+    they do not disturb the others.
     """
     size = 1 << table_log
     total = sum(counts)
@@ -147,7 +148,11 @@ def normalise(counts: Sequence[int], table_log: int, *, less_than_one: bool = Tr
 
 
 def describe(norm: Sequence[int], table_log: int) -> bytes:
-    """Return the description of a distribution (section 4.1.1): shrinking fields, short where possible, zero runs."""
+    """
+    Return the description of a distribution (section 4.1.1).
+
+    A field's width depends on the cells that are left; low values take one bit less. Runs of zeros are counted.
+    """
     acc = table_log - MIN_ACCURACY_LOG
     filled = 4
     size = 1 << table_log

@@ -19,7 +19,7 @@ MAX_DIRECT_WEIGHTS = 128
 
 
 class HuffmanTable:
-    """A code for literals: the length in bits of each byte value (0: the value has no code) and its code."""
+    """A code for literals: for each byte value the code and its length in bits (0: the value has no code)."""
 
     __slots__ = ("codes", "description", "lengths")
 
@@ -68,7 +68,7 @@ def code_lengths(counts: Sequence[int], limit: int = MAX_BITS) -> list[int]:
 
 
 def _canonical_codes(lengths: Sequence[int]) -> list[int]:
-    """Number the codes from the longest to the shortest; codes of equal length by byte value (section 4.2.1.3)."""
+    """Return each value's code, numbered from the longest to the shortest and then by value (section 4.2.1.3)."""
     longest = max(lengths)
     per_length = [0] * (longest + 1)
     for length in lengths:
@@ -87,7 +87,11 @@ def _canonical_codes(lengths: Sequence[int]) -> list[int]:
 
 
 def describe(lengths: Sequence[int]) -> bytes | None:
-    """Return the table as weights, FSE-compressed or four bits each, whichever is shorter (section 4.2.1)."""
+    """
+    Return the table's description: weights, FSE-compressed or four bits each, whichever is shorter (section 4.2.1).
+
+    Returns None if the format allows neither.
+    """
     longest = max(lengths)
     weights = [longest + 1 - length if length else 0 for length in lengths]
     while not weights[-1]:
@@ -126,7 +130,7 @@ def _compress_weights(weights: list[int]) -> bytes | None:
 
 
 def encode_stream(literals: bytearray, start: int, end: int, table: HuffmanTable) -> bytearray:
-    """Encode literals[start:end] from last to first, because the decoder reads the stream backwards."""
+    """Return the bitstream of literals[start:end], from last to first because the decoder reads it backwards."""
     codes, lengths = table.codes, table.lengths
     out = bytearray((end - start) * MAX_DICTIONARY_BITS // 8 + 16)
     position = 0

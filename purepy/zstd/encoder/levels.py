@@ -72,7 +72,7 @@ _SMALL_INPUT = 16 << 10
 
 def parameters_for(level: int, size: int | None, prefix_size: int = 0) -> MatchParameters:
     """
-    Return the parameters of a level for an input of `size` bytes, None if unknown.
+    Return the MatchParameters of a level for an input of `size` bytes; `size` is None if unknown.
 
     `prefix_size` is the size of a dictionary's content. The window and the tables are no larger than the input can fill
     (replaces ZSTD_getCParams).
@@ -86,7 +86,11 @@ def parameters_for(level: int, size: int | None, prefix_size: int = 0) -> MatchP
 
 
 def fit(parameters: MatchParameters, size: int | None, prefix_size: int = 0) -> MatchParameters:
-    """Shrink the window and tables to what `size` bytes and a prefix can use (replaces ZSTD_adjustCParams)."""
+    """
+    Return parameters with a window and tables no larger than `size` bytes after a prefix can use.
+
+    `size` is None if unknown. Replaces ZSTD_adjustCParams.
+    """
     window_log = parameters.window_log
     if size is not None:
         needed = max(MIN_HASH_LOG, (size + prefix_size - 1).bit_length())

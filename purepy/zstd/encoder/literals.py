@@ -18,9 +18,9 @@ MIN_FOR_FOUR_STREAMS = 256
 
 def encode_literals(literals: bytearray, table: HuffmanTable | None) -> tuple[bytes | bytearray, HuffmanTable | None]:
     """
-    Return the section that holds `literals`, and the table to which a later block may refer.
+    Return the section that holds `literals`, and the table to which a later block may refer (None if there is none).
 
-    `table` is the table that is already known, from an earlier block or a dictionary.
+    `table` is the table that is already known, from an earlier block or a dictionary, or None.
     """
     size = len(literals)
     if size < (MIN_FOR_NEW_TABLE if table is None else MIN_FOR_KNOWN_TABLE):
@@ -75,7 +75,7 @@ def encode_literals(literals: bytearray, table: HuffmanTable | None) -> tuple[by
 
 
 def histogram(data: bytearray) -> list[int]:
-    """Count each byte value."""
+    """Return how often each of the 256 byte values occurs in `data`."""
     counts = [0] * 256
     for byte in data:
         counts[byte] += 1
@@ -88,7 +88,7 @@ def _minimum_gain(size: int) -> int:
 
 
 def _plain_header(kind: int, size: int) -> bytes:
-    """Return the header of raw and RLE literals: the size in 5, 12 or 20 bits."""
+    """Return the header of raw or RLE literals: the size in 5, 12 or 20 bits."""
     if size < 32:
         return bytes((kind | size << 3,))
     if size < 4096:
@@ -97,7 +97,7 @@ def _plain_header(kind: int, size: int) -> bytes:
 
 
 def _compressed_header(kind: int, size: int, compressed_size: int, four: bool) -> bytes:
-    """Return the header of compressed and treeless literals: both sizes in 10, 14 or 18 bits."""
+    """Return the header of compressed or treeless literals in one or four streams: two sizes in 10, 14 or 18 bits."""
     if size < 1024:
         return (kind | four << 2 | size << 4 | compressed_size << 14).to_bytes(3, "little")
     if size < 16384:

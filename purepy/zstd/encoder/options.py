@@ -30,14 +30,14 @@ _ON = 1
 
 
 def parameter_bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """Return the bounds of a parameter; raises ValueError for an unknown parameter."""
+    """Return the bounds of a parameter, (0, 0) for those of threads; raises ValueError for an unknown parameter."""
     if is_compress and key in _THREADS:
         return 0, 0
     return table_bounds(key, is_compress)
 
 
 class EncoderOptions:
-    """The settings from `level` and `options`; the level determines parameters of the match finder that are 0."""
+    """The settings from `level` and `options`; the level determines match parameters that are 0 or missing."""
 
     __slots__ = (
         "checksum",

@@ -22,7 +22,7 @@ LL_BITS, ML_BITS = list(LITERALS_LENGTH.extra_bits), list(MATCH_LENGTH.extra_bit
 
 
 def _codes_by_value(extra_bits: list[int], end: int) -> tuple[int, ...]:
-    """Return the code of each value below `end`; a code covers as many values as its extra bits can number."""
+    """Return the code of each value below `end`, at least; a code with n extra bits covers 2**n values."""
     codes: list[int] = []
     for code, bits in enumerate(extra_bits):
         codes += [code] * (1 << bits)
@@ -75,8 +75,9 @@ class Sequences:
 
 def offset_values(sequences: Sequences, repeats: Repeats) -> tuple[list[int], Repeats]:
     """
-    Convert offsets to the values that are written: 1 to 3 for one of the last three, else offset + 3 (section 3.1.1.5).
+    Return the values that are written for the offsets, and the last three offsets after them (section 3.1.1.5).
 
+    A value is 1 to 3 for one of the last three offsets, initially `repeats`, and otherwise offset + 3.
     A match without literals before it never repeats the last offset, because it would be part of the previous match.
     The three values then mean the second, the third, and the last offset minus one.
     """
@@ -115,7 +116,11 @@ def offset_values(sequences: Sequences, repeats: Repeats) -> tuple[list[int], Re
 
 
 def encode_sequences(sequences: Sequences, values: list[int], known: SequenceTables) -> tuple[bytes, SequenceTables]:
-    """Return the section with the sequences, and the tables that a later block may repeat."""
+    """
+    Return the section with the sequences, and the tables that a later block may repeat.
+
+    `values` are the results of `offset_values`, `known` the tables that this block may repeat.
+    """
     total = len(values)
     header = _count_header(total)
     if not total:
@@ -159,7 +164,7 @@ def sequence_codes(sequences: Sequences, values: list[int]) -> tuple[list[int], 
 
 
 def _choose(codes: list[int], default: EncodingTable, known: EncodingTable | None, max_log: int) -> Choice:
-    """Return the cheapest mode for these codes."""
+    """Return the cheapest Choice for these codes; `known` is the table that may be repeated, or None."""
     total = len(codes)
     counts = [0] * (max(codes) + 1)
     for code in codes:
@@ -198,7 +203,7 @@ def _bitstream(
     tables: tuple[EncodingTable, EncodingTable, EncodingTable],
 ) -> bytes:
     """
-    Write states and extra bits from the last sequence to the first (section 3.1.1.3.2.1.2).
+    Return the bitstream of states and extra bits, from the last sequence to the first (section 3.1.1.3.2.1.2).
 
     Whole bytes are written after each sequence. They are written earlier only if more than 62 bits would wait, the
     limit of an unboxed integer: states have up to 26 bits, lengths 32, the offset 31. A processor can predict that

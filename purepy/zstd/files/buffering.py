@@ -32,7 +32,7 @@ LONG_PART = 8
 
 
 def is_closed_from_above(raw: object) -> bool:
-    """Return whether the stream below a writer reports that an object above closes the writer (see leave_to)."""
+    """Return whether `raw.leave_to` was called with an object that still exists, which closes the writer over `raw`."""
     return bool(getattr(raw, "above", None))
 
 
@@ -49,7 +49,7 @@ class PlainWriter(io.BufferedWriter):
 
 
 class Serial(Exclusive):
-    """Base of buffers for `raw` that do one thing at a time: threads wait, and calls from inside a call raise."""
+    """Base of buffers over a stream `raw`. Methods run one at a time; a call from inside a call raises RuntimeError."""
 
     __slots__ = ()
 
@@ -64,7 +64,7 @@ class Serial(Exclusive):
 
 
 class SerialMemory(Serial):
-    """A Serial that allocates `size` bytes for the C type after it in the list of bases, and shares them with it."""
+    """A Serial that allocates `size` bytes and gives them to the next base class, a C type that stores data there."""
 
     __slots__ = ()
 
@@ -87,8 +87,8 @@ class BufferedWriterBase(Serial):
 
     Subclasses define `write`, `_waiting` and `_drain`. `_waiting` returns how many of the held bytes `raw` has not
     taken, according to `raw.tell`, so that nothing is written twice after an interrupt. `_drain` is called under the
-    lock and writes the held bytes to `raw`; afterwards nothing is held, or everything if it failed. `last` means that
-    `raw` is closed next.
+    lock and writes the held bytes to `raw`; afterwards nothing is held, or everything if it failed. Its argument `last`
+    means that `raw` is closed next.
     """
 
     __slots__ = ()
@@ -108,7 +108,7 @@ class BufferedWriterBase(Serial):
                 raise
 
     def tell(self) -> int:
-        """Return the position after the written data."""
+        """Return the position in the content after all written data, including data that is still collected here."""
         with self._turn():
             position: int = self.raw.tell() + self._waiting()
             return position

@@ -40,7 +40,7 @@ class TextWriter(io.TextIOWrapper):
             self.__dict__.pop("write", None)
 
     def write_alone(self, text: str, /) -> int:
-        """Write a str and return its length; raises RuntimeError from inside another call."""
+        """Write a str and return its length; raises RuntimeError if called from inside another method of this file."""
         self._check_alone("write")
         return type(self).write(self, text)
 

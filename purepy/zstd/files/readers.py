@@ -91,7 +91,7 @@ class ContentReader(Exclusive, io.RawIOBase):
             raise
 
     def fail(self, exc: BaseException) -> None:
-        """Record an exception of reading or seeking; later reads raise an error."""
+        """Record an exception of reading or seeking, unless one is recorded; later reads raise a copy or an OSError."""
         if self._failure is None or self._failure is _UNFINISHED:
             if isinstance(exc, Exception) and type(exc) in _COPIED:
                 self._failure = copy.copy(exc)  # without the traceback, which would keep its frames alive
@@ -208,7 +208,12 @@ class DecompressReader(StreamReader):
         self._decompressor = self._into = None
 
     def _more(self, size: int) -> bytes:
-        """Return the decompressor's next input; detect the end of the file, where the last frame must end."""
+        """
+        Return the decompressor's next input, up to `size` bytes of the file (-1: the rest); b"" if it needs none.
+
+        At the end of the file, returns b"" and sets `_eof`, or raises EOFError if the file is empty or ends inside a
+        frame.
+        """
         if self._eof or not self._decompressor.needs_input:
             return b""
         data = read_some(self._fp, size)

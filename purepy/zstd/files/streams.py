@@ -2,8 +2,8 @@
 """
 Functions for whole streams in bounded memory, over any backend's stream types; `compression.zstd` does not have them.
 
-A source is an iterable of buffers or a file object open for reading. The output needs no more memory than a chunk, the
-compressor's window and `write_size`.
+A source is an iterable of buffers or a file object open for reading. Without `threads`, the memory in use is a chunk of
+the source, the window of the frame and `write_size` bytes of output.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class Streams(BackendMethods):
         frame_size: int | None = None,
     ) -> Generator[bytes, None, None]:
         """
-        Compress `chunks`, an iterable of buffers or a file object, into one frame; yield its bytes in pieces.
+        Compress `chunks`, an iterable of buffers or a file object, into one frame or several; yield them in pieces.
 
         `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known: it
         is declared in the header, and content of another size raises ZstdError. `read_size` is how many bytes are read
-        from a file object at a time. `threads` and `frame_size` create several frames, as in `compress`; then `size` is
+        from a file object at a time. `threads` or `frame_size` create several frames, as in `compress`; then `size` is
         the size of the whole content, and no header declares it. Wrong arguments raise at the call, not at the first
         piece.
         """
@@ -150,7 +150,7 @@ class Streams(BackendMethods):
         frame_size: int | None = None,
     ) -> tuple[int, int]:
         """
-        Compress or decompress a source into a file object; return the bytes read and the bytes written.
+        Compress or decompress a source into a file object; return how many bytes were read and written.
 
         Args:
             source: a file object or an iterable of buffers.
@@ -164,9 +164,9 @@ class Streams(BackendMethods):
             threads: as in `compress_iter` and `decompress_iter`. With several threads, a plain file of the io module
                 is read and written in larger pieces than `read_size` and `write_size`.
 
-        Neither file is closed. After an error the destination is incomplete: its frame has no end, so readers detect
-        it. Raises BlockingIOError, whose `characters_written` counts the bytes written, if the destination would block,
-        and OSError if it takes no bytes.
+        Neither file is closed. After an error the destination is incomplete. Readers of a compressed frame detect that
+        because its end is missing, but several frames may look complete. Raises BlockingIOError, whose
+        `characters_written` counts the bytes written, if the destination would block, and OSError if it takes no bytes.
         """
         copy = _Copy(destination, progress)
         _positive(read_size, "read_size")
@@ -205,7 +205,7 @@ class Streams(BackendMethods):
         write_size: int,
         threads: int | None,
     ) -> Generator[Bytes, None, None]:
-        """Yield the content for `copy_stream`, without the part that threads have already written."""
+        """Let threads copy from file to file where possible; return a generator of the content that remains."""
         plan = None
         if threads is not None:
             from purepy.base.descriptors import is_plain_file
@@ -228,7 +228,7 @@ class Streams(BackendMethods):
 
 
 class _Copy:
-    """The progress of a copy: the number of bytes read and written."""
+    """A copy to `destination`: the number of bytes `read` and `written` so far; `progress` is a function or None."""
 
     def __init__(self, destination: Writable, progress: Callable[[int, int], object] | None) -> None:
         self.destination = destination
@@ -246,7 +246,7 @@ class _Copy:
             yield chunk
 
     def write(self, pieces: Generator[Bytes, None, None]) -> None:
-        """Write pieces to the destination and count their bytes."""
+        """Write pieces to the destination and count their bytes; call `progress` after each. Closes `pieces`."""
         try:
             for piece in pieces:
                 try:

@@ -65,7 +65,7 @@ class WriteHalf(io.BufferedIOBase):
 
     def flush(self, mode: int = FLUSH_BLOCK) -> None:
         """
-        Compress and write the data that was held back; do nothing while reading.
+        Compress and write the data that was held back; does nothing for a file that is open for reading.
 
         After FLUSH_BLOCK a reader can decompress all data written so far; FLUSH_FRAME also ends the frame. Both make
         the file larger. Any other mode raises ValueError. Does not call os.fsync().
@@ -121,7 +121,7 @@ class WriteHalf(io.BufferedIOBase):
                 raise
 
     def _write_for(self, text_file: Any) -> None:
-        """Write from now on for an opening.TextWriter above this file, which closes both."""
+        """Let `text_file`, an opening.TextWriter over this file, close it; keep data of its failed writes (Backlog)."""
         self._backlog = Backlog(self._buffer, text_file)
         self._buffer.raw.leave_to(text_file)
 
@@ -143,7 +143,7 @@ class Backlog(Exclusive):
             return size
 
     def alone(self, call: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
-        """Return the result of a call, during which write() of the text file raises."""
+        """Return `call(argument)`; until it returns, `write_alone` replaces the text file's write()."""
         names = self._text_names
         if "write" in names:
             return call(argument)
@@ -175,6 +175,6 @@ class Backlog(Exclusive):
         return len(data)
 
     def settle(self) -> None:
-        """Write the remaining data."""
+        """Write the data that was kept after a failed write()."""
         if self._kept[0]:
             self.write(b"")

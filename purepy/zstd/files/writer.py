@@ -38,9 +38,8 @@ class CompressWriter(Exclusive, io.RawIOBase):
     """
     A raw stream that compresses data into a file, below a writer that collects small writes.
 
-    Only one thread at a time does something. The stream has no finalizer; the object above closes it. If the stream
-    closed itself in a cycle of garbage, the frame would end without the data that the object above holds, and look
-    complete.
+    Its methods run one at a time. The stream has no finalizer; the object above closes it. If the stream closed itself
+    in a cycle of garbage, the frame would end without the data that the object above holds, and look complete.
 
     After an exception the stream either continues exactly or is broken, which means that the compressor failed or was
     interrupted. A broken stream writes nothing more, with one exception: after complete frames it writes the beginning
@@ -67,7 +66,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self.above: list[object] = []
 
     def attach(self, fp: object, close_fp: bool) -> None:
-        """Set the file that receives the compressed bytes."""
+        """Set the file that receives the compressed bytes, and whether close() closes it as well."""
         self._fp = fp
         self._close_fp = close_fp
 
@@ -78,8 +77,8 @@ class CompressWriter(Exclusive, io.RawIOBase):
         """
         Leave closing to `top` and its finalizer, for as long as `top` exists.
 
-        In a cycle of garbage its finalizer may run last. When `top` is gone, a callback empties a list; a callback that
-        referred to this object would put it into a cycle.
+        In a cycle of garbage its finalizer may run last. `above` is not empty while `top` exists: a callback empties
+        this list. The callback does not refer to this object, which it would put into a cycle.
         """
         above: list[object] = [True]
         self._watch = weakref.ref(top, lambda _: above.clear())
@@ -127,7 +126,11 @@ class CompressWriter(Exclusive, io.RawIOBase):
             raise
 
     def _take(self, call: Callable[[_Argument], bytes], argument: _Argument, size: int) -> None:
-        """Call the compressor and count the data it has taken; the stream is broken if that fails or is interrupted."""
+        """
+        Call `call(argument)`, a method of the compressor; queue its output and count `size` bytes of data as taken.
+
+        The stream is broken if the call fails or is interrupted.
+        """
         self.is_broken = True
         output = call(argument)
         if output:
@@ -143,7 +146,12 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self._output = b"".join((waiting, output)) if waiting else output, []
 
     def _put_or_wait(self) -> None:
-        """Write the compressed data. After an exception, keep the data and an interrupt for the next call."""
+        """
+        Write the compressed data; if that fails, the next call writes the rest.
+
+        An error of the file is not raised here: the next call raises it if it persists. Any other exception is raised,
+        or left to the next call if `repeats` is set and the stream is not broken.
+        """
         try:
             self._put()
         except BaseException as exc:
@@ -154,7 +162,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
             self._interrupt = exc
 
     def _put(self) -> None:
-        """Write what the file has yet to take, even after an interrupt."""
+        """Write the compressed data that the file has not taken yet, also after an interrupted write."""
         while True:
             output, returned = self._output
             if not output:
@@ -188,7 +196,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
         """
         Begin a frame unless one has begun, so that even a write of nothing creates a frame.
 
-        The written data has been taken by then, so the next call raises an error of the file here as well.
+        As after write(), an error of the file is left to the next call, because the written data has been taken.
         """
         if self.compressor.last_mode == FLUSH_FRAME:
             with self._turn():
@@ -197,14 +205,14 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     self._put_or_wait()
 
     def end(self, mode: int) -> None:
-        """End a block or a frame, unless that was the last operation."""
+        """End a block or frame, according to `mode`, unless that was the last operation; write and flush all output."""
         with self._turn():
             if not self.drops:
                 self._check_usable()
                 self._end(mode)
 
     def finish(self) -> None:
-        """End the last frame, and with it the content; the next call repeats what the file did not take."""
+        """End the last frame; subclasses also write what follows it. After an error, the next call writes the rest."""
         with self._turn():
             if not self.drops:
                 self._check_usable()
@@ -226,7 +234,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def give_up(self) -> bool:
         """
-        Drop further writes if the stream is broken, so that the object above can be closed; return whether it is.
+        Drop further writes if the stream is broken, so that the object above can be closed; return `is_broken`.
 
         Waits for a call in another thread, during which the stream counts as broken.
         """
@@ -236,10 +244,10 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def close(self) -> None:
         """
-        End the frame, unless data is missing from it, and release the compressor and the file.
+        End the frame, unless data is missing from it; release the compressor, and close the file if `close_fp` is set.
 
-        Data is missing if the last write took nothing: the object above closes the stream even if its data could not be
-        written. A further call completes what an interrupt has prevented.
+        Data is missing if the stream is broken, or if the last write failed before it took its data: the object above
+        closes the stream even then. A further call completes what an interrupt has prevented.
         """
         with self._turn():
             try:

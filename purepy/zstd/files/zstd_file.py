@@ -43,7 +43,7 @@ _PUT_METHODS = frozenset((*READ_METHODS, "write"))
 def text_types(
     encoding: str | None, newline: str | None
 ) -> tuple[Callable[..., io.TextIOWrapper], Callable[..., io.BufferedIOBase]]:
-    """Return the type of text file that reads fastest, and the type of the reader below it."""
+    """Return the type of a text file for reading and the type of the reader below it; backends may have faster ones."""
     return io.TextIOWrapper, io.BufferedReader
 
 
@@ -178,7 +178,7 @@ class ZstdFile(ReadHalf, WriteHalf):
     def _reader_maker(
         self, options: Parameters, zstd_dict: DictArgument, threads: int | None
     ) -> Callable[[BinaryIO, bool], ContentReader]:
-        """Check the arguments; return a function that creates the raw stream of a file's content."""
+        """Check the arguments; return a function `(fp, close_fp)` that creates the raw stream of a file's content."""
         decompressor_type = self._decompressor_type
 
         def make_decompressor() -> Decompressor:
@@ -258,7 +258,7 @@ class ZstdFile(ReadHalf, WriteHalf):
 
     @property
     def _compressor(self) -> object:
-        """The compressor of a file for writing: subclasses of `compression.zstd.ZstdFile` pledge its size."""
+        """The compressor of a file that is open for writing: subclasses may pledge the content's size to it."""
         if not self._is_writing:
             raise AttributeError("a file that is not open for writing has no compressor")
         return self._buffer.raw.compressor

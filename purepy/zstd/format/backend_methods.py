@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of a backend that are methods of an object, which refers to the backend's module."""
+"""The base class of objects whose methods serve as a backend's functions."""
 
 from __future__ import annotations
 
@@ -11,13 +11,18 @@ if TYPE_CHECKING:
 
 
 class BackendMethods:
-    """Base of such objects. `_backend` is the module, whose functions may be builtins, faster than these methods."""
+    """
+    Base of objects whose methods serve as functions of a backend.
+
+    `_backend` is the backend's module. Where one method needs another, it calls the module's function, which may be a
+    faster builtin.
+    """
 
     def __init__(self, backend: ModuleType) -> None:
         self._backend = backend
 
     def __repr__(self) -> str:
-        """Name the backend: it is in what a method of this shows, say `cpkg.zstd.open`."""
+        """Return a text that names the backend; the repr of a method, such as `cpkg.zstd.open`, contains this text."""
         return f"<Zstandard, backend {self._backend.BACKEND}>"
 
     def __reduce__(self) -> tuple[object, ...]:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def sliceable(data: Buffer) -> Bytes:
-    """Return the bytes of a C-contiguous buffer as an object to slice for C code, copied only if necessary."""
+    """Return the bytes of a C-contiguous buffer as an object whose slices C code reads: a memoryview, bytes on PyPy."""
     # PyPy passes the bytes of a view's slice to C only by copying them one by one
     return as_bytes(data) if JIT else memoryview(view_of(data))
 
 
 def sliceable_alone(data: Bytes) -> Bytes:
     """
-    Return a result of `sliceable` as an object that one of several threads may slice.
+    Return `data`, a result of `sliceable`, as an object for one thread to slice while others slice their own.
 
     Without the GIL, CPython counts the slices of a memoryview without a lock. Two threads that begin or end slices at
     the same time corrupt the count: the memory stays locked, or is released too early. The views of a buffer itself are
@@ -51,7 +51,7 @@ def content_of(pieces: Iterable[Buffer], write_size: int) -> Iterator[bytes]:
 
 
 def chunks_of(source: Readable | Iterable[Buffer], read_size: int) -> Iterator[Buffer]:
-    """Yield the chunks of a source; for a file object, the results of read(read_size) until it returns nothing."""
+    """Yield a source's chunks: the results of its `read(read_size)` until one is empty, or the items of an iterable."""
     if getattr(source, "read", None) is None:
         yield from source  # type: ignore[misc]
     else:
@@ -74,9 +74,11 @@ def decompressed(
     truncated: Callable[[int], Exception] = truncated_error,
 ) -> Generator[bytes, None, None]:
     """
-    Yield the content of chunks in pieces of at most `write_size`; only this function uses the decompressor.
+    Yield the decompressed content of chunks in pieces of at most `write_size` bytes.
 
-    `truncated(given)` returns the error for chunks that end inside a frame, after `given` bytes.
+    Nothing else may use `decompressor`, which is released at the end. Raises ZstdLimitError for more than `limit` bytes
+    of content (None: no limit). If the chunks end inside or before a frame, raises the error that `truncated(given)`
+    returns, where `given` is the size of all chunks in bytes.
     """
     total = given = 0
     try:

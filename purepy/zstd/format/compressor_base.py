@@ -42,14 +42,14 @@ class CompressorBase(ExclusiveStream):
         _last_mode: int
 
         def _compress(self, data: Buffer, mode: int) -> bytes:
-            """Compress a buffer; called under the lock."""
+            """Compress a buffer and return the output; takes the lock itself."""
 
         def _pledge(self, size: int | None) -> None:
-            """Set the size of the next frame's content; called between frames and under the lock."""
+            """Set the size of the next frame's content, None if unknown; called between frames, with the lock held."""
 
     @property
     def last_mode(self) -> int:
-        """The mode of the last successful call to `compress` or `flush`; initially FLUSH_FRAME."""
+        """The mode of the last successful call to `compress` or `flush`; FLUSH_FRAME initially and after a reset."""
         return self._last_mode
 
     def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
@@ -86,8 +86,9 @@ class CompressorBase(ExclusiveStream):
         """
         Pledge the `size` of the next frame's content, in bytes, so that its header declares it; None cancels a pledge.
 
-        A pledge applies to one frame; a frame of another size raises ZstdError. Raises ValueError for a size below 0 or
-        above 2**64 - 3, and inside a frame.
+        A pledge applies to one frame. A frame of another size raises ZstdError, unless a single call compresses the
+        whole frame: the actual size then replaces the pledge. Raises ValueError for a size below 0 or above 2**64 - 3,
+        and inside a frame.
         """
         if size is not None:
             size = index(size)

@@ -48,14 +48,14 @@ class DecompressorBase(ExclusiveStream):
             """Return the settings for the arguments; raises TypeError and ValueError for wrong arguments."""
 
         def _start(self) -> None:
-            """Set up the other attributes, between frames."""
+            """Set the backend's own attributes to their initial state: no frame has begun."""
 
         @staticmethod
         def _readable(data: Buffer) -> Any:
             """Return the bytes of a buffer in the form that the backend reads."""
 
         def _decompress(self, data: Any, limit: int) -> Any:
-            """Return the content; called under the lock."""
+            """Return the next content, at most `limit` bytes unless it is negative; called with the lock held."""
 
     def __init__(
         self, zstd_dict: DictArgument = None, options: Parameters = None, *, multi_frame: bool = False
@@ -66,7 +66,7 @@ class DecompressorBase(ExclusiveStream):
     @classmethod
     def _over(cls, settings: Any, multi_frame: bool = False, frame_by_frame: bool = False) -> Self:
         """
-        Return a stream with existing settings (see presets.py of each backend).
+        Return a new decompressor with `settings` that were checked before (see presets.py of each backend).
 
         With both `multi_frame` and `frame_by_frame`, a call stops at the end of a frame, where `_at_start` is true.
         """

@@ -64,7 +64,7 @@ def located(error: _Error, offset: int | None) -> _Error:
 
 
 def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError:
-    """Return the ZstdError with a code."""
+    """Return a ZstdError with a code, its name and the offset; for WINDOW_TOO_LARGE a ZstdLimitError."""
     error = (ZstdLimitError if code == WINDOW_TOO_LARGE else ZstdError)(message)
     error.code = code
     error.name = NAMES[code]
@@ -75,7 +75,7 @@ def decoding_error(code: int, offset: int, detail: str, advice: str | None = Non
     """
     Return the ZstdError for input that cannot be decoded; `detail` describes what is wrong at byte `offset`.
 
-    `advice` is for errors of limits.
+    `advice` tells how to raise a limit; only a ZstdLimitError keeps it.
     """
     detail = f"{detail} (at byte {offset})"
     error = coded_error(code, f"{CANNOT_DECOMPRESS}: {NAMES[code]}: {detail}", offset)
@@ -91,7 +91,7 @@ def corruption(offset: int, detail: str) -> ZstdError:
 
 
 def moved(error: ZstdError, by: int) -> None:
-    """Add `by` bytes to the `offset` of an error, also in its text and its `detail`."""
+    """Add `by` bytes to the `offset` of an error, also in its text and `detail`; do nothing if it has no offset."""
     old = error.offset
     if old is None:
         return
@@ -123,7 +123,7 @@ def native_only(what: str) -> ZstdError:
 
 
 def pledge_error(difference: int, is_more: bool) -> ZstdError:
-    """Return the error for a frame that is `difference` bytes larger, or smaller, than pledged."""
+    """Return the error for a frame that is `difference` bytes larger than pledged if `is_more`, otherwise smaller."""
     what = "more" if is_more else "less"
     text = f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {difference} bytes {what} than pledged"
     return coded_error(SRC_SIZE_WRONG, text)

@@ -28,9 +28,10 @@ MAGIC_NUMBER = int.from_bytes(MAGIC, "little")
 
 class Header:
     """
-    The header of a frame. All sizes are in bytes; `size` is the header's own size, with the magic number.
+    The header of a frame. All sizes are in bytes; `size` is the header's own size, with the magic number if it has one.
 
-    `content_size` is None if it is not declared. A skippable frame has `skipped_size` bytes, no content and no window.
+    `content_size` is None if it is not declared. A skippable frame has `skipped_size` bytes after the header; its
+    content and window have the size 0.
     """
 
     __slots__ = (
@@ -73,7 +74,7 @@ def read_header(
     data: bytes | bytearray | memoryview, start: int, end: int, offset: int, magicless: bool = False
 ) -> Header | int:
     """
-    Read the header at `data[start:end]`; if it is incomplete, return how many bytes from `start` on it needs at least.
+    Return the Header at `data[start:end]`, or, if it is incomplete, how many bytes from `start` on it needs at least.
 
     `offset` is the position of `start` in the input. `magicless` frames begin with the descriptor and are never
     skippable. Raises ZstdError as soon as the available bytes cannot begin a frame.

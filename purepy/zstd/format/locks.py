@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def refuse_second_init(thing: object, attribute: str = "_lock") -> None:
-    """Raise RuntimeError if an object has an attribute: a second __init__() would replace state that a call uses."""
+    """Raise RuntimeError if `thing` has `attribute` already: a second __init__() must not replace state in use."""
     if hasattr(thing, attribute):
         raise RuntimeError(f"{type(thing).__name__} is already initialized")
 
 
 class ExclusiveStream(Exclusive):
-    """Base of every backend's compressors and decompressors."""
+    """Base of every backend's compressors and decompressors: they run one call at a time and refuse pickling."""
 
     __slots__ = ("_lock",)
 

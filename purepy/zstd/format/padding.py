@@ -32,7 +32,7 @@ class Unpadded:
         self._tail = b""  # bytes of an incomplete header, which were passed on already
 
     def feed(self, data: bytes) -> bytes:
-        """Return the next bytes without padding, perhaps b""."""
+        """Return the bytes of `data` that are to be passed on, without padding; perhaps b""."""
         scanner = self._scanner
         if scanner is None:
             return data

@@ -91,7 +91,7 @@ def answer_bounds_from(source: BoundsSource) -> None:
 
 
 def in_library(pairs: list[tuple[int, int]], version: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return checked compression parameters with the keys that a version of libzstd uses."""
+    """Return checked compression parameters with the keys of a libzstd version; one key changed in version 1.5.6."""
     if version >= (1, 5, 6):
         return pairs
     target = CompressionParameter.target_cblock_size
@@ -247,7 +247,7 @@ def size_argument(value: int | None, name: str) -> int | None:
 
 
 def window_size_max(pairs: list[tuple[int, int]]) -> int:
-    """Return the largest window, in bytes, that checked options allow."""
+    """Return the largest window, in bytes, that checked decompression options allow."""
     size = WINDOW_SIZE_MAX_DEFAULT
     for key, value in pairs:
         if key == DecompressionParameter.window_log_max:

@@ -65,7 +65,7 @@ def header_size(descriptor: int) -> int:
 
 def header_fields(data: bytes | bytearray | memoryview, at: int) -> tuple[int, int | None, int]:
     """
-    Return the window, the declared content size or None, and the dictionary id, 0 if there is none.
+    Return the window size and the declared content size (or None), in bytes, and the dictionary id (0 for none).
 
     `at` is the position of the descriptor; `data` must contain the whole header (section 3.1.1.1).
     """
@@ -86,29 +86,34 @@ def header_fields(data: bytes | bytearray | memoryview, at: int) -> tuple[int, i
 
 
 def block_header(data: bytes | bytearray | memoryview, at: int) -> tuple[bool, int, int, int]:
-    """Return whether the block at `data[at:]` is the last, its type and size, and the bytes stored after its header."""
+    """
+    Return whether the block at `data[at:]` is the last, its type, its size field, and how many bytes follow its header.
+
+    The size field of an RLE block is the number of repetitions of the one byte that follows.
+    """
     header = data[at] | data[at + 1] << 8 | data[at + 2] << 16
     kind, size = header >> 1 & 3, header >> 3
     return bool(header & 1), kind, size, 1 if kind == RLE else size
 
 
 def window_size(descriptor: int) -> int:
-    """Return the window size that a window descriptor encodes (section 3.1.1.1.2)."""
+    """Return the window size in bytes that a window descriptor encodes (section 3.1.1.1.2)."""
     base = 1 << (WINDOW_LOG_MIN + (descriptor >> 3))
     return base + (base >> 3) * (descriptor & 7)
 
 
 def frame_window(data: bytes | memoryview, start: int, content_size: int) -> int:
-    """Return the window that a complete header at `data[start:]` requires; a single segment is its own window."""
+    """Return the window size in bytes of the complete header at `data[start:]`; `content_size` for a single segment."""
     return content_size if data[start + 4] & SINGLE_SEGMENT_FLAG else window_size(data[start + 5])
 
 
 def may_ask_for_more(data: bytes | memoryview, start: int, window_max: int) -> bool:
     """
-    Return whether a frame at `data[start:]` may require a larger window than allowed: a quick check without errors.
+    Return whether the frame at `data[start:]` may require a window of more than `window_max` bytes: a quick check.
 
-    If the result is false, the frame does not. A single segment requires the size of its content; a size stored in 1 or
-    2 bytes is at most 65,791. For other windows, twice the size given by the exponent is assumed, an upper bound.
+    False means that it does not, or that its header is incomplete; True may be wrong. A single segment requires the
+    size of its content; a size stored in 1 or 2 bytes is at most 65,791. For other windows, twice the size given by the
+    exponent is assumed, an upper bound.
     """
     if len(data) < start + 6:
         return False
@@ -119,15 +124,15 @@ def may_ask_for_more(data: bytes | memoryview, start: int, window_max: int) -> b
 
 
 def content_size_max(size: int) -> int:
-    """Return the most bytes that `size` bytes of frames can hold: a block has at least 4 bytes and at most 128 KiB."""
+    """Return an upper bound in bytes for the content of `size` bytes of frames: a block of 4 bytes can hold 128 KiB."""
     return (size // 4 + 1) * BLOCK_SIZE_MAX
 
 
 def is_trusted(declared: int, size: int) -> bool:
-    """Return whether to allocate `declared` bytes at once for frames of `size` bytes; otherwise memory must grow."""
+    """Return whether to allocate `declared` bytes, a declared content size, at once for `size` bytes of frames."""
     return declared <= max(DECLARED_SIZE_TRUST, 64 * size)
 
 
 def trusted_hint(hint: int, size: int) -> int:
-    """Return how much of a caller's hint at the content's size to allocate at once for an input of `size` bytes."""
+    """Return how many bytes to allocate at once for the content of `size` bytes of input: at most a caller's `hint`."""
     return min(hint, max(HINT_TRUST, 32 * size), content_size_max(size))

@@ -44,10 +44,11 @@ class FrameScanner:
     """
     Follow frame after frame through data that arrives in pieces.
 
-    `step(data, start, end)` reads the header of a frame or block at `data[start:end]`, the rest of the available data,
-    and moves past it and the bytes that belong to it. All positions are relative to the whole data. Without
-    `is_strict`, blocks may be larger than their frame allows. With `pads`, zero bytes may follow the frames, but
-    nothing may follow the zeros; `step` moves past all available zeros.
+    `step(data, start, end)` moves `offset` past the next part: a frame header, a whole skippable frame, a block, or a
+    checksum. `data[start:end]` is the input available from `offset` on; the part may end beyond it. The attributes
+    `offset` and `start` count from the beginning of the stream. Without `is_strict`, blocks may be larger than their
+    frame allows. With `pads`, zero bytes may follow the frames, but nothing may follow the zeros; `step` moves past all
+    available zeros.
     """
 
     __slots__ = (
@@ -88,7 +89,7 @@ class FrameScanner:
 
     @property
     def block(self) -> Block | None:
-        """The block that the last step moved past, if it was a block."""
+        """The block that the last step moved past; None if that part was not a block."""
         if self._block is None:
             return None
         kind, offset, size, content = self._block
@@ -96,7 +97,7 @@ class FrameScanner:
 
     def step(self, data: bytes | bytearray | memoryview, start: int, end: int) -> bool:
         """
-        Move past the next part, perhaps beyond the available data; return False if more bytes are needed to decide.
+        Move `offset` past the next part and return True; return False if more bytes are needed to know the part's size.
 
         Raises ZstdError for data that is not valid.
         """
@@ -147,11 +148,11 @@ class FrameScanner:
 
 def frame_extent(read: Callable[[int, int], bytes], offset: int, content_max: int) -> tuple[int, int] | None:
     """
-    Return the size in bytes of the frame at `offset` and of its content; `read(size, offset)` reads the file.
+    Return the sizes in bytes of the frame at `offset` and of its content; `read(size, offset)` reads the file.
 
-    Returns None if the frame does not declare its content's size, if it declares more than its blocks can hold, if
-    either size may exceed `content_max`, or if the headers are incomplete. Raises ZstdError for data that is not a
-    frame.
+    Returns None if the frame does not declare its content's size, if it declares more than its blocks can hold, if the
+    declared size or the most that the blocks can hold exceeds `content_max`, or if the headers are incomplete. Raises
+    ZstdError for data that is not a frame.
     """
     scanner = FrameScanner(offset)
     while True:
@@ -191,7 +192,8 @@ def scan_frames(file: Seekable, with_blocks: bool = True, is_strict: bool = True
     """
     Yield the frames of a seekable binary file from its beginning, without decompressing.
 
-    Without `with_blocks`, frames have no `blocks`. Raises ZstdError for data that is not a frame, or is truncated.
+    Without `with_blocks`, the `blocks` of frames are empty. Without `is_strict`, blocks may be larger than their frame
+    allows. Raises ZstdError for data that is not a frame, or is truncated.
     """
 
     def read(size: int, offset: int) -> bytes:

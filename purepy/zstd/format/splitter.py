@@ -19,7 +19,7 @@ WHOLE_SIZE_MAX: Final = 16 << 20
 
 
 class WholeFrame(NamedTuple):
-    """A whole frame; `bound` is the most that it can hold, `size` what its header declares, or None."""
+    """A whole frame: its bytes, the most content in bytes that it can have, and its declared content size or None."""
 
     data: bytes
     bound: int
@@ -34,11 +34,11 @@ class Pieces(NamedTuple):
 
 class FrameSplitter:
     """
-    An iterator over the frames in the data that `read(n)` returns; skippable frames are left out.
+    An iterable of the frames in the data that `read(n)` returns: a WholeFrame, or Pieces if the frame is large.
 
-    Zero bytes may follow the last frame, as bsdtar and tape drives write them. Raises ZstdError for data that is not a
-    frame or is truncated, and ZstdLimitError for a window of more than 2**window_log_max bytes. `consumed` counts the
-    compressed bytes of the frames given so far.
+    Skippable frames are left out. Zero bytes may follow the last frame, as bsdtar and tape drives write them. Raises
+    ZstdError for data that is not a frame, is truncated or needs a dictionary, and ZstdLimitError for a window of more
+    than 2**window_log_max bytes. `consumed` counts the compressed bytes that were returned or left out so far.
     """
 
     def __init__(self, read: Callable[[int], bytes], window_log_max: int = 27) -> None:
@@ -79,7 +79,7 @@ class FrameSplitter:
         yield WholeFrame(self._take(), bound if declared is None else min(bound, declared), declared)
 
     def _pieces(self) -> Iterator[bytes]:
-        """Yield the available data of a frame, and then its further blocks."""
+        """Yield the bytes of the current frame in pieces of at least READ_SIZE; the last piece may be smaller."""
         scanner = self._scanner
         while not scanner.is_between:
             self._step("block")
@@ -97,7 +97,11 @@ class FrameSplitter:
             )
 
     def _step(self, what: str) -> None:
-        """Let the scanner take a step, and read the data of that step, except the content of a skippable frame."""
+        """
+        Move the scanner past the next part and read all of that part, except the content of a skippable frame.
+
+        Raises ZstdError if the data ends inside the part, which the error calls `what`.
+        """
         scanner = self._scanner
         ahead = 1
         while not scanner.step(self._buffer, scanner.offset - self._begin, len(self._buffer)):
@@ -107,7 +111,7 @@ class FrameSplitter:
             self._need(scanner.offset, what)
 
     def _has(self, size: int) -> bool:
-        """Return whether `size` bytes after the given data are available, after reading as much as needed."""
+        """Read until the buffer holds `size` bytes from `consumed` on; return False if the data ends before."""
         while self._begin + len(self._buffer) < self.consumed + size:
             if self._is_at_end:
                 return False
@@ -127,7 +131,7 @@ class FrameSplitter:
             raise self._cut_within(f"a {what}")
 
     def _take(self) -> bytes:
-        """Return the bytes up to the scanner's position."""
+        """Return the bytes from `consumed` up to the scanner's position, and count them as consumed."""
         start, self.consumed = self.consumed, self._scanner.offset
         with memoryview(self._buffer) as view:  # slicing the view copies the bytes only once
             return bytes(view[start - self._begin : self.consumed - self._begin])

@@ -69,7 +69,11 @@ class Digests(dict["Hashable", "Any"]):
         return found
 
     def one_of(self, key: Hashable, part: Hashable, make: Callable[[], object]) -> Any:
-        """Return the form under `key` for `part`, such as a level; for each key, only the newest forms are kept."""
+        """
+        Return the form under `key` for `part`, such as a level, created by `make()` if there is none.
+
+        For each key, the newest KEPT_DIGESTS forms are kept.
+        """
         found = self._among(key, part)
         if found is None:
             with self._lock():
@@ -162,7 +166,7 @@ def _unpickle(content: bytes) -> ZstdDict:
 
 def can_train(sizes: Sequence[int]) -> bool:
     """
-    Return whether samples of these sizes are enough to train on: 7 samples, and 8 bytes in the first three quarters.
+    Return whether these sample sizes suffice for training: at least 7 samples, and 8 bytes in the first three quarters.
 
     libzstd builds a dictionary from the first three quarters and evaluates it on the rest. With fewer than 8 bytes it
     would crash.
@@ -178,9 +182,10 @@ def check_positive(dict_size: int) -> None:
 
 def parse_dict_argument(zstd_dict: DictArgument, default: int) -> tuple[ZstdDict, int]:
     """
-    Split a `zstd_dict` argument into the dictionary and how to load it (DIGESTED, UNDIGESTED, PREFIX).
+    Return the dictionary of a `zstd_dict` argument, and how to load it: DIGESTED, UNDIGESTED or PREFIX.
 
-    `default` applies to a plain ZstdDict. Raises TypeError for anything but a ZstdDict or one of its `as_*` pairs.
+    For a plain ZstdDict, that is `default`. Raises TypeError for anything but a ZstdDict or one of its `as_*` pairs, or
+    OverflowError if the number in the pair exceeds a C int.
     """
     if isinstance(zstd_dict, ZstdDict):
         return zstd_dict, default

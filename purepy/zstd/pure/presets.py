@@ -42,7 +42,7 @@ class CompressionPreset:
         return frame
 
     def _new_stream(self) -> ZstdCompressor:
-        """Return a new stream."""
+        """Return a new compressor with these settings."""
         return self._stream_type(None, self._options, self._dictionary)
 
     def _memory_size(self) -> int:
@@ -56,7 +56,11 @@ class DecompressionPreset:
     _stream_type = ZstdDecompressor
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
-        """Set a dictionary with how to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
+        """
+        Set a dictionary with how to load it (DIGESTED, PREFIX), the largest window, and the format.
+
+        `window_max` is in bytes; None means the default. Without `has_magic`, frames have no magic number.
+        """
         options = {} if has_magic else {DECOMPRESSION_FORMAT: 1}
         self._settings = self._stream_type._settings_type(None if zstd_dict is None else (zstd_dict, how), options)
         if window_max is not None:
@@ -67,7 +71,11 @@ class DecompressionPreset:
         return None
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
-        """Return a new stream; the arguments are those of `ZstdDecompressor`."""
+        """
+        Return a new decompressor with these settings; `multi_frame` is that of `ZstdDecompressor`.
+
+        With `frame_by_frame` as well, each call stops at the end of a frame.
+        """
         return self._stream_type._over(self._settings, multi_frame, frame_by_frame)
 
     def _memory_size(self) -> int:
@@ -76,7 +84,7 @@ class DecompressionPreset:
 
 
 def preset_types(codec: ModuleType) -> tuple[type, type]:
-    """Return preset types that use the stream types of a backend's module."""
+    """Return a CompressionPreset type and a DecompressionPreset type that use the streams of a backend's module."""
     return tuple(
         type(base.__name__, (base,), {"_stream_type": stream, "_compress_at_once": staticmethod(codec.compress)})
         for base, stream in (

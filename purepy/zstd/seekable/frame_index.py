@@ -28,10 +28,10 @@ def index_frames(
     module: ModuleType, file: BinaryIO, zstd_dict: DictArgument = None, options: Parameters = None
 ) -> SeekTable:
     """
-    Return a table of the frames of a file without a usable table.
+    Return a table of the frames of a file, found by reading through the whole file.
 
-    Reads through the whole file, but decompresses only frames that do not declare their size. Raises ZstdError unless
-    the file consists of complete frames, and SeekableFormatError for a frame that a table cannot hold.
+    Only frames that do not declare their size are decompressed, by the backend `module`. Raises ZstdError unless the
+    file consists of complete frames, and SeekableFormatError for a frame that a table cannot hold.
     """
     table = SeekTable(checksums=False)
     for frame in scan_frames(file, with_blocks=False):
@@ -61,9 +61,10 @@ def _counted(decompressor: Decompressor, file: BinaryIO, frame: Frame) -> int:
 
 def index_name(index: Name | bool | None, filename: object) -> str | bytes | None:
     """
-    Return the name of the index file of `filename`, a name or a file object; None if no index is wanted.
+    Return the name of an index file: `index`, or for True, `filename` with ".seek" added; None for None and False.
 
-    Raises TypeError for an `index` that is not a name, and ValueError for True if the file has no name.
+    `filename` is a name, or a file object that may have one. Raises TypeError for another `index`, and ValueError for
+    True if the file has no name.
     """
     if index is None or index is False:
         return None

@@ -30,7 +30,11 @@ _READ_SIZE = 1 << 20
 
 
 class Verified(NamedTuple):
-    """The results of `verify`: numbers of frames, skippable frames and checksums, and sizes in bytes."""
+    """
+    The results of `verify`: numbers of frames and checksums, sizes in bytes, and whether a seek table ends the data.
+
+    `frames` and `compressed_size` include skippable frames, also that of the seek table.
+    """
 
     frames: int
     skippable_frames: int
@@ -71,12 +75,12 @@ class Extras(BackendMethods):
 
     def index_frames(self, source: Source, zstd_dict: DictArgument = None, options: Parameters = None) -> SeekTable:
         """
-        Return a table of the frames of bytes or a file, like the table at the end of a seekable file without checksums.
+        Return a table of the frames of bytes or a file, like that at the end of a seekable file, but without checksums.
 
         `source` is that of `iter_frames`. Only frames that do not declare their size are decompressed; `zstd_dict` and
         `options` are those of `decompress`. Appending the result's `to_bytes()` to the frames creates a seekable file.
-        Raises ZstdError unless the source consists of complete frames, and SeekableFormatError for a frame of 4 GiB or
-        more.
+        Raises ZstdError unless the source consists of complete frames, and SeekableFormatError for a frame that has
+        4 GiB or more, compressed or decompressed.
         """
         with _opened(source) as file:
             return index_frames(self._backend, file, zstd_dict, options)

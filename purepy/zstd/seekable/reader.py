@@ -21,7 +21,7 @@ _PIECE = 128 << 10
 
 
 class TableReader(ContentReader):
-    """The content of a file whose frames are in a table; moves to a frame directly."""
+    """The content of a file whose frames are listed in a table; reading at any position begins at a frame."""
 
     _frame: _FrameReader | None = None
 
@@ -96,7 +96,7 @@ class TableReader(ContentReader):
         return content
 
     def _check_empty(self, index: int) -> None:
-        """Check the frames directly before frame `index` that are empty according to the table."""
+        """Check the frames directly before frame `index` that are empty in the table; raises an error if one is not."""
         first = index
         while first > self._checked and not self._table.frame(first - 1)[3]:
             first -= 1
@@ -145,7 +145,7 @@ class _FrameReader:
             self.read(min(position - self.position, _PIECE))
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes of content, at least one; at the end of the frame, check the whole frame."""
+        """Return up to `size` bytes of content, at least one; after the last byte, `check_end` checks the frame."""
         while True:
             content: bytes = self._decompress(min(size, self.end - self.position))
             if content:
@@ -185,7 +185,7 @@ class _FrameReader:
         return bytes(data)
 
     def check_end(self) -> None:
-        """Read the rest of the frame, which must not contain more content, and check the whole frame."""
+        """Read the rest of the frame; raises SeekableFormatError if its sizes or checksum differ from the table."""
         while not (self._decompressor.eof and self._offset == self._compressed_end):
             data = self._more() if self._decompressor.needs_input else b""
             if not data and self._decompressor.needs_input:

@@ -116,7 +116,7 @@ class SeekTable:
         return self._positions[-1]
 
     def to_bytes(self) -> bytes:
-        """Return the skippable frame that follows the other frames."""
+        """Return the table as a skippable frame, which follows the other frames in a seekable file."""
         columns = [_sizes(self._offsets), _sizes(self._positions)]
         if self.checksums:
             columns.append(self._checksums)
@@ -177,7 +177,7 @@ def read_seek_table(file: Seekable, frames_size: int | None = None) -> SeekTable
 
 
 def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
-    """Return the table for the entries, if they match the `frames_size` bytes of frames."""
+    """Return a table of entries of 2 or 3 `columns`; raises SeekableFormatError if they do not fit `frames_size`."""
     compressed, decompressed = entries[0::columns], entries[1::columns]
     total = sum(compressed)
     if total != frames_size:
@@ -193,7 +193,7 @@ def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
 
 
 def _read_at(file: Seekable, start: int, end: int) -> bytes:
-    """Read `file[start:end]`; raw files may need several reads."""
+    """Return the bytes of a file from `start` to `end`; raises SeekableFormatError if the file is shorter."""
     file.seek(start)
     data = read_full(file, end - start)
     if len(data) < end - start:

@@ -19,7 +19,8 @@ class FrameCompressor:
     """
     A compressor that ends a frame whenever it is full, and records each frame in a table.
 
-    If the table has checksums, frames have them as well: an entry contains the checksum at the end of its frame.
+    A frame is full with `frame_size` bytes of content, or once it has `compressed_max` bytes of compressed data. If the
+    table has checksums, frames have them as well: an entry contains the checksum at the end of its frame.
     """
 
     def __init__(self, compressor: Compressor, table: SeekTable, frame_size: int, compressed_max: int) -> None:
@@ -32,7 +33,7 @@ class FrameCompressor:
 
     @property
     def ends_frame(self) -> bool:
-        """Whether the output so far ends with a frame."""
+        """Whether the output so far contains only complete frames."""
         return not self._compressed
 
     def compress(self, data: Buffer) -> bytes:

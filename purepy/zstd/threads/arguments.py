@@ -38,7 +38,7 @@ _WINDOW_LOG_LONG = 27
 
 
 def useful_threads(module: ModuleType, threads: int | None) -> int:
-    """Check the argument `threads`; return how many threads help. None means one, 0 one per core."""
+    """Check `threads` (None: one, 0: one per core); return how many to use: one where more would not be faster."""
     count = 1 if threads is None else thread_count(threads)
     return count if module.RELEASES_GIL or python_runs_in_parallel() else 1
 
@@ -93,7 +93,7 @@ class CompressionPlan(NamedTuple):
     is_slow: bool
 
     def frame(self, data: Bytes, check: Callable[[], None]) -> bytes:
-        """Compress one frame; if that takes long, call `check` meanwhile."""
+        """Compress `data` and return the frame; if `is_slow`, call `check()` before each MiB."""
         try:
             return self._frame(data, check)
         except ZstdError as exc:
@@ -123,7 +123,7 @@ def plan_compression(
     zstd_dict: DictArgument,
 ) -> CompressionPlan:
     """
-    Check the arguments of a compression into several frames.
+    Check the arguments of a compression into several frames, and return them as a plan.
 
     Raises the errors of `compress` for `level`, `options` and `zstd_dict`. Also raises ValueError for `nb_workers`,
     another way to use several cores, and for a prefix, which other readers apply only to the first frame.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[bytes], int], bytes]) -> bytes:
-    """Compress a buffer into frames and return them; `join(frames, threads)` joins them."""
+    """Compress a buffer into frames of `plan.frame_size` and return them; `join(frames, threads)` joins several."""
     view = sliceable(data)
     size = plan.frame_size
     frames: list[bytes] = [b""] * max(-(-len(view) // size), 1)
@@ -40,7 +40,7 @@ def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[by
 
 
 class _FrameJob(Job):
-    """Compresses one frame."""
+    """Compresses `data` into one frame; calls `finished`, unless it is None, once the data is no longer read."""
 
     def __init__(self, plan: CompressionPlan, data: Bytes, finished: Callable[[], None] | None) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class _NextFrame:
         self.filled = 0
 
     def put(self, data: Bytes, start: int) -> int:
-        """Take as much of `data[start:]`, a result of `sliceable`, as fits; return the number of bytes."""
+        """Add as many bytes of `data[start:]` as fit and return their number; `data` is a result of `sliceable`."""
         taken = min(len(data) - start, self._size - self.filled)
         if JIT:
             self._pieces.append(data[start : start + taken])
@@ -132,7 +132,7 @@ class _NextFrame:
         return memory
 
     def read_from(self, file: File) -> int:
-        """Fill the rest with one read of a file; return the number of bytes read."""
+        """Read once from a file, no more than fits; return the number of bytes, 0 at its end."""
         wanted = self._size - self.filled
         if JIT:
             data = read_some(file, wanted)
@@ -148,7 +148,7 @@ class _NextFrame:
         return int(taken)
 
     def give(self) -> tuple[Bytes, Callable[[], None] | None]:
-        """Return the content and a function to call once it is no longer read; start a new frame."""
+        """Return the content, and a function to call once it is no longer read, or None; begin a new frame."""
         filled, self.filled = self.filled, 0
         if JIT:
             pieces, self._pieces = self._pieces, []
@@ -176,7 +176,7 @@ class ParallelCompressor:
     """
 
     ends_frame = True
-    """Whether the output so far ends with a frame."""
+    """Whether the output so far contains only complete frames."""
 
     def __init__(self, plan: CompressionPlan) -> None:
         self._plan = plan
@@ -189,7 +189,7 @@ class ParallelCompressor:
         """The bytes that `compress_places` counted but did not find, because the file was truncated meanwhile."""
 
     def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
-        """Take a buffer's bytes and return the frames that are ready."""
+        """Take a buffer's bytes and return the frames that are ready; unless `mode` is CONTINUE, flush as well."""
         view = sliceable(data)
         ready: list[bytes] = []
         start = 0
@@ -211,9 +211,10 @@ class ParallelCompressor:
 
     def compress_places(self, file: BinaryIO, count: Callable[[int], None]) -> Iterator[bytes]:
         """
-        Yield the full frames of a file that threads can read at positions; the caller continues after them.
+        Compress the part of a file that fills whole frames, which the threads read themselves; yield frames once ready.
 
-        Calls `count(size)` for each frame.
+        The next calls return the other frames. Moves the file to the end of this part. Does nothing with a single
+        thread, or if the file cannot be used by its descriptor. Calls `count(size)` with each frame's content size.
         """
         place = place_of(file, is_written=False)
         size = self._plan.frame_size
@@ -245,7 +246,7 @@ class ParallelCompressor:
         self._is_begun = True
 
     def _collect(self, ready: list[bytes], most: int) -> None:
-        """Take the frames that are ready, and wait until no more than `most` frames are in progress."""
+        """Append the frames that are ready to `ready`, and wait until no more than `most` frames are in progress."""
         while True:
             frame = self._crew.take(lambda: len(self._crew) > most)
             if frame is None:
@@ -276,10 +277,11 @@ def compressed_pieces(
     plan: CompressionPlan, source: Any, read_size: int, size: int | None, read: Callable[[int], None] | None
 ) -> Generator[bytes, None, None]:
     """
-    Yield the frames of a source: a plain file, or chunks, which a file object returns from read(read_size).
+    Compress a source, a file object or an iterable of buffers, into several frames; yield them in pieces.
 
-    Raises ZstdError if the content does not have `size` bytes. Calls `read(size)` with the number of bytes read, and
-    with a negative number for bytes that were counted but then missing.
+    `read_size` is how many bytes are read at a time from a file object that is not one of the io module's own. Raises
+    ZstdError if the content does not have `size` bytes, unless `size` is None. If `read` is not None, calls it with the
+    number of bytes of each read, and with a negative number for bytes that were counted but then missing.
     """
     compressor = ParallelCompressor(plan)
     given = 0

@@ -54,7 +54,7 @@ class CopyPart:
 
 
 class _CopyJob(Job):
-    """Decompresses one CopyPart."""
+    """Decompresses one CopyPart and writes its content with `put`; the only output is the part, at the end."""
 
     def __init__(
         self,
@@ -122,7 +122,12 @@ class _CopyJob(Job):
 
 
 class _CopyParts:
-    """The frames of a file from a position, as an iterator of CopyParts; `position` is where their content begins."""
+    """
+    The frames of a file from `start` on, as an iterator of CopyParts.
+
+    `position` is where their content begins in the destination. The iterator ends before the first frame that cannot be
+    copied, or whose content goes beyond `limit` bytes in total.
+    """
 
     def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
         self._read = partial(os.pread, source)
@@ -189,7 +194,8 @@ class FrameCopy:
         """
         Copy as much as possible, at most `limit` bytes of content; copy nothing if all fits into one CopyPart.
 
-        Calls `done(read, written)` meanwhile. Raises errors of reading and writing; an error in a frame ends the copy.
+        A `limit` of None means no limit. If `done` is not None, calls `done(read, written)` after each part. Raises
+        errors of reading and writing; an error in a frame only ends the copy.
         """
         parts = _CopyParts(self._source, self._start, self._position, limit)
         first, second = next(parts, None), next(parts, None)
@@ -218,7 +224,7 @@ class FrameCopy:
                     destination.close()
 
     def _take(self, crew: Crew, most: int, done: Callable[[int, int], object] | None) -> None:
-        """Record finished parts, and wait until no more than `most` parts are in progress."""
+        """Count finished parts as copied, and wait until no more than `most` parts are in progress."""
         while True:
             copied = crew.take(lambda: len(crew) > most)
             if copied is None:
@@ -239,8 +245,8 @@ def copy_frames(
     """
     Decompress frames from file to file as far as FrameCopy can, and move both files to the end of the copied part.
 
-    Returns the number of bytes read and written; `limit` and `done` are those of `FrameCopy.run`. After an error the
-    destination contains what was written without a gap.
+    Returns the numbers of bytes read and written, which are 0 if nothing can be copied in this way. `limit` and `done`
+    are those of `FrameCopy.run`. After an error the destination contains what was written without a gap.
     """
     read_from = place_of(source, is_written=False)
     written_to = place_of(destination, is_written=True) if read_from is not None else None
@@ -263,9 +269,10 @@ def rest_of(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, read: int, written: int
 ) -> Generator[Bytes, None, None]:
     """
-    Yield, as views, the content that follows what `copy_frames` has done, after `read` and `written` bytes.
+    Yield the content that follows what `copy_frames` has copied; nothing if that was everything.
 
-    Yields nothing if that was everything.
+    `chunks` is the rest of the source. `read` and `written` are the results of `copy_frames`, and `limit` includes what
+    was written. Each view that is yielded is valid until the next one is requested.
     """
     if read:
         first = next(chunks, None)

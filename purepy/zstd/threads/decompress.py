@@ -73,7 +73,7 @@ class _DecompressJob(Job):
             release(decompressor)
 
     def _filled(self, into: Callable[[object, object], int], data: Buffer) -> Lent:
-        """Return content in reused memory: fresh pages cost half as much as decompressing."""
+        """Decompress input with `into` into reused memory: fresh pages would cost half as much as decompressing."""
         memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
             return Lent(memory, into(data, view), self._spare_pieces)
@@ -248,7 +248,7 @@ class ParallelDecompressor:
             self._feed_flow(min(scanner.offset - self._begin, len(self._data)))
 
     def _frame_has_come(self, size: int) -> None:
-        """Record that the first `size` bytes of the data end with a frame."""
+        """Assign a complete frame, which ends after the first `size` bytes of the data, to a job."""
         if self._flow is not None:
             self._feed_flow(size)
             self._flow.end()
@@ -277,7 +277,7 @@ class ParallelDecompressor:
         return self._scanner.content_max > CONTENT_MAX or (declared is not None and declared > CONTENT_MAX)
 
     def _cut(self, size: int) -> bytes:
-        """Remove and return the first bytes of the data."""
+        """Remove and return the first `size` bytes of the data."""
         taken = self._data.take(size)
         self._begin += size
         with taken.view() as view:
@@ -315,9 +315,9 @@ class ParallelDecompressor:
 
     def _take(self) -> Bytes | None:
         """
-        Return the next piece of content, bytes or a view that is valid until the next call; None if there is none.
+        Return the next piece of content, bytes or a view that is valid until the next call; None if none is ready.
 
-        Waits for it if there is no room for more input.
+        If there is no room for more input, waits for a piece, or until there is room.
         """
         if self._lent is not None:
             self._lent.give_back()
@@ -360,7 +360,7 @@ def decompressed_views(
     """
     Yield the content of a stream, as bytes or as views that are valid until the next one is requested.
 
-    `limit` applies to this content together with the `before` bytes of earlier content.
+    Raises ZstdLimitError once this content, together with `before` bytes of earlier content, exceeds `limit` bytes.
     """
     parallel = ParallelDecompressor(plan)
     parts = content_of(chunks, _PIECE)
@@ -378,7 +378,7 @@ def decompressed_views(
 def decompressed_pieces(
     plan: DecompressionPlan, chunks: Iterator[Buffer], limit: int | None, write_size: int
 ) -> Generator[bytes, None, None]:
-    """Yield the content of a stream in pieces of at most `write_size` bytes, up to the limit."""
+    """Yield a stream's content in pieces of up to `write_size` bytes; raises ZstdLimitError beyond `limit` bytes."""
     views = decompressed_views(plan, chunks, limit)
     try:
         yield from content_of(views, write_size)

@@ -21,7 +21,11 @@ _PART_SIZE = 1 << 20  # the least content in bytes for which a thread is worthwh
 
 
 class Part(NamedTuple):
-    """Adjacent whole frames: their place in the buffer, and the place of their content; the size is None if unknown."""
+    """
+    Adjacent whole frames, `data[start:end]` of the buffer, and the position and size of their content in bytes.
+
+    `content_size` is None if a frame does not declare it; then the positions of later parts are only upper bounds.
+    """
 
     start: int
     end: int
@@ -30,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Divided(NamedTuple):
-    """A buffer of frames and its parts; `content_size` is the total, None if a frame does not declare its size."""
+    """A buffer of frames and its parts; `content_size` is that of all, or None if a frame does not declare its size."""
 
     data: Buffer
     parts: list[Part]
@@ -93,7 +97,7 @@ def _parts(data: Bytes, window_max: int) -> list[Part]:
 
 
 def decompress_parts(plan: DecompressionPlan, divided: Divided) -> bytes | None:
-    """Decompress each part to separate bytes, and join them; return None if there is an error in the data."""
+    """Decompress the parts in threads and return their content, joined; None if there is an error in the data."""
     view = sliceable(divided.data)
     contents: list[bytes] = [b""] * len(divided.parts)
 

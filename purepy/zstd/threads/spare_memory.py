@@ -52,7 +52,7 @@ def reused(spare: list[object], make: Callable[[], object]) -> Any:
 
 
 class Lent:
-    """Bytes in memory that is given back after they have been consumed."""
+    """The first `size` bytes of `memory`; once they are not needed, `give_back` adds the memory to the list `spare`."""
 
     def __init__(self, memory: Buffer, size: int, spare: list[object]) -> None:
         self.memory = memory
@@ -103,7 +103,7 @@ class Pending:
             view[start : start + len(data)] = data
 
     def take(self, size: int) -> Lent:
-        """Remove and return the first bytes; the rest is copied to other memory."""
+        """Remove and return the first `size` bytes with their memory; the rest is copied to other memory."""
         memory, end = self.memory, self.filled
         if JIT:
             self.memory, self.filled = memory[size:], end - size

@@ -18,7 +18,7 @@ _LARGEST: Final = 2**62
 
 
 def limits_of(options: OptionValues | DecoderBase) -> Limits | None:
-    """Return the limits among the values of UNPACKING, or None if C cannot check them."""
+    """Return the limits in `options`, or in a decoder, in the order of DEFAULT; None if C cannot check them."""
     limits = (
         options.max_depth,
         options.max_str_len,

@@ -19,7 +19,7 @@ _read_numbers = lib.cpkg_read_numbers
 
 
 class _Numbers:
-    """C memory for numbers, and for the position after them."""
+    """C memory for the numbers of one call, as ints or as doubles, and for the position in the data after them."""
 
     __slots__ = ("doubles", "ints", "position")
 
@@ -34,7 +34,12 @@ _idle: Final[list[_Numbers]] = []
 
 
 def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int, int]:
-    """Do what `purepy.msgpack.plain_reader.read_run` does."""
+    """
+    Append the leading numbers of an array, all ints or all floats, to `node`; return the position and the items left.
+
+    The items begin at `data[pos]`, and `left` of them are missing. Stops before any other value, and close to the end
+    of the data. Short arrays are left to the caller.
+    """
     size = len(data)
     if left < RUN or size - pos < RUN:
         return pos, left

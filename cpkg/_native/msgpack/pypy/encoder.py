@@ -39,7 +39,7 @@ class PyPyEncoder(Encoder):
         return self.encode_here(obj)
 
     def encode_here(self, obj: object) -> bytes:
-        """Return the packed form of one object, without marshal."""
+        """Return the packed form of one object, without marshal: from the scratch buffer or the pure encoder."""
         if self.any_plain and pypy_pack.USABLE and type(obj) is not bytes:
             tuple_type = list if self.strict else tuple
             packed = pypy_pack.pack(obj, self.max_depth, tuple_type, self.write, self.form, self.smaller_size)

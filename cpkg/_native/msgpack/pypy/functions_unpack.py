@@ -28,7 +28,11 @@ _rent: Final = READING
 
 
 def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[object, int] | None:
-    """Return the object that begins at `start` and its end, read by `marshal`; None if `marshal` cannot read it."""
+    """
+    Return the object that begins at offset `start`, read by `marshal`, and the offset of its end.
+
+    Returns None if `limits` is None, or if the decoder must read the object or raise an error.
+    """
     if limits is None or type(start) is not int:
         return None
     if type(packed) is bytearray:
@@ -41,7 +45,7 @@ def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[o
 
 
 def _limits_of(options: OptionValues) -> Limits | None:
-    """Return the limits among the options; None if `marshal` cannot create the objects under these options."""
+    """Return the limits in the options for C to check; None if `marshal` cannot read objects under these options."""
     timestamp, hook = options.timestamp, options.ext_hook
     if type(timestamp) is not int or not 0 <= timestamp <= 3 or not (hook is None or callable(hook)):
         return None  # an error
@@ -49,7 +53,7 @@ def _limits_of(options: OptionValues) -> Limits | None:
 
 
 def _whole(packed: Buffer, limits: Limits | None) -> tuple[object, int] | None:
-    """Do what `_marshalled` does, for an object that fills the buffer."""
+    """Read an object that fills the buffer, as `_marshalled` does; return None also if other bytes follow it."""
     found = _marshalled(packed, 0, limits)
     return found if found is not None and found[1] == memoryview(packed).nbytes else None
 

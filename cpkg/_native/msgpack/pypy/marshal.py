@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class Rent:
     """
-    The time in nanoseconds that marshal may still lose against compiled loops.
+    The account of one direction: marshal may still lose `left` nanoseconds against compiled loops.
 
     When `left` is 0 or less, marshal is not used any more.
     """

@@ -100,7 +100,12 @@ def pack(obj: Value, max_depth: int) -> bytes | None:
 
 
 def _is_moderate(obj: Value) -> bool:
-    """Return whether an object is small enough for marshal, judging by the largest item on each level."""
+    """
+    Return whether an object is small enough for marshal, judging by the largest item on each level.
+
+    False also for a long list of numbers that PyPy stores unboxed, which C packs directly, and for an object nested too
+    deeply.
+    """
     room = MOST
     for _ in range(_LEVELS):
         kind = type(obj)
@@ -130,7 +135,11 @@ def _is_moderate(obj: Value) -> bool:
 
 
 def _has_bytes(obj: object, path: list[int]) -> bool:
-    """Return whether all values that the path marks as bytes have exactly the type bytes."""
+    """
+    Return whether each value of `obj` that C read as bytes has exactly the type bytes.
+
+    `path` leads to these values, in steps that C recorded. Returns False also if another thread has changed the object.
+    """
     node: Value = list(obj.values()) if type(obj) is dict else obj
     nodes = [node]
     try:

@@ -41,9 +41,9 @@ _readers: Final = [_Reader()]
 
 def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
     """
-    Return the object that begins at `start` and the offset of its end, or None if the decoder must read it.
+    Return the object that begins at offset `start` and the offset of its end, or None if the decoder must read it.
 
-    Arrays become lists. Extensions are refused.
+    Arrays become lists. The decoder must read messages with extension values or errors, and very long data.
     """
     size = len(data)
     if size - start > LARGEST:

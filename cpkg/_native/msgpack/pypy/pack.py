@@ -101,7 +101,7 @@ def pack(
 
 
 def _put_run(out: Output, items: Iterator[object], kind: type) -> Iterator[object]:
-    """Pack the leading items of a list as `purepy.msgpack.plain_writer.write_run` does; return the others."""
+    """Pack the leading items of a list that have the type `kind`, str or float; return an iterator of the others."""
     done = 0
     if kind is str:
         for item in items:
@@ -126,7 +126,7 @@ def _put_run(out: Output, items: Iterator[object], kind: type) -> Iterator[objec
 
 
 def _other(out: Output, obj: object, depth: int, node: Value, other: Callable[..., None]) -> None:
-    """Pack an object of another type by `other`; raise an error if that changed the container around it."""
+    """Pack `obj` by calling `other`; raise RuntimeError if that changed the size of `node`, the container around it."""
     flush(out)
     length = len(node)
     other(out, obj, depth)
@@ -137,7 +137,7 @@ def _other(out: Output, obj: object, depth: int, node: Value, other: Callable[..
 def _write(
     out: Output, obj: object, max_depth: int, tuple_type: type, other: Callable[..., None], form: Form | None
 ) -> None:
-    """Do what `write_plain` does, with the scratch buffer. The two halves mirror those of `write_plain`."""
+    """Pack `obj` as `write_plain` does, but into the scratch buffer. The two halves mirror those of `write_plain`."""
     stack: list[Frame] = []
     node: Value = (obj,)
     items: Iterator[Value] = iter(node)

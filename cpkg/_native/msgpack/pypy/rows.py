@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Named
 
     class Job(Protocol):
-        """A frame that a thread of C decompresses (`cpkg._native.zstd.frame_queue`)."""
+        """A job in which a C thread decompresses a frame (`cpkg._native.zstd.frame_queue.FrameJob`)."""
 
         @property
         def make(self) -> Callable[..., int]: ...
@@ -59,7 +59,7 @@ _unpack = ffi.unpack
 
 
 def _read_other(content: bytes) -> object:
-    """Return a value that C does not read: an extension value, or one in several containers."""
+    """Unpack the bytes of one value that C does not read, such as an extension value, a map or an array of arrays."""
     return unpackb_plain(content, _OTHER)
 
 
@@ -67,7 +67,8 @@ class Rows:
     """
     C memory of about 100 KiB, with the rows that are arranged in it.
 
-    A batch of fewer than `fewest` rows does not pay off. `owned` is the address of memory that its owner frees.
+    `fewest` is the number of rows from which a batch pays off. `owned` is the address of existing memory, which its
+    owner frees; 0 allocates new memory.
     """
 
     __slots__ = ("_handle",)
@@ -82,7 +83,7 @@ class Rows:
     @classmethod
     def of_job(cls, job: Job, count: int, fewest: int) -> Rows | None:
         """
-        Let a C thread arrange all rows in the content of a job, at most `count`, in memory that the job owns.
+        Return Rows in memory that a job owns; a C thread will arrange up to `count` rows of the job's content there.
 
         `job` is one of `cpkg._native.zstd.frame_queue`. Returns None if there is no memory.
         """
@@ -90,7 +91,7 @@ class Rows:
         return cls(fewest, owned) if owned else None
 
     def next(self, data: bytes, start: int, most: int, fewest: int, other: Other) -> Batch | None:
-        """Do what `read_rows` does, in this memory."""
+        """Return the rows that begin at `start`, or None, as `read_rows` does; C arranges them in this memory."""
         self._handle.fewest = fewest
         if not lib.cpkg_rows_next(self._handle, data, len(data), start, most):
             return None
@@ -99,9 +100,10 @@ class Rows:
 
     def each(self, data: bytes | CBuffer, other: Other = _read_other) -> Iterator[Batch]:
         """
-        Yield the rows that were arranged in advance, a few dozen at a time, as `read_rows` returns them.
+        Yield the rows that a C thread arranged, a few dozen at a time, in the form in which `read_rows` returns them.
 
-        `data`, bytes or a cffi buffer, holds the messages.
+        `data`, bytes or a cffi buffer, holds the messages. Ends before a batch with a wrong value, which the pure codec
+        must read.
         """
         words = self._handle.batches
         left = self._handle.rows
@@ -128,9 +130,9 @@ def read_rows(data: bytes, start: int, most: int, fewest: int = 1, other: Other 
     """
     Return an iterator of the maps that begin at `start`, their number, and the end of the last one.
 
-    All of them have the keys of the first one; there are at most `most`, or a few dozen. `other` reads the values that
-    C does not read. Returns None if the pure codec must read the next row, or if fewer than `fewest` rows have the same
-    keys.
+    All of them have the keys of the first one. They are at most `most`, and at most a few dozen. `other` reads the
+    values that C does not read. Returns None if the pure codec must read the next row, or if fewer than `fewest` rows
+    (and fewer than `most`) have the same keys.
     """
     try:
         rows = _idle.pop()
@@ -174,7 +176,11 @@ def _sound_batch(words: CData, data: bytes | CBuffer, other: Other) -> tuple[Ite
 
 
 def _read_batch(words: CData, data: bytes | CBuffer, other: Other) -> tuple[Iterator[object], int, int, int]:
-    """Return the rows of a batch, their number, the end of the last one in the data, and the batch's size in words."""
+    """
+    Return an iterator of a batch's rows, their number, the end of the last one in the data, and the batch's size.
+
+    The batch begins at `words`; its size is in words.
+    """
     count, end, columns, size = words[0], words[1], words[2], words[3]
     chars = ffi.cast("char *", words)
     make = _maker(columns, _unpack(chars + 8 * _HEAD, size))
@@ -197,7 +203,11 @@ def _read_batch(words: CData, data: bytes | CBuffer, other: Other) -> tuple[Iter
 
 
 def _maker(columns: int, packed: bytes) -> Make | None:
-    """Return a generator of dicts with these keys, which are packed in a row; None if a key is duplicated."""
+    """
+    Return the function `make(count, values)` that yields `count` dicts with these keys; None if a key occurs twice.
+
+    `packed` holds the keys, `columns` in number, as consecutive messages. `values` has a list of values per key.
+    """
     make = _makers.get(packed, _maker)
     if make is _maker:
         if len(_makers) >= _MOST_MAKERS:
@@ -207,7 +217,7 @@ def _maker(columns: int, packed: bytes) -> Make | None:
 
 
 def _generate(keys: list[str]) -> Make | None:
-    """Compile a generator of dicts with these keys; return None if a key is duplicated."""
+    """Compile the function that `_maker` returns, for these keys; return None if a key occurs twice."""
     if len(set(keys)) < len(keys):
         return None
     lines = ["def make(count, columns):"]
@@ -221,7 +231,11 @@ def _generate(keys: list[str]) -> Make | None:
 
 
 def _texts(pool: bytes, ends: list[int]) -> list[object]:
-    """Return the texts of a pool. Item 0 is None: else PyPy would store unboxed strings, and box one at each use."""
+    """
+    Return None, followed by the texts of `pool`, which end at the offsets `ends`.
+
+    Without the None, PyPy would store unboxed strings, and box one at each use.
+    """
     text = pool.decode("ascii")
     texts: list[object] = [None]
     begin = 0
@@ -232,7 +246,12 @@ def _texts(pool: bytes, ends: list[int]) -> list[object]:
 
 
 def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -> list[object]:
-    """Return the values of a column of `count` rows."""
+    """
+    Return the values of a column of `count` rows.
+
+    The first `count` of its `cells` belong to the rows, the others to the items of arrays. `mask` and `item_mask` are
+    the kinds of the two parts.
+    """
     if mask == ARRAY:
         return _slices(column.words, _values(column, item_mask, count, cells), count)
     values = _values(column, mask, 0, count)
@@ -242,7 +261,7 @@ def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -
 
 
 def _values(column: _Cells, mask: int, begin: int, end: int) -> list[object]:
-    """Return the values of the cells; an array among the cells of rows is None."""
+    """Return the values of the cells from `begin` to `end`, whose kinds are in `mask`; an array becomes None."""
     words = column.words
     if mask == INT:
         return _unpack(words + begin, end - begin)
@@ -291,7 +310,7 @@ def _mixed(column: _Cells, begin: int, end: int) -> list[object]:
 
 
 def _slices(words: CData, items: list[object], count: int) -> list[object]:
-    """Split the items into one list per row; the words of the rows hold the lengths."""
+    """Split the items into `count` lists, one per row, whose lengths are the first `count` words."""
     slices = newlist_hint(count)
     begin = 0
     for row in range(count):
@@ -302,7 +321,7 @@ def _slices(words: CData, items: list[object], count: int) -> list[object]:
 
 
 def _put_slices(column: _Cells, values: list[object], items: list[object], count: int) -> None:
-    """Do the same, but only for the rows that have an array."""
+    """Put a list of its items into `values` for each row whose value is an array; leave the other rows unchanged."""
     begin = 0
     for row in range(count):
         if column.kinds[row] == ARRAY:

@@ -81,7 +81,7 @@ def is_taken() -> bool:
 
 
 class Output:
-    """The destination of the scratch buffer's bytes: a builder, created when the first bytes come."""
+    """The destination of the scratch buffer's bytes: a builder, created when the first bytes arrive; None before."""
 
     __slots__ = ("builder", "size_hint")
 
@@ -96,7 +96,7 @@ class Output:
 
 
 def check_text() -> None:
-    """Raise UnicodeEncodeError for the first text in the scratch buffer that has surrogates."""
+    """Raise UnicodeEncodeError if a text in the scratch buffer has surrogates, for the first such text."""
     state[TEXT] = 0
     begin = _find_surrogate(scratch, state[AT], state + _NUMBER)
     if begin >= 0:
@@ -171,7 +171,7 @@ def put_bin(out: Output, data: bytes) -> None:
 
 
 def put_packed(out: Output, packed: bytes) -> None:
-    """Store the packed form of an object."""
+    """Store `packed`, the packed form of an object, in the scratch buffer, or directly in the output if it is long."""
     size = len(packed)
     if size > LONG:
         flush(out)
@@ -295,7 +295,11 @@ def put_numbers(out: Output, items: list[object]) -> bool:
 
 
 def _piece(items: list[object], begin: int, length: int, kind: str) -> list[object]:
-    """Return the next numbers of a list; raise RuntimeError if another thread has changed the list."""
+    """
+    Return the items of a list from `begin` on, at most PIECE of them.
+
+    Raises RuntimeError if another thread has changed the length or the kind of the list.
+    """
     end = min(begin + PIECE, length)
     piece = items[begin:end]
     if len(piece) != end - begin or list_kind(piece) != kind:

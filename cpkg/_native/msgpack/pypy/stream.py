@@ -63,7 +63,7 @@ class ScanningDecoder(Decoder):
         self.waiting_size = 0  # their size in bytes
 
     def run(self, data: bytes, view: memoryview | None = None) -> bool:
-        """Decode or scan from `position`; return whether the message is complete."""
+        """Decode or scan `data` from `position` on; return whether the current message is complete."""
         limits = self.limits
         if self.eager or limits is None:
             return super().run(data, view)
@@ -103,11 +103,15 @@ class ScanningDecoder(Decoder):
         return super().run(data)
 
     def learn(self, size: int) -> None:
-        """Note the size of a message in bytes; a long message is remembered for some time."""
+        """
+        Set `expected` to twice the size of a message, in bytes, but to no less than half its value so far.
+
+        So the size of a long message has an effect for some time.
+        """
         self.expected = 2 * size if self.expected == _ANY_SIZE else max(2 * size, self.expected >> 1)
 
     def decode_waiting(self) -> bool:
-        """Decode the waiting values; return whether the message is complete."""
+        """Decode the values in `waiting` and empty it; return whether the current message is complete."""
         part = b"".join(self.waiting)
         self.waiting = []
         self.waiting_size = 0

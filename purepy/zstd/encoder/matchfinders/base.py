@@ -28,7 +28,7 @@ PRIME = 0x4F1BBCDD
 
 
 def key_mask(length: int) -> int:
-    """Return the mask that keeps the first `length` bytes of a little-endian word (all of them: -1)."""
+    """Return the mask that keeps the first `length` bytes of a little-endian word of 8 bytes; -1 keeps all of them."""
     return -1 if length >= WORD else (1 << 8 * length) - 1
 
 
@@ -43,7 +43,7 @@ def hash_word(word: int, mask: int, shift: int) -> int:
 
 
 def match_length(window: bytearray, at: int, earlier: int, end: int) -> int:
-    """Return how many bytes from `at` to `end` equal those from `earlier`, a smaller position."""
+    """Return how many bytes from `at` on, at most up to `end`, equal those from `earlier` on, a smaller position."""
     start = at
     last_word = end - WORD
     while at <= last_word:
@@ -117,7 +117,7 @@ class MatchFinder(ABC):
 
 
 def new_table(log: int) -> array[int]:
-    """Return a table of 2**log positions of four bytes each."""
+    """Return a table for 2**log positions of four bytes each, all NEVER."""
     return array("i", [NEVER]) * (1 << log)
 
 

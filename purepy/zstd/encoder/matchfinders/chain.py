@@ -42,7 +42,7 @@ SHORTEST = 4
 
 
 class ChainMatchFinder(MatchFinder):
-    """`search_log` limits how far a chain is followed: 2**search_log candidates."""
+    """A match finder with hash chains; it tries at most 2**search_log candidates of a chain."""
 
     def __init__(
         self,

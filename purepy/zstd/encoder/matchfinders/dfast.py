@@ -30,7 +30,11 @@ FIRST_STEP = 1 << SKIP_SHIFT
 
 
 class DoubleFastMatchFinder(MatchFinder):
-    """`hash_log` is the size of the table of long keys, `chain_log` that of short keys of `min_match` bytes."""
+    """
+    A match finder with two hash tables, each with the last position of each key.
+
+    One has 2**hash_log positions of keys of 8 bytes, the other 2**chain_log of keys of `min_match` bytes, at least 4.
+    """
 
     def __init__(
         self, parameters: MatchParameters, long_table: array[int] | None = None, short_table: array[int] | None = None

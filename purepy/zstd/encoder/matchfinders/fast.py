@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `fast` strategy: one hash table with the last position of each key; its first match is taken."""
+"""The `fast` strategy: one hash table with the last position of each key; no earlier one is tried."""
 
 from __future__ import annotations
 
@@ -29,7 +29,12 @@ SKIP_SHIFT = 7
 
 
 class FastMatchFinder(MatchFinder):
-    """`min_match` is the length of the key, `target_length` the step between the positions that are tried."""
+    """
+    A match finder with one hash table.
+
+    Its keys have `min_match` bytes, at least 4. `target_length`, at least 1, is the initial step between the positions
+    that are tried.
+    """
 
     def __init__(self, parameters: MatchParameters, table: array[int] | None = None) -> None:
         super().__init__(parameters)
