@@ -52,16 +52,21 @@ def asked(app: Any, *requests: tuple[str, str, Any]) -> list[httpx.Response]:
 
 def test_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """The service serves the client, and the example for Starlette returns the same errors."""
+
+    def run(name: str, source: str) -> ModuleType:
+        module = ModuleType(name)
+        monkeypatch.setitem(sys.modules, name, module)
+        exec(source, module.__dict__)
+        return module
+
     service, client = blocks(section("fastapi.md", "A complete service"), "python")
-    module = ModuleType("service")
-    monkeypatch.setitem(sys.modules, "service", module)
-    exec(service, module.__dict__)
-    with serving_asgi(module.app) as port:
+    with serving_asgi(run("service", service).app) as port:
         exec(client.replace(":8000", f":{port}"), {})
     (example,) = blocks(section("fastapi.md", "Starlette"), "python")
-    exec(example, module.__dict__)
     order = {"id": 1, "price": Decimal(2)}
-    found, refused = asked(module.app, ("POST", "/orders", order), ("POST", "/orders", {**order, "id": "1"}))
+    found, refused = asked(
+        run("starlette_service", example).app, ("POST", "/orders", order), ("POST", "/orders", {**order, "id": "1"})
+    )
     assert (found.status_code, refused.status_code) == (201, 422)
     assert [error["loc"] for error in refused.json()["detail"]] == [["body", "id"]]
 
