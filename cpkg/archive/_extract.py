@@ -115,8 +115,8 @@ def extract(
     root, by name unless `numeric_owner`. `xattrs` and `acls` set extended attributes and access control lists.
 
     `threads` is the number of threads that decompress and write: None or 0 for one per core, 1 for only the calling
-    thread. `max_size` limits the content in bytes: by default the larger of 1 GiB and 250 times the compressed size, -1
-    for no limit. `window_log_max` limits the window of frames to 2**N bytes, like `zstd --long`.
+    thread. `max_size` limits the content in bytes: by default 1 GiB or 250 times the compressed size, whichever
+    is larger; -1 for no limit. `window_log_max` limits the window of frames to 2**N bytes, like `zstd --long`.
 
     `recover` continues after damaged frames: each loss is a Problem, and all later entries are extracted. `select` is
     called with each entry and returns the entry to extract, changed or not, or None to leave it out. `on_entry` is

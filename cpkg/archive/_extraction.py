@@ -145,8 +145,8 @@ class Extraction:
         """
         Extract an entry, or report why that is impossible.
 
-        A hard link whose file was not extracted before waits until the end; `is_last` is set when it is extracted
-        there. `stored` is the entry in the archive, `entry` the entry to create.
+        A hard link to a file that has not been extracted yet is postponed to the end; `is_last` is set when it is
+        extracted there. `stored` is the entry in the archive, `entry` the entry to create.
         """
         settings = self._settings
         try:

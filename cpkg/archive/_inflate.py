@@ -91,7 +91,7 @@ class Inflater:
         """The number of compressed bytes that were read or left out."""
         return self._source.consumed
 
-    def position_behind(self) -> int:
+    def position_after(self) -> int:
         """Return the position in the content at which the last chunk ends."""
         return self.size + self._left_out
 
@@ -103,7 +103,7 @@ class Inflater:
 
     def content(self, views: Iterable[Any] | None = None) -> Content:
         """Return the content of the following chunks as a Content; `views` yields their bytes, by default `views()`."""
-        return Content(self.views() if views is None else views, self.skip, self.position_behind)
+        return Content(self.views() if views is None else views, self.skip, self.position_after)
 
     def __iter__(self) -> Iterator[Any]:
         return self

@@ -19,7 +19,7 @@ from cpkg.cli.fitting import HEAD, counted, other_format
 from cpkg.cli.inout import naming, shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
-from purepy.base.errors import CodecError, LimitError
+from purepy.base.errors import CodecError, LimitError, ZstdLimitError
 from purepy.base.mistaken import is_tar
 from purepy.tar.names import FILTERS
 from purepy.zstd.format.rules import MAGIC, is_frame
@@ -346,7 +346,9 @@ def _named(name: str) -> Iterator[None]:
         with naming(name):
             yield
     except LimitError as exc:
-        raise Failure(f"{name}: {exc.args[0]}; raise --max-size or --long") from None
+        option = "--long" if isinstance(exc, ZstdLimitError) else "--max-size"
+        hint = "" if exc.advice is None else f"; if you trust the archive, raise {option}"  # other limits are fixed
+        raise Failure(f"{name}: {exc.args[0]}{hint}") from None
     except CodecError as exc:
         head = _head(name)
         if is_tar(head):

@@ -141,7 +141,7 @@ def _read_uuid(data: bytes) -> object:
 
 
 def _checked(make: Callable[[Any], Any], value: Any, what: str) -> object:
-    """Return `make(value)`; convert its error for a bad value to an ExtensionError, which names `what` was expected."""
+    """Return `make(value)`; if that fails, raise an ExtensionError that names `what` the value should have been."""
     try:
         return make(value)
     except (ValueError, ArithmeticError) as exc:

@@ -41,7 +41,7 @@ def packing_options(options: Keywords) -> Keywords:
     """Return `options` for Packer with support for the types of `cpkg.dumps`; raise TypeError for invalid ones."""
     wrong = sorted(_NOT_PACKING.intersection(options))
     if wrong:
-        raise TypeError(f"a record writer does not accept {wrong[0]}")
+        raise TypeError(f"records.open(): {wrong[0]}= is not an option for writing")
     try:
         msgpack.Packer(**options)
     except TypeError as exc:

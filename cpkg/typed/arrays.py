@@ -116,7 +116,11 @@ class Numbers:
     # --- lists ----------------------------------------------------------------------------------------------------
 
     def read(self, d: bytes, p: int, depth: int) -> tuple[object, int]:
-        """Return the array at a position of a message, and its end; raise an exception for any other value."""
+        """
+        Return the array at a position of a message, from an extension value or a list of numbers, and its end.
+
+        Raises Mismatch, UnfitError or ExtensionError for any other value.
+        """
         byte = d[p]
         if 0x90 <= byte < 0xA0 or byte in (0xDC, 0xDD):
             return self._read_list(d, p, depth)
@@ -247,7 +251,8 @@ class Numbers:
         """
         Convert an array to this type; return the array itself if it already has this type.
 
-        `strict` is that of `of_payload`. Raises UnfitError for an array that cannot be converted.
+        Unless `strict`, numbers of a smaller type are converted if no value changes. Raises UnfitError for an array
+        that cannot be converted.
         """
         if isinstance(value, array):
             item, shape = _CODES.get(value.typecode, ""), (len(value),)

@@ -165,7 +165,8 @@ def settable(cls: Annotation, fields: list[Field]) -> bool:
     """
     Return whether setting attributes and calling `__post_init__` creates the same instance as the constructor.
 
-    `fields` are all that the constructor of a dataclass or attrs class takes, and all that its instances have.
+    The caller ensures that `fields` are exactly the parameters of the constructor of a dataclass or attrs class, and
+    exactly the attributes of its instances.
     """
     code = getattr(cls.__init__, "__code__", None)
     if (

@@ -350,9 +350,10 @@ class Node:
         """
         Set `extra` and `extra_item` of this node and all nodes below it, and `extra` of their fields.
 
-        Returns the most bytes of memory per byte of a message, including the weight of headers, that a type with extra
-        bytes can take; 0 if no type has extra bytes. `purepy.msgpack.interface.HEAVIEST` is the maximum for values of
-        all other types.
+        Extra bytes are memory that the headers of a message do not show. Returns the largest ratio of the memory of a
+        value to its packed size, over all types with extra bytes; 0 if there are none. The memory includes what the
+        limits count for the value's MessagePack header. For all other types, the ratio is at most
+        `purepy.msgpack.interface.HEAVIEST`.
         """
         nodes = self.walk().values()
         for node in nodes:

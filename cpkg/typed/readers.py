@@ -115,7 +115,11 @@ class Meter:
     def dict_of(
         self, keys: list[Value], values: list[object], offset: int, level: int, are_ints: bool
     ) -> dict[object, object]:
-        """Return a dict of keys with hashes that a sender can choose; raise LimitError if too many of them collide."""
+        """
+        Return the dict of `keys` and `values`; raise LimitError if too many keys collide.
+
+        This is for keys whose hashes a sender can choose.
+        """
         if are_ints and self.are_apart(keys):
             return dict(zip(keys, values))
         made: dict[object, object] = {}
@@ -162,7 +166,7 @@ def check(problem: Callable[[Value], str | None], value: Value, offset: int) -> 
 
 
 def unchecked(error: Exception, offset: int, value: object) -> Refused:
-    """Return the exception to raise for a value that makes a predicate raise `error`."""
+    """Return a Refused for the value at `offset`, whose check raised `error`."""
     return Refused(unchecked_by(error) if isinstance(error, REFUSING) else error, offset, "check", value)
 
 

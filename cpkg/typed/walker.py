@@ -521,7 +521,11 @@ class Walker:
         return result if node.cls is dict else node.cls(result)
 
     def _step(self, node: Node, key: object, at: Place) -> object:
-        """Return the step of a path for a key; for a wrong key, the value in the source."""
+        """
+        Return how the path of an error shows a key of a map: the key, shortened if it is long.
+
+        For a key that could not be decoded (MISSING), the result shows what the source has there.
+        """
         if key is MISSING:
             end = self.source.end
             family, value = self.source.look(at)

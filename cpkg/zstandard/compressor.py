@@ -168,7 +168,7 @@ class ZstdCompressor:
         """
         Return a file that compresses the data written to it, and writes the result to the file `writer`.
 
-        `size` is the content's size in bytes, if known; `write_size` is the most bytes that are written at a time.
+        `size` is the content's size in bytes, if known; `write_size` is the maximum size of each write in bytes.
         With `write_return_read=False`, write() returns how many bytes it wrote to `writer`. Closing the returned file
         closes `writer` unless `closefd` is false.
         """

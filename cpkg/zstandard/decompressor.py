@@ -183,7 +183,7 @@ class ZstdDecompressor:
         """
         Return a file that decompresses the data written to it, and writes the result to the file `writer`.
 
-        `write_size` is the most bytes that are written at a time. With `write_return_read=False`, write() returns how
+        `write_size` is the maximum size of each write in bytes. With `write_return_read=False`, write() returns how
         many bytes it wrote to `writer`. Closing the returned file closes `writer` unless `closefd` is false.
         """
         if not hasattr(writer, "write"):

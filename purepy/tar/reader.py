@@ -41,18 +41,18 @@ class Content:
     The uncompressed bytes of an archive, read from chunks; `position` is the number of bytes read or skipped.
 
     `skip` is called with a number of bytes and may skip some of them before the next chunk is decompressed; it returns
-    how many it skipped. `position_behind` returns where the last chunk ends; None means that no chunks are left out.
+    how many it skipped. `position_after` returns where the last chunk ends; None means that no chunks are left out.
     """
 
     def __init__(
         self,
         chunks: Iterable[Chunk],
         skip: Callable[[int], int] | None = None,
-        position_behind: Callable[[], int] | None = None,
+        position_after: Callable[[], int] | None = None,
     ) -> None:
         self._chunks = iter(chunks)
         self._skip = skip
-        self._position_behind = position_behind
+        self._position_after = position_after
         self._chunk: Any = b""  # bytes or a buffer whose slices are bytes: faster than slicing memoryviews
         self._at = self._end = 0
         self._start = 0  # position of the chunk
@@ -76,7 +76,7 @@ class Content:
             if size:
                 self._chunk = chunk if type(chunk[:0]) is bytes else memoryview(chunk)
                 self._at, self._end = 0, size
-                self._start = start if self._position_behind is None else self._position_behind() - size
+                self._start = start if self._position_after is None else self._position_after() - size
                 if is_within and self._start != start:
                     error = ArchiveError(f"the list of members is wrong: it omits part of the entry at byte {start:,}")
                     error.offset = start

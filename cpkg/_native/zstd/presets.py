@@ -101,7 +101,7 @@ class _Preset:
         """Pass settings to the C part, which overrides this method; without a C part, do nothing."""
 
     def _retire(self) -> None:
-        """Make the C part, which overrides this method, pass every call to Python; without a C part, do nothing."""
+        """Do nothing. A C part overrides this method, and then passes every further call to Python."""
 
     def _new_context(self) -> int:
         """Return the address of a new context, which C owns from here on."""

@@ -231,7 +231,7 @@ class Command:
 
     def _may_join(self) -> bool:
         """
-        Return whether several files may become one, from which they cannot be recovered.
+        Return whether several inputs may be joined into one output, from which they can no longer be separated.
 
         Standard output and -f always allow that. Otherwise, warns and asks the user, or refuses with -q.
         """

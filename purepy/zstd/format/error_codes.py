@@ -130,7 +130,7 @@ def pledge_error(difference: int, is_more: bool) -> ZstdError:
 
 
 def truncated_error(offset: int | None = None) -> ZstdError:
-    """Return the error for data of `offset` bytes (None if unknown) that ends inside or before a frame."""
+    """Return the error for data that ends, at byte `offset` (None if unknown), inside or before a frame."""
     return located(ZstdError(f"Compressed data {_ENDED}"), offset)
 
 

@@ -91,10 +91,11 @@ class FrameSplitter:
         if header.dictionary_id:
             raise self._error("the frame needs a dictionary")
         if header.window_size > self._window_max:
-            raise ZstdLimitError(
-                f"a frame requires a window of {header.window_size:,} bytes, more than the {self._window_max:,} "
-                "allowed; if you trust it, allow more with window_log_max=31"
+            error = ZstdLimitError(
+                f"a frame requires a window of {header.window_size:,} bytes, more than the {self._window_max:,} allowed"
             )
+            error.advice = "if you trust it, allow more with window_log_max=31"
+            raise error
 
     def _step(self, what: str) -> None:
         """

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Named
 
     class Job(Protocol):
-        """A job in which a C thread decompresses a frame (`cpkg._native.zstd.frame_queue.FrameJob`)."""
+        """The part of `cpkg._native.zstd.frame_queue.FrameJob` that this module uses."""
 
         @property
         def make(self) -> Callable[..., int]: ...
