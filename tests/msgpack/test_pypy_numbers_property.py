@@ -42,6 +42,15 @@ def test_as_the_pure_decoder(obj: list[Any], numbers: list[Any], cut: int) -> No
     assert same(pure_read(data[:cut]), read(data[:cut]))
 
 
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize(("first", "then"), [(1.5, 7), (7, 1.5), (1.5, None)])
+def test_the_type_changes_between_pieces(first: Any, then: Any, pieces: int) -> None:
+    """C reads one type of number in each call, and Python reads the numbers of a call as that type."""
+    data = pure.packb([first] * (decoder._PIECE * pieces) + [then] * 40 + [first] * 5000)
+    assert same(pure_read(data), read(data))
+    assert same(pure_read(data[:-30]), read(data[:-30]))
+
+
 @given(lists, st.binary(max_size=20))
 def test_damaged_lists(numbers: list[Any], tail: bytes) -> None:
     """Any bytes after the first numbers of a list."""

@@ -35,7 +35,7 @@ _idle: Final[list[_Numbers]] = []
 
 def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int, int]:
     """
-    Append the leading numbers of an array, all ints or all floats, to `node`; return the position and the items left.
+    Append the leading numbers of an array, ints or floats, to `node`; return the position and the items left.
 
     The items begin at `data[pos]`, and `left` of them are missing. Stops before any other value, and close to the end
     of the data. Short arrays are left to the caller.
@@ -50,16 +50,16 @@ def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int,
         numbers = _idle.pop()
     except IndexError:
         numbers = _Numbers()
-    values = numbers.doubles if byte == 0xCB else numbers.ints
     position = numbers.position
     position[0] = pos
     count = most = 0
-    while left and count == most:  # a smaller count means that another value follows
+    while left and count == most and pos < size:  # a smaller count means that another value follows
+        values = numbers.doubles if data[pos] == 0xCB else numbers.ints  # C chooses for each piece
         most = min(left, _PIECE)
         count = _read_numbers(data, size, position, most, numbers.ints)
         node.extend(_unpack(values, count))
         left -= count
-    pos = position[0]
+        pos = position[0]
     if not _idle:
         _idle.append(numbers)
     return pos, left
