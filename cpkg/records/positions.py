@@ -259,7 +259,7 @@ class FileTarget(Target):
         if self.is_broken:
             raise OSError(
                 errno.EIO,
-                "an earlier write failed, and data already given to a file object cannot be removed",
+                "an earlier write failed, and its data in the file object cannot be removed: write to a new file",
                 self.name,
             )
         if offset + len(data) == self._done:

@@ -45,7 +45,11 @@ def _written_before(error: BlockingIOError) -> int:
 
 
 def taken_by(file: object, returned: object, size: int) -> int:
-    """Return how many of `size` bytes write() took, given its result; raises BlockingIOError or OSError for none."""
+    """
+    Return how many of `size` bytes write() took, given its result; a result that is not a number means all of them.
+
+    Raises OSError if it took no bytes, and BlockingIOError if a raw file returned None.
+    """
     if returned is None:
         if isinstance(file, io.RawIOBase):
             raise BlockingIOError(errno.EAGAIN, "write could not complete without blocking", 0)

@@ -105,9 +105,10 @@ class Unpacker:
 
     def _enter(self, method: str) -> Lock:
         """
-        Return the lock to hold during a method; raise RuntimeError if the lock is held.
+        Return the lock to hold during a method; raise RuntimeError if a method is running, in this thread or another.
 
-        A hook that waited for the lock would wait forever. If two threads call at the same moment, one of them waits.
+        Waiting is no alternative, because a hook would wait forever for its own caller. If two threads pass this check
+        at the same moment, the second one waits.
         """
         lock = self._lock
         if lock.locked():

@@ -30,9 +30,10 @@ def level_of(options: Options, console: Console) -> int:
 
 def dictionary_of(content: bytes, *, prefix: bool = False) -> DictArgument:
     """
-    Return the dictionary in the content of a file, None if the content has fewer than 8 bytes.
+    Return the content of a file as a dictionary, or None if it has fewer than 8 bytes.
 
-    With `prefix`, any content is accepted, as the reference of --patch-from. Raises Fatal if the dictionary is damaged.
+    Content without a dictionary's magic number is a raw dictionary. With `prefix`, all content is raw, and is used as
+    the reference of --patch-from. Raises Fatal for a damaged dictionary.
     """
     if len(content) < 8:  # libzstd ignores shorter dictionaries
         return None

@@ -18,7 +18,11 @@ _RULE = "-" * 65 + " \n"
 
 
 class _Facts:
-    """Totals of one file or of several; `content` is None if a frame does not declare its size."""
+    """
+    The columns of one file, or the totals of several; `content` is None if a frame does not declare its size.
+
+    `window`, `dictionary` and `checksum` come from the last frame that has them, and are not added up.
+    """
 
     def __init__(self) -> None:
         self.frames = self.skippable = self.compressed = self.window = self.dictionary = 0
@@ -114,6 +118,7 @@ def _facts_of(name: str, console: Console) -> _Facts:
                 raise _Unreadable(f'File "{name}" is truncated ') from None
             if exc.code != PREFIX_UNKNOWN:
                 console.say(1, f'Error while parsing "{name}" \n')
+            # the text of the tool zstd, also for foreign bytes after a frame
             raise _Unreadable(f'File "{name}" not compressed by zstd ') from None
     return facts
 
