@@ -28,7 +28,7 @@ def _main() -> int:
     """
     Load the command line, run it and return its exit status.
 
-    Without click, this is the reduced version that does not need click.
+    If click is not installed, this is the reduced command line, which does not need click.
     """
     try:
         from cpkg.cli.commands import main as run

@@ -67,9 +67,10 @@ _chosen: dict[str, Choice] = {}
 
 def load(codec: str, backend: str) -> ModuleType:
     """
-    Return the module of a backend; all backends of a codec can be loaded together.
+    Return the module of a backend, importing it at the first call; several backends of a codec may be loaded at once.
 
-    Raises ImportError, with the reason, if the backend cannot load, and ValueError for an unknown codec or backend.
+    Raises ImportError, with the reason, if the backend cannot load or the codec has no such backend, and ValueError for
+    an unknown codec or backend and for "auto".
     """
     if codec not in MODULES:
         raise ValueError(f"unknown codec {codec!r}: expected one of {', '.join(MODULES)}")
@@ -129,9 +130,9 @@ def _breaks_cffi() -> bool:
 
 def policy(codec: str) -> tuple[str, str]:
     """
-    Return the policy for a codec and the environment variable that set it ("the default" if none did).
+    Return the policy for a codec and the environment variable that set it ("auto" and "the default" if neither did).
 
-    Raises ImportError for a variable with an unknown policy.
+    Raises ImportError if the variable that counts has an unknown policy.
     """
     for variable in (f"CPKG_{codec.upper()}_BACKEND", "CPKG_BACKEND"):
         value = os.environ.get(variable, "").strip().lower()
@@ -144,7 +145,7 @@ def policy(codec: str) -> tuple[str, str]:
 
 def choose(codec: str) -> Choice:
     """
-    Return the Choice of the module for a codec, by the policy at the first call; later calls return the same.
+    Return the Choice for a codec; the first call makes it by the policy at that time, later calls return the same.
 
     Raises ImportError if the policy is not valid, if it names a backend that cannot load, or if no backend can load.
     """
@@ -157,13 +158,13 @@ def choose(codec: str) -> Choice:
 
 
 def msgpack() -> MsgpackBackend:
-    """Return the module in use for MessagePack."""
+    """Return the module in use for MessagePack; chooses it, and raises ImportError, as `choose` does."""
     module: Named = choose("msgpack").module
     return module  # type: ignore[no-any-return]
 
 
 def zstd() -> ZstdBackend:
-    """Return the module in use for Zstandard."""
+    """Return the module in use for Zstandard; chooses it, and raises ImportError, as `choose` does."""
     module: Named = choose("zstd").module
     return module  # type: ignore[no-any-return]
 
@@ -179,7 +180,7 @@ def _first(codec: str) -> ModuleType:
 
 
 def record(codec: str) -> Built | None:
-    """Return what the build recorded about a codec; None for a source tree that was never built."""
+    """Return what the build recorded about a codec; None if this copy of the package has no record of a build."""
     try:
         found: Built = imported("cpkg._build_info").CODECS[codec]
     except ImportError:
@@ -207,7 +208,7 @@ def _source_folder() -> str:
 
 
 def hidden_package() -> str | None:
-    """Return the folder of an installed package that this source tree, which is not built, hides; else None."""
+    """Return the folder of another, installed copy of this package, which this source folder hides; or None."""
     metadata = imported("importlib.metadata")
     folder = _source_folder()
     for found in metadata.distributions(name="cpkg-codecs"):

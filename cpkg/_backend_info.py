@@ -17,8 +17,9 @@ from purepy.base.lazy import imported
 class BackendInfo:
     """The backend of one codec, and the reason for it.
 
-    `policy` is the requested policy. `library` is the library with its version, None for the pure backend.
-    `interpreter` is the interpreter with its version. `faster` describes what would make the codec faster, or is None.
+    `policy` is the requested policy, "auto" by default. `library` is the name and version of the library that the
+    backend calls, None for the pure backend. `interpreter` is the interpreter with its version. `faster` describes what
+    would make the codec faster; None if the backend is already the fastest, or nothing can be advised on this system.
     """
 
     codec: str
@@ -34,7 +35,7 @@ def backend_info() -> dict[str, BackendInfo]:
     """
     Return, for each codec, the backend in use, the reason for it and what would make the codec faster.
 
-    Chooses the backends if no codec has been used yet. Raises ImportError if using a codec would raise it.
+    Chooses a backend for each codec that has not been used yet. Raises ImportError if using a codec would raise it.
     """
     return {codec: _info(codec) for codec in MODULES}
 
@@ -63,7 +64,8 @@ def _library(choice: Choice) -> str | None:
     """
     Return the name and version of a backend's library; None for the pure backend.
 
-    For a native module that contains the library, the text also says so, and how many patches the library has.
+    For a native module that contains the library, the text begins with "bundled", and ends with the number of patches
+    to the library if there are any.
     """
     version: str | None = choice.module.LIBRARY_VERSION
     noted = _backend.record(choice.codec)
@@ -74,7 +76,7 @@ def _library(choice: Choice) -> str | None:
 
 
 def states(codec: str, until: str = "") -> dict[str, str]:
-    """Return, for each backend of a codec before `until` ("": all), why it cannot be loaded; "" if it can."""
+    """Return, for each backend of a codec that is faster than `until` ("": all), why it cannot load; "" if it can."""
     found = {}
     for backend in itertools.takewhile(until.__ne__, MODULES[codec]):
         try:

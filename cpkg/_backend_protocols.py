@@ -35,9 +35,9 @@ class MsgpackBackend(Protocol):
     @property
     def find_excess(self) -> Callable[..., int]:
         """
-        A function `(data, limit, max_depth)` that finds the value with which a message weighs more than `limit`.
+        A function `(data, limit, max_depth)`: the offset of the value with which a message weighs more than `limit`.
 
-        See `find_excess` of `purepy.msgpack.weigher`.
+        If there is no such value, it returns a negative number; see `find_excess` of `purepy.msgpack.weigher`.
         """
 
     @property
@@ -55,18 +55,18 @@ class MsgpackBackend(Protocol):
     @property
     def typed_packb(self) -> Function | None:
         """
-        A function that packs objects for `cpkg.typed` in C, or None.
+        A function that packs objects for `cpkg.typed` in C; None if the backend has no C code for it.
 
         Its arguments are `(obj, default, max_depth, enc_hook, converted)`.
         """
 
     @property
     def TypedTable(self) -> Function | None:
-        """A type of objects that decode one type of `cpkg.typed` in C, or None."""
+        """A type whose instances each decode one type of `cpkg.typed` in C; None if the backend has no C code."""
 
     @property
     def TypedClass(self) -> Function | None:
-        """A type of objects that encode the instances of one class of `cpkg.typed` in C, or None."""
+        """A type whose instances each encode one class of `cpkg.typed` in C; None if the backend has no C code."""
 
     @property
     def Rows(self) -> type[pypy_rows.Rows] | None:
@@ -82,7 +82,7 @@ class MsgpackBackend(Protocol):
 
     @property
     def message_starts(self) -> Function | None:
-        """A function `(data, count)` that returns where consecutive messages begin; None without C code for it."""
+        """A function `(data, count)` that returns where consecutive messages begin; None if there is no C code."""
 
 
 class ZstdBackend(Protocol):
@@ -103,11 +103,11 @@ class ZstdBackend(Protocol):
 
     @property
     def RELEASES_GIL(self) -> bool:
-        """Whether Python threads compress in parallel."""
+        """Whether the codec releases the GIL, so that Python threads compress in parallel."""
 
     @property
     def HAS_ARCHIVES(self) -> bool:
-        """Whether the backend has C code for archives, on Linux."""
+        """Whether the module, if built for Linux, has C code for archives; elsewhere, importing that code fails."""
 
     def ZstdCompressor(self, *args: Any, **options: Any) -> Any: ...
     def ZstdDecompressor(self, *args: Any, **options: Any) -> Any: ...

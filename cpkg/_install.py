@@ -3,8 +3,9 @@
 Let imports of other packages' names find cpkg's modules if those packages are absent.
 
 Libraries import `msgpack`, `zstandard`, `backports.zstd` or `compression.zstd`. A finder at the end of `sys.meta_path`
-receives a name only after all other finders have failed, so an installed package always wins, even if it becomes
-importable later. The finder creates modules with those names and the attributes of cpkg's modules.
+receives a name only after all other finders have failed, so an installed package wins, even if it becomes importable
+later. With `force`, and for a `compression.zstd` that was built without libzstd, a second finder at the start of
+`sys.meta_path` wins over installed packages. Both create modules with those names and the attributes of cpkg's modules.
 """
 
 from __future__ import annotations
@@ -42,13 +43,14 @@ def install(*names: str, force: bool = False) -> dict[str, bool]:
     Let other packages' names resolve to cpkg's modules in this process if those packages are absent.
 
     `names` are some of `backports.zstd`, `compression.zstd`, `msgpack` and `zstandard`; no names means all of them.
-    Installed packages stay, unless `force` is true: then all later imports of these names find cpkg. Call the function
-    before importing the libraries that use these names, because most of them decide during their own import. It may be
-    called again. Interpreters that this process starts do not inherit the setting.
+    Installed packages stay, unless `force` is true: then all later imports of these names find cpkg. A standard
+    `compression.zstd` that was built without libzstd counts as absent. Call the function before importing the libraries
+    that use these names, because most of them decide during their own import. It may be called again. Interpreters that
+    this process starts do not inherit the setting.
 
-    Returns, for each name, whether it resolves to cpkg now. It does not if another package of that name is importable
-    or imported, or if None in `sys.modules` forbids its import. Warns (RuntimeWarning) if a name in `names` does not
-    resolve to cpkg. Raises ValueError for any other name.
+    Returns, for each of the names, whether it resolves to cpkg now. Without `force`, it does not if another package of
+    that name is importable or imported, or if None in `sys.modules` forbids its import. Warns (RuntimeWarning) if a
+    name in `names` does not resolve to cpkg. Raises ValueError for any other name.
     """
     for name in names:
         if name not in _TARGETS:
@@ -78,9 +80,9 @@ def install(*names: str, force: bool = False) -> dict[str, bool]:
 
 def _lacks_library() -> bool:
     """
-    Return whether this Python has a `compression.zstd` that was built without libzstd.
+    Return whether this Python has a `compression.zstd` that does not work, because it was built without libzstd.
 
-    Returns False if a module of this name was imported.
+    Returns False if `sys.modules` already has this name.
     """
     return sys.version_info >= (3, 14) and "compression.zstd" not in sys.modules and find_spec("_zstd") is None
 
@@ -138,7 +140,7 @@ class _Portions:
     """
     The `__path__` of an empty package that exists only to contain a module, such as `backports` for `backports.zstd`.
 
-    It equals the path of a namespace package with the same name, if directories are added to `sys.path`.
+    Each iteration yields the folders of a namespace package with the same name that `sys.path` has at that time.
     """
 
     def __init__(self, name: str) -> None:
@@ -150,7 +152,11 @@ class _Portions:
 
 
 class _Finder:
-    """Finds the modules in `names`, their submodules and the packages that contain them."""
+    """
+    Finds the modules in `names` and the submodules in `_SUBMODULES`.
+
+    `_last` also provides the packages that contain them (`backports`, `compression`) if no other finder does.
+    """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -172,4 +178,4 @@ class _Finder:
 
 _last = _Finder()
 _first = _Finder()
-"""The finder before all others, for packages that are installed but do not work."""
+"""The finder before all others, for `force` and for a `compression.zstd` that was built without libzstd."""

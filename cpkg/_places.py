@@ -34,9 +34,9 @@ Place: TypeAlias = "Name | int | File"
 
 def is_file(place: object, method: str) -> bool:
     """
-    Return whether a place is a file object, which must have `method`; False for a path, a URL or a descriptor.
+    Return True for a binary file object that has `method`, and False for a path, a URL or a descriptor.
 
-    Raises TypeError for a text file or any other object.
+    Raises TypeError for a text file, and for any other object without `method`.
     """
     if isinstance(place, (str, bytes, int, os.PathLike)) and not isinstance(place, bool):
         return False
@@ -51,12 +51,15 @@ def is_file(place: object, method: str) -> bool:
 
 def reading(place: Place, *, seeks: bool = False) -> File:
     """
-    Return a binary file for reading, as a context manager that closes the file if it was opened here.
+    Open a binary file for reading, and return a context manager for it.
 
-    Paths and descriptors are opened without a buffer. An http(s) URL is read in one response, which cannot seek, unless
-    `seeks` is true; if the server does not support ranges, only the beginning can be read then.
+    At its end, it closes a file that it opened by a path or URL; descriptors and the caller's file objects stay open.
+    Paths and descriptors are opened without a buffer. By default, an http(s) URL is read in one response, and the file
+    cannot seek. With `seeks`, the file requests ranges; if the server does not support them, only its beginning can be
+    read.
 
-    Raises OSError as `open` does, ImportError without fsspec, and TypeError for an object that is not a place.
+    Raises OSError as `open` does, ImportError for a URL without fsspec, and TypeError for an object that is not a
+    place.
     """
     if is_file(place, "read"):
         return contextlib.nullcontext(place)
@@ -70,10 +73,11 @@ def reading(place: Place, *, seeks: bool = False) -> File:
 @contextlib.contextmanager
 def writing(place: Place, *, overwrite: bool = True) -> Iterator[File]:
     """
-    Open a binary file for writing from start to end.
+    Return a context manager for a binary file for writing from start to end.
 
-    A file named by a path or URL appears when the block ends, and not at all if the block raises; see `replacing` and
-    `Upload`. Raises FileExistsError if the file exists and `overwrite` is false.
+    A file named by a path or URL appears, or replaces an existing one, when the block ends, and not if the block
+    raises; see `replacing` and `Upload`. For these, raises FileExistsError if the file exists and `overwrite` is false.
+    Descriptors and file objects stay open.
     """
     if is_file(place, "write"):
         yield place

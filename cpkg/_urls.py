@@ -23,7 +23,7 @@ _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_url(place: object) -> TypeGuard[str]:
-    """Return whether a place is a URL, or a chain with one (`simplecache::s3://...`), and not an existing file."""
+    """Return whether a place is a URL or a chain with one (`simplecache::s3://...`), and not an existing file."""
     if not isinstance(place, str) or "://" not in place:
         return False
     return any(map(_URL.match, place.split("::"))) and not os.path.exists(place)
@@ -51,9 +51,9 @@ class Upload:
     """
     An object at a URL that is written from start to end, and exists once `close` has returned.
 
-    After an error in `write` or `close`, it is unknown what the server has received. So the object is broken, and each
-    further call raises OSError, including `close`. `discard` keeps the object from appearing, as far as the file system
-    allows.
+    After an error in `write`, `flush` or `close`, it is unknown what the server has received. So the upload is broken,
+    and each further call except `discard` raises OSError. `discard` keeps the object from appearing, as far as the file
+    system allows.
     """
 
     _file: File = None
@@ -94,7 +94,7 @@ class Upload:
         self._is_broken = True  # until this call has succeeded
 
     def close(self) -> None:
-        """Complete the object, which then exists; do nothing if that was already done."""
+        """Complete the object, which then exists; do nothing if it was closed or discarded, raise OSError if broken."""
         if self._file is None and not self._is_broken:
             return
         if self._is_broken:
@@ -105,7 +105,7 @@ class Upload:
         self._is_broken = False
 
     def discard(self) -> None:
-        """Give up writing: the object does not appear, or keeps its old content."""
+        """Give up writing: the object does not appear, or keeps its old content. Errors are suppressed."""
         self._drop()
         self._is_broken = False
 

@@ -14,7 +14,8 @@ def record(
     """
     Return the record of a codec for `text`.
 
-    `native` is whether its module was built, and `reason` why, or why not. `bundled` is whether the module contains the
+    `native` is whether its module was built, and `reason` why, or why not. `version` is the version of the library,
+    None if none was found. `advice` says how to get a native module. `bundled` is whether the module contains the
     library, and `patches` are the names of the patches to it.
     """
     noted = {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
@@ -22,7 +23,7 @@ def record(
 
 
 def text(mode: str, built_by: str, codecs: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the source of cpkg/_build_info.py; `codecs` has the record of each codec."""
+    """Return the source of cpkg/_build_info.py with the build's mode, its compiler, and the `record` of each codec."""
     return (
         '"""Written by the build: what was compiled into this installation, and why the rest was not."""\n\n'
         f"MODE = {mode!r}\n"

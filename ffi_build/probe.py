@@ -52,7 +52,7 @@ class Requirement:
 
 @dataclass(frozen=True)
 class FoundLibrary:
-    """A library, or the reason why it cannot be used."""
+    """A library that was looked for: whether it is `usable`, the `reason`, and the compiler's arguments for it."""
 
     codec: str
     reason: str
@@ -124,7 +124,11 @@ def mode() -> str:
 
 @functools.cache
 def find(codec: str) -> FoundLibrary:
-    """Return the library of a codec, proved by compiling and linking a trial program, or why it cannot be used."""
+    """
+    Return the library of a codec; it is usable if a trial program could be compiled and linked with it.
+
+    Otherwise, and with the mode `never`, `usable` is False and `reason` says why.
+    """
     requirement = REQUIREMENTS[codec]
     if mode() == "never":
         return FoundLibrary(codec, f"not built: {ENVIRONMENT}=never")
@@ -234,7 +238,7 @@ def _python_include_dirs() -> list[str]:
 
 
 def _complaint(step: str, program: str, log: Path, include_dirs: Sequence[str] = ()) -> str:
-    """Return why a step fails: what is missing, or the first error in the compiler's log."""
+    """Return why a step failed: what is missing, or the first error in the log, or only which program failed."""
     if shutil.which(program) is None and program != _UNKNOWN:
         return f"no C compiler found ({program} is missing)"
     if include_dirs and not any(Path(folder, "Python.h").is_file() for folder in include_dirs):
@@ -257,7 +261,7 @@ def _program(compiler: object, role: str) -> str:
 
 @contextlib.contextmanager
 def _quiet(log: Path) -> Iterator[Path]:
-    """Redirect the output of the compiler to a file, at the level of descriptors, because distutils bypasses sys."""
+    """Redirect output to the file `log` within the block, by descriptors, because the compiler bypasses sys.stdout."""
     saved = os.dup(1), os.dup(2)
     with log.open("wb") as file:
         os.dup2(file.fileno(), 1)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C code for archives, which is part of the compiled Zstandard module on Linux."""
+"""
+The C code for archives, which is part of the compiled Zstandard module on Linux.
+
+On other systems, the import of this module raises ImportError.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ def readable(data: Buffer) -> Bytes:
     """
     Return the bytes of a C-contiguous buffer as bytes or a view of unsigned bytes, without a copy where that is safe.
 
-    Raises TypeError for an object that is not a buffer and BufferError for a buffer that is not contiguous.
+    On PyPy a writable buffer is copied. Raises TypeError for an object that is not a buffer, and BufferError for a
+    buffer that is not contiguous.
     """
     if type(data) is bytes:
         return data
@@ -62,11 +63,11 @@ def writable(buffer: Buffer) -> memoryview:
 
 class OutputBuffer:
     """
-    A writable buffer for one call into C: `with OutputBuffer(library, view) as target`.
+    A writable buffer for one call into C: `with OutputBuffer(library, view) as target`; `view` is from `writable`.
 
-    Write to `target.view`, whose memory for C is `target.address`. If C cannot use the buffer directly, `target.view`
-    is separate memory. Then, at the end of the block, its first `target.written` bytes are copied to the buffer unless
-    the block raised an error.
+    Write to `target.view`, whose memory for C is `target.address`, and store the number of bytes in `target.written`.
+    If C cannot use the buffer directly (on PyPy), `target.view` is separate memory. Then these bytes are copied to the
+    buffer at the end of the block, unless the block raised an error.
     """
 
     def __init__(self, library: Allocator, view: memoryview) -> None:

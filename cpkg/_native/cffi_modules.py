@@ -22,7 +22,7 @@ _lock = allocate_lock()
 
 
 def cffi_module(name: str) -> Named:
-    """Import and return a cffi module of this package, given its name in the package; raises ImportError."""
+    """Import and return a cffi module of this package, given its name in the package; ImportError on failure."""
     full_name = f"{__package__}.{name}"
     if sys.implementation.name == "pypy":
         with _lock:
@@ -32,7 +32,7 @@ def cffi_module(name: str) -> Named:
 
 
 def _create(full_name: str, name: str) -> None:
-    """Create a module from its file, if there is one, and register it where imports look for it."""
+    """Load an extension module and register it where imports look for it; do nothing if it has no such file."""
     # the contents of importlib.machinery, which would take a millisecond to import
     from _frozen_importlib import module_from_spec
     from _frozen_importlib_external import ExtensionFileLoader, PathFinder

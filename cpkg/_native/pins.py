@@ -22,7 +22,7 @@ _pinned: dict[object, object] = {}
 
 
 def pin(thing: object) -> object:
-    """Return a pin, which keeps a C object alive until its owner drops the pin; None on interpreters without pins."""
+    """Return a pin, which keeps a C object alive until its owner drops the pin; None except on CPython."""
     if not _IS_NEEDED:
         return None
     held = _new(_type)  # a separate object that supports weak references and is invisible to the collector
@@ -32,9 +32,9 @@ def pin(thing: object) -> object:
 
 def pin_for_good(thing: object) -> None:
     """
-    Keep an object alive until the process ends, on interpreters that need pins.
+    On CPython, keep an object alive until the process ends; do nothing elsewhere.
 
-    Used for libraries that free pinned objects.
+    Used for the libraries whose functions free the pinned objects.
     """
     if _IS_NEEDED:
         _pinned[len(_pinned), id(thing)] = thing

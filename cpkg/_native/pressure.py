@@ -19,9 +19,10 @@ if REPORTS_SIZES:
 
 def report_size(size: int, reported: int) -> int:
     """
-    Report to PyPy's collector that an object holds `size` bytes; return how many bytes of it are reported now.
+    Report to PyPy's collector that an object holds `size` bytes; return how many bytes have now been reported for it.
 
-    `reported` bytes were reported before; nothing happens if the object has not grown. Call only if REPORTS_SIZES.
+    `reported` bytes were reported before. If `size` is not larger, reports nothing and returns `reported`. Call only if
+    REPORTS_SIZES.
     """
     if size <= reported:
         return reported

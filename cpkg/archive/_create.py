@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Create an archive: the calling thread walks, reads and writes; other threads compress one frame each.
+Create an archive: the calling thread walks, reads and writes; other threads, if any, each compress a frame.
 
 The last bytes of each frame are held back until the next frame is ready, and the end-of-archive marker has its own
 frame. An archive that was cut off anywhere is therefore recognised as truncated.
@@ -91,7 +91,8 @@ def create(
     `on_problem` is called with each Problem, and the work continues. Without it, a file that cannot be read raises
     OSError, and a file that changes, shrinks or vanishes gives an ArchiveWarning.
 
-    Raises OSError, ValueError for wrong arguments, and the errors that methods of `target` raise.
+    Raises OSError, ValueError for wrong arguments, ArchiveError (without `on_problem`) for an entry that tar cannot
+    express, and the errors that methods of `target` raise.
     """
     settings = CreateSettings(
         level,
@@ -150,9 +151,9 @@ def _names(
     paths: Iterable[str | os.PathLike[str]], files_from: Iterable[str | os.PathLike[str]] | None, has_base: bool
 ) -> list[str]:
     """
-    Return the paths to archive, as text; ["."] without `paths` and `files_from`.
+    Return the paths to archive, as text; ["."] if there are no `paths` and `files_from` is None.
 
-    Raises ValueError if the base is not given either.
+    In that case, raises ValueError unless `has_base`.
     """
     names = [os.fsdecode(path) for path in (*paths, *(files_from or ()))]
     if names or files_from is not None:
@@ -163,7 +164,7 @@ def _names(
 
 
 def _own_files(file: IO[bytes], target: Place) -> list[tuple[int, int]]:
-    """Return device and inode of the new file and of the file that it will replace: neither is archived."""
+    """Return (device, inode) of the new file and of the file it will replace, if they exist: they are not archived."""
     found = []
     with Suppressed(AttributeError, OSError, ValueError):
         found.append(os.fstat(file.fileno()))

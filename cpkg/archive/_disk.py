@@ -77,7 +77,7 @@ class Tree:
     """
     Creates files below the directory that entries are extracted to.
 
-    At most `open_max` nested directories stay open.
+    At most `open_max` nested directories, with the root, stay open.
     """
 
     def __init__(self, directory: str, settings: ExtractSettings, open_max: int) -> None:
@@ -137,7 +137,8 @@ class Tree:
         """
         Return the descriptor of the directory at `parts`, valid until the next call.
 
-        With `make`, creates missing directories; otherwise raises FileNotFoundError for them.
+        With `make`, creates missing directories; otherwise raises FileNotFoundError for them. Raises NotADirectoryError
+        if one of `parts` is a file or link.
         """
         if parts == self._names:
             return self._fds[-1].number
@@ -159,7 +160,7 @@ class Tree:
         return self._fds[-1].number
 
     def has(self, parts: Sequence[str]) -> bool:
-        """Return whether a path exists; raises OSError for a path that leads through a link or file."""
+        """Return whether a path exists, even as a link; raises OSError if it leads through a link or file."""
         try:
             parent = self.directory(list(parts[:-1]), make=False)
             system.stat(encoded(parts[-1]), dir_fd=parent, follow_symlinks=False)
@@ -189,7 +190,11 @@ class Tree:
         return os.path.join(self._directory, *parts)
 
     def make(self, entry: Entry, parts: list[str], data: Data) -> None:
-        """Create the file, directory or link of an entry at `parts`; raises OSError with the path."""
+        """
+        Create what an entry describes at `parts`: a directory, link, device, FIFO, or a file with `data`.
+
+        Raises OSError with the path, and UnsafeEntryError for a link that the filter refuses.
+        """
         if not parts and entry.type != DIRECTORY:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), self._directory)
         try:
@@ -299,7 +304,7 @@ class Tree:
                 left -= written
 
     def _set_attributes(self, fd: int, entry: Entry, has_mode: bool = False) -> None:
-        """Set owner, mode, extended attributes and times, in an order in which no call undoes another."""
+        """Set owner, mode (unless `has_mode`), attributes and times, in an order in which no call undoes another."""
         settings = self._settings
         if settings.owns:
             os.fchown(fd, *self.owner(entry))
@@ -312,7 +317,12 @@ class Tree:
         system.utime(fd, ns=(entry.mtime_ns, entry.mtime_ns))
 
     def owner(self, entry: Entry) -> tuple[int, int]:
-        """Return the user and group numbers of an entry's owner names on this system, else the stored numbers."""
+        """
+        Return the numbers of an entry's user and group.
+
+        These are the numbers that its names have on this system. A missing or unknown name, and `numeric_owner`, mean
+        the stored number.
+        """
         is_numeric = self._settings.numeric_owner
         uid = None if is_numeric or not entry.uname else owner_number(entry.uname, True)
         gid = None if is_numeric or not entry.gname else owner_number(entry.gname, False)
@@ -395,7 +405,7 @@ class Tree:
         return fd
 
     def _place(self, make: Callable[[bytes], None], parent: int, name: bytes) -> None:
-        """Call `make` with the final name or, if that exists, with a temporary name that then replaces it."""
+        """Call `make` with `name` or, if that exists, with a temporary name, and move the new file to `name`."""
         try:
             make(name)
             return
@@ -411,9 +421,9 @@ class Tree:
 
     def finish(self, fails: Callable[[str, OSError], None]) -> None:
         """
-        Set the attributes of directories, innermost first; the last entry of a directory counts.
+        Set the attributes of directories, innermost first, each from the last entry for that directory.
 
-        `fails` is called with the path and the error of each directory for which that fails.
+        `fails` is called with the path in the archive and the error of each directory for which that fails.
         """
         last = {tuple(parts): entry for parts, entry in self.finished}
         self.finished = []

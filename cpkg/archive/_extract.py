@@ -46,10 +46,11 @@ def opened_archive(
     read_some: Callable[[Any, int], bytes] = read_some,
 ) -> Iterator[tuple[Inflater, Crew]]:
     """
-    Open an archive for reading; yields the archive and the crew of `threads` that decompresses it.
+    Open an archive for reading; yields an Inflater of its content and the crew of `threads` that decompresses it.
 
-    `by_table` uses the seek table of a path or URL, so that frames that `include` does not need are left out.
-    `read_some` reads from a file without a seek table.
+    With `by_table`, the seek table of a path or URL is used, if it has a usable one, and frames that `include` does not
+    need are left out. With `recover`, the table is not compared with the frames first. Without a table, the archive is
+    read from beginning to end by calls of `read_some(file, size)`.
     """
     window_log_max = limit.window_log_max
     native = native_frames()
@@ -125,7 +126,8 @@ def extract(
     other gives an ArchiveWarning.
 
     Files appear complete or not at all, and replace files of the same name. Raises ArchiveError and ZstdError if the
-    archive is damaged or truncated, UnsafeEntryError for entries that the filter refuses, ArchiveLimitError, OSError.
+    archive is damaged or truncated, UnsafeEntryError for entries that the filter refuses, ArchiveLimitError, OSError,
+    and ValueError for wrong arguments.
     """
     wanted = Wanted(include, exclude)
     settings = ExtractSettings(wanted, strip_components, filter, recover, xattrs, acls, numeric_owner, select, on_entry)
@@ -163,7 +165,8 @@ def entries(
 
     `include`, `exclude`, `threads`, `max_size` and `window_log_max` are the same as in `extract`. `on_problem` is
     called with a Problem for each pattern of `include` that matches nothing. Frames inside the data of one file are not
-    decompressed; in a file or URL with a seek table, they and frames that `include` does not need are not even read.
+    decompressed. If the archive at a path or URL has a seek table, these frames and those that `include` does not need
+    are not even read, except for their headers.
 
     Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError.
     """

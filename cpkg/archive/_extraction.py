@@ -74,19 +74,19 @@ class Extraction:
         self._made: set[tuple[str, ...]] | None = None
         """Paths that were extracted; None if the directory was empty, so that every file in it is from the archive."""
         self._last = ""
-        """The name of the last entry."""
+        """The name of the last entry that was read, wanted or not; "" before the first."""
         self._finder: RunFinder | None = None
         self._crew: Crew
         self._waiting: deque[Run] = deque()
-        """Runs that are being written, or wait for that."""
+        """Runs that were passed to the crew and whose files are not recorded yet, in the order of the archive."""
         self._pending: dict[tuple[str, ...], set[bytes]] = {}
-        """The names of the files in those runs, by directory."""
+        """The names of the files in those runs, and in others passed since `_waiting` was last empty, by directory."""
         self._run_count = 0
         self.entries = 0
         """The number of extracted entries."""
 
     def run(self, archive: Inflater, crew: Crew) -> None:
-        """Extract an archive."""
+        """Extract the wanted entries of `archive`; `crew` writes the runs of files. Called only once per instance."""
         self._crew = crew
         settings = self._settings
         try:
@@ -145,8 +145,9 @@ class Extraction:
         """
         Extract an entry, or report why that is impossible.
 
-        A hard link to a file that has not been extracted yet is postponed to the end; `is_last` is set when it is
-        extracted there. `stored` is the entry in the archive, `entry` the entry to create.
+        `stored` is the entry in the archive, `entry` the entry to create, which `select` may have changed. An entry
+        whose whole name is stripped is ignored. A hard link to a file that has not been extracted yet waits until the
+        end, when this is called again with `is_last`.
         """
         settings = self._settings
         try:
@@ -217,7 +218,7 @@ class Extraction:
     # runs
 
     def _take_runs(self, chunk: Any, at: int, end: int, start: int) -> int:
-        """Pass the runs at position `at` of a chunk to the crew; return where the first other entry begins."""
+        """Pass the consecutive runs from position `at` of a chunk to the crew; return the position after them."""
         assert self._finder is not None
         while True:
             run, run_end = self._finder.find(chunk, at, end, start)
@@ -226,7 +227,7 @@ class Extraction:
             at = run_end
 
     def _begin(self, run: Run) -> bool:
-        """Pass a run to the crew; return False if its files must be extracted one by one."""
+        """Pass the wanted files of a run to the crew; return False if they must be extracted one by one instead."""
         settings = self._settings
         path, last = text(run.path()), text(run.names[-1])
         try:
@@ -256,7 +257,7 @@ class Extraction:
         return True
 
     def _depends(self, parts: list[str]) -> bool:
-        """Return whether a path is the path of a file being written, or leads through one."""
+        """Return whether a path is, or leads through, that of a file in `_pending`, which may still be incomplete."""
         for depth, part in enumerate(parts):
             found = self._pending.get(tuple(parts[:depth]))
             if found is not None and encoded(part) in found:
@@ -264,7 +265,7 @@ class Extraction:
         return False
 
     def _drain(self, leave: int = 0) -> None:
-        """Wait for all runs except the last `leave`, and record their files."""
+        """Wait for all runs in `_waiting` except the last `leave`, and record their files in order."""
         waiting, self._waiting = self._waiting, deque()
         try:
             while len(waiting) > leave:
@@ -306,7 +307,11 @@ class Extraction:
             self._extracted(run.entry(at), parts)
 
     def _extract_all(self, archive: Inflater, content: Content) -> Content | None:
-        """Extract all entries; return None, or after damage the content from the next undamaged entry on."""
+        """
+        Extract all entries and return None; with `recover`, stop at damage and return the content that follows it.
+
+        That content begins with the next undamaged frame that begins with an entry; None if there is no such frame.
+        """
         batches = self._batches(TarReader(content), archive)
         select = self._settings.select
         try:
@@ -348,7 +353,7 @@ class Extraction:
 
 
 def spare_descriptors() -> int:
-    """Return how many more files this process may open, a large number if unknown."""
+    """Return how many more files this process may open; 2**20 if that is unknown or unlimited."""
     with Suppressed(ImportError, OSError):
         import resource
 
@@ -359,7 +364,7 @@ def spare_descriptors() -> int:
 
 
 def _next_whole(archive: Inflater) -> Iterator[Any] | None:
-    """Return the chunks from the next one that begins with an entry, None if there is no such chunk."""
+    """Return the chunks from the next one that begins with an entry; None if none follows. Skips damaged frames."""
     while True:
         try:
             for chunk in archive:

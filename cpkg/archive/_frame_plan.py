@@ -26,7 +26,7 @@ class Planner:
         self._plan = Plan(frames.content())
 
     def plans(self, found: Iterable[Found]) -> Generator[Plan, None, None]:
-        """Yield each plan when it is full, and the last plan."""
+        """Put the items of `found` into plans; yield each plan when it is full, and the last one unless it is empty."""
         for item in found:
             if isinstance(item, Member):
                 yield from self._add(item if item.status.st_nlink == 1 else self._walker.linked(item))
@@ -38,7 +38,7 @@ class Planner:
             yield self._plan
 
     def _add(self, member: Member) -> Iterator[Plan]:
-        """Add a member; yield the plans that are full."""
+        """Add a member, or a problem if it cannot be archived; yield each plan that is full."""
         entry = member.entry
         header = self._header(entry)
         if not header:
@@ -112,7 +112,7 @@ class Planner:
         return True
 
     def _add_data(self, member: Member, file: int, pieces: list[tuple[int, int]]) -> Iterator[Plan]:
-        """Add the `(offset, size)` pieces of a file; yield each plan that they fill."""
+        """Add the `(offset, size)` pieces of a file, and a problem if there was one; yield each plan that is full."""
         missing, error = 0, None
         for offset, size in pieces:
             while size:

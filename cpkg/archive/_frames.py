@@ -27,15 +27,15 @@ class Content:
         self.size = 0
 
     def add(self, data: bytes) -> None:
-        """Add bytes."""
+        """Append bytes."""
         self._data += data
         self.size += len(data)
 
     def read(self, file: int, offset: int, size: int) -> tuple[int, OSError | None]:
         """
-        Add a piece of a file; return how many bytes are missing, and the error (None without one).
+        Append `size` bytes at `offset` of the open file `file`; return how many are missing, and the error or None.
 
-        Zeros replace bytes after the end of the file or after an error.
+        The missing bytes, those after the end of the file or after an error, are replaced by zeros.
         """
         missing, error = size, None
         try:
@@ -54,16 +54,17 @@ class Content:
         return missing, error
 
     def take(self) -> bytearray:
-        """Return the bytes and forget them."""
+        """Return the bytes and drop them from this object; `size` stays."""
         data, self._data = self._data, bytearray()
         return data
 
 
 class Plan:
     """
-    The content of one frame, the number of entries that begin in it, and problems with other entries.
+    The content of one frame, the number of entries that begin in it, and the problems found at the same time.
 
-    `entries` lists the entries if `on_entry` was given. `members` has the hashes of names for the list of members.
+    `entries` lists the entries that begin in it, only if `on_entry` was given. `members` collects the numbers of their
+    names for the archive's list of members.
     """
 
     __slots__ = ("content", "entries", "entry_count", "members", "problems")
@@ -109,12 +110,12 @@ class Frames:
         """Do nothing: Python does not read runs of files."""
 
     def deflate(self, content: Content) -> bytes | CBuffer:
-        """Compress some content; return a frame with content size and checksum."""
+        """Compress the bytes of `content`, which are dropped; return a frame with content size and checksum."""
         return zstd.compress(content.take(), options=self._options)
 
     def compressed(self, plan: Plan) -> Frame:
         """
-        Compress the content of a plan and return the Frame; called in threads.
+        Compress the content of a plan and return the Frame; several threads may call this at once.
 
         A plan without content, which only has problems, becomes a Frame without bytes.
         """

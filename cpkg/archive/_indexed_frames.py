@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IndexedFrame(NamedTuple):
-    """A frame that is not read yet; `left_out` bytes of content before it are left out."""
+    """A frame not read yet; `left_out` bytes of content between the previous IndexedFrame and this one are left out."""
 
     offset: int
     compressed_size: int
@@ -36,11 +36,12 @@ class IndexedFrame(NamedTuple):
 
 class IndexedFrames:
     """
-    Iterates over the frames with content; with `include`, only over the frames that it needs and the last frame.
+    Iterates over the frames with content; with `include`, only over those that may have wanted entries, and the last.
 
-    The table is only a hint: `agrees` compares it with the headers of all frames, and `check` looks at each frame that
-    is skipped. The list of members tells which frames `include` needs. `consumed` counts the compressed bytes that
-    were taken or left out.
+    The archive's list of members tells which frames these are; without a list, or if `include` may match anywhere, all
+    frames are yielded. A frame without content in the table is also yielded if its header disagrees. The table is only
+    a hint: `agrees` compares it with the headers of all frames, and `check` looks at each frame that is skipped.
+    `consumed` counts the compressed bytes of the frames yielded or left out so far and, at the end, of the table.
     """
 
     def __init__(self, file: File, table: SeekTable, include: list[str]) -> None:
@@ -52,7 +53,7 @@ class IndexedFrames:
         self.consumed = 0
 
     def _listed(self) -> Members | None:
-        """Return the list of members; None if it is missing or has another number of frames."""
+        """Return the list of members; None if it is missing, too large, damaged, or for another number of frames."""
         offset, size, _, content, _ = self._table.frame(len(self._table) - 1)
         if content or size > members.SIZE_MAX:
             return None
@@ -65,7 +66,7 @@ class IndexedFrames:
         return isinstance(self._file, io.FileIO)
 
     def _read(self, size: int, offset: int) -> bytes:
-        """Read from the file: any thread may read a local file, only the calling thread another one."""
+        """Read up to `size` bytes at `offset`; other threads than the caller's must do this only for a local file."""
         if self._is_local:
             return bytes_at(self._file.fileno(), size, offset)
         self._file.seek(offset)
@@ -97,7 +98,11 @@ class IndexedFrames:
         self.consumed += len(self._table.to_bytes())
 
     def _has_content(self, offset: int, compressed_size: int, content_size: int) -> bool:
-        """Return whether a frame or skippable frame with this content size begins at `offset`."""
+        """
+        Return whether the header at `offset` is that of a frame that declares `content_size`.
+
+        A skippable frame counts as a frame without content, and must also have `compressed_size` bytes.
+        """
         try:
             data = self._read(min(compressed_size, HEADER_SIZE_MAX), offset)
             header = read_header(data, 0, len(data), offset)
@@ -108,7 +113,7 @@ class IndexedFrames:
         return not header.is_skippable or header.size + header.skipped_size == compressed_size
 
     def agrees(self) -> bool:
-        """Return whether the table agrees with the headers of all frames."""
+        """Return whether the table agrees with the headers of all frames, as far as `_has_content` compares them."""
         frames = map(self._table.frame, range(len(self._table)))
         return all(self._has_content(offset, size, content) for offset, size, _, content, _ in frames)
 
@@ -130,7 +135,7 @@ class IndexedFrames:
             raise self._wrong(stored, "its header has other sizes")
 
     def begin(self, stored: IndexedFrame) -> bytes | None:
-        """Return the bytes of a frame if only the calling thread can read them; None if `inflate` reads them."""
+        """Return the bytes of a frame if only the calling thread can read them; None if `inflate` can do so later."""
         return None if self._is_local else self._bytes(stored.compressed_size, stored.offset)
 
     def inflate(self, stored: IndexedFrame, data: bytes | None, inflate: Callable[[WholeFrame], Sized]) -> Sized:

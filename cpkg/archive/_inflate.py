@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decompress frames in advance, in threads, and return their content in order."""
+"""Decompress frames in advance, in threads if there are any, and return their content in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from purepy.zstd.format.error_codes import truncated_error
 from purepy.zstd.format.splitter import FrameSplitter, Pieces, WholeFrame
 
 CHUNK: Final = 4 << 20
-"""The size in bytes of chunks from a frame that is too large to be decompressed as a whole."""
+"""The most bytes in a chunk from a frame that is too large to be decompressed as a whole."""
 
 
 class Codec:
@@ -31,7 +31,7 @@ class Codec:
         return zstd.decompress(frame.data, options=self._reading, max_output_size=frame.bound)
 
     def inflate_pieces(self, pieces: Iterator[bytes]) -> Iterator[Sized]:
-        """Yield chunks of the content of a frame that comes in pieces."""
+        """Yield chunks of the content of a frame that comes in pieces; raises ZstdError for a damaged frame."""
         decompressor = zstd.ZstdDecompressor(options=self._reading)
         for piece in pieces:
             data = piece
@@ -60,10 +60,10 @@ class Inflater:
     """
     Iterates over the content of an archive, in chunks of its codec; callers give each chunk back.
 
-    The crew decompresses up to `ahead` frames in advance. `skip` skips the next bytes of content, without decompressing
-    frames that are completely inside them. An error is raised after all frames before it were returned; the iterator
-    can continue after a damaged frame. `size` counts the content that was returned or skipped. `is_continued` is
-    whether the last chunk begins inside an entry, None if unknown.
+    The crew decompresses up to `ahead` frames in advance. `skip` passes over whole frames without returning their
+    content. An error is raised after all frames before it were returned; the iterator can continue after a damaged
+    frame. `size` counts the bytes of content that were returned or skipped, not those that the source left out by its
+    seek table. `is_continued` is whether the last chunk begins inside an entry, None if unknown.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class Inflater:
 
     @property
     def consumed(self) -> int:
-        """The number of compressed bytes that were read or left out."""
+        """The number of compressed bytes of the frames taken from the source so far, and of those that it left out."""
         return self._source.consumed
 
     def position_after(self) -> int:
-        """Return the position in the content at which the last chunk ends."""
+        """Return the position in the whole content after the last chunk, or after the frames skipped since."""
         return self.size + self._left_out
 
     def views(self) -> Iterator[Any]:
@@ -150,7 +150,11 @@ class Inflater:
             self._queue.append(frame if isinstance(frame, Pieces) else self._submit(frame))
 
     def _next_frame(self) -> WholeFrame | Pieces | IndexedFrame | None:
-        """Return the next frame; None at the end, or while frames before an error are still in the queue."""
+        """
+        Return the next frame of the source, or None at its end.
+
+        If the source raises an error, returns None until the queue of earlier frames is empty, then raises the error.
+        """
         if self._error is None:
             try:
                 return next(self._frames, None)
@@ -176,7 +180,11 @@ class Inflater:
             self.is_continued = frame.is_continued
 
     def skip(self, size: int) -> int:
-        """Skip whole frames of declared size within the next `size` bytes; return the number of bytes skipped."""
+        """
+        Skip the next frames that are whole within the next `size` bytes of content; return how many bytes were skipped.
+
+        Stops at a frame of unknown size. The result may be 0; the caller must read the rest of the `size` bytes.
+        """
         begin = self.size
         while self._stream is None:
             left = begin + size - self.size
@@ -199,7 +207,11 @@ class Inflater:
         return self.size - begin
 
     def _is_within(self, frame: WholeFrame | IndexedFrame, size: int) -> bool:
-        """Return whether a whole frame is within the next `size` bytes; a size from a seek table is checked."""
+        """
+        Return whether a frame may be skipped: its known size is at most `size`, and no content before it is left out.
+
+        If the size is from a seek table, raises SeekableFormatError if the frame has another size.
+        """
         if frame.size is None or frame.size > size:
             return False
         if isinstance(frame, IndexedFrame):

@@ -62,7 +62,7 @@ class _Place(Place):
 
 
 class Chunk:
-    """The decompressed content of a frame, `size` bytes at the beginning of C memory."""
+    """The decompressed content of a frame: the first `size` bytes of `memory`, which C allocated."""
 
     __slots__ = ("memory", "size")
 
@@ -75,7 +75,7 @@ class Chunk:
 
 
 class NativeCodec(Codec):
-    """Decompresses whole frames into chunks that are reused."""
+    """Decompresses whole frames in C, into Chunks that are reused; frames in pieces are decompressed as by Codec."""
 
     def __init__(self, window_log_max: int) -> None:
         super().__init__(window_log_max)
@@ -100,11 +100,11 @@ class NativeCodec(Codec):
         return chunk
 
     def view(self, chunk: Any) -> Any:
-        """Return the bytes of a chunk as a buffer whose slices are bytes."""
+        """Return the bytes of a Chunk as a buffer whose slices are bytes; any other chunk is already bytes."""
         return ffi.buffer(chunk.memory, chunk.size) if isinstance(chunk, Chunk) else chunk
 
     def give_back(self, chunk: Any) -> None:
-        """Keep the memory of a chunk for reuse."""
+        """Keep a Chunk for reuse, unless enough are kept or it is only bytes."""
         if isinstance(chunk, Chunk) and len(self._chunks) < _KEPT_MAX:
             self._chunks.append(chunk)
 
@@ -182,7 +182,7 @@ class NativeFrames(Frames):
             return NativeContent(_new("char[]", self._frame_size + BLOCK))
 
     def give_back(self, content: Content) -> None:
-        """Keep the memory of a written frame for reuse."""
+        """Empty `content`, whose frame was written, and keep its memory for reuse."""
         assert isinstance(content, NativeContent)
         content.size = 0
         self._kept.append(content)
@@ -200,7 +200,12 @@ class NativeFrames(Frames):
         return ffi.buffer(content.frame, size)
 
     def learn(self, entry: Entry, status: os.stat_result) -> None:
-        """Make C read files with the mode and owner of this one from now on, if their headers are ordinary."""
+        """
+        Let C read files with the mode and owner of this regular file from now on.
+
+        Does nothing if C knows them already, or if a plain header cannot hold them. C knows a fixed number of
+        combinations; a new one replaces the oldest.
+        """
         key = status.st_mode, status.st_uid, status.st_gid
         if key in self._keys or not stat.S_ISREG(status.st_mode) or entry.type != FILE:
             return
@@ -223,7 +228,7 @@ class NativeFrames(Frames):
         return RunOfFiles(self, path, names)
 
     def read(self, plan: Plan, files: RunOfFiles) -> None:
-        """Read the next files into a plan, with their headers: as many as are ordinary, consecutive, and fit."""
+        """Read the next files of a run into a plan, with headers, and advance the run: see `RunOfFiles.read`."""
         run, content, path, names, at = self._run, plan.content, files.path, files.names, files.at
         assert isinstance(content, NativeContent)
         run.content, run.room = content.memory + content.size, self._frame_size - content.size
@@ -246,10 +251,10 @@ class NativeFrames(Frames):
 
 class RunOfFiles:
     """
-    The names in a directory; `index` is the first one that was neither read nor skipped.
+    The names in a directory; `index` is the index of the first one that was neither read nor skipped.
 
-    `directory` is the descriptor of the directory. In the archive, `path` precedes the names. The name of `index`
-    begins at byte `at` of `names`.
+    `directory` is the descriptor of the directory. `path` is its path in the archive, with a slash at the end. `names`
+    has all names, each with a NUL after it; the name of `index` begins at byte `at`.
     """
 
     __slots__ = ("_frames", "at", "directory", "index", "names", "path")
@@ -262,10 +267,10 @@ class RunOfFiles:
         self.directory = -1
 
     def read(self, plan: Plan) -> None:
-        """Read the next files into a plan, with their headers: as many as are ordinary, consecutive, and fit."""
+        """Read files with headers into a plan, up to one that does not fit or is left to Python; advance `index`."""
         self._frames.read(plan, self)
 
     def skip(self) -> None:
-        """Skip one name."""
+        """Skip the name of `index`."""
         self.at = self.names.index(b"\0", self.at) + 1
         self.index += 1

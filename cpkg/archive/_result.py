@@ -9,17 +9,18 @@ from typing import NamedTuple
 
 
 class ArchiveWarning(UserWarning):
-    """A file changed while it was archived or was left out, or a pattern matched nothing in an archive."""
+    """A file was left out of an archive or changed while it was archived, or a pattern matched nothing."""
 
     __module__ = "cpkg.archive"  # where callers find it
 
 
 class Problem(NamedTuple):
     """
-    A problem with one entry, described by `message`.
+    A problem with one entry or pattern, described by `message`.
 
-    `error` is raised if the caller has no `on_problem`; if it is None, the problem only gives an ArchiveWarning. `name`
-    is "" if an archive is damaged before its first entry.
+    If the caller has no `on_problem`, `error` is raised or, if it is None, an ArchiveWarning is given. `name` is the
+    name of the entry, or the pattern of `include` that matched nothing. For damage, `name` is the entry whose header
+    was read last, "" if there is none.
     """
 
     name: str
@@ -32,9 +33,10 @@ class Problem(NamedTuple):
 
 class Summary(NamedTuple):
     """
-    The result of a call: the number of `entries`, `size`, `compressed_size` and `problems`.
+    The result of a call: the number of `entries`, the sizes in bytes, and the list of `problems`.
 
-    `size` is the uncompressed size with headers; both sizes are in bytes.
+    `size` is the size of the uncompressed content with headers. It does not count frames that `extract` left out by the
+    seek table, while `compressed_size` does.
     """
 
     entries: int
@@ -56,7 +58,7 @@ class Problems:
         self.found: list[Problem] = []
 
     def add(self, problem: Problem) -> None:
-        """Pass a problem to `on_problem`; without that, raise its error or give an ArchiveWarning."""
+        """Record a problem, then pass it to `on_problem`; without that, raise its error or, if None, give a warning."""
         self.found.append(problem)
         if self._on_problem is not None:
             self._on_problem(problem)

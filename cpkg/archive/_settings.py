@@ -47,16 +47,16 @@ def threads_of(threads: int | None) -> int:
 
 
 def frames_ahead(threads: int) -> int:
-    """Return how many frames are compressed or decompressed in advance: one per thread and one ready."""
+    """Return how many frames are compressed or decompressed in advance: `threads` + 1, but only 1 for one thread."""
     return threads + 1 if threads > 1 else 1
 
 
 def native_frames() -> Named | None:
     """
-    Return the module `_native_frames`; None if the backend of zstd lacks what it needs, and Python does the work.
+    Return the module `_native_frames`; None if Python does the work, because the zstd backend lacks the C functions.
 
-    `CPKG_ARCHIVE_BACKEND` or `CPKG_BACKEND` may name a backend: `native` means C, all others mean Python. Raises
-    ImportError if the named backend cannot load.
+    The backend is the one that zstd uses, unless `CPKG_ARCHIVE_BACKEND` or `CPKG_BACKEND` names one: `native` has the C
+    functions, `dlopen`, `stdlib` and `pure` lack them. Raises ImportError if the named backend cannot load.
     """
     policy, source = _backend.policy("archive")
     backend = _backend.zstd() if policy == "auto" else _backend.load("zstd", policy)
@@ -80,7 +80,11 @@ def pattern_list(given: Patterns) -> list[str]:
 
 
 def selected(select: Select, entry: Entry) -> Entry | None:
-    """Call `select` and return its result; raises ValueError or TypeError for an impossible change."""
+    """
+    Return the entry that `select` returns for `entry`; None if it leaves the entry out.
+
+    Raises TypeError for a result that is not an Entry, and ValueError or TypeError for an invalid change.
+    """
     before = entry.replace()
     found = select(entry)
     if found is None:
@@ -93,7 +97,11 @@ def selected(select: Select, entry: Entry) -> Entry | None:
 
 
 def _check_change(entry: Entry, before: Entry) -> None:
-    """Raise ValueError or TypeError if an entry cannot replace another one."""
+    """
+    Raise ValueError or TypeError if `entry`, which `select` returned for `before`, is invalid.
+
+    Its type, size, sparse map and position must be unchanged, and its other fields must be valid.
+    """
 
     def refuse(name: str, kind: type[Exception] = ValueError) -> None:
         raise kind(f"select returned an invalid {name} for {before.name!r}: {getattr(entry, name)!r}")
@@ -151,7 +159,11 @@ class CreateSettings(NamedTuple):
     select: Select | None
 
     def checked(self) -> CreateSettings:
-        """Return the settings with the consequences of `reproducible` and patterns as lists; raises ValueError."""
+        """
+        Return valid settings: patterns as lists, and sort, mtime, owner and numeric_owner as `reproducible` implies.
+
+        Raises ValueError for an invalid value, TypeError for a level or frame size that is not an integer.
+        """
         if not _FRAME_SIZE_MIN <= checked_int("frame_size", self.frame_size) <= _FRAME_SIZE_MAX:
             raise ValueError(
                 f"frame_size must be {_FRAME_SIZE_MIN:,} to {_FRAME_SIZE_MAX:,} bytes, not {self.frame_size:,}"
@@ -181,7 +193,7 @@ class CreateSettings(NamedTuple):
 
 
 class Wanted:
-    """The names that patterns choose from an archive."""
+    """Decides by the patterns `include` and `exclude` which entries of an archive are wanted."""
 
     def __init__(self, include: Patterns, exclude: Patterns) -> None:
         # a slash at the end is ignored, as in GNU tar
@@ -192,7 +204,11 @@ class Wanted:
         self._unmatched = {pattern: patterns.matcher([pattern], anchored=True) for pattern in self.include}
 
     def takes(self, name: str) -> bool:
-        """Return whether the patterns choose an entry, and remember which patterns of `include` matched."""
+        """
+        Return whether the entry `name` is wanted: `include` is empty or matches it, and `exclude` does not match.
+
+        Also notes which patterns of `include` matched.
+        """
         if self._is_included is not None and not self._is_included(name):
             return False
         if self._unmatched:
@@ -201,7 +217,7 @@ class Wanted:
         return self._is_excluded is None or not self._is_excluded(name)
 
     def report_unmatched(self, problems: Problems) -> None:
-        """Report the patterns of `include` that matched no name, as tar does."""
+        """Report each pattern of `include` that matched no name passed to `takes`, as tar does."""
         for pattern in self._unmatched:
             problems.add(Problem(pattern, "not found in the archive"))
 
@@ -236,9 +252,9 @@ class ExtractSettings:
 
     def noting(self, call: _Call) -> _Call:
         """
-        Wrap a callback so that CodecErrors from it are recorded in `raised`.
+        Return a wrapper of a callback that adds a CodecError from it to `raised`, and raises the error again.
 
-        Returns the callback itself if it is None or without `recover`.
+        Returns `call` itself if it is None, or if `recover` is false.
         """
         if call is None or not self.recover:
             return call
@@ -253,15 +269,15 @@ class ExtractSettings:
         return cast("_Call", noted)
 
     def sets_attribute(self, name: str) -> bool:
-        """Return whether a stored extended attribute or access control list is set on files."""
+        """Return whether a stored extended attribute `name`, which may be an access control list, is set on files."""
         return self.acls if name in ACL_KEYS else self.xattrs and names.keeps_attribute(name, self.filter)
 
 
 class ContentLimit:
     """
-    Limits the content of an archive to `max_size` bytes, by default relative to the compressed bytes read so far.
+    The limits of an archive: at most `max_size` bytes of content, and windows of at most 2**`window_log_max` bytes.
 
-    The window of frames is limited to 2**`window_log_max` bytes.
+    If `max_size` is -1, the content has no limit; if it is None, the limit depends on the compressed bytes read so far.
     """
 
     def __init__(self, max_size: int | None, window_log_max: int = WINDOW_LOG_MAX) -> None:
@@ -273,7 +289,7 @@ class ContentLimit:
         self.window_log_max = window_log_max
 
     def allowed(self, consumed: int) -> int:
-        """Return the limit of the content, in bytes, after `consumed` compressed bytes."""
+        """Return the most bytes of content allowed after `consumed` compressed bytes were read; 2**63 for no limit."""
         if self._max_size is None:
             return max(CONTENT_MIN, CONTENT_RATIO * consumed)
         return (1 << 63) if self._max_size == -1 else self._max_size

@@ -45,7 +45,7 @@ FILE_FLAGS = os.O_RDONLY | system.O_NOFOLLOW | getattr(os, "O_NONBLOCK", 0) | sy
 
 
 class Member(NamedTuple):
-    """An entry and its file: `base` is the name in the open directory, `status` the result of stat()."""
+    """An entry and its file: `base` is its name in its directory, or a path passed to `walk`; `status` is from stat."""
 
     entry: Entry
     base: str
@@ -56,7 +56,11 @@ Found = Union[Member, Problem, "RunOfFiles"]
 
 
 def member_name(path: str) -> str:
-    """Return the name of a path in an archive: the part after the last `..`, without outer slashes; "." for nothing."""
+    """
+    Return the name of a path in an archive: the part after the last `..`, without slashes around it, or "." if empty.
+
+    On Windows, the drive is removed and backslashes become slashes.
+    """
     if system.IS_WINDOWS:
         path = os.path.splitdrive(path)[1].replace("\\", "/")
     parts = path.split("/")
@@ -67,12 +71,12 @@ def member_name(path: str) -> str:
 
 
 class _Folder(NamedTuple):
-    """A directory on the way to the current one: its name, its identity (device and inode), and the path above."""
+    """The current directory or one above it: its name, its identity (device and inode), and its parent's path."""
 
     base: str
     identity: tuple[int, int]
     above: str | int
-    """The path of the directory above, or its length if the path of this directory begins with it."""
+    """The path of the parent in the archive, or its length if the path of this directory begins with it."""
 
 
 class Walker:
@@ -108,7 +112,7 @@ class Walker:
             self._open.pop().close()
 
     def directory(self) -> int:
-        """Return the descriptor of the directory of the last member; raises OSError if it does not exist any more."""
+        """Return the descriptor of the current directory, reopened if closed; raises OSError if it was replaced."""
         if self._open[-1].is_closed:
             start = max(depth for depth, directory in enumerate(self._open) if not directory.is_closed)
             for depth, folder in enumerate(self._way[start:], start + 1):
@@ -125,7 +129,7 @@ class Walker:
 
     def open_file(self, base: str) -> int:
         """
-        Open a file in the directory of the last member and return the descriptor; raises OSError.
+        Open a file in the current directory, where the last member is, and return the descriptor; raises OSError.
 
         `close_file` closes it.
         """
@@ -141,9 +145,10 @@ class Walker:
 
     def walk(self, base: str, paths: Iterable[str]) -> Generator[Found, None, None]:
         """
-        Yield the members of `paths`, which are relative to `base`, and problems with others.
+        Yield a Member for each file and directory at or below `paths`, or a Problem if it cannot be archived.
 
-        A RunOfFiles in between has names whose files the consumer may read at once; members follow for the others.
+        `paths` are relative to the directory `base`. If C reads files, also yields RunOfFiles objects: the consumer may
+        read any number of files from the beginning of a run, and the walk continues with the first that was not read.
         """
         self._open.append(opened(base, DIRECTORY_FLAGS & ~system.O_NOFOLLOW))
         for path in paths:
@@ -166,7 +171,7 @@ class Walker:
                         self._path = self._path[:above] if isinstance(above, int) else above
 
     def _enter(self, member: Member) -> Iterator[Found]:
-        """Open the directory of a member; return an iterator over the members and problems in it."""
+        """Make a member the current directory; return an iterator over what is found in it. Raises OSError."""
         name, path = member.entry.name, self._path
         self._open.append(opened(member.base, DIRECTORY_FLAGS, self.directory()))
         above = len(path) if name.startswith(path) else path
@@ -222,7 +227,11 @@ class Walker:
         return f"{self._path}/{base}" if self._way else member_name(base)
 
     def _run(self, names: list[str]) -> RunOfFiles:
-        """Return a RunOfFiles of a directory; names that `include` excludes become "", as they may be directories."""
+        """
+        Return a RunOfFiles of `names`, where names that `include` does not match become "".
+
+        C leaves those to Python, because they may be directories, to which `include` does not apply.
+        """
         assert self._frames is not None
         is_included = self._is_included
         if is_included is not None:
@@ -273,7 +282,7 @@ class Walker:
         return os.path.join(*(folder.base for folder in self._way), *base)
 
     def linked(self, member: Member) -> Member:
-        """Return a member that has several names, as a hard link if its file is already archived under another name."""
+        """Return a member with several names, as a hard link if its file is archived under another one of them."""
         entry, status = member.entry, member.status
         first = self._links.get(_identity(status)) if entry.type != DIRECTORY else None
         if first is None or first == entry.name:
@@ -282,7 +291,7 @@ class Walker:
         return member._replace(entry=link)
 
     def stored(self, member: Member) -> None:
-        """Record that a member with several names is archived: its other names become links to it."""
+        """Record that a file with several names is archived: its other names become links. Ignores directories."""
         if member.entry.type != DIRECTORY:
             self._links.setdefault(_identity(member.status), member.entry.name)
 
@@ -299,7 +308,7 @@ def _identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def _map_of(directory: int, base: str, size: int) -> list[tuple[int, int]] | None:
-    """Return (offset, size) of the pieces of a file that hold data, None if the system reports no holes."""
+    """Return a list of (offset, size) for the pieces of a file that hold data, None if the system reports no holes."""
     pieces = []
     at = 0
     seek_data, seek_hole = getattr(os, "SEEK_DATA", None), getattr(os, "SEEK_HOLE", None)

@@ -33,8 +33,8 @@ class Run:
     """
     Consecutive files of one directory in a chunk, which must stay valid until the files are written.
 
-    `directory` has the components of the directory's path, `names` the names of the files. `done` files are written.
-    If the next file could not be written, `error` is its errno.
+    `directory` has the components of the directory's path, `names` the names of the files. The first `done` files are
+    written or passed over. If the next file could not be written, `error` is its errno, otherwise 0.
     """
 
     __slots__ = ("_call", "_chunk", "_descriptor", "_known", "_memory", "_run", "_start", "directory", "error", "names")
@@ -61,12 +61,12 @@ class Run:
         return (bytes(self._chunk[file.data_at : file.data_at + file.size]),)
 
     def path(self) -> bytes:
-        """Return the text before the names in the archive: nothing, or a path and a slash."""
+        """Return the part of the entries' names that precedes `names`: a directory's path and a slash, or b""."""
         at = self._run.files[0].data_at - BLOCK
         return bytes(self._chunk[at : at + self._run.path_size])
 
     def keep(self, indexes: list[int]) -> None:
-        """Keep only the files with these indexes, in ascending order."""
+        """Drop all files but those with these indexes, which must be in ascending order."""
         files = self._run.files
         for place, index in enumerate(indexes):
             files[place] = files[index]
@@ -75,15 +75,19 @@ class Run:
 
     @property
     def done(self) -> int:
-        """The number of files written."""
+        """The number of files written or passed over."""
         return int(self._run.done)
 
     def pass_over(self) -> None:
-        """Skip the file that could not be written."""
+        """Count the file that could not be written as done, so that `write` continues after it."""
         self._run.done += 1
 
     def open(self, tree: Tree, temporary: str) -> None:
-        """Open the directory, where each file gets the name `temporary` until it is complete; raises OSError."""
+        """
+        Open the run's directory in `tree`, which creates it if it is missing; raises OSError.
+
+        In it, each file has the name `temporary` until it is complete.
+        """
         descriptor = tree.directory(self.directory)
         self._descriptor = Descriptor(descriptor, by=system.dup)
         run = self._run
@@ -91,11 +95,11 @@ class Run:
         run.temporary, run.is_named = encoded(temporary), False
 
     def begin(self, crew: Crew) -> None:
-        """Let the crew write the files."""
+        """Start `write` in a thread of the crew, or run it here if the crew has no threads."""
         self._call = crew.submit(self.write, crew)
 
     def write(self, crew: Crew) -> None:
-        """Write the remaining files, up to one that cannot be written."""
+        """Write the remaining files, up to one that fails, and set `error`; raises Stopped if the crew is stopped."""
         run = self._run
         self.error = 0
         while not self.error and run.done < run.count:
@@ -104,7 +108,7 @@ class Run:
             self.error = lib.cpkg_write_run_next(run)
 
     def wait(self) -> None:
-        """Wait until `write` has ended."""
+        """Wait until the call of `write` that `begin` started has ended; raises its exception."""
         assert self._call is not None
         self._call.result()
 
@@ -128,7 +132,7 @@ class RunFinder:
         """
         Return the run at position `at` of a chunk and the position of its end; None and `at` if there is none.
 
-        The chunk begins at position `start` of the content.
+        The run ends at position `end` of the chunk at the latest. The chunk begins at position `start` of the content.
         """
         memory = ffi.from_buffer(chunk)
         run = self._spare or _new_run("cpkg_write_run *")
@@ -143,7 +147,7 @@ class RunFinder:
                 return None, at
 
     def _learn(self, chunk: Any, at: int, end: int) -> bool:
-        """Teach C the kind of the file at `at`; return whether such files are ordinary and were unknown to C."""
+        """Teach C the kind of header at `at`; return False if the file there is not ordinary, or C knows the kind."""
         flag = at + _FLAG_AT
         if chunk[flag : flag + 1] == _PAX:
             flag += 2 * BLOCK

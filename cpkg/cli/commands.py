@@ -212,7 +212,7 @@ def _parse(
     allow_nan: bool,
     advance: Callable[[int], object],
 ) -> int:
-    """Pass the values of a file to `take`, and return the size of the file in bytes."""
+    """Pass the values of a JSON file to `take`, and return its decompressed size in bytes; raises Failure."""
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)
     reader = JSONReader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
@@ -331,7 +331,7 @@ def info(file: str, as_json: bool) -> None:
 
 
 def _frame(frame: Frame) -> dict[str, object]:
-    """Return a frame and its blocks as dictionaries."""
+    """Return a frame as a dictionary, with a list of dictionaries for its blocks."""
     return {**frame._asdict(), "blocks": [block._asdict() for block in frame.blocks]}
 
 

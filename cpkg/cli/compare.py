@@ -62,7 +62,11 @@ class Row:
 
 @dataclass
 class Result:
-    """The measurements of the demo; `disagreements` is empty if all combinations gave the same results."""
+    """
+    The measurements of the demo; sizes are in bytes.
+
+    `missing` says why backends were not compared. `disagreements` is empty if all combinations work and agree.
+    """
 
     json_size: int
     json_pack: Speed
@@ -114,7 +118,7 @@ def _name(packer: str, compressor: str) -> str:
 
 def run(value: object, *, seconds: float, level: int, progress: Callable[[str], None]) -> Result:
     """
-    Pack and unpack `value` with all combinations and return the measurements.
+    Pack and unpack `value` with all combinations and return the measurements; `level` is the Zstandard level.
 
     Each direction of each combination warms up for `seconds`; on PyPy, until another `seconds` change its speed only
     a little. ROUNDS rounds then share `seconds`, and the best time of each round counts. `progress` is called with the

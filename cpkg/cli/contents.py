@@ -96,12 +96,12 @@ def inspect_file(file: BinaryIO) -> Summary:
 
 
 def is_record_file(head: bytes) -> bool:
-    """Return whether a file begins with the header of a record file."""
+    """Return whether `head`, the first bytes of a file, is the beginning of a record file."""
     return head[8 : 8 + len(RECORD_FILE)] == RECORD_FILE
 
 
 def _walk(file: BinaryIO, summary: Summary) -> None:
-    """Add all frames of the file to the summary."""
+    """Add all frames of the file to the summary; raises DamagedError."""
     try:
         for frame in scan_frames(file, is_strict=False):
             if len(summary.frames) < SHOWN_FRAMES:
@@ -120,7 +120,7 @@ def _walk(file: BinaryIO, summary: Summary) -> None:
 
 def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
     """
-    Return the first bytes of the content; b"" if the first frames are empty or the content cannot be read.
+    Return the first bytes of the content; b"" if the first SHOWN_FRAMES frames are empty, or if it cannot be read.
 
     In the second case, the note in the summary says why.
     """
@@ -140,7 +140,12 @@ def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
 
 
 def _describe(head: bytes, size: int | None, summary: Summary) -> None:
-    """Set the type of the message from its first bytes; `size` is the size of the message in bytes, if known."""
+    """
+    Set `message`, `items` and `note` of the summary from the first bytes of the message.
+
+    `size` is the size of the message in bytes, None if unknown. Raises DamagedError if the first bytes are not
+    MessagePack, or if the message is longer than `size`.
+    """
     if not head:
         summary.message = "unknown"
         if summary.note is None:

@@ -42,7 +42,7 @@ def shown(file: str) -> str:
 
 
 def size_of(file: str) -> int | None:
-    """Return the size of a regular file in bytes, None for anything else."""
+    """Return the size of a regular file in bytes, None for anything else; raises OSError if `file` does not exist."""
     if file == "-" or is_url(file):
         return None
     status = os.stat(file)
@@ -50,7 +50,7 @@ def size_of(file: str) -> int | None:
 
 
 def read(file: str, bar: Bar) -> bytes:
-    """Return the content of a whole file; `bar` shows the progress."""
+    """Return the bytes of a whole file, a URL or standard input; begins a stage of `bar`, which shows the progress."""
     bar.stage("reading")
     pieces = bytearray()
     with open_input(file) as stream:
@@ -68,7 +68,11 @@ def _pieces(stream: IO[bytes]) -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def open_input(file: str) -> Iterator[IO[bytes]]:
-    """Open a file, a URL or standard input, with a buffer."""
+    """
+    Open a file, a URL or standard input, with a buffer; OSErrors get the name of the input.
+
+    Raises UsageError if standard input is a terminal.
+    """
     if file == "-" and sys.stdin.isatty():
         raise click.UsageError("no FILE, and standard input is a terminal", click.get_current_context())
     with naming(shown(file)), reading(sys.stdin.buffer if file == "-" else file) as stream:
@@ -77,7 +81,7 @@ def open_input(file: str) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def naming(name: str) -> Iterator[None]:
-    """Add the name of the file to OSErrors of the block: read() and write() do not know the name."""
+    """Give OSErrors of the block the file name `name` if they have none, as those of read() and write()."""
     try:
         yield
     except OSError as exc:  # errors of fsspec have neither a number nor a name
@@ -87,7 +91,7 @@ def naming(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def open_seekable(file: str) -> Iterator[BinaryIO]:
-    """Open a file, a URL or standard input; an input that cannot seek is copied to a temporary file."""
+    """Open a file, a URL or standard input; standard input and what cannot seek are copied to a temporary file."""
     with open_input(file) as stream:
         if file != "-" and stream.seekable():
             yield stream  # type: ignore[misc]
@@ -99,7 +103,7 @@ def open_seekable(file: str) -> Iterator[BinaryIO]:
 
 
 def text_name(name: str) -> str:
-    """Return the name of a text file without a suffix for compression."""
+    """Return the name of a text file without the suffix .zst or .gz, or unchanged if it has neither."""
     stem, suffix = os.path.splitext(name)
     return stem if suffix.lower() in _COMPRESSED else name
 
@@ -108,9 +112,10 @@ class Text:
     """
     A text file that limits how much of its content is in memory at a time, as `unpack` limits a message.
 
-    `size` counts the bytes in memory, `objects` estimates how many objects they become; callers reset what they have
-    dropped. `most` is the limit in bytes, -1 for no limit. If it is None, only a compressed file has a limit, which
-    depends on the size of the file `compressed`, as for `unpack`.
+    `size` counts the bytes read, `objects` estimates how many objects they become; callers set a count to 0 when they
+    have dropped what it counts. `most` is the limit in bytes, -1 for no limit. If it is None, only compressed text has
+    a limit, which depends on how much of the file `compressed` was read. `compressed` is None if the text is not
+    compressed.
     """
 
     def __init__(self, content: File, name: str, compressed: IO[bytes] | None, most: int | None) -> None:
@@ -124,7 +129,7 @@ class Text:
         return getattr(self._content, name)
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to `size` bytes; raises Failure if more is in memory than the limit allows."""
+        """Read up to `size` bytes, -1 for all; raises Failure if more is in memory than the limit allows."""
         data: bytes = self._content.read(size)
         self.size += len(data or b"")
         most = self._most
@@ -160,10 +165,11 @@ def open_text(file: str, most: int | None) -> Iterator[Text]:
 
 def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, ...]) -> str:
     """
-    Return the name of the output file: `output`, or FILE with `suffix` instead of its suffixes in `replaced`.
+    Return the name of the output file: `output` or, if that is None, `file` with `suffix` in place of known suffixes.
 
-    If `output` is None and FILE is standard input, the output is standard output ("-"). Raises Failure if the output is
-    the input file, and UsageError for a URL without `output`.
+    The known suffixes, of which there may be several, are `replaced`. For standard input, the output is standard output
+    ("-"). The suffix .json is not added to a name that then ends in .jsonl or .ndjson. Raises Failure if the output is
+    the input file, and UsageError for a URL without `output` or an empty `output`.
     """
     if output == "":
         raise click.BadParameter("empty", click.get_current_context(), param_hint="'-o'")
@@ -186,7 +192,11 @@ def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, 
 
 @contextlib.contextmanager
 def open_output(target: str, *, overwrite: bool = True) -> Iterator[IO[bytes]]:
-    """Open standard output, or a file or URL that appears when the block ends; errors name the target."""
+    """
+    Open standard output, or a file or URL that appears when the block ends; OSErrors name the target.
+
+    Raises Failure if the target exists, unless `overwrite`.
+    """
     try:
         with naming(STDOUT if target == "-" else target):
             if target == "-":

@@ -65,8 +65,9 @@ class JSONReader:
         """
         Call `take(values, is_document)` with lists of values.
 
-        `is_document` is True if there is only one value, which is a document and not part of a stream. Raises JSONError
-        for text that is not JSON, and for values that MessagePack or `take` refuses.
+        `is_document` is True if there is only one value and `lines` is not True. Raises JSONError for text that is not
+        JSON, and for values that MessagePack cannot hold or for which `take` raises ValueError or OverflowError. An
+        empty file is an error unless `lines` is True.
         """
         try:
             batches = self._batches()
@@ -135,7 +136,12 @@ class JSONReader:
                 return
 
     def _values(self, text: str) -> list[object]:
-        """Return the values of a text; each must begin on a later line than the previous value."""
+        """
+        Return the values of a text; each must begin on a later line than the one before it ends.
+
+        With `lines` False, there may be only one value, and with `lines` True, each must be within a line. Raises
+        JSONError or JSONDecodeError for the first value that is wrong.
+        """
         values: list[object] = []
         end = 0
         while True:
@@ -169,9 +175,9 @@ class JSONReader:
 
     def _refuse(self, exc: Exception | None, text: str, start: int = 0, end: int = sys.maxsize) -> None:
         """
-        Raise an error for the first refused token in text[start:end].
+        Raise JSONDecodeError for the first token in text[start:end] that MessagePack or the options refuse.
 
-        Without such a token, raises JSONError with the text of `exc`, or returns if that is None.
+        Without such a token, raises JSONError with the text of `exc`, or returns if `exc` is None.
         """
         for match in _TOKEN.finditer(text, start, end):
             reason = self._reason(match.group())
@@ -181,7 +187,7 @@ class JSONReader:
             raise JSONError(f"{self._name}: {exc}") from None
 
     def _reason(self, token: str) -> str:
-        """Return why a string or number is refused, or ""."""
+        """Return why a string or number is refused; "" if it is accepted or if `json` itself refuses it."""
         if token[0] == '"':
             try:
                 if "\\u" in token:
@@ -208,7 +214,7 @@ class JSONReader:
         return value
 
     def _find_twice(self, value: object) -> tuple[str, str]:
-        """Return the path of the first object with a duplicate key, and the key."""
+        """Return the path of the first object with a duplicate key in `value`, which must have one, and the key."""
         pending = [(value, "$")]
         while True:
             value, path = pending.pop()
@@ -225,7 +231,7 @@ def _refuse_constant(token: str) -> float:
 
 
 class MessageBuilder:
-    """Packs the values that `JSONReader.run` delivers into the same message as `cpkg.dumps`."""
+    """Packs the values that `JSONReader.run` delivers into the same message as `cpkg.dumps`, not compressed."""
 
     def __init__(self, *, sort_keys: bool = False) -> None:
         self._packb = _backend.msgpack().packb
@@ -242,6 +248,6 @@ class MessageBuilder:
         self._parts.append(packed)
 
     def message(self) -> bytes:
-        """Return the message."""
+        """Return the message; an empty array if no values were taken."""
         is_document = self._parts and not self._count
         return self._parts[0] if is_document else b"".join([array_header(self._count), *self._parts])

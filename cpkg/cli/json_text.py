@@ -34,9 +34,10 @@ def member(path: str, key: object) -> str:
 
 def render(data: bytes, *, lines: bool, indent: int | None, allow_nan: bool, limits: Keywords) -> bytes:
     """
-    Return a packed object as JSON text, or a packed array as JSON Lines.
+    Return a packed object as JSON text; with `lines`, a packed array as JSON Lines, each item on a line.
 
-    Raises JSONError for values that JSON cannot hold, and the errors of `cpkg.loads`.
+    Raises JSONError for values that JSON cannot hold and, with `lines`, for anything but an array; RecursionError for
+    values that are nested too deep; and the errors of `cpkg.loads`, to which `limits` are passed.
     """
     options: Keywords = {"allow_nan": allow_nan, "ensure_ascii": False}
     options |= {"indent": indent} if indent is not None and not lines else {"separators": (",", ":")}
@@ -64,7 +65,8 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
     """
     Return values as JSON Lines; extension values must already be converted by `plain_ext`.
 
-    Raises JSONError for values that JSON cannot hold, ValueError for NaN if it is not allowed.
+    Raises JSONError for values that JSON cannot hold, ValueError for NaN and infinities without `allow_nan`, and
+    RecursionError for values that are nested too deep.
     """
     options: Keywords = {"allow_nan": allow_nan, "ensure_ascii": False, "separators": (",", ":")}
     try:
@@ -74,14 +76,14 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
 
 
 def describe(value: object) -> str:
-    """Return "an object", "a string", "a boolean", "null" or, for any other value, "a single value"."""
+    """Return what a value, not a list, is: "an object", "a string", "a boolean", "null" or "a single value"."""
     if isinstance(value, dict):
         return "an object"
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
 
 
 def _plain(value: object) -> object:
-    """Return the JSON form of a value that JSON has no type for; raises JSONError if it has none."""
+    """Return a value that JSON has no type for as one that it can hold; raises JSONError for an unknown type."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Timestamp):
@@ -100,12 +102,16 @@ def _plain(value: object) -> object:
 
 
 def plain_ext(code: int, data: bytes) -> dict[str, object]:
-    """Return the JSON form of an extension value."""
+    """Return the JSON form of an extension value: an object with `ext`, its code, and `data`, in base64."""
     return {"ext": code, "data": base64.b64encode(data).decode("ascii")}
 
 
 def _rfc3339(stamp: Timestamp) -> str:
-    """Return a time as RFC 3339 without trailing zeros; a time after the year 9999 becomes a number of seconds."""
+    """
+    Return a time as RFC 3339 in UTC, without trailing zeros of the fraction.
+
+    A time outside the years 1 to 9999, which RFC 3339 lacks, becomes a number of seconds since 1970, as text.
+    """
     try:
         text = (_EPOCH + datetime.timedelta(seconds=stamp.seconds)).isoformat()
     except OverflowError:
@@ -115,7 +121,12 @@ def _rfc3339(stamp: Timestamp) -> str:
 
 
 def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
-    """Return a copy that JSON can hold; an error names the path of a value that JSON cannot hold."""
+    """
+    Return a copy that JSON can hold, in which all keys are str.
+
+    Raises JSONError, with the path in it, for NaN and infinities without `allow_nan` and for keys that become equal;
+    and JSONError without a path for a value of an unknown type.
+    """
     if isinstance(value, dict):
         copy: dict[str, object] = {}
         for key, item in value.items():

@@ -63,9 +63,9 @@ def backend_lines(*, as_json: bool) -> Iterator[str]:
 
 def main(arguments: list[str]) -> int:
     """
-    Run the commands that work without click; return the exit status.
+    Run a command that works without click; return the exit status.
 
-    For all other arguments, prints how to install click.
+    For all other arguments and --help, prints how to install click.
     """
     lacks = "cpkg: the command line needs click, which is not installed: "
     lacks += "pip install 'cpkg-codecs[cli]' (in a checkout: pip install '.[cli]')"

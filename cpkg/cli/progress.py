@@ -33,7 +33,7 @@ class StatusLine:
             sys.stderr.flush()
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Show a text; without `at_once`, skip it if the last one is too recent."""
+        """Show the first 79 characters of a text; without `at_once`, skip it if the last one is too recent."""
         now = clock()
         if at_once or now >= self._next:
             self._next = now + _REFRESH
@@ -68,7 +68,7 @@ class Bar:
         self._line.clear()
 
     def stage(self, name: str) -> None:
-        """Begin the next stage."""
+        """Begin the next stage, whose name the bar shows."""
         self._stage += 1
         self._name = name
         self.at(0, at_once=True)
@@ -88,7 +88,7 @@ class Bar:
             self._line.show(text, at_once=at_once)
 
     def at(self, done: int, *, at_once: bool = False) -> None:
-        """Show how many bytes of the input the current stage has processed."""
+        """Show that the current stage has processed `done` bytes of the input, if it is large enough for a bar."""
         if max(self._size or 0, done) < LARGE:
             return
         seconds = clock() - self._start

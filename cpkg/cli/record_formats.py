@@ -83,11 +83,15 @@ def compressed(out: IO[bytes], name: str, kind: str, level: int) -> Iterator[Fil
 
 
 Take = Callable[[list[Any]], object]
-"""Called with some records, in order."""
+"""The type of a function that is called with the next records, as a list."""
 
 
 def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], object]) -> None:
-    """Read JSON Lines, a stream of values, or one array of records, and pass the records to `take` in lists."""
+    """
+    Read JSON Lines, a stream of values, or one array of records, and pass the records to `take` in lists.
+
+    Any other single value is one record. Raises Failure for text that is not JSON.
+    """
     lines = True if name.lower().endswith(json_text.LINES_SUFFIXES) else None
     reader = JSONReader(stream, name, lines=lines, allow_nan=False, advance=advance)
     try:
@@ -98,9 +102,10 @@ def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], 
 
 def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[object]]:
     """
-    Yield the lines of a CSV file, in lists of dicts; the first line names the columns.
+    Yield the lines of a CSV file, in lists of dicts; the first line names the columns, and empty lines are skipped.
 
-    With `numbers`, fields that are JSON numbers become numbers.
+    With `numbers`, fields that are JSON numbers, and that MessagePack can hold, become numbers. Raises Failure for
+    wrong lines.
     """
     text = io.TextIOWrapper(stream, "utf-8-sig", newline="")
     try:
@@ -148,7 +153,7 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[o
 
 
 def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
-    """Return a function that writes a line of JSON per record."""
+    """Return a function that writes a line of JSON per record, and raises Failure for one that JSON cannot hold."""
 
     def take(batch: list[object]) -> None:
         try:
@@ -164,7 +169,8 @@ def write_csv(out: IO[bytes], columns: Collection[str]) -> Iterator[Take]:
     """
     Write a line of column names, and yield a function that writes a line per record.
 
-    None becomes an empty field, lists and maps become JSON.
+    Records must be dicts. None and missing keys become empty fields. Values other than text and numbers become JSON,
+    without the quotes of a JSON string.
     """
     text = io.TextIOWrapper(out, "utf-8", newline="", write_through=True)
     try:
@@ -183,7 +189,11 @@ def _field(value: object) -> object:
 
 
 def add_columns(names: dict[str, None], batch: list[object], first: int) -> None:
-    """Add the keys of some records to `names`; raises Failure for a record that is not a map with strings as keys."""
+    """
+    Add the keys of the records `batch` to `names`; `first` is the number of the first of these records.
+
+    Raises Failure for a record that is not a map with strings as keys.
+    """
     for number, record in enumerate(batch, first):
         if not isinstance(record, dict) or not all(isinstance(key, str) for key in record):
             raise Failure(f"record {number} cannot become a line of CSV: expected a map with strings as keys")

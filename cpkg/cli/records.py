@@ -47,9 +47,9 @@ def group() -> None:
 @contextlib.contextmanager
 def _opened(file: str, *, skip: bool = False, threads: int | None = None, **options: Any) -> Iterator[records.Reader]:
     """
-    Open a record file; standard input is copied to a temporary file.
+    Open a record file for reading; standard input and anything that cannot seek are copied to a temporary file.
 
-    With `skip`, skips damage, and reports it after the block.
+    With `skip`, skips damage, and reports it on standard error after the block.
     """
     options |= {"errors": "skip" if skip else "raise", "threads": threads}
     with _place(file) as place, records.open(place, **options) as reader:
@@ -70,7 +70,7 @@ def _place(file: str) -> Iterator[str | BinaryIO]:
 
 @contextlib.contextmanager
 def _named(file: str, kind: type[records.RecordsError] = records.RecordsError) -> Iterator[None]:
-    """Turn an error of records into a Failure that names the file."""
+    """Turn an error of the class `kind` in the block into a Failure that names the file."""
     try:
         yield
     except kind as exc:
@@ -348,7 +348,7 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
 
 @dataclasses.dataclass
 class _Conversion:
-    """Reads the records of several files, which may differ in format; `options` are for reading record files."""
+    """Reads the records of several files, which may differ in format; `options` are for records and MessagePack."""
 
     files: tuple[str, ...]
     source: str
@@ -360,12 +360,12 @@ class _Conversion:
     options: dict[str, object]
     most: int | None
     count: int = 0
-    """The number of records in the last run."""
+    """The number of records passed on in the last or current run."""
     before: int = 0
     """The size of the files that are done, in bytes."""
 
     def run(self, stage: str, take: formats.Take) -> None:
-        """Pass all records to `take`, in lists."""
+        """Begin the stage `stage` of the bar, and pass all records to `take`, in lists."""
         self.bar.stage(stage)
         self.before = self.count = 0
 

@@ -25,9 +25,9 @@ that follow: a script, directory, zip file, module, code or stdin.
 
 def main(arguments: Sequence[str]) -> int:
     """
-    Call install(), run the program that `arguments` name, and return 0.
+    Call install(), run the program that `arguments` name, and return 0; for --help, only print the usage.
 
-    An exit status of the program itself comes as SystemExit. Returns 2 for wrong arguments or a script that cannot be
+    Exceptions of the program, with SystemExit, are not caught. Returns 2 for wrong arguments or a script that cannot be
     read, 1 for a module, folder or zip file that cannot be run.
     """
     from cpkg._install import install

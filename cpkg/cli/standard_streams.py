@@ -50,6 +50,6 @@ def when_terminated(handler: Callable[[int, object], NoReturn]) -> None:
 
 
 def discard(stream: File) -> None:
-    """Discard the buffered data of a standard stream, which the interpreter would fail to flush at exit."""
+    """Redirect a standard stream to the null device, so that the interpreter can flush its buffered data at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -53,7 +53,7 @@ def find(urls: Urls) -> list[str]:
     """
     Return the record files for paths, URLs, patterns (`*`) and folders; the files of each are sorted by name.
 
-    A folder stands for its files that end in .rec. Raises FileNotFoundError if there is no file for one of `urls`.
+    For a folder, they are its files that end in .rec. Raises FileNotFoundError if there is no file for one of `urls`.
     """
     found = []
     for url in [urls] if isinstance(urls, (str, os.PathLike)) else urls:
@@ -180,7 +180,7 @@ class _Folder:
         """
         Create the temporary folder, and return this object for the tasks that follow.
 
-        Raises FileExistsError if there are parts that must not be replaced.
+        Raises FileExistsError if the folder already has parts and `overwrite` is false.
         """
         fs, path, own = self._place()
         self._refuse_parts(fs, path, own)
@@ -231,8 +231,9 @@ class _Folder:
         Give the `count` parts their names, remove all other parts, and return the paths or URLs of the files.
 
         `written` only makes Dask wait for the parts. After an interruption, the call may be repeated, and two processes
-        may call it at once: parts that already have their names keep them. Raises FileExistsError if another write has
-        added parts that must not be replaced.
+        may call it at once: parts that already have their names keep them. If the temporary folder has no file `begun`
+        any more, the call only returns the names. Raises FileExistsError if another write has added parts and
+        `overwrite` is false.
         """
         fs, path, own = self._place()
         names = [_part(number, count) for number in range(count)]
@@ -269,7 +270,7 @@ class _Folder:
         return []
 
     def _remove(self) -> None:
-        """Remove the temporary folder, and the folder itself if it is new and empty, without interpreting patterns."""
+        """Remove the temporary folder, and the folder itself if new and empty; ignore OSError."""
         fs, path, own = self._place()
         with Suppressed(OSError):
             for name in sorted(fs.find(own), key=lambda name: not name.endswith("/begun")):

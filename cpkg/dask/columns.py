@@ -23,7 +23,11 @@ def _named(place: int, first: int | None) -> str:
 
 
 def check_maps(rows: list[object], before: int, first: int | None) -> None:
-    """Raise MisfitError for a record that is not a map; `before` records precede these."""
+    """
+    Raise MisfitError for a record that is not a map.
+
+    `before` records precede `rows`; `first` is the number of the first of all, or None if numbers are unknown.
+    """
     if set(map(type, rows)) <= {dict}:
         return
     for place, row in enumerate(rows):
@@ -122,8 +126,8 @@ def column(name: str, values: list[object], dtype: object, first: int | None) ->
     """
     Return values as a pandas.Series with a dtype; None is a missing value.
 
-    `first` is the record number of the first value. Raises MisfitError with the number of the record for a value that
-    the dtype cannot represent exactly.
+    `first` is the record number of the first value, or None if numbers are unknown. Raises MisfitError, with the number
+    of the record if known, for a value that the dtype cannot represent exactly.
     """
     kinds = set(map(type, values))
     try:
@@ -167,7 +171,7 @@ def _is_held(value: object, dtype: object) -> bool:
 
 
 def _is_same(value: Any, held: Any, dtype: object) -> bool:
-    """Return whether the value in a series equals the original value."""
+    """Return whether `held`, in a series of this dtype, equals the original `value`; a bool never equals a number."""
     types = pandas.api.types
     if value is None:
         return bool(pandas.isna(held))

@@ -53,7 +53,7 @@ def largest_body(max_size: int) -> int:
 
 
 def check_level(level: int) -> int:
-    """Return `level`; raises ValueError for a level whose frames browsers may refuse."""
+    """Return `level`; raises ValueError for a level above 19, whose frames browsers may refuse, or too low for zstd."""
     lowest = zstd.CompressionParameter.compression_level.bounds()[0]
     if not lowest <= level <= HIGHEST_LEVEL:
         raise ValueError(f"level must be {lowest} to {HIGHEST_LEVEL}, not {level}: higher levels need a larger window")
@@ -128,7 +128,7 @@ class BodyCompressor:
         self._compressor = zstd.ZstdCompressor(level)
 
     def compress(self, piece: bytes) -> bytes:
-        """Return the complete compressed form of one more piece."""
+        """Return the complete compressed form of one more piece; b"" for an empty one."""
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_BLOCK) if piece else b""
 
     def finish(self, piece: bytes = b"") -> bytes:
@@ -136,7 +136,7 @@ class BodyCompressor:
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_FRAME)
 
     def all_of(self, pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-        """Yield the compressed forms of all pieces."""
+        """Yield the compressed form of each piece that is not empty, then the end of the frame."""
         for piece in pieces:
             out = self.compress(bytes(piece))
             if out:

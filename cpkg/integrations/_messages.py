@@ -42,7 +42,8 @@ def unpack(body: bytes, **options: Any) -> Any:
     """
     Return the object in a body, with the options and limits of `cpkg.loads`.
 
-    Raises CodecError for damage, beyond a limit, and if the object is not of a given `type`. A compressed message must
-    not decompress to more bytes than the body has, because the limit for the body is meant to limit the message.
+    Raises CodecError for damage, beyond a limit, and if the object is not of a given `type`. Unless `options` has
+    `max_output_size`, a compressed message must not decompress to more bytes than the body has, because the limit for
+    the body is meant to limit the message.
     """
     return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})

@@ -78,14 +78,18 @@ class ZstdMiddleware:
             await self.app(scope, receive, _Response(self, send, accepted).send)
 
     async def _decompressed(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
-        """Return the scope and a `receive` function of the decompressed request."""
+        """
+        Read and decompress the body; return the scope and `receive` function that give it to the application.
+
+        Raises LimitError for a body that is too large, and ZstdError for one that is damaged or incomplete.
+        """
         pieces = []
         size = 0
         more = True
         while more:
             message = await receive()
             if message["type"] != "http.request":
-                break  # the client disconnected, which the application sees next
+                break  # the client disconnected; a body without its end is refused below
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
             if size > coding.largest_body(self.max_request_size):
@@ -188,7 +192,7 @@ def _set(headers: list[tuple[bytes, bytes]], name: bytes, value: str) -> None:
 
 
 async def _refuse(send: Send, status: int, reason: str) -> None:
-    """Send a response with this status and the reason as text."""
+    """Send a response with this status and the reason as text; a 400 also names the coding zstd in Accept-Encoding."""
     text = reason.encode()
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(text)).encode())]
     if status == 400:

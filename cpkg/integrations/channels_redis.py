@@ -7,8 +7,9 @@ Send the messages of Django Channels through Redis as MessagePack, packed by cpk
 
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [...]}}}
 
-`register` replaces the serializer `msgpack` of channels_redis, which is the default of both its layers, and reads its
-messages. Objects may have the types of `cpkg.dumps`: datetime, UUID and Decimal are restored.
+`register` replaces the serializer `msgpack` of channels_redis, which is the default of both its layers; the new one
+can also read messages of the old one. Objects may have the types of `cpkg.dumps`: datetime, UUID and Decimal are
+restored.
 """
 
 from __future__ import annotations
@@ -38,5 +39,5 @@ class MsgpackSerializer(BaseMessageSerializer):
 
 
 def register(*, name: str = "msgpack") -> None:
-    """Register the serializer under a name for a layer's `serializer_format`; the default name is the layers' own."""
+    """Register the serializer under `name`, which layers choose by `serializer_format` (by default "msgpack")."""
     registry.register_serializer(name, MsgpackSerializer)

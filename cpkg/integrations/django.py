@@ -112,7 +112,7 @@ class ZstdMiddleware(MiddlewareMixin):
         return None
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Return the response, with its body compressed unless a header or the size speaks against that."""
+        """Return the response, with a compressed body if the client accepts zstd and the response may be compressed."""
         if (
             response.status_code in (204, 206, 304)
             or response.has_header("Content-Encoding")

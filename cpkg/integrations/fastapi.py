@@ -128,7 +128,11 @@ def _is_generator(endpoint: Callable[..., Any]) -> bool:
 
 
 def _of_result(endpoint: Callable[..., Any], hints: dict[str, Any]) -> Callable[..., Any]:
-    """Wrap an endpoint so that FastAPI's JSON encoder does not change its result."""
+    """
+    Return an endpoint whose result FastAPI's JSON encoder does not change; a Response is returned unwrapped.
+
+    An endpoint that was wrapped before is returned as it is.
+    """
     if hasattr(endpoint, "__msgpack__"):  # wrapped already, if a router is included in another one
         return endpoint
 

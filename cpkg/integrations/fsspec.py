@@ -44,7 +44,7 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT) -> None:
 
 class _Owner:
     """
-    A file that also closes the compressed file, and knows the size of its content.
+    A file whose close() also closes the compressed file, and whose `size` is the size of the content.
 
     `name` is the name of the content, because other file systems infer the compression from the name.
     """
@@ -121,10 +121,10 @@ class ZstdFileSystem(AbstractArchiveFileSystem):
 
     def _open(self, path: str, mode: str = "rb", **options: object) -> Any:
         """
-        Open the file.
+        Open the content for reading.
 
-        Raises FileNotFoundError for any other name, ValueError for another mode than "rb". Reading raises ZstdError
-        for damage.
+        Raises FileNotFoundError unless `path` is the name of the only file, and ValueError unless `mode` is "rb".
+        Reading raises ZstdError for damage.
         """
         if mode != "rb":
             raise ValueError(f"zstd:// is read-only: mode must be 'rb', not {mode!r}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values that Python has no type for (replaces `msgpack.ext`)."""
+"""The types of values for which Python itself has no type (replaces `msgpack.ext`)."""
 
 from __future__ import annotations
 

@@ -4,10 +4,11 @@ Write and read the extension type of arrays: numpy's and the standard library's 
 
 The data of the extension value are, one after the other:
 
-- one byte: ARRAY_OF_NUMPY or ARRAY_OF_PYTHON, the class that the array comes back as;
-- the dtype: a MessagePack fixstr in numpy's notation, for example "<f8"; item_size() accepts all allowed dtypes;
+- one byte: ARRAY_OF_NUMPY or ARRAY_OF_PYTHON, the class of the array;
+- the dtype: a MessagePack fixstr in numpy's notation, for example "<f8"; item_size() knows the allowed ones;
 - the shape: a MessagePack array of unsigned integers, which is empty for an array without dimensions;
-- the fewest zero bytes with which the items begin ITEMS_AFTER bytes after a multiple of ITEMS_ALIGNED;
+- as few zero bytes as possible, so that the position of the items in the data, divided by ITEMS_ALIGNED, leaves the
+  remainder ITEMS_AFTER;
 - the items, in C order, to the end.
 
 This module is loaded with the first array, since it imports regular expressions. numpy is imported only to read a numpy
@@ -67,7 +68,11 @@ _has_no_numpy = False
 
 
 def replacement(obj: Any) -> object:
-    """Return the ExtType or plain value that packs an array, or None."""
+    """
+    Return the ExtType or plain value to pack for a numpy array or array.array, or None if its items cannot be packed.
+
+    An array that the extension type cannot hold, for example of text, or a masked array, gives a list.
+    """
     modules = sys.modules
     numpy = modules.get("numpy")
     # a subclass with its own tolist(), such as a masked array, holds more than its items
@@ -171,8 +176,8 @@ def read_array(data: bytes | memoryview) -> object:
     """
     Return the array in the data of an extension value; an ExtType for a numpy array if numpy is not installed.
 
-    A numpy array is read-only. It views the bytes of a memoryview if they are aligned and at least SMALLEST_VIEW, else
-    it has a copy. The items of the memoryview must be bytes.
+    A numpy array is a view of `data` if its items are aligned and take at least SMALLEST_VIEW bytes; otherwise it has a
+    copy of them. It is read-only, so `data` must be as well. The items of a memoryview must be bytes.
     """
     kind, dtype, shape, start = read_head(data)
     items = memoryview(data)[start:]
@@ -186,7 +191,7 @@ def read_array(data: bytes | memoryview) -> object:
 
 def numpy_array(numpy: Named, dtype: str, shape: tuple[int, ...], items: memoryview) -> object:
     """
-    Return a read-only numpy array, a view or a copy of `items` (see `read_array`); ExtensionError if numpy refuses it.
+    Return a numpy array, a view or a copy of `items` (see `read_array`); raise ExtensionError if numpy refuses it.
     """
     try:
         if len(items) >= SMALLEST_VIEW:
@@ -209,7 +214,7 @@ def _read_python_array(dtype: str, items: memoryview) -> object:
 
 
 def _load_numpy() -> Named | None:
-    """Return numpy, or None if it is missing; a missing module is searched for only once."""
+    """Return numpy, or None if it is missing; after a failed import, only look whether other code has imported it."""
     global _numpy, _has_no_numpy
     if _has_no_numpy and sys.modules.get("numpy") is None:
         return None

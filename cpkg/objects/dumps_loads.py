@@ -119,7 +119,7 @@ class Codecs:
 
     @property
     def zstd(self) -> ZstdBackend:
-        """The chosen Zstandard module, which is loaded with the first message to compress."""
+        """The chosen Zstandard backend, which is loaded when it is first needed."""
         if self._zstd is None:
             self._zstd = _backend.zstd()
         return self._zstd
@@ -172,7 +172,7 @@ def _finish_chosen(message: bytes, compress: Compress, level: int, checksum: boo
 
 
 def chosen_codecs() -> Codecs:
-    """Return the functions of the chosen backends."""
+    """Return the functions of the chosen backends; the first call chooses the backends."""
     global _chosen
     if _chosen is None:
         with _choosing:  # the compiled module would take its functions anew while another thread is in them
@@ -201,9 +201,10 @@ def dumps(
     with each object that cannot be packed, and returns the object to pack instead. `sort_keys` orders each map by the
     packed bytes of its keys. Containers may be nested `max_depth` deep.
 
-    Beyond MessagePack's own types, `dumps` packs datetime, date, time, timedelta, UUID, Decimal, numpy arrays of
-    numbers and array.array, and `loads` returns them with their types. Instances of dataclasses and attrs classes
-    become maps, Enum members become their values, tuples and sets arrays, and numpy scalars numbers.
+    Beyond MessagePack's own types, `dumps` packs datetime, date, time, timedelta, UUID, Decimal, array.array, and numpy
+    arrays of numbers, bools and times, and `loads` returns them with their types (a datetime with a time zone in UTC).
+    Instances of dataclasses and attrs classes become maps, Enum members become their values, tuples and sets arrays,
+    and numpy scalars numbers.
 
     Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits, and
     ValueError for an object that is too deep or too large, or for a wrong argument.
@@ -281,8 +282,8 @@ def loads(
     the memory in bytes that its objects take, computed from the headers before any object exists (docs/objects.md lists
     the weight of each type). The default of each is 64 MiB or 100 times the size of `data`, compressed or not,
     whichever is larger. If you give `max_output_size`, the default of `max_memory` is at least twice as much. -1
-    removes a limit. `max_total_items` limits the number of keys, values and containers; the default is no limit.
-    Containers may be nested `max_depth` deep.
+    removes a limit; `max_output_size=-1` without `max_memory` removes both. `max_total_items` limits the number of
+    keys, values and containers; the default is no limit. Containers may be nested `max_depth` deep.
 
     `ext_hook(code, data)` is called for extension types that `dumps` does not write; without it they become ExtType.
     `object_hook(dict)` is called for each map, and its result replaces the dict. Arrays become lists, or tuples with
@@ -291,12 +292,12 @@ def loads(
     float of seconds, 2 int of nanoseconds.
 
     With `type`, a type or a `cpkg.typed.Decoder`, the object has that type; hooks, `use_list`, `strict_map_key` and
-    `timestamp` then raise TypeError. With `all_errors` a ValidationError lists every error of the message. A Decoder
-    has its own options: only `max_output_size` may be given with it.
+    `timestamp` then raise TypeError. With `all_errors`, which needs `type`, a ValidationError lists every error of the
+    message. A Decoder has its own options: only `max_output_size` may be given with it.
 
     Raises CodecError (a TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError or ZstdLimitError)
-    for data that is damaged or exceeds a limit. Its `offset` counts in the compressed data for a ZstdError, and in the
-    message for all others.
+    for data that is damaged or exceeds a limit. Its `offset` (None if unknown) counts in the compressed data for a
+    ZstdError, and in the message for all others.
     """
     codecs = chosen_codecs()
     message = decompress(codecs, data, max_output_size)
@@ -376,7 +377,7 @@ def _advise(error: CodecError, data: Buffer) -> None:
 
 
 def memory_allowed(size: int, max_output_size: int | None) -> int:
-    """Return the default of `max_memory` for data of this size; -1 for no limit."""
+    """Return the default of `max_memory` for data of this size; -1 (no limit) if `max_output_size` is negative."""
     if max_output_size is None:
         return max(MEMORY_FLOOR, size * EXPANSION)
     # a caller that allows a message of some size expects its objects to take that much, and about as much overhead
@@ -407,7 +408,10 @@ def memory_text(size: int, max_memory: int) -> str:
 
 def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Bytes:
     """
-    Return the message in `data` as bytes or a memoryview; if `data` is a Zstandard frame, its decompressed content.
+    Return the message in `data`: the content of its Zstandard frames if it begins like a frame, otherwise the data.
+
+    Raises TruncatedError for empty data or a part of the magic number, LimitError for a message of more than
+    `max_output_size` bytes, and the errors of decompression.
     """
     if type(data) is not bytes:
         data = _as_bytes(data)
@@ -439,7 +443,7 @@ def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Byt
 
 
 def _as_bytes(data: Buffer) -> Bytes:
-    """Return the bytes of a bytes-like object, without a copy where possible."""
+    """Return a memoryview of the bytes of an object, or a copy if they are not contiguous; raise TypeError for str."""
     if isinstance(data, str):
         raise TypeError("loads takes a bytes-like object, not str")
     view = memoryview(data)

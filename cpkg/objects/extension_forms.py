@@ -89,7 +89,7 @@ _CLASSES: Final[dict[tuple[str, str], Form]] = {
 
 
 def find(kind: type) -> Form | None:
-    """Return the function that packs objects of a type, or None if this module has none."""
+    """Return the form for set, frozenset or one of _CLASSES; None for any other type, also for their subclasses."""
     if kind is set or kind is frozenset:
         return scalars
     for (module, name), form in _CLASSES.items():

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Read ordinary extension values of `dumps`, and timestamps, directly from a message.
+Read most extension values of `dumps`, and timestamps, directly from a message.
 
-Any other value raises Unread; then `cpkg.objects.types_read` reads the value or raises an error. This module is loaded
+Arrays, unknown codes, and values that are invalid or in a rare form raise Unread. The caller then passes the code and
+the data to the slower function for extension values, which returns the object or raises an error. This module is loaded
 with the first extension value that is read in Python.
 """
 
@@ -48,7 +49,7 @@ _TIMESTAMP96: Final = struct.Struct(">Iq")
 
 
 def read_ext(data: bytes, start: int, end: int) -> object:
-    """Return the value of an extension whose code is at `start`; raise Unread if the value is not ordinary."""
+    """Return the extension value whose code is at `start` and whose data end at `end`; see the module for Unread."""
     return _READ[data[start]](data, start + 1, end)
 
 
@@ -74,7 +75,7 @@ def date_of(day: int) -> tuple[int, int, int]:
     Return the year, month and day of the date that is `day` days after 1970-01-01, as date.fromordinal() has them.
 
     Computes them by arithmetic, since that function and the object that it returns take PyPy as long as the rest of a
-    timestamp. Years begin with March here, so that the day in February that some of them have is their last.
+    timestamp. Years begin with March here, so that February 29 is the last day of a year.
     """
     day += EPOCH_ORDINAL + 305  # after March 1 of the year 0, with which four centuries begin
     centuries, day = day // 146097, day % 146097
@@ -146,7 +147,7 @@ if JIT:
     _LONGEST: Final = 64
 
     def _day_of(data: bytes, at: int) -> tuple[int, int, int]:
-        """Return the year, month and day in the text of a date at position `at`; raise Unread if it is not one."""
+        """Return the year, month and day in the text YYYY-MM-DD at position `at`; raise Unread if it is not a date."""
         year = _DIGITS[data[at]] * 1000 + _DIGITS[data[at + 1]] * 100 + _DIGITS[data[at + 2]] * 10
         year += _DIGITS[data[at + 3]]
         month = _DIGITS[data[at + 5]] * 10 + _DIGITS[data[at + 6]]
@@ -159,7 +160,9 @@ if JIT:
 
     def _clock_of(data: bytes, at: int, end: int) -> tuple[int, int, int, int]:
         """
-        Return the hour, minute, second and microsecond in the text of a time; raise Unread if the text is not ordinary.
+        Return the hour, minute, second and microsecond in the text HH:MM:SS or HH:MM:SS.ffffff from `at` to `end`.
+
+        Raises Unread for any other text, for example with a UTC offset.
         """
         hour = _DIGITS[data[at]] * 10 + _DIGITS[data[at + 1]]
         minute = _DIGITS[data[at + 3]] * 10 + _DIGITS[data[at + 4]]

@@ -20,9 +20,9 @@ _PARTLY_ORDERED: Final = (frozenset, float, tuple)
 
 def in_order(members: Collection[object]) -> list[Any]:
     """
-    Return the members of a set: sorted if they have an order, else sorted by type and text.
+    Return the members of a set: sorted by `<` if it orders all of them, otherwise sorted by `_key`.
 
-    Sets that are nested too deep to sort keep their order of iteration.
+    A set that contains sets nested too deep for `_key` keeps its order of iteration.
     """
     try:
         if not any(issubclass(kind, _PARTLY_ORDERED) for kind in set(map(type, members))) or all(
@@ -38,7 +38,7 @@ def in_order(members: Collection[object]) -> list[Any]:
 
 
 def _has_order(member: object) -> bool:
-    """Return whether an object is ordered against every object that it compares with."""
+    """Return whether `<` orders a member: False for a frozenset, a float NaN, and a tuple with such an item."""
     if not isinstance(member, _PARTLY_ORDERED):
         return True
     if isinstance(member, float):
@@ -47,7 +47,7 @@ def _has_order(member: object) -> bool:
 
 
 def _key(member: object) -> Any:
-    """Return a sort key for a member without an order; equal members of one type have equal keys."""
+    """Return a sort key for any member: from its items or fields, or from the name of its type and its repr."""
     if isinstance(member, frozenset):
         return 1, sorted(map(_key, member))
     if isinstance(member, tuple):

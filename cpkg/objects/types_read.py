@@ -52,7 +52,7 @@ DECIMAL_TEXT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,17})?|Infinity
 
 def find_bad_extension(message: bytes) -> int | None:
     """
-    Return the offset of the first extension value that `unpack_ext` refuses; None if it is beyond _SEARCHED bytes.
+    Return the offset of the first extension value that `unpack_ext` refuses; None if _SEARCHED bytes contain none.
     """
     message = bytes(message[: _SEARCHED + 1])
     position = 0
@@ -117,7 +117,11 @@ def _read_decimal(data: bytes) -> object:
 
 
 def _decimal_parts(text: str) -> tuple[int, tuple[int, ...], int | str]:
-    """Return the sign, digits and exponent in the text of a Decimal. On PyPy, Decimal(text) takes quadratic time."""
+    """
+    Return the sign, digits and exponent in the text of a finite Decimal or a NaN, as Decimal() accepts them.
+
+    On PyPy, Decimal(text) takes quadratic time.
+    """
     sign = 1 if text[0] == "-" else 0
     number = text.lstrip("+-")
     exponent: int | str

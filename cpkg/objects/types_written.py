@@ -61,7 +61,8 @@ def default_of(option: str) -> Callable[[object], object]:
     """
     Return a packer's `default`, which returns the ExtType or plain value to pack for an object, or raises TypeError.
 
-    The error names `option`, with which the current call packs other objects, for example "default= of records.open".
+    The text of the TypeError advises the caller to pass `option`, for example "default= of records.open". An int or a
+    Decimal that is too long raises the errors of `_convert`.
     """
 
     def pack_default(obj: object) -> object:
@@ -82,7 +83,7 @@ pack_default: Final = default_of("default=")
 
 
 def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
-    """Return a packer's `default` that calls the caller's `default` for types that this module does not support."""
+    """Return a packer's `default` that calls the caller's for ints of more than 64 bits and all unsupported types."""
 
     def pack_with_default(obj: object) -> object:
         try:
@@ -109,9 +110,10 @@ def converted(replacement: object) -> object:
 
 def _convert(obj: object) -> object:
     """
-    Return the ExtType or plain value to pack for `obj`; None for a type that this module does not support.
+    Return the ExtType or plain value to pack for `obj`; None for an object that this module does not convert.
 
-    Raises OverflowError for an int of more than 64 bits, and ValueError for a Decimal that is too long.
+    Raises OverflowError for an int of more than 64 bits, ValueError for a Decimal that is too long or has an exponent
+    of more than 17 digits, and TypeError for a datetime without a date and time, such as pandas.NaT.
     """
     # While a module is not imported, no object can have one of its types. So nothing is imported here.
     modules = sys.modules
@@ -155,7 +157,7 @@ def _items_of(array: Any) -> str:
 
 
 def _convert_time(module: ModuleType, obj: object) -> object:
-    """Return the ExtType or plain value to pack for an object of the module datetime, or None."""
+    """Return the ExtType or plain value to pack for an object of the module datetime; None for any other object."""
     if isinstance(obj, module.datetime):
         return _convert_datetime(obj)
     if isinstance(obj, module.date):
@@ -195,7 +197,7 @@ def _load_readers() -> dict[int, Callable[[bytes], object]]:
 
 def unpack_ext(code: int, data: bytes) -> object:
     """
-    Return the object that an extension value decodes to, or an ExtType for an unknown code.
+    Return the object that an extension value decodes to; an ExtType for an unknown code, or for an array without numpy.
 
     Raises ExtensionError for invalid data, and for an unknown negative code.
     """
@@ -209,7 +211,9 @@ def unpack_ext(code: int, data: bytes) -> object:
 
 def _read_ext(data: bytes, start: int, end: int) -> object:
     """
-    Return an ordinary extension value, by `read_ext` of `cpkg.objects.extension_values`, loaded with the first value.
+    Return the value of an extension, or raise Unread, as `cpkg.objects.extension_values.read_ext` does.
+
+    That module is loaded with the first value.
     """
     return _ordinary.read_ext(data, start, end)
 

@@ -109,13 +109,13 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
     Args:
         place: a path, a URL for fsspec ("rb", "wb"), or a binary file object that can seek ("rb") or write ("wb").
         threads: the number of threads that compress or decompress. 1: the calling thread only; 0: one per core; None:
-            as many as are useful (one per core, at most 4 for writing and 3 for reading).
+            as many as are useful, at most 4.
         errors: "raise" DamagedError for records that cannot be read, or "skip" them (reading). A Reader lists skipped
             damage in `damage`.
         level: the Zstandard level, -131072 to 22 (writing).
         frame_size: bytes of records per frame (writing). Reading one record decompresses one frame.
         fsync: when written data is forced to disk, so that it survives a system crash: "never", at "close", or at
-            each "flush" (writing). Records that were flushed always survive the end of the process.
+            each "flush" and when closed (writing). Records that were flushed always survive the end of the process.
         dictionary: a trained ZstdDict, as returned by `cpkg.zstd.train_dict`, for small frames (writing).
         max_memory: the limit in bytes for the objects of a frame, or of one record when reading one by one (reading).
             The default is 64 MiB or 100 times the compressed size of the frame, whichever is larger; -1 for no limit.
@@ -125,8 +125,9 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing). Map keys may have any type.
             Records may have the types of `cpkg.dumps` and `loads`; `default` and `ext_hook` are for other types.
 
-    Raises OSError like the builtin `open`, RecordsError if it is not a record file, LockedError if another writer has
-    the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong arguments.
+    Raises OSError like the builtin `open`, RecordsError if an existing file to read or append to is not a record file,
+    LockedError if another writer has the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong
+    arguments.
     """
     asked, mode = mode, mode if mode.endswith("b") else mode + "b"
     if mode == "rb":

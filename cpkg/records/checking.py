@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verify and repair record files."""
+"""Verify, inspect, repair and join record files."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ from purepy.base.new_files import replacing
 _ANY: Final[dict[str, object]] = {"max_memory": -1}
 """No memory limit: frames are checked and copied without creating objects."""
 _LARGE: Final = 64 << 20
-"""Frames with more content are checked one at a time, because a file of a few megabytes may have a hundred of them."""
+"""Frames with more bytes of content are checked one at a time: a file of a few megabytes may have a hundred of them."""
 
 Progress = Callable[[int, int], object]
-"""A function that is called with the number of bytes done and the total."""
+"""A function `(done, total)` to call with the progress: in bytes by `verify` and `repair`, in files by `join`."""
 
 
 class Damage(NamedTuple):
     """
-    Damage to `records` records from number `first` on, at byte `offset`.
+    Damage at byte `offset` of a record file, which affects `records` records from number `first` on.
 
-    `reason` describes the damage. `lost` is whether the records cannot be read. It is False if only the header of a
-    frame is wrong: damaged, while the index has the same data, or with the position or number of another place.
+    `records` is 0 if no record number is missing. `reason` describes the damage. `lost` is whether the records
+    cannot be read. It is False if only the header before a frame is wrong: the header is damaged and the index has the
+    same data, or the header has another position or record number than its place in the file.
     """
 
     offset: int
@@ -58,11 +59,14 @@ class Report:
     """
     The state of the record file `name`.
 
-    `records` is the number of readable records, `total` the number that the next record would get, and `marked` the
-    number of records marked as lost by an earlier repair. `frames` frames have `compressed` bytes and contain
-    `decompressed` bytes of MessagePack; the file has `size` bytes. `indexed` and `has_dictionary` are whether the file
-    has an index and a dictionary. `torn` counts bytes of an unfinished frame at the end. `damage` lists damaged and
-    missing frames, `problems` faults of the file header, dictionary and index.
+    `records` is the number of records in frames, without those of the frames that `verify` found damaged. (With a
+    damaged dictionary, frames are not checked, and no record can be read.) `total` is the number that the next record
+    would get, and `marked` the number of records marked as lost by an earlier repair. The file has `size` bytes. Its
+    frames of records, `frames` in number, have `compressed` bytes without their headers, and contain `decompressed`
+    bytes of MessagePack; damaged frames are included. `indexed` is whether the file has a valid index, `has_dictionary`
+    whether it has a dictionary, which may be damaged. `torn` is the number of bytes of an unfinished frame at the end.
+    `damage` lists damaged and missing frames and wrong headers of frames. `problems` describes other faults: of the
+    file header, the dictionary, the index, a header that marks lost records, or the end of the file.
     """
 
     name: str
@@ -81,12 +85,12 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether the file is undamaged; a missing index, in a file that was not closed, is not damage."""
+        """Whether there is no damage, problem or torn byte; a missing index and records marked as lost do not count."""
         return not (self.damage or self.problems or self.torn)
 
     @property
     def lost(self) -> int:
-        """The number of records that cannot be read, without those marked as lost by an earlier repair."""
+        """The number of lost records in `damage`, which does not list those that an earlier repair marked as lost."""
         return sum(damage.records for damage in self.damage if damage.lost)
 
 
@@ -95,7 +99,7 @@ class _Checked(NamedTuple):
     layout: Layout
     bad: set[int]
     is_misled: bool
-    """Whether a header contradicts the index or its own position."""
+    """Whether a header in the file is damaged, or contradicts the index or its own position."""
 
 
 def verify(place: Place, *, threads: int | None = None, progress: Progress | None = None) -> Report:
@@ -103,8 +107,9 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
     Read the whole record file at `place` and report all damage.
 
     Compares headers, index and frames, decompresses all frames in `threads` (see `records.open`), compares checksums
-    and counts records. `progress(done, size)` is called with the bytes of the file checked so far and in total. Raises
-    RecordsError if it is not a record file, OSError if it cannot be read.
+    and counts records. If the dictionary is damaged, reports that without checking the frames. After each frame,
+    `progress(done, size)` is called with the bytes of the file checked so far and in total. Raises RecordsError if the
+    file is not a record file, has a newer format version or consists of joined files, OSError if it cannot be read.
     """
     source = open_source(place)
     try:
@@ -114,7 +119,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 
 def inspect(place: Place) -> Report:
-    """Return a Report on the file at `place` from its index or, without one, its headers; decompress nothing."""
+    """Return a Report on the file at `place` from its valid index or, without one, its headers; decompress nothing."""
     source = open_source(place)
     try:
         layout = load(source)
@@ -201,17 +206,20 @@ def _is_marked(source: Source, layout: Layout, gap: Gap) -> bool:
 
 def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress: Progress | None = None) -> Report:
     """
-    Repair the record file at `path` and return the same report as `verify` before the repair.
+    Repair the record file at `path`, and return the report that `verify` would have returned before the repair.
 
     `threads` and `progress` are the same as in `verify`.
 
-    An unfinished frame at the end is cut off and the index is written, in place. If there is other damage, the intact
-    frames are copied to a new file, which replaces the old one when it is complete. Nothing is compressed again,
-    records keep their numbers, and lost records are marked as lost. The rest of damaged frames is dropped; copy the
-    file before if you want to examine it. An undamaged file is not changed.
+    If only the index is missing or wrong, or the last frame is unfinished, cuts off that frame and writes the index, in
+    place. If there is other damage, the intact frames are copied to a new file, which replaces the old one when it is
+    complete. Nothing is compressed again, records keep their numbers, and lost records are marked as lost. Damaged
+    frames are dropped; copy the file before if you want to examine them. An undamaged file with an index is not
+    changed.
 
-    Raises RecordsError if it is not a record file, consists of joined files, or has a damaged dictionary; LockedError
-    if a writer has it open; OSError if it cannot be written. The file is unchanged in these cases.
+    Raises RecordsError if the file is not a record file, has a newer format version, consists of joined files, has a
+    damaged dictionary, or has lost more than 2**32 - 1 records in a row; LockedError if a writer has the file open;
+    OSError if it cannot be read or written. After an OSError, an index or unfinished frame may have been cut off; in
+    all other cases the file is unchanged.
     """
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
         report, layout, bad, is_misled = _check(source, load(source), threads, progress)
@@ -239,13 +247,16 @@ def join(
     """
     Write the records of the files at `places` to one file, in order, and return its total number of records.
 
-    The total includes lost records. Frames are copied unchanged, except that the frames of a file with another
-    dictionary than the first one are compressed again. The new file appears when it is complete, so it may replace one
-    of the old files. `progress(done, total)` is called with numbers of files.
+    The total includes lost records. The new file gets the first dictionary that one of the files has; the frames of a
+    file with a different dictionary are compressed again. Other frames are copied unchanged and unchecked, and an
+    unfinished frame at the end of a file is left out. The new file appears when it is complete, so with `overwrite` it
+    may replace one of the old files. After each file, `progress(done, total)` is called with the number of files copied
+    and of all.
 
-    Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if a file is damaged (repair it
-    first), RecordsError if a place is not a record file, OSError if a file cannot be read or written, TypeError if
-    `places` is one path instead of several.
+    Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if frames are missing from a file or
+    a frame to compress again is damaged (repair the file first), RecordsError if a place is not a record file or has a
+    damaged dictionary, or if more than 2**32 - 1 records in a row are lost, OSError if a file cannot be read or
+    written, TypeError if `places` is one path instead of several.
     """
     if isinstance(places, (str, bytes, os.PathLike)):
         raise TypeError(f"the first argument of join must be a list of files, not {type(places).__name__}")
@@ -295,7 +306,7 @@ class _Copy:
             file.write(data)
 
     def add(self, source: Source, old: Layout, bad: Container[int] = ()) -> None:
-        """Append the frames of a file, except those with numbers in `bad`, and mark all missing records as lost."""
+        """Append the frames of a file, except the frames numbered in `bad`, and mark all missing records as lost."""
         new, base = self.layout, self.layout.total
         decoder: Decoder[object] = Decoder(_ANY, read_dictionary(source, old.dictionary_at))
         own = decoder.dictionary
@@ -323,12 +334,12 @@ class _Copy:
         new.go_on(new.end, base + old.total)
 
     def finish(self) -> None:
-        """Write the index."""
+        """Write the index and the seek table."""
         self._file.write(self.layout.tail())
 
 
 def _sound(layout: Layout, bad: Container[int]) -> Iterator[Frame | Gap]:
-    """Yield the frames whose numbers are not in `bad`, and one gap for each run of lost records between them."""
+    """Yield the frames whose numbers are not in `bad`, and one gap (without offsets) for each run of lost records."""
     lost: Gap | None = None
     numbers = count()
     for piece in layout.pieces():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Keywords
 
 Content = Union[bytes, "CBuffer"]
-"""The packed records of a frame, one after the other; in C memory if C threads decompressed the frame."""
+"""The packed records of one or more frames, one after the other: bytes, or a buffer of C memory if C decompressed."""
 _ARRAY32: Final = b"\xdd"
 _ARRAY_HEADER: Final = 5
 _DEPTH: Final = 1024
@@ -35,19 +35,19 @@ _ANY_DEPTH: Final[Keywords] = {"max_depth": fmt.CONTENT_MAX}
 """Options for finding where records begin and end; the depth is limited later, when records become objects."""
 _MEMORY: Final = 64 << 20
 _EXPANSION: Final = 100
-"""By default, the records of a frame may take 64 MiB or 100 times its compressed size, as in `cpkg.loads`."""
+"""By default, the records of a frame may take 64 MiB or 100 times its compressed size, whichever is larger."""
 _PLACE: Final = 8
 """Bytes that a list takes per item."""
 _ITEM: Final = 64
 """Approximate bytes of memory per item."""
 _LIGHT: Final = 1 << 12
-"""The objects in a message of up to this size take little memory, whatever they are."""
+"""The objects in a message of up to this many bytes take little memory, whatever they are."""
 _STARTS_MAX: Final = 1 << 16
-"""The start positions of more records are not kept, because they may take more memory than the content."""
+"""In a frame with more records, their start positions are not kept: they may take more memory than the content."""
 _ROWS: Final = 32
 """Reading records as rows pays off from this many consecutive records with the same keys."""
 _ROWS_PATIENCE: Final = 4
-"""After this many frames without rows, the search for rows stops."""
+"""After this many frames that did not consist of rows alone, the search for rows stops."""
 # Options that count over a whole message or are called with each array; they need unpacking record by record.
 _PER_RECORD_UNPACKING: Final = frozenset(
     ("list_hook", "max_array_len", "max_total_items", "max_total_bytes", "raw_depth", "max_depth")
@@ -74,10 +74,10 @@ def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
 
 class LaidOut(NamedTuple):
     """
-    The content of a frame in memory of C threads, prepared for reading runs of similar records by columns.
+    The content of a frame in memory of C threads, prepared for reading consecutive records with the same keys.
 
-    `data` is a cffi buffer. `rows` has the values of records with the same keys, arranged by columns. The memory of
-    both is reused for another frame afterwards.
+    `data` is a cffi buffer. `rows` has the values of such records, arranged by columns. The memory of both is reused
+    for another frame after `Decoding.drop`.
     """
 
     data: CBuffer
@@ -85,7 +85,11 @@ class LaidOut(NamedTuple):
 
 
 class Decoder(Generic[Record]):
-    """Decompresses and unpacks frames with one set of options of `unpackb`; safe for several threads."""
+    """
+    Decompresses and unpacks frames; safe for several threads.
+
+    `options` are options of `unpackb` or, if `type` is one of them, of `cpkg.typed.Decoder`; and `max_memory`.
+    """
 
     def __init__(self, options: Keywords, dictionary: zstd.ZstdDict | None = None) -> None:
         options = dict(options)
@@ -139,11 +143,16 @@ class Decoder(Generic[Record]):
 
     @property
     def reads_rows(self) -> bool:
-        """Whether records with the same keys are read by columns; False once this file proved to have few of them."""
+        """
+        Whether records with the same keys are read by columns.
+
+        False with any option but `max_memory`, if the backend cannot do it, and once the file proved to have few such
+        records.
+        """
         return self._read_rows is not None
 
     def decompressing_queue(self, threads: int) -> FrameQueue:
-        """Return a queue of frames that `threads` C threads decompress; call only if `has_threads_of_c()`."""
+        """Return a queue of frames that `threads` C threads (0: the caller) decompress; needs `has_threads_of_c()`."""
         make_queue = _backend.zstd().decompressing_queue
         assert make_queue is not None
         return make_queue(self.dictionary, threads)
@@ -153,7 +162,7 @@ class Decoder(Generic[Record]):
         Return the decompressed content of a frame; `data` is the compressed frame.
 
         Raises DamagedError with the numbers of the records if the frame is damaged, LimitError if the content is larger
-        than `max_memory`.
+        than the memory limit for the frame.
         """
         size = frame.decompressed
         if len(data) != frame.compressed:
@@ -178,7 +187,7 @@ class Decoder(Generic[Record]):
 
     def check_lost(self, layout: Layout) -> None:
         """
-        Raise LimitError if a list with a place for each lost record would exceed `max_memory`.
+        Raise LimitError if a list with a place for each lost record would exceed the memory limit.
 
         `list(reader)` allocates `len(reader)` items in advance, and any file can claim that 2**32 - 1 records are lost.
         """
@@ -203,7 +212,7 @@ class Decoder(Generic[Record]):
         self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX
     ) -> int | None:
         """
-        Return how many bytes of the memory limit are left once all objects in `prefix` and `content` exist.
+        Return how many bytes of a frame's memory limit are left once all objects in `prefix` + `content` exist.
 
         Returns None if the objects would exceed the limit, -1 if there is no limit or the content is too small to reach
         it. Objects after one that is nested deeper than `max_depth` do not count, because unpacking ends there.
@@ -221,7 +230,8 @@ class Decoder(Generic[Record]):
         Return the records in a frame's content as a list, unpacked with a single call where that is fastest.
 
         Raises DamagedError if the content is not valid or has another number of records than the frame's header,
-        LimitError if the objects exceed `max_memory`. Errors from the caller's limits and hooks are raised unchanged.
+        LimitError if the objects exceed the memory limit. Errors of the caller's limits and hooks, and StackError for
+        records that are nested too deep, are raised unchanged. A ValidationError gets the record's number in its path.
         """
         prefix = _ARRAY32 + frame.records.to_bytes(4, "big")
         data = content.data if isinstance(content, LaidOut) else content
@@ -247,7 +257,7 @@ class Decoder(Generic[Record]):
 
         This is faster than `records` if the caller drops each record before the next, because they then use the same
         memory. The iterator raises the same errors as `records`; but if all records together exceed the memory limit,
-        the limit applies to each record.
+        the limit applies to each record (without `type`, only if the caller set no other limits than `max_depth`).
         """
         return chain.from_iterable(self.stretches(frame, content, skip))
 
@@ -270,7 +280,11 @@ class Decoder(Generic[Record]):
             yield self._one_by_one(frame, plain[:], max(skip, done))
 
     def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
-        """Unpack records one by one, with the memory limit applied to each record instead of to all together."""
+        """
+        Unpack the records after the first `skip` one by one, each within the memory limit for the frame.
+
+        If the caller set limits (`_is_limited`), only those apply.
+        """
         while skip < frame.records:
             try:
                 for record in self._one_by_one(frame, content, skip, self._allowed(frame.compressed) // _ITEM):
@@ -284,9 +298,10 @@ class Decoder(Generic[Record]):
 
     def _typed_together(self, frame: Frame, content: bytes, room: int) -> Decoded[Record]:
         """
-        Return the result of `decode_all`: records, the start of the first wrong one, its error or None, the room left.
+        Return `(records, position, failure, room)` as `decode_all` does, for all records of a frame.
 
-        The offset in the error counts from the start of that record. If limits apply to each record, none is decoded.
+        The offset in `failure`, the error of the first wrong record or None, counts from the start of that record. If
+        the caller set limits, which apply to each record alone, decodes nothing: returns `([], 0, None, room)`.
         """
         if self._typed is None or self._is_limited:
             return [], 0, None, room
@@ -297,7 +312,7 @@ class Decoder(Generic[Record]):
         return made, start, failure, room
 
     def _typed_records(self, frame: Frame, content: bytes, room: int) -> list[Record]:
-        """Return the records as objects of the caller's type; all together may take at most `room` bytes."""
+        """Return the records as objects of the caller's type; `room` limits all together, as in `decode_all`."""
         made, _, failure, room = self._typed_together(frame, content, room)
         if len(made) < frame.records or failure is not None:
             for _, number, message in self._messages(frame, content, len(made)):
@@ -309,8 +324,8 @@ class Decoder(Generic[Record]):
         """
         Return an iterator over the records after the first `skip`, as objects of the caller's type.
 
-        All together may take at most `room` bytes. If they take more, or if `room` is None, the memory limit applies to
-        each record.
+        `room` limits all together, as in `decode_all`; -1 is no limit. If they exceed it, or if `room` is None, the
+        memory limit applies to each record. After an error of one record, the iterator continues with the next.
         """
         made: list[Record] = []
         failure = None
@@ -334,7 +349,7 @@ class Decoder(Generic[Record]):
         self, frame: Frame, number: int, data: bytes, room: int, failure: Exception | None
     ) -> tuple[Record, int]:
         """
-        Return a record as an object of the caller's type, and what is left of the `room` bytes.
+        Return a record as an object of the caller's type, and what is left of `room` (see `decode_all`).
 
         With a `failure`, which `decode_all` returned for the record, raises the error for it.
         """
@@ -362,7 +377,8 @@ class Decoder(Generic[Record]):
         """
         Unpack the records after the first `skip` one by one.
 
-        Raises LimitError for a record with more than `items` items (0: no limit).
+        Raises LimitError for a record with more than `items` items (0: no limit). `items` is ignored if the caller set
+        limits (`_is_limited`).
         """
         options = self._options if not items or self._is_limited else {**self._options, "max_total_items": items}
         unpacker = self._unpacker(content, options)
@@ -388,16 +404,17 @@ class Decoder(Generic[Record]):
         _check_end(frame, unpacker.tell(), content)
 
     def _wrong(self, frame: Frame, exc: Exception) -> Exception:
-        """Return the error to raise for an unpacking error: DamagedError, or a limit of the caller unchanged."""
+        """Return `exc` if it is StackError, or LimitError and the caller set limits; otherwise a DamagedError."""
         if isinstance(exc, StackError) or (isinstance(exc, LimitError) and self._is_limited):
             return exc
         return damaged(frame, f"its MessagePack is not valid: {exc}")
 
     def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
         """
-        Yield long runs of records with the same keys: an iterator over the records, their number, the end of the run.
+        Yield `(iterator over records, their number, end)` for runs of records with the same keys.
 
-        The first run begins with the first record of the frame, each other where the previous one ends.
+        The first run begins with the first record of the frame, each other where the previous one ends; `end` is the
+        position in the content after the run. The caller reads what follows the last run in another way.
         """
         done = end = 0
         if isinstance(content, LaidOut):
@@ -430,7 +447,8 @@ class Decoder(Generic[Record]):
         """
         Unpack `data` with this decoder's options.
 
-        If map keys are arrays, unpacks again with `tuple_keys`, which is slower on PyPy.
+        After a TypeError, because map keys are arrays, unpacks again with `tuple_keys`, which is slower on PyPy, unless
+        the caller set `tuple_keys` or `strict_map_key`.
         """
         try:
             return msgpack.unpackb(data, **self._options, **more)
@@ -441,10 +459,10 @@ class Decoder(Generic[Record]):
 
     def starts(self, frame: Frame, content: Content) -> Sequence[int] | None:
         """
-        Return the start of each record in a frame's content and the end of the last.
+        Return the position of each record in a frame's content, and the end of the last.
 
-        Returns None if C cannot find them, if the frame has too many records, or if the last record does not end the
-        content.
+        Returns None if C cannot find them, if the frame has more than `_STARTS_MAX` records, or if the last record does
+        not end where the content ends.
         """
         found = self.message_starts(content, frame.records) if frame.records <= _STARTS_MAX else None
         return found if found is not None and found[frame.records] == len(content) else None
@@ -491,8 +509,9 @@ class Decoder(Generic[Record]):
         """
         Return the start and end of records in the content of a frame.
 
-        `places` are their numbers within the frame, in ascending order. Raises DamagedError if the content up to the
-        last of them is not valid or, with `count`, if the content has another number of records.
+        `places` are their numbers within the frame: one or more, in ascending order, and they may repeat. Raises
+        DamagedError if the content up to the last of these records is not valid or, with `count`, if the rest of the
+        content is not valid or the frame has another number of records than its header says.
         """
         spans = []
         start = end = 0
@@ -558,7 +577,12 @@ class Decoder(Generic[Record]):
             self._fail(exc, frame, number)
 
     def _fail(self, exc: CodecError, frame: Frame, number: int) -> NoReturn:
-        """Raise the error of a record. The path of a ValidationError begins with the number of the record."""
+        """
+        Raise the error to report for `exc`, which decoding a record raised.
+
+        That is a LimitError with a text if memory ran out, the result of `_wrong` for invalid or limited MessagePack,
+        and otherwise `exc`; the path of a ValidationError then begins with the number of the record in the file.
+        """
         if _is_of_room(exc):
             raise self._too_large(frame, "objects that take too much memory") from None
         if isinstance(exc, (UnpackException, ExtraData, LimitError)):

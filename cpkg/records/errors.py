@@ -8,9 +8,9 @@ from purepy.base.errors import CodecError
 
 class RecordsError(CodecError):
     """
-    A record file cannot be read or written; the base class of all errors of `cpkg.records`.
+    A record file cannot be read or written; the base class of DamagedError and LockedError.
 
-    `offset` is the position in the file in bytes, or None.
+    `offset` is the position in the file in bytes, or None if unknown.
     """
 
 
@@ -19,8 +19,9 @@ class DamagedError(RecordsError):
     A part of a record file is damaged or lost; the rest of the file can be read.
 
     `first` is the number of the first lost record and `count` the number of lost records; both are None if unknown.
-    `reason` describes the damage. To continue after the damage, call `reader.iter(error.first + error.count)`, or open
-    the file with `errors="skip"` to skip all damage.
+    `count` is 0 if no record number is missing. `reason` describes the damage. To continue after the damage, call
+    `reader.iter(error.first + error.count)`, or open the file with `errors="skip"` to skip all damage. If `first` and
+    `count` are both 0, only `errors="skip"` helps.
     """
 
     def __init__(self, reason: str, offset: int, first: int | None, count: int | None) -> None:
@@ -47,7 +48,7 @@ def joined(name: str, offset: int) -> RecordsError:
 
 
 def numbers(first: int | None, count: int | None) -> str:
-    """Return a phrase for `count` records from number `first` on."""
+    """Return a phrase for `count` records from number `first` on; None is an unknown number."""
     if first is None or count is None:
         return "an unknown number of records"
     if count == 0:

@@ -39,7 +39,7 @@ DICTIONARY_MAX: Final = 128 << 20
 LOST_MAX: Final = 2**32 - 1
 """The maximum number of lost records between two frames."""
 LOST_SIZE_MAX: Final = 1 << 31
-"""A longer stretch without records has several entries in the seek table."""
+"""The maximum bytes per entry of the seek table for a stretch without records; a longer one has several entries."""
 
 EMPTY_CHECKSUM: Final = 0x51D8E999
 """The low 32 bits of XXH64 of no data, which the seek table contains for frames without content."""
@@ -53,7 +53,7 @@ class DataHeader(NamedTuple):
     the file. `compressed` is the size of the Zstandard frame after the header, `decompressed` the size of its content,
     and `checksum` the low 32 bits of the XXH64 of the content, which are also at the end of the Zstandard frame.
     `token` is the token of the file. `dictionary` is the offset of the dictionary if it precedes the header, otherwise
-    0. `lost` marks records that a repair could not save; no frame follows then.
+    0. `lost` marks records that a repair could not save: no frame follows then, and the two sizes and `checksum` are 0.
     """
 
     records: int
@@ -73,17 +73,17 @@ def _frame(kind: bytes, body: bytes) -> bytes:
 
 
 def file_header(token: bytes) -> bytes:
-    """Return the first bytes of a record file."""
+    """Return the header with which a record file with this token begins."""
     return _frame(FILE, _FILE_BODY.pack(FORMAT_VERSION, token))
 
 
 def dictionary_frame(content: bytes) -> bytes:
-    """Return the frame for a Zstandard dictionary."""
+    """Return the skippable frame that contains the bytes of a Zstandard dictionary."""
     return _frame(DICTIONARY, content)
 
 
 def data_header(header: DataHeader) -> bytes:
-    """Return the bytes before a frame of records, or in place of a lost frame."""
+    """Return the bytes of a header, which belong before a frame of records or in place of lost records."""
     return _frame(LOST if header.lost else DATA, _DATA_BODY.pack(*header[:-1]))
 
 
@@ -93,7 +93,7 @@ class Index(NamedTuple):
 
     `total` is the number that the next record would get, `dictionary` the offset of the dictionary's frame (0 for
     none), and `table_crc` the CRC-32 of the seek table after the index. `entries` has two 32-bit numbers for each frame
-    of records: the number of its records, and the number of records lost before it.
+    of records: the number of its records, and the number of records lost between the previous frame and this one.
     """
 
     total: int
@@ -104,19 +104,19 @@ class Index(NamedTuple):
 
 
 def index_frame(index: Index) -> bytes:
-    """Return the frame for an index."""
+    """Return the skippable frame that contains an index."""
     count = len(index.entries) // INDEX_ENTRY_SIZE
     body = _INDEX_BODY.pack(index.total, index.dictionary, count, index.table_crc, index.token)
     return _frame(INDEX, body + index.entries)
 
 
 def index_size(frames: int) -> int:
-    """Return the size in bytes of the index of a file with `frames` frames."""
+    """Return the total size in bytes of the skippable frame with the index of `frames` frames of records."""
     return PREFIX.size + _INDEX_BODY.size + frames * INDEX_ENTRY_SIZE
 
 
 def _body(kind: bytes, data: bytes, at: int = 0, needed: int = 0) -> bytes | None:
-    """Return the body of a valid frame of this kind at data[at:], or None; `needed` is its required size, 0 for any."""
+    """Return the body of a valid frame of this kind at data[at:], or None; it must have `needed` bytes, 0: any."""
     if len(data) - at < PREFIX.size:
         return None
     magic, size, found, crc = PREFIX.unpack_from(data, at)
@@ -145,7 +145,7 @@ def parse_data_header(data: bytes, token: bytes = b"", at: int = 0) -> DataHeade
 
 
 def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
-    """Return the version and token in the first bytes of a file, None if they are not the header of a record file."""
+    """Return the version and token in the file header at data[at:], None if there is no valid file header."""
     body = _body(FILE, data, at)
     if not body or (body[0] == FORMAT_VERSION and len(body) != _FILE_BODY.size):
         return None
@@ -153,7 +153,7 @@ def parse_file_header(data: bytes, at: int = 0) -> tuple[int, bytes] | None:
 
 
 def is_begun_file_header(data: bytes) -> bool:
-    """Return whether `data`, the beginning of a file, is an incomplete file header, because the writer was killed."""
+    """Return whether `data`, the first bytes of a file, may be a cut file header of a killed writer; True for b""."""
     head = PREFIX.pack(SKIPPABLE_MAGIC, FILE_HEADER_SIZE - _SIZE_FIELDS_END, FILE, 0)[:-4]
     return len(data) < FILE_HEADER_SIZE and data[: len(head)] == head[: len(data)]
 
@@ -162,7 +162,8 @@ def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
     """
     Return the total size and the kind of the skippable frame with which `data` begins; None if there is none.
 
-    The kind of frames that do not belong to record files is b"".
+    The kind is b"" if the magic number is not the one of record files, or if the frame is too small for a kind. The CRC
+    is not checked, and the frame may be longer than `data`.
     """
     if len(data) < _SIZE_FIELDS_END or data[1:4] != b"\x2a\x4d\x18" or not 0x50 <= data[0] <= 0x5F:
         return None
@@ -172,12 +173,12 @@ def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
 
 
 def parse_dictionary_frame(data: bytes) -> bytes | None:
-    """Return the dictionary in a complete frame, None if the frame is damaged."""
+    """Return the bytes of the dictionary in `data`, a whole frame; None if it is not a valid frame of this kind."""
     return _body(DICTIONARY, data, needed=len(data))
 
 
 def parse_index_frame(data: bytes) -> Index | None:
-    """Return the index in a complete frame, None if the frame is damaged."""
+    """Return the index in `data`, a whole frame; None if it is not a valid frame of this kind."""
     body = _body(INDEX, data, needed=len(data)) or b""
     if len(body) < _INDEX_BODY.size:
         return None

@@ -15,7 +15,7 @@ from cpkg.records import format as fmt
 from purepy.zstd.seekable.table import SeekTable
 
 MARKED: Final = "lost before the file was repaired"
-"""The reason of a gap that `repair` marked."""
+"""The reason of a gap whose records a repair marked as lost."""
 
 
 def new_token() -> bytes:
@@ -25,10 +25,10 @@ def new_token() -> bytes:
 
 class Frame(NamedTuple):
     """
-    One frame of records; `offset` is the offset of the Zstandard frame, after its header.
+    One frame of records; `offset` is the offset in the file of the Zstandard frame, just after its `fmt.DataHeader`.
 
-    `compressed` is the size of that frame, `decompressed` the size of its content. `records` is the number of records,
-    `first` the number of the first one.
+    `compressed` is the size of the Zstandard frame, `decompressed` the size of its content, and `checksum` the low 32
+    bits of the XXH64 of the content. `records` is the number of records, `first` the number of the first one.
     """
 
     offset: int
@@ -43,8 +43,9 @@ class Gap(NamedTuple):
     """
     A stretch of a file without readable records, from byte `start` to `end`.
 
-    `first` is the number of the first lost record and `records` the number of lost records. `known` is whether `repair`
-    marked the gap; reading then skips it.
+    `first` is the number of the first lost record and `records` the number of lost records, which may be 0. `start` and
+    `end` are equal if the bytes of lost records are missing. `known` is whether a repair marked the records as lost;
+    iterating then skips the gap without an error.
     """
 
     start: int
@@ -56,7 +57,7 @@ class Gap(NamedTuple):
 
 
 class Layout:
-    """The frames of a file in order, in arrays with 32 bytes per frame; `token` is b"" if it is unknown."""
+    """The frames of records in a file, with 32 bytes of memory each, and the gaps; `token` is b"" if unknown."""
 
     def __init__(self, token: bytes) -> None:
         self.token = token
@@ -71,19 +72,19 @@ class Layout:
         self.torn = 0
         """The number of bytes of an unfinished frame after the last frame."""
         self.dictionary: tuple[int, int] | None = None
-        """Offset and size of the frame with the dictionary."""
+        """The offset and size of the skippable frame with the dictionary; None if the file has no dictionary."""
         self.indexed = False
         self.has_table = False
         """Whether a walk found an index and a possible seek table after the last frame."""
         self.problems: list[str] = []
-        """Faults of the file header, the dictionary or the index."""
+        """Texts that describe faults of the file header, the index or the end of the file."""
 
     def __len__(self) -> int:
         return len(self.offsets)
 
     @property
     def dictionary_at(self) -> int:
-        """The offset of the frame with the dictionary, 0 if there is none."""
+        """The offset of the skippable frame with the dictionary, 0 if there is none."""
         return self.dictionary[0] if self.dictionary is not None else 0
 
     def header(self, frame: Frame) -> fmt.DataHeader:
@@ -94,7 +95,11 @@ class Layout:
         return fmt.DataHeader(*fields, self.token, dictionary)
 
     def part(self, start: int, stop: int) -> Layout:
-        """Return a layout with the frames from number `start` to `stop` (not included) and the gaps between them."""
+        """
+        Return a layout with the frames from number `start` to `stop` (not included), and the gaps after each of them.
+
+        If `start` is 0, it also has the gaps before the first frame.
+        """
         part = Layout(self.token)
         for name in ("offsets", "firsts", "_compressed", "_decompressed", "_records", "_checksums"):
             setattr(part, name, getattr(self, name)[start:stop])
@@ -123,12 +128,12 @@ class Layout:
         self.offsets.append(frame.offset)
 
     def go_on(self, end: int, total: int) -> None:
-        """Set the offset at which the next frame is written, and the number of its first record."""
+        """Set `end`, where the header of the next frame is written, and `total`, the number of its first record."""
         self._place = len(self), end, total
 
     @property
     def end(self) -> int:
-        """The offset after the last complete frame or the dictionary, where the next frame is written."""
+        """The offset after the last complete frame, gap or dictionary, where the next frame's header is written."""
         frames, end, _ = self._place
         last = len(self) - 1
         if frames <= last:
@@ -137,7 +142,7 @@ class Layout:
 
     @property
     def total(self) -> int:
-        """The number that the next record gets."""
+        """The number that the next record gets: the number of all records, with lost ones."""
         frames, _, total = self._place
         last = len(self) - 1
         return self.firsts[last] + self._records[last] if frames <= last else total
@@ -163,7 +168,7 @@ class Layout:
 
     @property
     def records(self) -> int:
-        """The number of records, without lost ones."""
+        """The number of records in frames, so without lost ones."""
         return sum(self._records)
 
     @property
@@ -177,7 +182,7 @@ class Layout:
         return sum(self._decompressed)
 
     def pieces(self, start: int = 0) -> Iterator[Frame | Gap]:
-        """Yield the frames from number `start` on and the gaps between them, in the order of the file."""
+        """Yield the frames from number `start` on and the gaps after them (for 0: all gaps), in file order."""
         gaps = iter(self.gaps)
         gap = next(gaps, None)
         begin = self.offsets[start] if start < len(self) else self.end

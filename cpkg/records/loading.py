@@ -91,7 +91,7 @@ def from_index(source: Source, token: bytes) -> tuple[Layout | None, str]:
     Return the layout from the index of a file, None if it has no valid index, and the fault of the index.
 
     The fault is "" if the index is valid or missing. `token` is the token of the file, b"" if unknown. Raises
-    RecordsError if the index belongs to a joined file.
+    RecordsError if the index belongs to a record file that was appended to this one without `join`.
     """
     tail = Tail(source)
     try:
@@ -118,7 +118,7 @@ def from_index(source: Source, token: bytes) -> tuple[Layout | None, str]:
 
 
 def _before_table(tail: Tail, offset: int) -> int:
-    """Return how many bytes precede the frames that the seek table at an offset lists; 0 if unknown."""
+    """Return how many bytes precede the frames that the seek table at `offset` lists; 0 if `offset` is 0 (unknown)."""
     entries = array("I")
     if offset:
         data = tail.read_from(offset)[_TABLE_HEAD:-_TABLE_FOOT]
@@ -171,9 +171,11 @@ def _from_table(table: SeekTable, index: fmt.Index, end: int) -> tuple[Layout | 
 
 def extend(layout: Layout, source: Source, token: bytes) -> None:
     """
-    Add the frames after `layout.end`, which were written since the layout was read.
+    Add the frames and gaps that a walk over the headers finds from `layout.end` on.
 
-    `token` is the token of the file, b"" if unknown. Raises RecordsError if another file follows.
+    These are all frames for a new layout, otherwise those that were written since the layout was read. Also updates
+    `dictionary`, `token`, `torn`, `has_table` and `problems`. `token` is the token of the file, b"" if unknown. Raises
+    RecordsError if another record file was appended without `join`.
     """
     if not source.is_local:  # a request takes longer than reading a frame
         source = Window(source, source.size(), WINDOW)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """Bytes that several threads can read at any position."""
+    """Bytes that can be read at any position, by several threads unless a subclass says otherwise."""
 
     name = ""
     place = ""
@@ -39,12 +39,12 @@ class Source:
     is_local = False
     """Whether many small reads are cheap."""
     size: Callable[[], int]
-    """Return the current size in bytes."""
+    """A function `()` that returns the current size in bytes; for a URL, the size at the first call."""
     read_at: Callable[[int, int], bytes]
-    """Return `size` bytes from an offset on: `read_at(offset, size)`; fewer only at the end."""
+    """A function `(offset, size)` that returns `size` bytes from an offset on; fewer only at the end of the source."""
 
     def descriptor(self) -> int | None:
-        """Return the descriptor of a local file, None if there is none; raises ValueError if the file was closed."""
+        """Return the descriptor of a PathSource, None for any other source; raises ValueError if it was closed."""
         return None
 
     def close(self) -> None:
@@ -145,21 +145,25 @@ class Target:
 
     name = ""
     is_broken = False
-    """Whether it is unknown how much was written; `write` then raises."""
+    """Whether it is unknown how much was written; `write` then raises OSError."""
     write: Callable[[int, bytes], None]
-    """Write bytes at an offset, which is the end of the bytes written before."""
+    """A function `(offset, data)` that writes all of `data` at an offset, the end of the bytes written before."""
 
     def cut(self, offset: int) -> None:
         """Remove the bytes after `offset`; does nothing if the target cannot remove bytes."""
 
     def flush(self) -> None:
-        """Pass buffered data to the system."""
+        """Pass data that a file object or upload has buffered to the system or the server."""
 
     def sync(self) -> None:
-        """Force written bytes to disk."""
+        """Force written bytes to disk, as far as the target has a descriptor."""
 
     def close(self) -> None:
-        """Complete the file, close it if this object opened it, and unlock it; repeats the error of a failed close."""
+        """
+        Close and unlock the file if this object opened it, and complete an upload.
+
+        A repeated call does nothing, or raises OSError if an upload failed.
+        """
 
     def discard(self) -> None:
         """Close the file if this object opened it; cancel an upload."""
@@ -167,12 +171,12 @@ class Target:
 
     @property
     def is_closed(self) -> bool:
-        """Whether a local file was closed; always False for a file object or URL."""
+        """Whether a local file was closed; always False for other targets."""
         return False
 
     @property
     def is_locked(self) -> bool:
-        """Whether the file is locked against other writers; always False for a file object or URL."""
+        """Whether a local file is open, and locked if the system has locks; always False for other targets."""
         return False
 
 
@@ -180,9 +184,9 @@ class PathTarget(Target):
     """
     A local file, locked against other writers until it is closed.
 
-    `mode` is "wb", "ab" or "xb", as in the builtin `open`; with "rb", the file must exist. Raises BlockingIOError if
-    another writer has the file, io.UnsupportedOperation if it is not a regular file, without changing the file. If
-    `write` raises, the file is unchanged.
+    `mode` is "wb", "ab" or "xb", as in the builtin `open`; "rb" opens an existing file for writing without changing it.
+    Raises OSError as `open` does, BlockingIOError if another writer has the file, and io.UnsupportedOperation if it is
+    not a regular file; the file is not changed then. If `write` raises OSError, the file ends where the write began.
     """
 
     def __init__(self, path: Name, mode: str) -> None:
@@ -246,7 +250,8 @@ class FileTarget(Target):
     """
     A file object or descriptor, which the caller closes, or an Upload, which this object closes.
 
-    After an error it is unknown how much was written: the target is broken, and `write` raises OSError.
+    After an error or an interruption in `write`, it is unknown how much was written: `is_broken` is set, and further
+    calls of `write` raise OSError.
     """
 
     def __init__(self, file: object) -> None:

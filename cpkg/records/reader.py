@@ -35,9 +35,9 @@ _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
 """The maximum number of C threads that help; more would wait for the caller, which unpacks more slowly."""
 _KNOWN_MAX: Final = 1 << 16
-"""When a second record of a frame is requested, the positions of at most this many records are kept."""
+"""The positions of a frame's records are kept from the second request on, if the frame has at most this many."""
 _WORTH_THREADS: Final = 2
-"""Starting threads pays off from this many frames."""
+"""Starting threads pays off if at least this many frames follow the first one."""
 
 
 class Reader(Exclusive, Generic[Record]):
@@ -47,8 +47,9 @@ class Reader(Exclusive, Generic[Record]):
     Returned by `records.open(path)`. Iterate over it, or use `reader[number]` or a slice, which returns a list. `len`
     is the number that the next record would get. If the file is being written, the reader sees the records that existed
     when it was opened or when `refresh` was called last. Damage raises DamagedError with the numbers of the lost
-    records; with `errors="skip"`, it is skipped and added to `damage`. Records that a repair marked as lost are
-    skipped, and raise DamagedError when requested by number. Several threads may use a reader.
+    records; with `errors="skip"`, iterating skips the damage and adds the error to `damage`. Records that a repair
+    marked as lost are always skipped. Lost records that are requested by number raise DamagedError in all cases.
+    Several threads may use a reader.
     """
 
     def __init__(
@@ -95,9 +96,9 @@ class Reader(Exclusive, Generic[Record]):
         """
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
-        Threads, if there are any, decompress frames in advance, from the second frame on. They end with the iterator:
-        at its end, when its `close()` is called, or when it is garbage collected. Raises DamagedError for records that
-        cannot be read.
+        Negative numbers count from the end. Threads, if there are any, decompress frames in advance, from the second
+        frame on. They end with the iterator: at its end, when its `close()` is called, or when it is garbage collected.
+        Raises DamagedError for records that cannot be read, unless `errors="skip"`.
         """
         start, stop, _ = slice(start, stop).indices(len(self))
         streams = self._streams(start, stop)
@@ -153,7 +154,7 @@ class Reader(Exclusive, Generic[Record]):
             self._note(exc)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` up to `stop` (not included) or the end, one list per frame."""
+        """Iterate over the records from number `start` to `stop` (not included) or the end, in a list per frame."""
         start, stop, _ = slice(start, stop).indices(len(self))
         return self._batches(start, stop)
 
@@ -271,8 +272,8 @@ class Reader(Exclusive, Generic[Record]):
         Return one record, or the records of a slice as a list.
 
         Reads and decompresses the frame of the record, and keeps it for neighbouring records. Raises IndexError if
-        there is no such record, DamagedError if it cannot be read. A slice with step 1 skips what iterating skips; with
-        any other step, each record is requested by number.
+        there is no such record, DamagedError if it cannot be read, even with `errors="skip"`. A slice with step 1 skips
+        what iterating skips; with any other step, each record is requested by number.
         """
         if isinstance(number, slice):
             start, stop, step = number.indices(len(self))
@@ -303,7 +304,7 @@ class Reader(Exclusive, Generic[Record]):
 
     def take(self, numbers: Iterable[int]) -> list[Record]:
         """
-        Return the records with these numbers, in the given order; numbers may repeat.
+        Return the records with these numbers, in the given order; numbers may repeat and be negative.
 
         Reads and decompresses each frame once, some of them in advance. Raises the same errors as `reader[number]`.
         """
@@ -382,7 +383,8 @@ class Reader(Exclusive, Generic[Record]):
         """
         Return start and end of the records with the numbers `places` within the frame, whose content is in `last`.
 
-        Raises DamagedError if the content is not valid or has a wrong number of records.
+        Raises DamagedError if the content is not valid up to these records. The first call for a frame also checks the
+        rest and the number of records.
         """
         if last.starts is not None:
             starts = last.starts
@@ -434,9 +436,9 @@ class Reader(Exclusive, Generic[Record]):
 
     def refresh(self) -> int:
         """
-        Find the records written since the file was opened or last refreshed, and return their number.
+        Find the records written since the file was opened or last refreshed, and return by how many `len` has grown.
 
-        Only records in complete frames count.
+        Only complete frames count.
         """
         with self._turn():
             before = len(self)
@@ -451,12 +453,12 @@ class Reader(Exclusive, Generic[Record]):
 
     @property
     def layout(self) -> Layout:
-        """The frames of the file."""
+        """The frames and gaps of the file, as of the last `refresh`."""
         return self._layout
 
     @property
     def name(self) -> str:
-        """The path or URL of the file, "" if it has none."""
+        """The path or URL of the file, or the `name` of a file object; "" if it has none."""
         return self._source.name
 
     def close(self) -> None:
@@ -510,7 +512,7 @@ class _NoRecords(_Records):
 
 
 class _Last:
-    """The frame that was used last, kept because its other records are often requested next."""
+    """The frame from which a record was read last, kept because its other records are often requested next."""
 
     __slots__ = ("content", "first", "frame", "one", "starts", "stop")
 
@@ -526,14 +528,14 @@ class _Last:
         self.frame, self.content, self.starts = None, b"", None
 
     def close(self) -> None:
-        """Free the memory of the content."""
+        """Drop the content, and free the C memory."""
         self.forget()
         if self.one is not None:
             self.one.close()
 
 
 def index_of(number: int, total: int) -> int:
-    """Return the index of a record; a negative number counts from the end. Raises IndexError if there is none."""
+    """Return the index of record `number`; a negative number counts from the end. Raises IndexError if out of range."""
     index = operator.index(number)
     if index < 0:
         index += total

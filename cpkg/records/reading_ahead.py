@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     """A frame, gap or bunch, with its content, its records, or an error instead."""
 
 _READ_MAX: Final = 4 << 20
-"""C does not decompress larger frames in advance, because several are in memory at a time."""
+"""C does not decompress frames or bunches with more bytes of content, because several are in memory at a time."""
 
 
 class OneFrame:
@@ -63,9 +63,11 @@ class Decoding:
     """
     A queue of frames that C threads decompress, in order; they also lay out rows if records are read by columns.
 
-    The threads start with `begin` or when the first frame is dropped, because many iterators return only one record.
+    The threads start with `begin` or when the first frame is dropped: many iterators are used for one record only, and
+    then the caller decompresses the frame. Gaps and bunches (of frames) may also be in the queue.
 
-    If the file has a descriptor, the threads also read it, because bytes that Python reads burden PyPy's collector.
+    If the source has a descriptor, the threads also read the file, because bytes that Python reads burden PyPy's
+    garbage collector.
     """
 
     def __init__(self, decoder: Decoder, source: Source, threads: int) -> None:
@@ -77,7 +79,7 @@ class Decoding:
         self._queue: deque[tuple[Any, Any]] = deque()  # pairs of a frame and its job, bytes or error
 
     def __len__(self) -> int:
-        """Return the number of frames in the queue."""
+        """Return the number of frames, gaps and bunches in the queue."""
         return len(self._queue)
 
     @property
@@ -94,7 +96,8 @@ class Decoding:
         """
         Add a frame, gap or bunch to the queue, and start to read it.
 
-        If reading a frame fails, the error waits in the queue until `first` returns it. Errors of a bunch are raised.
+        If reading a frame fails with OSError or ValueError, the error waits in the queue until `first` returns it. The
+        errors of a bunch, and those of signal handlers, are raised.
         """
         try:
             work: object = lost(piece) if isinstance(piece, Gap) else self._submitted(piece)
@@ -108,7 +111,8 @@ class Decoding:
         """
         Submit a piece to the threads and return the job.
 
-        If they do not accept it, returns the compressed bytes of a frame, or None for a Bunch.
+        If there are no threads, or `_fill` refuses the piece, reads a frame here and returns its compressed bytes, or
+        returns None for a Bunch.
         """
         if self._ahead is not None and self._ahead.begin():
             job = self._ahead.job()
@@ -124,10 +128,10 @@ class Decoding:
 
     def first(self) -> Prepared:
         """
-        Wait for the first frame; return it with its content or with an error.
+        Wait for the first frame of the queue; return it with its content or with an error. It stays in the queue.
 
-        The content is bytes or a LaidOut, whose memory is reused after `drop`. The content of a Bunch is a buffer, or
-        None if C cannot decompress it.
+        The content is bytes or a LaidOut, whose memory is reused after `drop`. A gap comes with its DamagedError. A
+        Bunch comes with a buffer, also reused after `drop`, or with None if C could not decompress it.
         """
         piece, work = self._queue[0]
         if isinstance(piece, Bunch):
@@ -154,7 +158,7 @@ class Decoding:
             self.begin()
 
     def close(self) -> None:
-        """End the threads."""
+        """Empty the queue, and end the threads."""
         self._queue.clear()
         if self._ahead is not None:
             self._ahead.close()
@@ -167,8 +171,8 @@ def _fill(queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source
     """
     Give a job the compressed bytes of a piece and return their size, or a descriptor from which C reads and return 0.
 
-    Returns None for large frames, for frames with more records than bytes, and for several frames of a source without a
-    descriptor.
+    Returns None if the piece has more than `_READ_MAX` bytes of content or more records than bytes, and for a Bunch if
+    the source has no descriptor or there is no memory.
     """
     if isinstance(piece, Bunch):
         (records, content), numbers = piece.before[-1], piece.numbers

@@ -28,7 +28,7 @@ def has_threads_of_c() -> bool:
 
 def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST) -> int:
     """
-    Return the number of threads for an argument `threads`: 0 is one per core, 1 only the calling thread.
+    Return the number of threads for an argument `threads`: 0 is one per usable core, 1 only the calling thread.
 
     None is one per core, but at most `most`. None is only the calling thread if `alone` is set, or if the zstd backend
     does not release the GIL (pure), so that threads would take turns. Raises TypeError and ValueError for invalid
@@ -76,7 +76,7 @@ class WriterSettings:
         FrameCompressor(level, dictionary).encode(b"")  # raises for an invalid level
 
     def take_dictionary(self, found: zstd.ZstdDict, name: str) -> None:
-        """Use the dictionary of the file `name`; raises ValueError if a different dictionary was given."""
+        """Use `found`, the dictionary of the file `name`; raises ValueError if another one was given."""
         if self.dictionary is not None and self.dictionary.dict_content != found.dict_content:
             raise ValueError(f"{name}: already has a dictionary, which cannot be replaced")
         self.dictionary = found

@@ -21,8 +21,8 @@ class Shards(Generic[Record]):
 
     Returned by `records.open([place, ...])`, or by `records.open(folder)` for the files in a folder that end in .rec,
     in the order of their names. Records are numbered consecutively over all files. Shards have `iter`, `batches`,
-    `take` and indexing like a Reader, but neither `damage` nor `refresh`. They can be pickled. Each file needs a
-    descriptor. Several threads may use Shards.
+    `take` and indexing like a Reader, but neither `damage` nor `refresh`. They can be pickled if each file has a path
+    or URL. Each local file is kept open and needs a descriptor. Several threads may use Shards.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Shards(Generic[Record]):
         return self._ends[-1] if self._ends else 0
 
     def _find(self, number: int) -> tuple[int, int]:
-        """Return the index of the file with a record, and the number of the record in that file."""
+        """Return the index of the file with a record, and the record's number there; raises IndexError if none."""
         index = index_of(number, len(self))
         file = bisect_right(self._ends, index)
         return file, index - self._begin(file)
@@ -58,8 +58,8 @@ class Shards(Generic[Record]):
         """
         Return one record, or the records of a slice as a list.
 
-        Raises IndexError if there is no such record, DamagedError if a record of the slice cannot be read or is lost,
-        even with `errors="skip"`.
+        Raises IndexError if there is no such record, DamagedError if a requested record cannot be read or is lost, even
+        with `errors="skip"`; unlike a Reader, also for a slice with step 1.
         """
         if isinstance(number, slice):
             return self.take(range(*number.indices(len(self))))
@@ -67,7 +67,7 @@ class Shards(Generic[Record]):
         return self._readers[file][inside]
 
     def take(self, numbers: Iterable[int]) -> list[Record]:
-        """Return the records with these numbers, in the given order; see `Reader.take`."""
+        """Return the records with these numbers, in the given order, as `Reader.take` does."""
         files: dict[int, list[tuple[int, int]]] = {}
         found: list[Any] = []
         for place, number in enumerate(numbers):
@@ -90,7 +90,7 @@ class Shards(Generic[Record]):
         return chain.from_iterable(reader.iter(first, last) for reader, first, last in parts)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` up to `stop` (not included) or the end, one list per frame."""
+        """Iterate over the records from number `start` to `stop` (not included) or the end, in a list per frame."""
         for reader, first, last in self._parts(start, stop):
             yield from reader.batches(first, last)
 
@@ -103,7 +103,7 @@ class Shards(Generic[Record]):
             yield self._readers[file], max(start - begin, 0), min(stop, self._ends[file]) - begin
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files, except file objects of the caller."""
         for reader in self._readers:
             reader.close()
 
@@ -113,7 +113,7 @@ class Shards(Generic[Record]):
         return f"<cpkg.records.Shards of {names}{more}: {len(self)} records>"
 
     def __reduce__(self) -> tuple[Callable[..., Shards[Record]], tuple[object, ...]]:
-        """Pickle the paths or URLs, from which the copy opens the files again."""
+        """Pickle the paths or URLs, from which the copy opens the files again; raise TypeError if a file has none."""
         return _reopened, ([reader.__reduce__() for reader in self._readers],)
 
     def __enter__(self) -> Shards[Record]:

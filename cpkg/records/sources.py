@@ -12,7 +12,7 @@ from cpkg.records.errors import LockedError, RecordsError
 from cpkg.records.positions import FileSource, FileTarget, PathSource, PathTarget, Source, Target, UrlSource
 
 _TAIL_SIZE: Final = 1 << 16
-"""The bytes first read from the end of a URL; most indexes fit, and a request costs more than the bytes."""
+"""The bytes first read from the end of a file; most indexes fit, and at a URL a request costs more than the bytes."""
 WINDOW: Final = 4 << 20
 """The bytes to read at once from a source that is read from front to back."""
 
@@ -56,9 +56,9 @@ def open_target(place: Place, mode: str = "wb") -> Target:
 
 class Window(Source):
     """
-    Another source, read from front to back in large pieces.
+    Another source, read from front to back in pieces of `piece` bytes (more if requested); for one thread only.
 
-    Bytes after `end` are not read in advance, but `read_at` can return them.
+    Bytes after `end` are not read in advance, but `read_at` can return them. The caller closes the other source.
     """
 
     def __init__(self, source: Source, end: int, piece: int) -> None:
@@ -84,7 +84,7 @@ class Window(Source):
 
 
 class Tail:
-    """A source as a file object for `read_seek_table`; the end of the file is read at once."""
+    """A source as a file object for `read_seek_table`; the last 64 KiB are read at once, when it is created."""
 
     def __init__(self, source: Source) -> None:
         self._size = source.size()
@@ -103,6 +103,6 @@ class Tail:
         return data
 
     def read_from(self, offset: int) -> bytes:
-        """Return all bytes from an offset on."""
+        """Return all bytes from an offset to the end of the source."""
         self._at = offset
         return self.read(self._size - offset)

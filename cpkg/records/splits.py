@@ -21,9 +21,9 @@ class Split:
     """
     A part of a record file that can be read independently, in another process or on another machine.
 
-    `place` is the absolute path or the URL; `start` and `end` are byte offsets. The split has all frames whose headers
-    begin between them. `first` is the number of its first record, `stop` the number of the first record after it.
-    `layout` has the positions of the frames.
+    `place` is the absolute path or the URL of the file. The split has all frames whose headers begin from byte `start`
+    up to `end` (not included). `first` is the number of its first record, `stop` the number of the first record after
+    it; some of these records may be lost. `layout` has the positions of the frames.
     """
 
     place: str
@@ -37,12 +37,13 @@ class Split:
         """
         Iterate over the records of the split; `errors` and `options` are the same as in `records.open`.
 
-        Reads only the bytes of the split, in large pieces, and the dictionary. Raises DamagedError like a Reader.
+        Reads only the bytes of the split, in large pieces, and the dictionary. Raises DamagedError for damage, unless
+        `errors="skip"`; errors in the arguments are raised at the first record.
         """
         return self._read(Reader.iter, errors, options)
 
     def batches(self, *, errors: str = "raise", **options: object) -> Iterator[list[Any]]:
-        """Iterate over the records in lists, one per frame; `errors` and `options`: see `records.open`."""
+        """Iterate over the records in lists, one per frame; the arguments and errors are those of `read`."""
         return self._read(Reader.batches, errors, options)
 
     def _read(self, way: Callable[[Reader], Iterable[Any]], errors: str, options: dict[str, object]) -> Iterator[Any]:
@@ -58,10 +59,11 @@ def splits(place: Place, count: int | None = None, *, size: int | None = None) -
     """
     Divide a record file into splits of about the same size that can be read independently.
 
-    Returns at most `count` splits, or splits of about `size` bytes; frames are not divided. `place` is a path or a URL
-    for fsspec. Only the index is read if the file has one; otherwise all headers are read, which means reading a remote
-    file once. Raises RecordsError if it is not a record file, TypeError unless exactly one of `count` and `size` is
-    given, ValueError if it is below 1.
+    Returns at most `count` splits, or splits of about `size` bytes of the file; frames are not divided. `place` is a
+    path or a URL for fsspec. Only the file header and the index are read if the file has a valid index; otherwise all
+    headers are read, which means reading a remote file once. Raises RecordsError if the file is not a record file,
+    OSError if it cannot be read, TypeError unless exactly one of `count` and `size` is given, ValueError if that is
+    below 1 or if `place` is a file object or descriptor.
     """
     if (count is None) == (size is None):
         raise TypeError("pass either count or size")

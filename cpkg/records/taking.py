@@ -12,16 +12,17 @@ from cpkg.records.layout import Layout
 _CONTENT: Final = 512 << 10
 """The maximum bytes of records to decompress at a time, except for a larger single frame."""
 _RECORDS: Final = 1 << 14
-"""The maximum number of records in the frames of a bunch."""
+"""The maximum number of records in the frames of a bunch, except for a single frame with more."""
 
 
 class Bunch:
     """
     Frames of a file that one C call reads and decompresses, and the wanted records in them.
 
-    `frames` has the numbers of the frames in the layout, `numbers` the offset, size and content size of each. `before`
-    has the number of records and bytes of content before each frame, and at the end. `places` has the positions of the
-    wanted records in the caller's list, `picks` the number of each, counted from the first record of the bunch.
+    `frames` has the numbers of the frames in the layout; `numbers` has, in one flat list, the offset, size and content
+    size of each. `before` has a pair for each frame: the numbers of records and of bytes of content in the frames of
+    the bunch before it; a last pair has the totals. `places` has the positions of the wanted records in the caller's
+    list, `picks` the number of each, counted from the first record of the bunch without lost records.
     """
 
     __slots__ = ("before", "frames", "numbers", "picks", "places")
@@ -34,7 +35,7 @@ class Bunch:
         self.picks: list[int] = []
 
     def by_frame(self) -> Iterator[tuple[int, list[int], list[int]]]:
-        """Yield for each frame its number, the wanted records' positions in the caller's list, their numbers in it."""
+        """Yield for each frame its number, and its wanted records' positions in the caller's list and in the frame."""
         done = 0
         for frame, (begin, _), (end, _) in zip(self.frames, self.before, self.before[1:]):
             start = done
@@ -47,7 +48,8 @@ def bunches(layout: Layout, wanted: Sequence[int]) -> Iterator[Bunch]:
     """
     Yield bunches of the frames with the wanted records, in the order of the file.
 
-    Raises KeyError with the number of a record that is in no frame.
+    `wanted` has record numbers of 0 or more, in any order. Raises KeyError with the number of a record that is in no
+    frame.
     """
     firsts, (offsets, sizes, contents, counts) = layout.firsts, layout.columns()
     bunch = Bunch()
@@ -79,8 +81,8 @@ def spans(bunch: Bunch, starts: Sequence[int]) -> Iterator[tuple[int, int, int]]
     """
     Return an iterator over the position in the caller's list, the start and the end of each wanted record.
 
-    `starts` has the starts of all records in the content, and its end. Returns None if a frame does not have the right
-    number of records.
+    `starts` has the starts of all records in the content of the bunch, and the end of the last. Returns None if a frame
+    has more or fewer records than `bunch.before` says.
     """
     for records, content in bunch.before:
         if starts[records] != content:

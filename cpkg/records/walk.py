@@ -52,16 +52,16 @@ class Walk:
     """
     Iterates over the frames, gaps and other skippable frames of `source[start:end]`, in order.
 
-    `following` is the expected number of the next record. `token` is the token of the file; b"" takes the token of the
-    first header at its stored offset. After the walk, `torn` is the number of bytes at the end of the file that belong
-    to an unfinished frame, and `foreign` is the offset of a file header in these bytes, or 0. Raises RecordsError if
-    another file was appended.
+    `following` is the expected number of the next record. `token` is the token of the file, or b"" to use the token of
+    the file header or of the first frame header at its stored offset. After the walk, `torn` is the number of bytes at
+    the end of the file that belong to an unfinished frame, and `foreign` is the offset in these bytes of the header of
+    another file or frame, or 0. Raises RecordsError if another record file was appended without `join`.
     """
 
     def __init__(self, source: Source, start: int, following: int, token: bytes, end: int | None = None) -> None:
         self.token = token
         self.dictionary = 0
-        """The offset of the dictionary, according to the header of the last frame."""
+        """The offset of the dictionary according to the header of the last frame; 0 for none."""
         self.torn = 0
         self.foreign = 0
         self._source = source
@@ -85,7 +85,7 @@ class Walk:
             yield piece
 
     def _step(self) -> Frame | Gap | Other | None:
-        """Return the next piece and advance; None at the torn end of the file."""
+        """Return the next piece and advance; None if the rest of the file is an unfinished frame."""
         at = self._at
         head = self._source.read_at(at, fmt.DATA_HEADER_SIZE)
         header = fmt.parse_data_header(head, self.token)
@@ -140,7 +140,7 @@ class Walk:
         return self._last
 
     def _torn(self, header: fmt.DataHeader, end: int) -> Frame | Gap | Other | None:
-        """Search after a frame that ends after the end of the file; return the next piece, None if it is torn."""
+        """Search for a header that follows a frame cut by the end of the file; return the next piece, None if torn."""
         found, foreign = self._search(self._at + 1, header.first + header.records, is_exact=True)
         if found is None:
             self.torn, self.foreign = self._size - self._at, foreign
@@ -151,9 +151,10 @@ class Walk:
 
     def _damage(self) -> Gap | Frame | Other | None:
         """
-        Search for the next frame after damage; return the gap before it, None if the file ends in a torn frame.
+        Search for the next header after damage, and return the gap before it.
 
-        If a writer has added a frame meanwhile, returns that frame.
+        If a writer has added a frame meanwhile, returns that frame. If there is no next header, returns a gap up to the
+        end of the file if the search found headers of other files or frames, otherwise None: the last frame is torn.
         """
         at, start = self._at, self._settled
         if self._last is not None and not self._is_whole(self._last):
@@ -210,7 +211,7 @@ class Walk:
 
         Return `(position, header)` or None, and the position of the first header that cannot (for example one of
         another file), or 0. The first record of the header has the number `following` or, unless `is_exact`, a higher
-        one.
+        one. A header at another offset than the stored one is returned only if no header at its offset is found.
         """
         moved: tuple[int, fmt.DataHeader] | None = None
         foreign = 0

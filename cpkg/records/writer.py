@@ -28,16 +28,17 @@ class Writer(Exclusive):
     """
     Append records to a file.
 
-    Returned by `records.open(path, "wb")` ("xb", "ab"). Records are packed at once, collected until they have
+    Returned by `records.open(path, "wb")` ("xb", "ab"). Records are packed when added, collected until they have
     `frame_size` bytes, compressed by `threads` in the background, and written in order. Records before a `flush` are in
     the file, even if the process is killed later. `close` writes the index; a file without index can be read and
     appended to also.
 
     If a call raises, its record was not added (for `extend`: the current record and later ones); records added before
     are kept, and the next call writes them. So a writer continues after a full disk, and after a signal at any point.
-    If the `write` of a file object or URL was interrupted, the writer is broken and raises OSError. Several threads may
-    append. A call from inside another call of the same writer (by a signal handler, `default` or the caller's file)
-    raises RuntimeError, and the other call continues. A forked child cannot use its parent's writer.
+    But if writing to a file object or URL failed or was interrupted, it is unknown how much was written: the next calls
+    that write raise OSError. Several threads may append. A call from inside another call of the same writer (by a
+    signal handler, `default` or the caller's file) raises RuntimeError, and the other call continues. A forked child
+    cannot use its parent's writer.
     """
 
     def __init__(self, target: Target, layout: Layout, settings: WriterSettings) -> None:
@@ -165,7 +166,7 @@ class Writer(Exclusive):
         return self._whole
 
     def _with_room(self) -> tuple[int, int, int, int]:
-        """Make room for a record: end the frame if it is full. Return the new counts, `_whole`."""
+        """Make room for a record: end the current frame if it is full. Return the new counts, `_whole`."""
         self._check()
         _, _, added, size = self._settled()
         if added + size >= self._frame_size:
@@ -173,7 +174,7 @@ class Writer(Exclusive):
         return self._whole
 
     def _add_buffer(self) -> int:
-        """Move records that were packed one by one into the frame; return the size of the frame in bytes."""
+        """Move records from the buffer, where `append` packs them, into the frame; return the frame's size in bytes."""
         ended, count, added, size = self._whole
         if size:
             self._frames.add(ended, added, bytes(self._buffer))
@@ -182,7 +183,11 @@ class Writer(Exclusive):
         return added + size
 
     def _divide(self, before: int) -> None:
-        """Move the last record, which begins at `before` in the buffer and made the frame too large, to a new frame."""
+        """
+        Move the last record, which begins at `before` in the buffer and made the frame too large, to a new frame.
+
+        Drops the record and raises LimitError if it is too large for any frame.
+        """
         last = bytes(self._buffer[before:])  # a copy, because PyPy 8 cannot shrink a buffer that has a view
         del self._buffer[before:]
         if len(last) > _CONTENT_MAX:
@@ -221,7 +226,7 @@ class Writer(Exclusive):
         self._frames.hand_over(final=final)
 
     def _write_first(self) -> None:
-        """Write the first waiting frame, and add it to the layout."""
+        """Wait for the first ended frame, write it, and add it to the layout."""
         records, size, data = self._frames.first()
         layout = self._layout
         checksum = int.from_bytes(data[-4:], "little")
@@ -267,8 +272,8 @@ class Writer(Exclusive):
         """
         Write the last frame and the index, and unlock the file.
 
-        If the call raises, the file stays open and no record is lost; call it again. A file to which nothing was added
-        is not changed.
+        If the call raises, the file stays open and no record is lost; call it again. (After a failed `write` of a file
+        object or URL, each call raises OSError.) A file with an index to which nothing was added is not changed.
         """
         with self._turn():
             self._is_close_tried = True
@@ -286,7 +291,7 @@ class Writer(Exclusive):
             self._target.close()  # a repeated call does nothing, or raises the same error
 
     def discard(self) -> None:
-        """Close the file without writing: waiting records are lost, and an upload is cancelled."""
+        """Close the file without writing waiting records, which are lost, or an index; cancel an upload."""
         with self._turn():
             self._is_discarded = True
             self._frames.close()
@@ -304,11 +309,11 @@ class Writer(Exclusive):
 
     @property
     def name(self) -> str:
-        """The path or URL of the file, "" if it has none."""
+        """The path or URL of the file, or the `name` of a file object; "" if it has none."""
         return self._target.name
 
     def __len__(self) -> int:
-        """Return the number of records: old, added and lost ones."""
+        """Return the number that the next record gets: the number of old, added and lost records."""
         with self._turn():
             ended, count, _, _ = self._whole
             written = len(self._layout)

@@ -70,7 +70,7 @@ class _QueueOfPython:
 
 
 class _Frame:
-    """An ended frame: the job with its content, and the compressed data."""
+    """An ended frame: the job with its content, and the compressed frame in `data`, None until it is available."""
 
     __slots__ = ("data", "is_submitted", "job", "number", "records", "size")
 
@@ -116,7 +116,7 @@ class Encoding:
         return len(self._queue) >= self._most
 
     def settle(self, written: int, ended: int) -> None:
-        """Drop written frames, and frames whose end was interrupted by a signal."""
+        """Drop written frames, and frames numbered `ended` or higher, whose end was interrupted by a signal."""
         queue = self._queue
         while queue and queue[-1].number >= ended:
             queue.pop()
@@ -124,7 +124,7 @@ class Encoding:
             self._ahead.back(queue.popleft().job)
 
     def add(self, number: int, at: int, piece: bytes, start: int = 0) -> None:
-        """Put piece[start:] after the first `at` bytes of the current frame, and drop any bytes that were there."""
+        """Put piece[start:] after the first `at` bytes of the current frame, replacing all bytes after these."""
         # C copies the piece at once; if Python kept it, PyPy's garbage collector would copy it several times
         self._job_at_hand(number).put(at, piece, start)
 
@@ -136,7 +136,7 @@ class Encoding:
         """
         Submit ended frames to the threads.
 
-        Without threads, or if the `final` frame is the only one in the queue, compresses in this thread.
+        Without threads, or with `final` and a single frame in the queue, compresses in this thread.
         """
         waiting = [frame for frame in self._queue if not frame.is_submitted and frame.data is None]
         if waiting and ((final and len(self._queue) == 1) or not self._ahead.begin()):
@@ -148,7 +148,7 @@ class Encoding:
             frame.is_submitted = True
 
     def first(self) -> tuple[int, int, bytes]:
-        """Wait for the first frame; return its number of records, their size, and the compressed frame."""
+        """Wait for the first frame and leave it in the queue; return its number of records, content size, and data."""
         frame = self._queue[0]
         if frame.data is None and frame.is_submitted:
             found = self._ahead.wait(frame.job)

@@ -212,7 +212,7 @@ class Numbers:
     # --- the extension type ---------------------------------------------------------------------------------------
 
     def read_extension(self, d: bytes, begin: int, end: int) -> Value:
-        """Return the array in the data of an extension value, a part of a message; raise Mismatch if it is invalid."""
+        """Return the array in the data `d[begin:end]` of an extension value; raise Mismatch if it is not this type."""
         try:
             return self.of_payload(memoryview(d)[begin:end])
         except (ExtensionError, UnfitError):
@@ -276,7 +276,7 @@ def is_array(value: object) -> bool:
 
 
 def _holds(target: str, item: str) -> bool:
-    """Return whether the type `target` can represent all numbers of the type `item` exactly."""
+    """Return whether the type `target` is larger than `item` and can represent all of its numbers exactly."""
     more = int(target[1:]) > int(item[1:])
     return more and target[0] + item[0] in ("ii", "uu", "iu", "ff", "fi", "fu", "cc", "cf")
 
@@ -301,7 +301,11 @@ def _read_number(d: bytes, p: int, format: str | None) -> tuple[Any, int]:
 
 
 def _format_of(rows: list[Any]) -> str:
-    """Return the format that holds all numbers of these rows: "?", "d", "q" or "Q"; raise UnfitError if none does."""
+    """
+    Return the format that holds all numbers of these rows: "?", "d", "q" or "Q"; raise UnfitError if none does.
+
+    It is "d" if any of them is a float, or if there are no numbers.
+    """
     kinds: set[object] = set()
     for row in rows:
         kinds |= {float if row.typecode in "fd" else int} if type(row) is array and row else set(map(type, row))
@@ -350,13 +354,13 @@ def view_of(payload: memoryview) -> memoryview:
 
 
 def read_view(d: bytes, p: int) -> tuple[memoryview, int]:
-    """Return a memoryview of the array at a position of a message, and its end."""
+    """Return a memoryview of the array at a position of a message, and its end; raises as `extension` and `view_of`."""
     payload, end = extension(d, p)
     return view_of(payload), end
 
 
 def view_extension(d: bytes, begin: int, end: int) -> memoryview:
-    """Return a memoryview of the array in the data of an extension value; raise Mismatch if it is invalid."""
+    """Return the memoryview of `view_of` for the data `d[begin:end]`; raise Mismatch where `view_of` raises."""
     try:
         return view_of(memoryview(d)[begin:end])
     except (ExtensionError, UnfitError):

@@ -35,7 +35,8 @@ def builtins_of(
     """
     Convert an object to builtin types.
 
-    Instances of `keep` are kept, and `hook` converts unsupported objects; without it they raise TypeError.
+    Instances of `keep` are not converted, and `hook` converts unsupported objects; without `hook` they raise TypeError.
+    Objects nested too deep, and keys of a dict that become equal, raise ValueError.
     `as_objects(cls)` returns the node of a class with fields, and None for any other class.
     """
 

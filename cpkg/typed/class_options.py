@@ -32,11 +32,12 @@ def options(
     """
     Return a decorator that sets the form of a dataclass, attrs class, NamedTuple or TypedDict in messages.
 
-    `rename` derives the keys from the names of the fields: "camel", "pascal", "kebab", "lower", "upper", a function
-    from name to key, or a mapping from names to keys. `omit_defaults` omits fields that have their default when an
-    object is encoded; `omit_none` omits only those whose default is None. `forbid_unknown_fields` raises an error for
-    an unknown key, which is otherwise ignored. `array_like` writes the fields as an array, in their order, without
-    keys. A subclass inherits the options that it does not set.
+    `rename`, only for dataclasses and attrs classes, derives the keys from the names of the fields: "camel", "pascal",
+    "kebab", "lower", "upper", a function from name to key, or a mapping from names to keys. `omit_defaults` omits
+    fields that have their default when an object is encoded; `omit_none` omits only those whose default is None.
+    `forbid_unknown_fields` raises an error for an unknown key, which is otherwise ignored. `array_like` writes all
+    fields as an array, in their order, without keys; NamedTuples are arrays without this option. A subclass inherits
+    the options that it does not set; False and None count as not set.
 
     The decorator sets the dict `__typed_options__`, which may also be written in the class directly. Raises ValueError
     for another name as `rename`, and TypeError for a class that has already been decoded, encoded or described.
@@ -93,7 +94,7 @@ class Exclude:
     """
     Exclude a field from messages: `Annotated[str, Exclude()]`.
 
-    The field is neither encoded nor decoded, so it needs a default.
+    The field is neither encoded nor decoded. It needs a default, and its class must be a dataclass or attrs class.
     """
 
     __slots__ = ()
@@ -120,7 +121,7 @@ class Pattern:
 
 
 def key_of(name: str, rename: Rename) -> str:
-    """Return the key that `rename` gives to the field `name`; raise TypeError if it is not a str."""
+    """Return the key that `rename` gives to the field `name`; raise TypeError if the key is not a str."""
     if rename is None:
         return name
     if isinstance(rename, str):

@@ -57,7 +57,7 @@ def msgpack_module() -> MsgpackBackend:
 
 
 def _untyped(data: bytes, position: int, depth: int) -> tuple[object, int]:
-    """Return the value at a position, as `cpkg.loads` does, and the position of its end."""
+    """Return the value at a position, decoded as by `cpkg.loads`, and the position of its end."""
     found: tuple[object, int] = msgpack_module().unpackb_from(
         data,
         position,
@@ -111,7 +111,8 @@ class Limits:
         """
         Raise LimitError for a message that exceeds a limit, by its headers, before any object exists.
 
-        Returns how many more bytes the objects may take than the headers show, or -1 if they cannot exceed the limit.
+        Returns how many more bytes the objects may take than the headers show; -1 if these bytes need not be counted,
+        since there is no limit, the message is too short to exceed it, or its type has no such bytes.
         """
         size = len(data)
         room = -1
@@ -272,7 +273,7 @@ class Decoder:
 
     def _make_decode(self, size: int) -> Callable[..., Any] | None:
         """
-        Return and keep a function (data, depth, room) that decodes a message; it raises one of _WRONG if this fails.
+        Return and keep a function (data, depth, room) that decodes a message; it raises one of _FAILURES if this fails.
 
         With a count as the fourth argument, the function decodes several messages, as `decode_all` does.
 
@@ -319,7 +320,9 @@ class Decoder:
 
     def _walk(self, data: bytes, meter: Meter, failure: Exception | None) -> object:
         """
-        Return the object in a message, read by the walker; if decoding failed, raise the error that explains `failure`.
+        Return the object in a message, read by the walker.
+
+        If a decoding function raised `failure`, raise the error that explains it, or `failure` if the message is right.
         """
         if isinstance(failure, Refused) and failure.role == "extra":
             raise _extra(failure.value, data, failure.offset)
@@ -374,7 +377,7 @@ def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[li
 
     `room` is how many bytes of memory the objects may take beyond those that the headers show, and in the result how
     many of these bytes are left; -1 is no limit. If the objects exceed it, `failure` is a LimitError without a text.
-    Returns no objects until functions are compiled.
+    Returns no objects, no failure and position 0 for a decoder with `strict=False`, or before functions are compiled.
     """
     decode = decoder._decode or (decoder._make_decode(len(data)) if decoder.strict else None)
     if decode is None:
@@ -385,10 +388,11 @@ def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[li
 
 def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception | None = None) -> tuple[Any, int]:
     """
-    Return the object of one message, and the room that it leaves (see `decode_all`).
+    Return the object of one message, which `data` contains and nothing else, and the room that it leaves.
 
-    Raises the error of a message for which `decode_all` returned a `failure`; its offset counts from the start of the
-    message. If the room is too small, the error is a LimitError without a text.
+    For `room` see `decode_all`. With the `failure` that `decode_all` returned for this message, raises the error of the
+    message; its offset counts from the start of the message. If the room is too small, the error is a LimitError
+    without a text.
     """
     if failure is None:
         decoder.limits.check(data)
@@ -409,7 +413,7 @@ _decoders: dict[object, Decoder] = {}
 
 
 def _class_cache(cls: Annotation) -> Kept | None:
-    """Return the Kept of a class whose objects are packed by their fields, with its node; None for any other class."""
+    """Return the Kept, with `node` set, of a dataclass or attrs class that is packed by its fields; None for others."""
     kept = getattr(cls, ATTRIBUTE, None)
     if kept is not None and kept.cls is cls and kept.node is not None:
         return kept  # type: ignore[no-any-return]
@@ -428,7 +432,7 @@ def _class_cache(cls: Annotation) -> Kept | None:
 
 
 def _form(obj: Value) -> object:
-    """Return the dict or list to encode for an object with fields, or for a deque; None for any other object."""
+    """Return the dict or list to encode for a dataclass or attrs object, or for a deque; None for any other object."""
     cache = _class_cache(type(obj))
     if cache is None or cache.node is None:
         return list(obj) if type(obj) is deque else None
@@ -436,14 +440,16 @@ def _form(obj: Value) -> object:
 
 
 def _converted(replacement: object) -> object:
-    """Return the object to pack for the result of an `enc_hook`: an object with fields becomes a dict or list."""
+    """Return the object to pack for the result of an `enc_hook`, for which packers call no function again."""
     form = _form(replacement)
     return types_written.converted(replacement) if form is None else form
 
 
 def _anchor(tp: object) -> object:
     """
-    Return the first class in a type that is not builtin, or None; `decoder_for` keeps the decoder with this class.
+    Return the first class in a type that is not of builtins, typing or collections.abc, or None.
+
+    `decoder_for` keeps the decoder with this class.
     """
     args = getattr(tp, "__args__", None)
     if isinstance(args, tuple):
@@ -469,9 +475,10 @@ def _same(one: object, two: object) -> bool:
 
 def decoder_for(tp: object, **limits: Any) -> Decoder:
     """
-    Return a decoder of a type with these limits and default options; the decoder is kept for the next call.
+    Return a decoder of a type with these limits and default options.
 
-    Without limits, a Decoder is returned unchanged.
+    The decoder is kept for the next call, unless a part of the type is unhashable. If `tp` is a Decoder, and there are
+    no limits, returns `tp`.
     """
     anchor = _anchor(tp)
     cache = None if anchor is None else kept_with(anchor)
@@ -506,7 +513,7 @@ def decode(data: Buffer, type: object = object, **options: Any) -> Any:
 
 
 def checked_decoder(tp: object, given: Mapping[str, Any]) -> Decoder:
-    """Return the decoder of a type with the given limits, or a Decoder itself; TypeError for a Decoder and limits."""
+    """Return the decoder of a type with the given limits, or `tp` if it is a Decoder; then limits raise TypeError."""
     if not isinstance(tp, Decoder):
         return decoder_for(tp, **given)
     if given:
@@ -580,8 +587,9 @@ def convert(obj: object, type: object, *, from_attributes: bool = False, **optio
     """
     Convert `obj`, made of dicts, lists, numbers, text and so on, to an object of `type`.
 
-    Instances that already have their type are kept. Times, UUIDs and Decimals may be text, as `to_builtins` writes
-    them, and bytes may be base64 text. With `from_attributes`, the attributes of any object can supply fields.
+    Instances of dataclasses, attrs classes, Enums and classes for `dec_hook` are kept if they have their type. Times,
+    UUIDs and Decimals may be text, as `to_builtins` writes them, and bytes may be base64 text. With `from_attributes`,
+    the attributes of any object can supply fields.
     `options` are those of `Decoder`. Raises ValidationError, with `offset` None.
     """
     decoder = Decoder(type, **options) if options else decoder_for(type)
@@ -594,9 +602,10 @@ def to_builtins(
     """
     Convert an object to dicts, lists, text, numbers, bools and None, for JSON and similar formats.
 
-    Objects with fields become dicts (or lists, with `array_like`), sets and tuples lists, Enum members their values,
-    times, UUIDs and Decimals text, and bytes base64 text. Instances of `builtin_types` are kept. `enc_hook(obj)`
-    returns a replacement for an object of another type; without it such an object raises TypeError.
+    Objects with fields become dicts (or lists, with `array_like`), sets, tuples and arrays of numbers lists, Enum
+    members their values, times, UUIDs and Decimals text, and bytes base64 text. Instances of `builtin_types` are kept.
+    `enc_hook(obj)` returns a replacement for an object of another type; without it such an object raises TypeError.
+    Raises ValueError for objects nested too deep, and for a dict with two keys that become equal.
     """
     builtins_of = imported("cpkg.typed.builtin_types").builtins_of
     return builtins_of(obj, tuple(builtin_types), enc_hook, lambda cls: getattr(_class_cache(cls), "node", None))

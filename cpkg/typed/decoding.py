@@ -65,8 +65,9 @@ def decode_function(
     """
     Return a function (data, depth, room) that decodes a message of a type and returns (object, end).
 
-    The message in `data` must be followed by PADDING. If it `weighs`, the function counts the memory that headers do
-    not show, and raises LimitError if that exceeds `room`.
+    The message in `data` must be followed by PADDING. With `weighs`, the function counts the memory that headers do not
+    show, and raises LimitError if that exceeds `room`. For a wrong message it raises Mismatch, Refused or another
+    exception in `codecs._FAILURES`.
 
     With `each`, the function has the parameters (data, depth, room, count, failures). It decodes up to `count`
     consecutive messages, stops before the first one that raises one of `failures`, and returns (objects, position,
@@ -163,7 +164,9 @@ class _Source(Source):
 
     def decode_any_order(self, node: Node, name: str) -> Source:
         """
-        Write the function that reads an object's fields, or the rest of them, in any order, and sets missing defaults.
+        Write the function that reads the remaining fields of an object in any order, and creates the object.
+
+        Its parameters include the number of remaining keys and the fields that have already been read.
         """
         fields = node.fields
         given = "".join([f", f{index}=MISSING" for index in range(len(fields))])
@@ -186,7 +189,7 @@ class _Source(Source):
         return self
 
     def decode_array(self, node: Node, name: str) -> Source:
-        """Write the function that reads an object from an array."""
+        """Write the function that reads an object with `array_like` from an array."""
         fields = node.fields
         least = sum(field.required for field in fields)
         with self.block(f"def {name}(d, p, depth{self.meter}):"):
@@ -227,7 +230,9 @@ class _Source(Source):
 
     def _defaults(self, node: Node, begin: int = 0) -> None:
         """
-        Write lines that set the defaults of missing fields from the index `begin` on, and refuse missing required ones.
+        Write lines that set the defaults of missing fields from the index `begin` on.
+
+        The lines raise Mismatch if a required field is missing.
         """
         missing = list(enumerate(node.fields))[begin:]
         for index, field in missing:
@@ -246,7 +251,9 @@ class _Source(Source):
 
     def take(self, size: int | str, at: str) -> None:
         """
-        Write a line that counts `size` bytes of memory beyond those that the headers show, if the function weighs.
+        Write a line that counts `size` bytes of memory beyond those that the headers show, for a value at `at`.
+
+        Writes nothing if there are no such bytes, or if the function does not count memory.
         """
         if size and self.functions.weighs:
             self.line(f"m.take({size}, {at})")
@@ -268,7 +275,9 @@ class _Source(Source):
 
     def _object(self, node: Node, to: str, level: int) -> None:
         """
-        Write lines that read an object with its keys in order, and call its `decode_any_order` at a different key.
+        Write lines that read an object with its keys in order; at any other key they call the second function.
+
+        That is the function of `decode_any_order`, which reads the remaining fields.
         """
         fields = node.fields
         rest = self._function("decode_any_order", node, _Source.decode_any_order)
@@ -324,7 +333,9 @@ class _Source(Source):
 
     def build(self, node: Node, to: str, fields: str, at: str) -> None:
         """
-        Write lines that create an object, which begins at `at`, from variables: `fields` and the index of the field.
+        Write lines that create an object, which begins at `at`, and assign it to `to`.
+
+        The fields are in variables, whose names are `fields` and the index of the field.
         """
         functions = self.functions
         cls = functions.constant("class", node.cls)
@@ -487,7 +498,7 @@ class _Source(Source):
             self.line(f"{to} = {self.functions.constant('made', node.cls)}({items})")
 
     def _set(self, node: Node, to: str, level: int) -> None:
-        """Write lines that read the items of a set of any objects."""
+        """Write lines that read a set item by item, for items that `Meter.hashable` must make hashable and count."""
         self.line(f"{to} = set()")
         with self.block(f"for _ in range(n{level}):"):
             self.line(f"a{level} = p")
@@ -538,7 +549,7 @@ class _Source(Source):
         self.line("else:", f"    n{level}, p = read_{family}(d, p)")
 
     def _extension(self, node: Node, to: str, level: int) -> None:
-        """Write lines that read an ordinary extension value of this type; the walker reads all others, and text."""
+        """Write lines that read an extension value of this type; the walker reads those that raise Unread, and text."""
         first, last = CODES[node.kind]
         self.line("try:", f"    {to}, p = read_ext(d, p, {first}, {last})")
         with self.block("except Unread:"):
@@ -616,7 +627,10 @@ class _Source(Source):
 
     def _choose(self, node: Node, parts: list[tuple[int, Node]]) -> None:
         """
-        Write lines that set `b` to the index of a union's object for a map: by its first bytes if the tag comes first.
+        Write lines that set `b` to the index of the type in a union that a map is to be read as.
+
+        `parts` are the possible (index, type). The lines compare the first bytes of the map with those of the types
+        whose first field is the tag, and otherwise call the `chooser`.
         """
         opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
         if not opening:
@@ -650,17 +664,17 @@ def _needs_position(node: Node) -> bool:
 
 
 def _is_set(node: Node) -> bool:
-    """Return whether objects of this type are created without the caller's code."""
+    """Return whether objects of this type are created by setting attributes or keys alone, so no caller's code runs."""
     return (node.build == "set" and not node.post_init) or node.style == "typeddict"
 
 
 def _is_builtin(factory: object) -> bool:
-    """Return whether a default's factory, if any, does not run the caller's code."""
+    """Return whether a factory runs no code of the caller: it is None, or a class of builtins or collections."""
     return factory is None or (isinstance(factory, type) and factory.__module__ in ("builtins", "collections"))
 
 
 def _argument(parameter: str, value: str) -> str:
-    """Return the source that passes a value to a parameter."""
+    """Return the source of an argument that passes the expression `value` to a parameter."""
     return f"{parameter}={value}" if is_plain(parameter) else f"**{{{parameter!r}: {value}}}"
 
 
@@ -672,7 +686,9 @@ def _header(node: Node) -> bytes:
 
 def _opening(node: Node, key: str) -> bytes:
     """
-    Return the first bytes of an object whose first field has this key and accepts only one text; b"" for any other.
+    Return the first bytes of an object whose first field has this key and accepts only one text.
+
+    Returns b"" for any other object, and for one with more than _MANY fields.
     """
     first = node.fields[0]
     texts = list(packed_texts(first.node.table))

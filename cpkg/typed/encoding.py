@@ -67,8 +67,9 @@ class Encoding:
         """
         Store the functions that pack objects.
 
-        `cache_of` returns the cache of a class with fields, or None. `forms` has the forms of ordinary objects of other
-        types. `pack(obj, depth)` packs all other objects.
+        `cache_of` returns the cache of a class with fields, or None. `forms` finds the functions that pack objects of
+        other types directly (see `purepy.msgpack.forms`). `pack(obj, depth)` packs objects that have no such function,
+        or for which it returns None.
         """
         self._cache_of = cache_of
         self._forms = forms

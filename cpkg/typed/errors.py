@@ -51,7 +51,7 @@ class ValidationError(CodecError, ValueError):
 
 
 def path_text(path: tuple[object, ...]) -> str:
-    """Return a path as text: `$` for the message, `.name` for a name, and `[3]` for an index or another key."""
+    """Return a path as text: `$` for the message, `.name` for identifiers, and `[3]` or `['a b']` for other steps."""
     return "$" + "".join(
         [f".{part}" if isinstance(part, str) and part.isidentifier() else f"[{part!r}]" for part in path]
     )

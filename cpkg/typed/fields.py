@@ -98,7 +98,7 @@ def _attrs_fields(cls: Annotation, scopes: Scopes) -> Fields:
 
 
 def _taken_by(converter: Annotation, otherwise: Annotation) -> Annotation:
-    """Return the declared type of the argument of an attrs converter, or `otherwise` if none is declared."""
+    """Return the annotation of an attrs converter's argument; `otherwise` if it has none, or is a class such as int."""
     function = getattr(converter, "converter", converter)
     try:
         name = next(iter(imported("inspect").signature(function).parameters))

@@ -76,7 +76,11 @@ class Functions(Names):
         return untyped
 
     def chooser(self, union: Node) -> str:
-        """Return the name of a function (data, position, meter) that returns the index of a map's object in a union."""
+        """
+        Return the name of a function (data, position, meter) that returns the index of an object in `union.objects`.
+
+        This is the object that the map at the position becomes. A missing or unknown tag raises KeyError.
+        """
         if union.tag is None:
             order = [(index, unique) for index, (_, unique) in enumerate(unique_keys(union))]
 

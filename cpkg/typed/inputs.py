@@ -155,7 +155,9 @@ class Objects:
 
     def look(self, value: Value) -> tuple[str, Value]:
         """
-        Return (family or kind, value): a container's length, or an extension's (code, data); "" for other classes.
+        Return (family, value), as `Message.look` does; instead of a family, a kind such as "date" or "raw".
+
+        The family is "map" for other objects with `keys` and `[key]`, "array" for other iterables, and "" otherwise.
         """
         cls = type(value)
         family = _FAMILIES_OF_CLASSES.get(cls) or next(
@@ -180,7 +182,7 @@ class Objects:
         return self._items[id(value)][1]
 
     def is_made(self, node: Node, value: object) -> bool:
-        """Return whether a value already is an instance of a type's class."""
+        """Return whether a value is an instance of the type: a dataclass, attrs class, Enum or class for `dec_hook`."""
         if node.kind == "object":
             return node.style in ("dataclass", "attrs") and isinstance(value, node.cls)
         if node.kind == "choice":
@@ -202,7 +204,7 @@ class Objects:
         """Do nothing: objects have no position."""
 
     def member(self, node: Node, text: Value) -> object:
-        """Return the value of an Enum or Literal that `to_builtins` converts to this text, or MISSING."""
+        """Return the member of an Enum or Literal whose value `to_builtins` converts to this text, or MISSING."""
         of_text = [found for (cls, value), found in node.table.items() if cls is not str and to_text(value) == text]
         return of_text[0] if of_text else MISSING
 
@@ -217,7 +219,7 @@ _REMEMBERED: Final = 32
 
 def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
     """
-    Return the end of the value at an offset; text is not checked.
+    Return the end of the value at an offset; text may be invalid UTF-8.
 
     `ends` has the ends of containers that were skipped before, and receives those in this value. So skipping the values
     of nested maps one after the other takes linear time.

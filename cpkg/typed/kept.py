@@ -40,7 +40,7 @@ def pickled_as_none(_: object) -> tuple[Any, ...]:
 
 
 def found_with(cls: Annotation) -> Kept | None:
-    """Return the Kept of a class, or None."""
+    """Return the Kept of a class if it has one already, else None."""
     kept = getattr(cls, ATTRIBUTE, None)
     return kept if kept is not None and kept.cls is cls else None  # a subclass inherits the attribute
 

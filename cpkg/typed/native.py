@@ -75,7 +75,7 @@ def make_table(table: Function, node: Node, functions: Functions) -> Table:
 
 
 def make_class(module: Named, node: Node) -> object:
-    """Return a TypedClass that encodes the objects of a class; None for a class with too many fields."""
+    """Return a TypedClass that encodes the objects of a class; None for more than _MOST_FIELDS fields."""
     if len(node.written) > _MOST_FIELDS:
         return None
     copyreg.pickle(module.TypedClass, pickled_as_none)
@@ -283,7 +283,7 @@ def _table_of(node: Node, kind: type) -> dict[object, object] | None:
 
 
 def _first_texts(table: Mapping[tuple[type, Any], object]) -> dict[bytes, object]:
-    """Return the first few entries of a table whose values are text, by the packed form of the text."""
+    """Return up to _FIRST_TEXTS entries of a table whose values are text, by the packed form of the text."""
     return dict(islice(packed_texts(table).items(), _FIRST_TEXTS))
 
 
@@ -293,7 +293,7 @@ def _takes_text(node: Node) -> bool:
 
 
 def _describe_hashed(node: Node, spec: dict[str, object]) -> None:
-    """Note in `spec` if hashing a set's items or a dict's keys, whose type is `node`, may run Python code."""
+    """Note in `spec` that hashing items or keys of the type `node` may run Python code, unless it is a scalar type."""
     if node.kind not in _SCALARS:
         spec["runs_python"] = True
         spec["as_tuples"] = as_tuples
@@ -335,7 +335,11 @@ def _describe_field(field: Field) -> dict[str, object]:
 
 
 def _describe_checks(checks: Checks, node: Node, spec: dict[str, object]) -> None:
-    """Describe constraints; one Python function checks all constraints that C does not support."""
+    """
+    Describe constraints in `spec`; a Python function checks the predicates.
+
+    If C does not support one of the other constraints, that function checks all constraints.
+    """
     spec["checked"] = True
     left = set(checks.given()) - {"predicates"}
     if node.rechecks():

@@ -103,7 +103,7 @@ class Checks:
         self.min_len: int | None = None
         self.max_len: int | None = None
         self.pattern: re.Pattern[str] | None = None  # may match anywhere in the text, as in JSON Schema
-        self.tz: object = MISSING  # True: aware; None: naive
+        self.tz: object = MISSING  # True: aware; False: naive
         self.predicates: tuple[Callable[[Value], object], ...] = ()
 
     def given(self) -> list[str]:
@@ -119,7 +119,7 @@ class Checks:
         return checks
 
     def add(self, name: str, value: Value) -> None:
-        """Add a constraint; earlier constraints stay in force."""
+        """Add a constraint; an earlier one with the same name stays in force as well."""
         before = getattr(self, name)
         if name == "predicates":
             value = before + value
@@ -139,11 +139,15 @@ class Checks:
         return checks
 
     def problem(self, value: Value) -> str | None:
-        """Return a text that describes the expected value if a value violates a constraint, else None."""
+        """
+        Return a text that describes the expected value if a constraint refuses `value`, else None.
+
+        An exception in REFUSING, raised by a constraint, counts as a refusal; all others pass.
+        """
         return self.bound(value) or self.predicate(value)
 
     def bound(self, value: Value) -> str | None:
-        """Return what `problem` returns, for all constraints except predicates."""
+        """Return what `problem` would return without the predicates."""
         try:
             return self._bound(value)
         except REFUSING as exc:
@@ -167,7 +171,7 @@ class Checks:
         return None
 
     def predicate(self, value: Value) -> str | None:
-        """Return what `problem` returns, for predicates only."""
+        """Return what `problem` would return with the predicates alone."""
         try:
             for predicate in self.predicates:
                 if not predicate(value):
@@ -396,14 +400,21 @@ class Node:
 
     def alternatives(self) -> tuple[Node, ...]:
         """
-        Return the parts of a union, and the parts of the choices in it; for another type, a tuple of the type itself.
+        Return the parts of a union or choice, and instead of unions and choices among them their parts.
+
+        A part with constraints remains whole. For another type, returns a tuple of the type itself.
         """
         if self.kind not in ("union", "choice"):
             return (self,)
         return tuple([each for part in self.parts for each in ((part,) if part.checks else part.alternatives())])
 
     def rechecks(self) -> bool:
-        """Return whether constraints other than predicates can be checked without creating the caller's objects."""
+        """
+        Return whether constraints other than predicates can be checked again without running the caller's code.
+
+        False for objects, custom classes, enums, choices and unions, and for a dict or set whose keys or items contain
+        an object, custom class, enum or choice.
+        """
         if self.kind in ("object", "custom", "enum", "choice", "union"):
             return False
         hashed = self.key if self.kind == "dict" else self.item if self.cls in (set, frozenset) else None
@@ -449,14 +460,14 @@ _EMPTY: Final = (list, dict, set, tuple, frozenset)
 
 
 def is_default(field: Field, value: object) -> bool:
-    """Return whether decoding a message without the field would restore this value."""
+    """Return whether decoding a message without the field is certain to restore this value."""
     if field.factory is not None:
         return field.factory in _EMPTY and type(value) is field.factory and not value
     return _same(value, field.default)
 
 
 def _same(one: Value, two: Value) -> bool:
-    """Return whether values are equal, also in types, signs of zero, digits and time zones, which == ignores."""
+    """Return whether two values are equal, also in what == ignores: types, signs of zero, digits and time zones."""
     if one is two:
         return True
     kind = type(one)

@@ -2,7 +2,8 @@
 """
 Functions that read one value directly from bytes, for the decoding functions.
 
-A reader only detects that a value is wrong, and raises Mismatch. It may read past the end of a message, into PADDING.
+A reader only detects that a value is wrong, and raises Mismatch or another exception that the Decoder expects, such as
+IndexError. It may read past the end of a message, into PADDING.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PADDING: Final = b"\xc1" * 24
 
 
 class Mismatch(Exception):
-    """A message does not have the requested type."""
+    """A message is damaged, or does not have the requested type; the walker finds the reason."""
 
 
 class UnfitError(ValueError):
@@ -72,7 +73,7 @@ class Meter:
         self.ends: dict[int, int] = {}  # the ends of containers that were skipped, by their offsets
 
     def take(self, size: int, offset: int) -> None:
-        """Count `size` bytes of a value beyond those that headers show; raise LimitError if they exceed the room."""
+        """Count `size` bytes that headers do not show; raise LimitError, without a text, if they exceed the room."""
         if self.room < size:
             if self.room < 0:
                 return
@@ -171,7 +172,7 @@ def unchecked(error: Exception, offset: int, value: object) -> Refused:
 
 
 def as_tuples(value: Value) -> object:
-    """Return a value with tuples instead of lists, also inside tuples."""
+    """Return a list or tuple as a tuple, also all lists and tuples inside it; another value unchanged."""
     if type(value) in (list, tuple):
         return tuple([as_tuples(item) for item in value])
     return value
@@ -261,9 +262,10 @@ read_map: Final = _make_count_reader(0x80, 0xDE)
 
 def read_ext(d: bytes, p: int, first: int, last: int) -> tuple[object, int]:
     """
-    Return an ordinary value of the extension type `first` or `last`, and its end; raise Unread for another value.
+    Return the object in an extension value whose code byte is `first` or `last`, and its end.
 
-    The types are given as code bytes.
+    Raises Unread for any other value, and for one that `extension_values.read_ext` does not read; the caller then lets
+    the walker read it.
     """
     byte = d[p]
     if byte == 0xC7:
@@ -288,11 +290,11 @@ CODES: Final = {
     "decimal": (types_written.DECIMAL, types_written.DECIMAL),
     "uuid": (types_written.UUID, types_written.UUID),
 }
-"""The code bytes of the two extension types that each kind accepts."""
+"""The code bytes of the extension types that each kind accepts, twice the same if there is only one."""
 
 
 def skip(d: bytes, p: int) -> int:
-    """Return the end of the value at a position."""
+    """Return the end of the value at a position, which may be beyond the data; raise Mismatch for the byte 0xc1."""
     left = 1
     while left:
         left -= 1
@@ -322,7 +324,7 @@ def skip(d: bytes, p: int) -> int:
 
 def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tuple[array[Value] | None, int]:
     """
-    Return `count` numbers and their end if all of them have one format; else None and the position.
+    Return `count` numbers and their end if all of them have the same MessagePack format; else None and the position.
 
     `formats` holds the type codes of the arrays to accept. Numbers that are packed in one byte are never accepted.
     """
@@ -345,7 +347,7 @@ def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tup
 
 def read_run(d: bytes, p: int, count: int, formats: str) -> tuple[list[int] | list[float] | None, int]:
     """
-    Return a list of `count` numbers and their end if all of them have one of `formats`; else None and the position.
+    Return a list of `count` numbers and their end if all of them have the same format; else None and the position.
 
     `formats` is that of `number_run`; "B" also accepts ints from 0 to 127 that are packed in one byte.
     """

@@ -52,11 +52,11 @@ def schema(
     """
     Return the JSON Schema (2020-12) of a type, as a dict.
 
-    The schema describes the result of `to_builtins` for values of the type, with keys instead of names. Text in a
-    field's Annotated becomes its description, and a `Title` its title. Classes are under `$defs`; `ref_template` is the
-    form of references to them, for callers that move them. `schema_hook(cls)` returns the schema of a class that only a
-    `dec_hook` can create, or None for a schema that accepts anything. `namespace` is that of `Decoder`. Raises
-    TypeError for a type that cannot be decoded.
+    The schema describes the result of `to_builtins` for values of the type: its properties are the keys of the fields,
+    not their names. Text in a field's Annotated becomes its description, and a `Title` its title. Classes and Enums are
+    under `$defs`; `ref_template` is the form of references to them, for callers that move them. `schema_hook(cls)`
+    returns the schema of a class that only a `dec_hook` can create, or None for a schema that accepts anything.
+    `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
     """
     maker = _Maker(ref_template, schema_hook)
     made = maker.describe(Model(hooked=True, namespace=namespace).read(type))
@@ -179,7 +179,7 @@ class _Maker:
 
 
 def _texts(field: Field) -> dict[str, object]:
-    """Return the title and description in a field's annotations, as a part of its schema."""
+    """Return the title and the description of a field, as a part of its schema; an empty dict if it has neither."""
     return {name: text for name, text in (("title", field.title), ("description", field.doc)) if text}
 
 
@@ -228,10 +228,10 @@ def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> d
     Describe a type for tools: a dict with "kind", "name", "type" and further keys that depend on the kind.
 
     Kinds are "int", "array", "dict", "union", "object" and so on. Objects have "fields", a list of dicts with "name",
-    "key", "type" and "required", and, if the field has one, "default", "factory", "title" and "description". Arrays
-    have "item", maps "key" and "item", tuples and unions "parts", enums and literals "values". Constraints are under
-    "checks". A type that refers to itself contains its own dict. `namespace` is that of `Decoder`. Raises TypeError for
-    a type that cannot be decoded.
+    "key", "type" and "required", and, if the field has one, "default", "factory", "title" and "description". Objects
+    also have "array_like" and "forbid_unknown_fields". Arrays have "item", maps "key" and "item", tuples and unions
+    "parts", enums and literals "values". Constraints are under "checks". A type that refers to itself contains its own
+    dict. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
     """
     root = Model(hooked=True, namespace=namespace).read(type)
     nodes = root.walk()

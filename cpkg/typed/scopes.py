@@ -37,7 +37,7 @@ _FORMS: Final = (*QUALIFIERS, "Union", "Literal", "LiteralString", "Self", "NoDe
 
 
 def special_form(tp: object) -> str:
-    """Return the name of a special form of typing or typing_extensions; "" for anything else."""
+    """Return the name of a special form in _FORMS, from typing or typing_extensions; "" for anything else."""
     return _forms(sys.modules.get("typing_extensions"), sys.modules.get("_typeshed")).get(tp, "")
 
 
@@ -48,7 +48,11 @@ def _forms(*modules: object) -> dict[object, str]:
 
 
 def own_annotations(cls: Annotation) -> Mapping[str, Annotation]:
-    """Return the annotations in the body of a class, as written."""
+    """
+    Return the annotations in the body of a class, without those of its bases.
+
+    Since Python 3.14 they are evaluated, with ForwardRefs for undefined names; an error in one raises TypeError.
+    """
     if _LATE:
         library = imported("annotationlib")
         try:
@@ -82,10 +86,10 @@ class Scope:
         depths: dict[object, int] | None = None,
     ) -> None:
         """
-        Create a scope that looks up names in `namespace`, the module of `owner`, builtins, and the class itself.
+        Create a scope that looks up names in `namespace`, the module of `owner`, builtins, and the body of `owner`.
 
-        `node` is the class that `Self` means. With `lenient`, undefined names are Any. `depths` counts how deep a
-        generic class is nested in itself.
+        The name and the type parameters of `owner` precede its module. `node` is the class that `Self` means. With
+        `lenient`, undefined names are Any. `depths` counts how deep a generic class is nested in itself.
         """
         self.owner = owner
         self.annotations = own_annotations(owner) if isinstance(owner, type) else {}
@@ -146,7 +150,11 @@ class Scope:
         return {name: (value, self) for name, value in zip(names or getattr(origin, "__parameters__", ()), args)}
 
     def resolved(self, tp: Annotation) -> Annotation:
-        """Return a type with its variables replaced by their values."""
+        """
+        Return a type with its variables replaced by their values, for comparison with other types.
+
+        Returns (type, values) if Python does not accept the values.
+        """
         if isinstance(tp, typing.TypeVar):
             if tp not in self.variables:
                 return tp
@@ -175,7 +183,9 @@ class Scope:
 
     def depths_within(self, origin: Annotation, args: tuple[Annotation, ...]) -> dict[object, int]:
         """
-        Return the `depths` for a class or alias with these arguments; raise TypeError if it refers to itself endlessly.
+        Return the `depths` for a class or alias with these arguments; {} if the arguments contain no type variables.
+
+        Raises TypeError for a class or alias that refers to itself more than _DEEPEST times.
         """
         if not any(isinstance(arg, typing.TypeVar) or getattr(arg, "__parameters__", ()) for arg in args):
             return {}

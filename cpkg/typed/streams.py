@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def _decoder(type: object, options: dict[str, object]) -> Decoder:
-    """Return the decoder of a type with the given options, which must be limits; raise TypeError for another option."""
+    """
+    Return the decoder of a type with those of the options that differ from their defaults.
+
+    Raises TypeError if one of these is not a limit, or if there are any and `type` is a Decoder.
+    """
     defaults = UNPACKING.defaults._asdict()
     given = {name: value for name, value in options.items() if value != defaults.get(name, value)}
     others = given.keys() - (Decoder.__init__.__kwdefaults__ or {}).keys()

@@ -43,9 +43,11 @@ _DURATION = re.compile(
 
 def from_ext(kind: str, code: int, data: bytes) -> object:
     """
-    Return the object in an extension value with this code; raise ValueError if it is invalid.
+    Return the object in an extension value with this code.
 
-    With code -1 it is a Timestamp if the kind is "timestamp", else a datetime.
+    Raises ValueError if the data is invalid, and OverflowError for a datetime outside the years 1 to 9999.
+
+    For code -1, the object is a Timestamp if `kind` is "timestamp", else a datetime.
     """
     if code != -1:
         return READERS[code](data)

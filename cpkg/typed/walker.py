@@ -364,7 +364,7 @@ class Walker:
         raise self.fail(expected, _shown(value) if is_shown else _found(family, value), path, at)
 
     def _member(self, node: Node, at: Place, path: Path, depth: int) -> object:
-        """Return the member of an Enum whose values are times, other numbers or tuples; MISSING if there is none."""
+        """Return the member of an Enum with values such as times or tuples (see `Node.item`); MISSING if none fits."""
         try:
             value = as_tuples(self.walk(node.item, at, path, depth))
             found = node.table.get((type(value), value), MISSING)
@@ -522,9 +522,10 @@ class Walker:
 
     def _step(self, node: Node, key: object, at: Place) -> object:
         """
-        Return how the path of an error shows a key of a map: the key, shortened if it is long.
+        Return how the path of an error shows a key of a map: a str or short int itself, another key as shortened text.
 
-        For a key that could not be decoded (MISSING), the result shows what the source has there.
+        For a key that could not be decoded (MISSING), the result shows what the source has there. The text of a key
+        that may contain objects of the caller is only the name of its type.
         """
         if key is MISSING:
             end = self.source.end
@@ -591,7 +592,7 @@ class Walker:
 
 
 def build(node: Node, values: dict[str, object]) -> object:
-    """Return an object with these values of fields, and defaults for all other fields."""
+    """Return an object with these values, by names of fields, and defaults for other fields; a TypedDict lacks them."""
     if node.style == "typeddict":
         return {field.name: values[field.name] for field in node.fields if field.name in values}
     for field in node.fields:
@@ -608,7 +609,7 @@ def build(node: Node, values: dict[str, object]) -> object:
 
 
 def _lax(kind: str, family: str, value: Value) -> object:
-    """Return the value that `strict=False` converts a value of another family to, or MISSING."""
+    """Return the value of this kind that `strict=False` converts a value of another family to, or MISSING."""
     if family == STR:
         text = value.strip().lower()
         if kind == "none":

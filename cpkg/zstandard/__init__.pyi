@@ -61,10 +61,11 @@ def open(
     """
     Open a file of compressed data; `filename` is a path or a file object.
 
-    `mode` is that of the builtin `open`. "r", "w", "a" and "x" open the file for text. With "b", for bytes, the
-    result is a ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` is the ZstdCompressor and `dctx` the
-    ZstdDecompressor to use instead of one with default settings. `encoding`, `errors` and `newline` are those of
-    io.TextIOWrapper. Closing the result closes a file object only if `closefd` is true.
+    `mode` is "r", "w", "a" or "x": with "b" the file is opened for bytes (default "rb"), without "b" for text, as
+    with "t". For bytes, the result is a ZstdDecompressionReader or a ZstdCompressionWriter, for text an
+    io.TextIOWrapper. `cctx` is the ZstdCompressor and `dctx` the ZstdDecompressor to use instead of one with
+    default settings. `encoding`, `errors` and `newline` are those of io.TextIOWrapper. Closing the result closes a
+    file that was opened by its path, and a file object only if `closefd` is true.
     """
 
 @overload
@@ -109,15 +110,18 @@ def train_dictionary(
     Args:
         dict_size: the largest size in bytes.
         samples: the data to learn from.
-        k, d: the length of a segment, and of a group of bytes (6 or 8); 0 searches for the best value.
+        k, d: the length of a segment, and of a group of bytes (6 or 8); 0 searches for the best value, except that
+            `d` is 8 if `steps` and `threads` are both 0.
         f: the logarithm of the size of the frequency table.
-        split_point: the fraction of the samples to learn from; the others evaluate the result.
+        split_point: the fraction of the samples to learn from; the other samples evaluate the result.
         accel: 1 to 10; higher values are faster and give worse dictionaries.
         notifications: how much libzstd prints to standard error.
         dict_id: the dictionary's number; 0 derives it from the content.
         level: the compression level that the dictionary is meant for.
-        steps: how many values of `k` are tried.
-        threads: how many threads search.
+        steps: how many values of `k` are tried; 4 if `steps` and `threads` are both 0.
+        threads: how many threads search; below 0, one per processor.
 
-    Raises TypeError and ValueError for wrong arguments, and ZstdError if the samples are too small or too few.
+    0 means libzstd's default where nothing else is said. The backends `stdlib` and `pure` use only `dict_size`,
+    `samples` and `dict_id`. Raises TypeError and ValueError for wrong arguments, and ZstdError if the samples are
+    too small or too few, or if libzstd rejects a parameter.
     """

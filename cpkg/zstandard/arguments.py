@@ -22,7 +22,7 @@ PIECE_SIZE = 1 << 20
 
 
 def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
-    """Yield the bytes of a buffer in views of at most `size` bytes."""
+    """Yield `data` in views of at most `size` bytes; if it is not longer, yield `data` itself, even if it is empty."""
     if len(data) <= size:
         yield data
         return
@@ -32,7 +32,7 @@ def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
 
 
 def read_chunk(source: Readable, size: int) -> Bytes:
-    """Return the next bytes of a file, b"" at its end; raises BlockingIOError if it has none at the moment."""
+    """Return up to `size` bytes of a file, b"" at its end; raises BlockingIOError if its read() returns None."""
     data = source.read(size)
     if type(data) is bytes:
         return data
@@ -64,7 +64,7 @@ def threads_wanted(threads: int) -> int:
 
 
 def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> None:
-    """Raise ValueError for arguments of a `copy_stream` that are not files or not positive sizes."""
+    """Raise ValueError unless `ifh` has read(), `ofh` has write(), and both sizes are positive."""
     if not hasattr(ifh, "read"):
         raise ValueError("first argument must have a read() method")
     if not hasattr(ofh, "write"):
@@ -74,7 +74,7 @@ def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> Non
 
 
 def require_positive(value: int, name: str) -> None:
-    """Raise ValueError if `value`, the size called `name`, is not positive; otherwise check it as `as_size` does."""
+    """Raise ValueError if `value`, the size called `name`, is not positive; also raises the errors of `as_size`."""
     if (type(value) is not int or value < 1 or value >> 63) and as_size(value) < 1:
         raise ValueError(f"{name} must be positive")
 

@@ -39,9 +39,10 @@ def decompress_all(
     decompress_one: Callable[[Bytes, int], bytes], frames: object, sizes: Buffer | None, threads: int
 ) -> BufferWithSegmentsCollection:
     """
-    Decompress each item of `frames` with `decompress_one`; return a collection of the contents.
+    Decompress each item of `frames` with `decompress_one(frame, size)`; return a collection of the contents.
 
-    Implements `ZstdDecompressor.multi_decompress_to_buffer`, with up to `threads` threads.
+    `sizes` is a buffer of the contents' sizes as 64-bit unsigned integers, 0 for unknown; None means that all are
+    unknown. Implements `ZstdDecompressor.multi_decompress_to_buffer`, with up to `threads` threads.
     """
     items = _items(frames, "argument must be list or BufferWithSegments")
     given = bytes(8 * len(items)) if sizes is None else view_of(sizes)
@@ -111,7 +112,7 @@ def _run(
 
 
 def _joined(pieces: list[bytes]) -> tuple[bytes, bytes]:
-    """Return the joined pieces, and the table of their offsets and lengths."""
+    """Return the joined pieces, and the table of their offsets and lengths in the form of SEGMENT."""
     table = array("Q", bytes(SEGMENT.size * len(pieces)))
     table[1::2] = array("Q", map(len, pieces))
     table[2::2] = array("Q", accumulate(table[1:-1:2]))

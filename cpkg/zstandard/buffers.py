@@ -98,8 +98,8 @@ class BufferWithSegments(Exporter):
     A buffer and the positions of the segments in it (replaces `zstandard.BufferWithSegments`).
 
     `data` is a buffer. `segments` is a buffer with the offset and length of each segment, as 64-bit unsigned integers
-    of this machine. Raises ValueError for segments that are not inside the data. Has the buffer protocol, and is a
-    sequence of BufferSegment.
+    of this machine. Raises ValueError for segments that are not inside the data, and if the size of `segments` is not a
+    multiple of 16. Has the buffer protocol, and is a sequence of BufferSegment.
     """
 
     _segments: bytes
@@ -115,7 +115,7 @@ class BufferWithSegments(Exporter):
 
     @classmethod
     def _over(cls, data: Buffer, table: bytes) -> BufferWithSegments:
-        """Return a BufferWithSegments whose segments are known to be inside the data."""
+        """Return a BufferWithSegments without checking that its segments are inside the data."""
         made = super().__new__(cls, data)
         assert isinstance(made, BufferWithSegments)
         made._segments = table
@@ -155,8 +155,8 @@ class BufferWithSegmentsCollection:
     """
     The segments of several `buffers` (BufferWithSegments) as one sequence, in order.
 
-    Raises ValueError if there are no buffers or a buffer is empty, and TypeError for other objects. Replaces
-    `zstandard.BufferWithSegmentsCollection`.
+    Raises ValueError if there are no buffers or a buffer has no segments or no bytes, and TypeError for other objects.
+    Replaces `zstandard.BufferWithSegmentsCollection`.
     """
 
     __slots__ = ("_buffers", "_ends")
@@ -173,7 +173,7 @@ class BufferWithSegmentsCollection:
 
     @classmethod
     def _of(cls, buffers: list[BufferWithSegments]) -> BufferWithSegmentsCollection:
-        """Return a collection of buffers, which may be empty."""
+        """Return a collection of at least one buffer without checking them; a buffer may have no bytes."""
         made = cls.__new__(cls)
         made._set(buffers)
         return made
@@ -194,5 +194,5 @@ class BufferWithSegmentsCollection:
         return self._buffers[at][i - (self._ends[at - 1] if at else 0)]
 
     def size(self) -> int:
-        """Return the size of all segments in bytes."""
+        """Return the sum of the sizes of all segments in bytes."""
         return sum(length for buffer in self._buffers for _, length in SEGMENT.iter_unpack(buffer._segments))

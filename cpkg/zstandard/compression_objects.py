@@ -34,7 +34,7 @@ class ZstdCompressionObj(Exclusive):
         self._finished = False
 
     def compress(self, data: Buffer) -> bytes:
-        """Compress `data`, a buffer, and return the available output, perhaps b""; raises ZstdError after the end."""
+        """Compress `data`, a buffer; return the available output, perhaps b"". Raises ZstdError after the end."""
         view = view_of(data)
         with self._turn():
             if self._finished:
@@ -68,7 +68,7 @@ class ZstdCompressionChunker:
     Compresses one frame into chunks of a fixed size (replaces `zstandard.ZstdCompressionChunker`).
 
     Returned by `ZstdCompressor.chunker`. The methods return iterators, which do the work. Each iterator must be
-    exhausted before the next call, which otherwise raises ZstdError.
+    exhausted before the next call, which otherwise raises ZstdError. After finish(), every call raises ZstdError.
     """
 
     __slots__ = ("_busy", "_chunk_size", "_feed", "_finished", "_held", "_size")
@@ -88,12 +88,12 @@ class ZstdCompressionChunker:
         return self._run(view, CONTINUE)
 
     def flush(self) -> Iterator[bytes]:
-        """Return an iterator of the output for all data so far, in chunks and a shorter rest; a reader can use it."""
+        """Return an iterator of the remaining output for all data so far, in chunks; the last one may be shorter."""
         self._begin("cannot call flush() after compression finished", "cannot call flush()")
         return self._run(b"", FLUSH_BLOCK)
 
     def finish(self) -> Iterator[bytes]:
-        """End the frame; return an iterator of the remaining output, in chunks and a shorter rest."""
+        """End the frame; return an iterator of the remaining output, in chunks; the last one may be shorter."""
         self._begin("cannot call finish() after compression finished", "cannot call finish()")
         return self._run(b"", FLUSH_FRAME)
 
@@ -116,7 +116,7 @@ class ZstdCompressionChunker:
         self._busy.release()
 
     def _chunks(self, output: bytes, is_end: bool = False) -> Iterator[bytes]:
-        """Yield the full chunks of the held bytes and the output; keep the rest, or yield it if `is_end`."""
+        """Yield the held bytes and `output` in full chunks; hold the rest, or yield it if `is_end`."""
         self._held.append(output)
         self._size += len(output)
         if self._size >= self._chunk_size:

@@ -39,13 +39,15 @@ class ZstdCompressor:
     Compresses data, with the same parameters each time (replaces `zstandard.ZstdCompressor`).
 
     Args:
-        level: -131072 to 22; 0 means 3. Raises ValueError above 22.
+        level: -131072 to 22; 0 means 3. A lower level counts as -131072, a higher one raises ValueError.
         dict_data: a ZstdCompressionDict.
-        compression_params: a ZstdCompressionParameters, instead of `level` and of all arguments below.
+        compression_params: a ZstdCompressionParameters. With it, `level` has no effect, and giving an argument below
+            raises ValueError.
         write_checksum: whether frames end with a checksum; default False.
         write_content_size: whether the header declares the content's size, if it is known; default True.
         write_dict_id: whether the header names the dictionary; default True.
-        threads: how many additional threads compress a frame; below 0, one per processor.
+        threads: how many additional threads compress a frame; below 0, one per processor. Raises ZstdError if the
+            backend does not support it.
 
     Threads may share a compressor, and it may have any number of streams at a time: each has its own context.
     """
@@ -117,9 +119,9 @@ class ZstdCompressor:
 
     def frame_progression(self) -> tuple[int, int, int]:
         """
-        Return how many bytes the most recent stream has taken, has compressed, and has produced.
+        Return how many bytes the most recent stream has taken, has compressed, and has produced: three counts.
 
-        `compress` does not use a stream and is not counted.
+        All are 0 before the first stream. `compress` does not use a stream and is not counted.
         """
         return self._progress.counts()
 
@@ -129,7 +131,7 @@ class ZstdCompressor:
         return feed
 
     def compressobj(self, size: int = -1) -> ZstdCompressionObj:
-        """Return an object that compresses one frame in pieces; `size` is the content's size in bytes, if known."""
+        """Return an object that compresses one frame in pieces; `size` is the content's size in bytes (-1: unknown)."""
         return ZstdCompressionObj(self._new_feed(size))
 
     def chunker(self, size: int = -1, chunk_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE) -> ZstdCompressionChunker:
@@ -215,7 +217,8 @@ class ZstdCompressor:
         Compress the rest of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
         `size` is the content's size in bytes, if known; `read_size` and `write_size` are how many bytes are read and
-        written at a time. Neither file is closed. After an error the output has no end, so readers detect it.
+        written at a time. Neither file is closed. After an error the frame in the output is incomplete, which readers
+        detect.
         """
         check_copy(ifh, ofh, read_size, write_size)
         feed = self._new_feed(size)
@@ -224,11 +227,11 @@ class ZstdCompressor:
 
     def multi_compress_to_buffer(self, data: object, threads: int = 0) -> BufferWithSegmentsCollection:
         """
-        Compress each of many buffers into a frame, in several threads; return a BufferWithSegmentsCollection of frames.
+        Compress each of many buffers into a frame; return a BufferWithSegmentsCollection of the frames.
 
         `data` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection. `threads` is the number of
-        threads; below 0, one per processor. Raises TypeError for other objects and ValueError if there is nothing to
-        compress.
+        threads: 0 and 1 mean one, below 0 means one per processor. Raises TypeError for other objects, and ValueError
+        if there are no buffers or all are empty.
         """
         from cpkg.zstandard.batches import compress_all
 

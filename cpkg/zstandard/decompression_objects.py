@@ -38,8 +38,8 @@ class ZstdDecompressionObj(Exclusive):
         """
         Decompress `data`, a buffer, and return the available content, perhaps b"".
 
-        Raises ZstdError after the end of the frame. Data that is not a valid frame raises ZstdError, as does each later
-        call.
+        Raises ZstdError for data that is not a valid frame, and in each call after an exception that lost content, or,
+        without `read_across_frames`, after the end of the frame.
         """
         view = view_of(data)
         with self._turn():
@@ -76,7 +76,7 @@ class ZstdDecompressionObj(Exclusive):
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes that followed the end of the frame; b"" before the end."""
+        """The bytes given after the end of the frame; b"" before the end, and always with `read_across_frames`."""
         return self._unused or b""
 
     @property
@@ -86,5 +86,5 @@ class ZstdDecompressionObj(Exclusive):
 
     @property
     def eof(self) -> bool:
-        """Whether the end of the frame was reached."""
+        """Whether the end of the frame was reached; always False with `read_across_frames`."""
         return self._unused is not None

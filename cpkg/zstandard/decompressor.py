@@ -166,8 +166,9 @@ class ZstdDecompressor:
         """
         Return a file from which the decompressed content of `source`, a file or a buffer, is read.
 
-        `read_size` is how many bytes are read from a file at a time. A read stops at the end of each frame unless
-        `read_across_frames` is true. Closing the reader closes the source unless `closefd` is false.
+        `read_size` is how many bytes are read from a file at a time. A read of a given size stops at the end of each
+        frame unless `read_across_frames` is true; read() and readall() always return all frames. Closing the reader
+        closes the source unless `closefd` is false.
         """
         require_positive(read_size, "read_size")
         stream = self._new_stream(True, not read_across_frames)
@@ -201,9 +202,10 @@ class ZstdDecompressor:
         """
         Yield the content of the frame in `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
-        `read_size` is how many bytes are read at a time; the first `skip_bytes` bytes are skipped. Reading begins when
-        the first piece is requested, and data after the frame is ignored. Raises ValueError for an object that is
-        neither a file nor a buffer, and ZstdError for data that is truncated, corrupted or not a frame.
+        `read_size` is how many bytes are read at a time; the first `skip_bytes` bytes, fewer than `read_size`, are
+        skipped. Reading begins when the first piece is requested. Data after the frame is ignored, and an empty
+        `reader` gives no pieces. Raises ValueError for an object that is neither a file nor a buffer, and ZstdError for
+        data that is truncated, corrupted or not a frame.
         """
         require_positive(write_size, "write_size")
         skip_bytes = index(skip_bytes)
@@ -262,7 +264,7 @@ class ZstdDecompressor:
 
     def decompress_content_dict_chain(self, frames: list[bytes]) -> bytes:
         """
-        Return the content of the last of several frames, each of which uses the content before it as its dictionary.
+        Return the content of the last of several frames, each of which uses the previous content as its dictionary.
 
         Every frame must declare its content's size. Raises TypeError if `frames` is not a list, ValueError for an empty
         list and for items that are not such frames, and ZstdError for frames that fail to decompress.
@@ -301,12 +303,13 @@ class ZstdDecompressor:
         self, frames: object, decompressed_sizes: Buffer | None = None, threads: int = 0
     ) -> BufferWithSegmentsCollection:
         """
-        Decompress many frames in several threads; return a BufferWithSegmentsCollection of their contents.
+        Decompress many frames; return a BufferWithSegmentsCollection of their contents.
 
         `frames` is a list of buffers, a BufferWithSegments or a BufferWithSegmentsCollection. `decompressed_sizes` is a
-        buffer of 64-bit unsigned integers: the contents' sizes in bytes, for frames that do not declare them. `threads`
-        is the number of threads; below 0, one per processor. Raises TypeError and ValueError for wrong arguments, and
-        ZstdError, which names the item, for a frame that fails to decompress.
+        buffer with the size in bytes of each content, as 64-bit unsigned integers; 0 is allowed for frames that declare
+        it. `threads` is the number of threads: 0 and 1 mean one, below 0 means one per processor. Raises TypeError and
+        ValueError for wrong arguments, ValueError for a frame without any known size, and ZstdError, whose text names
+        the item, for a frame that fails to decompress or has another size.
         """
         from cpkg.zstandard.batches import decompress_all
 

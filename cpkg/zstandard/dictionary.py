@@ -29,8 +29,9 @@ class ZstdCompressionDict:
     A dictionary for compression and decompression (replaces `zstandard.ZstdCompressionDict`).
 
     `data` is a buffer, which is copied. `dict_type` is DICT_TYPE_AUTO (a dictionary if the data has a dictionary's
-    header, otherwise raw content), DICT_TYPE_RAWCONTENT or DICT_TYPE_FULLDICT; other values raise ValueError. `k` and
-    `d` are the training parameters. Threads may share a dictionary.
+    header, otherwise raw content), DICT_TYPE_RAWCONTENT (raw content in any case) or DICT_TYPE_FULLDICT (using data
+    without the header raises ZstdError); other values raise ValueError. Raw content of fewer than 8 bytes has no
+    effect. `k` and `d` are the training parameters and are only stored. Threads may share a dictionary.
     """
 
     k: int
@@ -51,7 +52,7 @@ class ZstdCompressionDict:
         return len(self._data)
 
     def dict_id(self) -> int:
-        """Return the number by which frames refer to the dictionary; 0 for raw content."""
+        """Return the number in the dictionary's header, by which frames refer to it; 0 if the data has no header."""
         return int.from_bytes(self._data[4:8], "little") if self._is_full else 0
 
     def as_bytes(self) -> bytes:
@@ -60,10 +61,12 @@ class ZstdCompressionDict:
 
     def precompute_compress(self, level: int = 0, compression_params: ZstdCompressionParameters | None = None) -> None:
         """
-        Let compressors created from now on share tables that are prepared once, for `level` or `compression_params`.
+        Let compressors created from now on use this level, or these parameters, with the dictionary.
 
-        These settings take precedence over the compressor's own. Raises ValueError unless exactly one of the two is
-        given, and ZstdError if the type is DICT_TYPE_FULLDICT but the data has no dictionary header.
+        They replace the compressor's own level and parameters of the search for matches. With `level`, compressors
+        also share the dictionary's tables, except for raw content that has a dictionary header. Raises ValueError
+        unless exactly one of the two is given (a level of 0 is not), and ZstdError if the type is DICT_TYPE_FULLDICT
+        but the data has no dictionary header.
         """
         if level and compression_params:
             raise ValueError("must only specify one of level or compression_params")
@@ -80,10 +83,11 @@ class ZstdCompressionDict:
 
     def _for_compression(self, pairs: list[tuple[int, int]]) -> tuple[list[tuple[int, int]], ZstdDict | None, int]:
         """
-        Return the parameters to compress with, the dictionary, and how to load it.
+        Return the parameters to compress with, the dictionary, and how to load it: DIGESTED, UNDIGESTED or PREFIX.
 
-        They are a compressor's `pairs`, in which the settings of `precompute_compress` replace the compressor's. The
-        dictionary is None if it has fewer than 8 bytes.
+        The parameters are `pairs`, a compressor's, in which the settings of `precompute_compress` replace the
+        compressor's. The dictionary is None if it has fewer than 8 bytes. Raises ZstdError for DICT_TYPE_FULLDICT
+        without a header.
         """
         self._check("could not load compression dictionary")
         found = self._zstd_dict
@@ -100,7 +104,7 @@ class ZstdCompressionDict:
         return [*kept, (_LEVEL, prepared)], found, DIGESTED if how == UNDIGESTED else how
 
     def _for_decompression(self) -> tuple[ZstdDict | None, int]:
-        """Return the dictionary (None if it has fewer than 8 bytes) and how to load it."""
+        """Return the dictionary (None if it has fewer than 8 bytes) and how to load it: DIGESTED or PREFIX."""
         self._check("could not create decompression dict")
         is_prefix = self._is_full and self._type == DICT_TYPE_RAWCONTENT
         return self._zstd_dict, PREFIX if is_prefix else DIGESTED
@@ -113,7 +117,7 @@ class ZstdCompressionDict:
 
 
 def dictionary_argument(dict_data: object) -> ZstdCompressionDict | None:
-    """Return the argument `dict_data`, a dictionary or None; raises TypeError for any other object."""
+    """Return `dict_data`, a ZstdCompressionDict or None; raises TypeError for any other object."""
     if dict_data is not None and not isinstance(dict_data, ZstdCompressionDict):
         raise TypeError("dict_data must be zstd.ZstdCompressionDict")
     return dict_data

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """How many bytes a Feed has taken, had taken at its last flush, and has produced."""
+    """How many bytes a Feed has taken (`ingested`), had taken at its last flush (`flushed`), and has produced."""
 
     __slots__ = ("flushed", "ingested", "produced")
 
@@ -25,7 +25,7 @@ class Progress:
         self.ingested = self.flushed = self.produced = 0
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many bytes were taken, how many of them were compressed, and how many were produced."""
+        """Return how many bytes were taken, how many of these are flushed or in full blocks, and how many produced."""
         waiting = (self.ingested - self.flushed) % BLOCKSIZE_MAX
         return self.ingested, self.ingested - waiting, self.produced
 
@@ -35,8 +35,8 @@ class Feed:
     One frame that a ZstdCompressor compresses, or several in sequence.
 
     After an exception that has lost data of the frame, every call fails, and the error's text gives the reason. `size`
-    is the size of the first frame's content in bytes, -1 if unknown. The compressor refers only to `progress`, because
-    the stream refers to the compressor.
+    is the size of the first frame's content in bytes, -1 if unknown. The compressor refers only to `progress`, to avoid
+    a reference cycle, because the stream refers to the compressor.
     """
 
     __slots__ = ("_failure", "_stream", "progress")
@@ -49,7 +49,7 @@ class Feed:
         self.progress = Progress()
 
     def push(self, data: Bytes, mode: int = CONTINUE) -> bytes:
-        """Compress the bytes of a buffer and return the available output; `mode` is that of a backend's compressor."""
+        """Compress `data`; return the available output. `mode` is CONTINUE, or FLUSH_BLOCK or FLUSH_FRAME to flush."""
         if self._failure is not None:
             raise ZstdError(self._failure)
         if not data and mode == CONTINUE:
@@ -73,7 +73,7 @@ class Feed:
         return output
 
     def outputs(self, next_chunk: Callable[[], Bytes]) -> Iterator[bytes]:
-        """Yield the frame in pieces, some perhaps b""; `next_chunk` returns pieces of its content, b"" at the end."""
+        """Yield one frame in pieces, some perhaps b""; `next_chunk` returns pieces of its content, b"" at the end."""
         try:
             while chunk := next_chunk():
                 yield self.push(chunk)

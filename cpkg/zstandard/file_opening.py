@@ -33,10 +33,11 @@ def make_open(
         """
         Open a file of compressed data; `filename` is a path or a file object.
 
-        `mode` is that of the builtin `open`. "r", "w", "a" and "x" open the file for text. With "b", for bytes, the
-        result is a ZstdDecompressionReader or a ZstdCompressionWriter. `cctx` is the ZstdCompressor and `dctx` the
-        ZstdDecompressor to use instead of one with default settings. `encoding`, `errors` and `newline` are those of
-        io.TextIOWrapper. Closing the result closes a file object only if `closefd` is true.
+        `mode` is "r", "w", "a" or "x": with "b" the file is opened for bytes (default "rb"), without "b" for text, as
+        with "t". For bytes, the result is a ZstdDecompressionReader or a ZstdCompressionWriter, for text an
+        io.TextIOWrapper. `cctx` is the ZstdCompressor and `dctx` the ZstdDecompressor to use instead of one with
+        default settings. `encoding`, `errors` and `newline` are those of io.TextIOWrapper. Closing the result closes a
+        file that was opened by its path, and a file object only if `closefd` is true.
         """
         plain = mode.replace("t", "")
         reads = plain in ("r", "rb")

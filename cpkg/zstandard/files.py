@@ -23,7 +23,7 @@ _AHEAD_SIZE = 8 << 10
 
 class StreamFile(Exclusive):
     """
-    Base of the readers and writers. Methods may be called from several threads: they wait for each other.
+    Base of the readers and writers. Several threads may call methods: they wait for each other.
 
     As in python-zstandard, this is not an io.IOBase: an object that is dropped is neither closed nor flushed.
     """
@@ -76,9 +76,10 @@ class StreamFile(Exclusive):
 
 class Ahead(io.BytesIO):
     """
-    Output that was read ahead: pieces of `step` bytes, and a shorter `rest`.
+    Output that was decompressed or compressed ahead: pieces of `step` bytes, and a shorter `rest`.
 
-    A read of `step` bytes needs no lock, because it gets a whole piece or nothing. Other reads take all pieces at once.
+    A read of `step` bytes needs no lock, because it gets a whole piece or nothing. Other reads hold the lock and take
+    all pieces at once.
     """
 
     start = 0
@@ -98,7 +99,7 @@ class StreamReader(StreamFile):
     """
     Base of the readers.
 
-    A small read takes a larger piece of output and keeps the rest for the next reads, each of which is then one call.
+    A small read takes a larger piece of output and keeps the rest, so that the next reads of this size only slice it.
     """
 
     _ahead: Ahead
@@ -138,7 +139,7 @@ class StreamReader(StreamFile):
         """Do nothing."""
 
     def tell(self) -> int:
-        """Return how many bytes were read."""
+        """Return how many bytes of output were read."""
         ahead = self._ahead
         return ahead.start + ahead.tell()
 
@@ -164,10 +165,11 @@ class StreamReader(StreamFile):
 
     def read(self, size: int = -1) -> bytes:
         """
-        Return `size` bytes, or fewer at the end of the content; -1 returns the rest.
+        Return `size` bytes, or fewer at the end of the output; -1 returns the rest.
 
-        A read of `size` decompressed bytes also ends at the end of a frame, unless `read_across_frames` is true. Raises
-        ZstdError for an error in the next part of the data; the content before the error can be read first.
+        A read of `size` decompressed bytes also ends at the end of a frame, unless `read_across_frames` is true. If the
+        data has an error, reads of `size` bytes return the content before it, then raise ZstdError; a read with -1
+        raises ZstdError at once, and the content before the error can still be read with a size.
         """
         ahead = self._ahead
         if size == ahead.step:
@@ -177,7 +179,7 @@ class StreamReader(StreamFile):
         return self._read(size)
 
     def readall(self) -> bytes:
-        """Return the rest of the content."""
+        """Return the rest of the output, as `read(-1)` does."""
         return self._read(-1)
 
     def read1(self, size: int = -1) -> bytes:
@@ -198,7 +200,7 @@ class StreamReader(StreamFile):
             return result
 
     def _take(self, size: int, once: bool = False) -> bytes:
-        """Return `size` bytes (-1: all), or with `once` some of them; after an exception they can be read again."""
+        """Return `size` bytes (-1: all), or with `once` some of them; after an exception, later calls return them."""
         ahead = self._ahead
         place, held, pieces = ahead.tell(), b"", []
         try:
@@ -243,11 +245,11 @@ class StreamReader(StreamFile):
         return content
 
     def readinto(self, b: Buffer) -> int:
-        """Fill `b`, a writable buffer, as far as output is available; return how many bytes were stored."""
+        """Fill `b`, a writable buffer, with the output of one `read` of its size; return how many bytes were stored."""
         return self._read_into(b, self.read)
 
     def readinto1(self, b: Buffer) -> int:
-        """Fill `b`, a writable buffer, with the output of one `read1`; return how many bytes were stored."""
+        """Fill `b`, a writable buffer, with the output of one `read1` of its size; return how many bytes that were."""
         return self._read_into(b, self.read1)
 
     def _read_into(self, buffer: Buffer, read: Callable[[int], bytes]) -> int:

@@ -22,7 +22,7 @@ class FrameParameters:
     The fields of a frame's header (replaces `zstandard.FrameParameters`).
 
     `content_size` and `window_size` are in bytes. `content_size` is CONTENTSIZE_UNKNOWN if the header does not declare
-    it. `dict_id` is 0 if the header names no dictionary.
+    it, and the size of the skipped data for a skippable frame. `dict_id` is 0 if the header names no dictionary.
     """
 
     __slots__ = ("content_size", "dict_id", "has_checksum", "window_size")
@@ -46,7 +46,7 @@ class FrameParameters:
 
 def header_of(data: Buffer, magicless: bool = False) -> Header | int:
     """
-    Return the header at the start of a buffer, or the number of bytes needed if the buffer ends inside the header.
+    Return the header at the start of a buffer, or, if the buffer ends inside it, how many bytes it needs at least.
 
     Raises ZstdError if the data is not a frame.
     """
@@ -59,7 +59,7 @@ def get_frame_parameters(data: Buffer, format: int = FORMAT_ZSTD1) -> FrameParam
     Return the header at the start of `data`, a buffer; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
 
     18 bytes are enough for every header. Raises ZstdError if the data is shorter than the header, or does not start
-    with a frame. Replaces `zstandard.get_frame_parameters`.
+    with a frame, and ValueError for another format. Replaces `zstandard.get_frame_parameters`.
     """
     if format not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
         raise ValueError(f"format must be FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS, not {format!r}")
@@ -76,8 +76,8 @@ def frame_content_size(data: Buffer) -> int:
     """
     Return the content size in bytes that the header at the start of `data` declares, or -1 if it declares none.
 
-    Raises ZstdError if the header is truncated, or the data does not start with a frame. Replaces
-    `zstandard.frame_content_size`.
+    The result is 0 for a skippable frame. Raises ZstdError if the header is truncated, or the data does not start with
+    a frame. Replaces `zstandard.frame_content_size`.
     """
     try:
         header = header_of(data)

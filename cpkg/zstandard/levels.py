@@ -53,7 +53,7 @@ _LEVELS = (  # columns: any size, up to 256 KiB, 128 KiB and 16 KiB; the first r
 
 
 def match_parameters(level: int, source_size: int, dict_size: int) -> tuple[int, ...]:
-    """Return the seven parameters of a level; a size in bytes is 0 if unknown (replaces ZSTD_getCParams)."""
+    """Return the MATCH_FIELDS of a level; a size in bytes is 0 if unknown (replaces ZSTD_getCParams)."""
     size = source_size or _UNKNOWN
     total = size + dict_size
     if size == _UNKNOWN:

@@ -117,7 +117,7 @@ class ZstdCompressionParameters:
     @staticmethod
     def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: int) -> ZstdCompressionParameters:
         """
-        Return the parameters of a level, as in libzstd 1.5.
+        Return the parameters of a level for the search for matches, as in libzstd 1.5; all others are the defaults.
 
         The window and tables are adjusted to `source_size` and `dict_size`, in bytes; 0 means unknown. Other arguments
         (`kwargs`) are those of the type, and take precedence.
@@ -142,7 +142,11 @@ class ZstdCompressionParameters:
         return _CONTEXT_SIZE + sum(4 << log for log in tables)
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return pairs of a parameter's key and value for libzstd, without those that equal its defaults."""
+        """
+        Return pairs of a parameter's key and value for libzstd, without those that equal its defaults.
+
+        Without threads, `job_size` and `overlap_log` are left out as well.
+        """
         values = vars(self)
         defaults = {"write_content_size": 1, "write_dict_id": 1}
         return [

@@ -36,9 +36,10 @@ def size_of(source: Any, size: int) -> int:
 
 def chunks_of(source: Any, read_size: int, skip: int = 0) -> Callable[[], Bytes]:
     """
-    Return a function that returns the next `read_size` bytes of a file, or a piece of a buffer, and b"" at the end.
+    Return a function that returns the next bytes of a file or buffer, and b"" at the end.
 
-    The first `skip` bytes are skipped. Raises TypeError for an object that is neither a file nor a buffer.
+    It reads up to `read_size` bytes of a file; pieces of a buffer have at least 1 MiB, except for the last. The first
+    `skip` bytes are skipped. Raises TypeError for an object that is neither a file nor a buffer.
     """
     if hasattr(source, "read"):
         if skip:
@@ -86,8 +87,8 @@ class ZstdDecompressionReader(StreamReader):
     """
     A file that returns the decompressed content of a source (replaces `zstandard.ZstdDecompressionReader`).
 
-    Returned by `ZstdDecompressor.stream_reader`. Reads frame after frame; a read stops at the end of a frame unless
-    `read_across_frames` is true. A source that ends inside a frame raises ZstdError.
+    Returned by `ZstdDecompressor.stream_reader`. Reads frame after frame; a read of a given size stops at the end of a
+    frame unless `read_across_frames` is true. A source that ends inside a frame raises ZstdError.
     """
 
     _taken = 0
@@ -129,8 +130,8 @@ class ZstdDecompressionReader(StreamReader):
         """
         Read forward to the position `pos` and return the new position, which is smaller if the content ends before.
 
-        `whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position before the current one, and for
-        os.SEEK_END.
+        `whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position before the current one and for
+        os.SEEK_END, and ValueError for any other `whence`.
         """
         with self._turn():
             self._check_open()

@@ -37,17 +37,20 @@ def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
         Args:
             dict_size: the largest size in bytes.
             samples: the data to learn from.
-            k, d: the length of a segment, and of a group of bytes (6 or 8); 0 searches for the best value.
+            k, d: the length of a segment, and of a group of bytes (6 or 8); 0 searches for the best value, except that
+                `d` is 8 if `steps` and `threads` are both 0.
             f: the logarithm of the size of the frequency table.
-            split_point: the fraction of the samples to learn from; the others evaluate the result.
+            split_point: the fraction of the samples to learn from; the other samples evaluate the result.
             accel: 1 to 10; higher values are faster and give worse dictionaries.
             notifications: how much libzstd prints to standard error.
             dict_id: the dictionary's number; 0 derives it from the content.
             level: the compression level that the dictionary is meant for.
-            steps: how many values of `k` are tried.
-            threads: how many threads search.
+            steps: how many values of `k` are tried; 4 if `steps` and `threads` are both 0.
+            threads: how many threads search; below 0, one per processor.
 
-        Raises TypeError and ValueError for wrong arguments, and ZstdError if the samples are too small or too few.
+        0 means libzstd's default where nothing else is said. The backends `stdlib` and `pure` use only `dict_size`,
+        `samples` and `dict_id`. Raises TypeError and ValueError for wrong arguments, and ZstdError if the samples are
+        too small or too few, or if libzstd rejects a parameter.
         """
         if not isinstance(samples, list):
             raise TypeError("samples must be a list")

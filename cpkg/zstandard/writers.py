@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def write_pieces(file: Writable, data: bytes, write_size: int) -> int:
-    """Write `data` to a file in pieces of at most `write_size` bytes; return the number of bytes."""
+    """Write all of `data` to a file, at most `write_size` bytes at a time; return the size of `data` in bytes."""
     if data:
         for piece in pieces_of(data, write_size):
             write_all(file, piece)
@@ -42,9 +42,9 @@ class ZstdCompressionWriter(Writer):
     """
     A file that compresses the data written to it into another file (replaces `zstandard.ZstdCompressionWriter`).
 
-    Returned by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error the frame has lost data: every
-    call but close() raises the error again, and close() does not end the frame, so that readers detect that the output
-    is incomplete.
+    Returned by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error that lost data of the frame,
+    write() and flush() raise ZstdError with the text of that error, and close() does not end the frame, so that readers
+    detect that the output is incomplete.
     """
 
     def __init__(self, feed: Feed, writer: Writable, write_size: int, write_return_read: bool, closefd: bool) -> None:
@@ -64,9 +64,9 @@ class ZstdCompressionWriter(Writer):
 
     def write(self, data: Buffer) -> int:
         """
-        Compress `data`, a buffer; return its size, or with `write_return_read=False` how many bytes were written.
+        Compress `data`, a buffer; return its size, or with `write_return_read=False` how many bytes of output it wrote.
 
-        Raises ZstdError if compression fails, and the errors of the other file's write().
+        Raises ZstdError if compression fails or failed earlier, and the errors of the other file's write().
         """
         with self._turn():
             self._check_open()
@@ -142,7 +142,7 @@ class ZstdDecompressionWriter(Writer):
     A file that decompresses the data written to it into another file (replaces `zstandard.ZstdDecompressionWriter`).
 
     Returned by `ZstdDecompressor.stream_writer`. Accepts several frames. Closing it inside a frame raises ZstdError,
-    unless an earlier error is the reason.
+    except after an error of an earlier call or in the `with` block.
     """
 
     def __init__(
@@ -166,10 +166,11 @@ class ZstdDecompressionWriter(Writer):
 
     def write(self, data: Buffer) -> int:
         """
-        Decompress `data`, a buffer; return its size, or with `write_return_read=False` how many bytes were written.
+        Decompress `data`, a buffer; return its size, or with `write_return_read=False` how many bytes of output it
+        wrote.
 
-        Raises ZstdError for data that is not a frame, also in each later call, and the errors of the other file's
-        write().
+        Raises ZstdError for data that is not a frame, and the errors of the other file's write(). After any of these,
+        each later call raises ZstdError.
         """
         with self._turn():
             self._check_open()
@@ -206,7 +207,8 @@ class ZstdDecompressionWriter(Writer):
         """
         Close the writer, and the other file unless `closefd` is false; do nothing if it is already closed.
 
-        Raises ZstdError if the data ended inside a frame, unless an earlier error is the reason.
+        Raises ZstdError if the data ended inside a frame, except after an error of an earlier call or in the `with`
+        block.
         """
         with self._turn():
             if self._closed:

@@ -34,8 +34,9 @@ def register_shutil(
     Let `shutil.make_archive` write "zstdtar", and `shutil.unpack_archive` read .tar.zst, .tzst and .zip with Zstandard.
 
     `tar` and `zip` select the formats. `level`, `options` and `threads` have the meaning that `cpkg.zstd.compress`
-    gives them, and apply to new archives; `threads` also applies to reading .tar.zst. A new archive appears complete or
-    not at all. Earlier registrations of these formats are replaced, so the function may be called again.
+    gives them, and apply to new "zstdtar" archives; `threads` also applies to reading .tar.zst. A new archive appears
+    complete or not at all. Writing .zip is not changed. Earlier registrations of these formats are replaced, so the
+    function may be called again.
     Replaces `backports.zstd.register_shutil` and the support for Zstandard in Python 3.14's `shutil`.
     """
     if tar:
@@ -69,7 +70,7 @@ def _make_tarball(
     logger: Logger | None = None,
     **ignored: object,
 ) -> str:
-    """Write base_name.tar.zst for shutil.make_archive and return its path (replaces `shutil._make_tarball`)."""
+    """Write base_name.tar.zst, unless `dry_run` is true, and return its path (replaces `shutil._make_tarball`)."""
     name = os.fspath(base_name) + ".tar.zst"
     folder = os.path.dirname(name)
     if logger is not None:
@@ -129,7 +130,7 @@ def _unpack_tarball(threads: int | None, filename: str, extract_dir: str, **filt
 
 
 def _unpack_zip(filename: str, extract_dir: str) -> None:
-    """Extract a ZIP archive (replaces `shutil._unpack_zipfile`)."""
+    """Extract a ZIP archive; raises ReadError for a file that is not one (replaces `shutil._unpack_zipfile`)."""
     if not zipfile.is_zipfile(filename):
         raise shutil.ReadError(f"{filename} is not a zip file")
     with zipfile.ZipFile(filename) as archive:

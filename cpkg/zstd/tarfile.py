@@ -51,8 +51,8 @@ class TarFile(_TarFile):
 
         `name`, `fileobj` and other keywords (`kwargs`) are those of `tarfile.open`. With the Zstandard modes, `level`
         (for writing), `options`, `zstd_dict` and `threads` are those of `cpkg.zstd.open`. "r", "r:*" and "r|*" detect
-        compression with Zstandard. "r|..." reads any object with read(), forward only; `bufsize` has no effect on
-        Zstandard.
+        compression with Zstandard. "r|zst" and "r|*" read any object with read(), forward only; `bufsize` has no effect
+        on Zstandard.
 
         Raises ReadError if the file is not such an archive, and the errors of `tarfile.open` and `cpkg.zstd.open`.
         """
@@ -145,7 +145,7 @@ class TarFile(_TarFile):
 
 
 class _Repeated:
-    """A file that returns its first bytes, which were read already, once more."""
+    """A file whose first bytes were already read: it returns `first`, then the rest of `file`."""
 
     def __init__(self, first: bytes, file: BinaryIO) -> None:
         self._first = first

@@ -88,9 +88,12 @@ class ZipFile(_ZipFile):  # type: ignore[misc]
         return zstd.ZstdCompressor(options={**self._options, zstd.CompressionParameter.compression_level: level})
 
     def open(self, name: Any, mode: str = "r", pwd: object = None, **kwargs: object) -> Any:
-        """Open a member for reading or writing; `name`, `mode`, `pwd` and `kwargs` are those of `zipfile.ZipFile.open`.
+        """
+        Open a member for reading or writing; `name`, `mode`, `pwd` and `kwargs` are those of `zipfile.ZipFile.open`.
 
-        A member compressed with method 93 is returned as an io.BufferedReader."""
+        For reading, a member compressed with method 93 is returned as an io.BufferedReader. Raises LimitError for a
+        member that declares more than `max_output_size` bytes, and BadZipFile for one that begins outside the archive.
+        """
         if mode != "r":
             return super().open(name, mode, pwd, **kwargs)
         member = name if isinstance(name, ZipInfo) else self.getinfo(name)
@@ -171,7 +174,7 @@ class _Member(io.RawIOBase):
         return b"".join(iter(lambda: self._next(_PIECE_SIZE), b""))
 
     def _next(self, size: int) -> bytes:
-        """Return up to `size` bytes of content, b"" at its end; raises BadZipFile if the content is not as declared."""
+        """Return up to `size` bytes of content, b"" at its end; raises BadZipFile if its size or CRC is wrong."""
         if self._is_finished or not size:
             return b""
         data = self._decompress(size)
@@ -188,7 +191,7 @@ class _Member(io.RawIOBase):
         return data
 
     def _decompress(self, size: int) -> bytes:
-        """Return up to `size` bytes of content, b"" at the end of the last frame."""
+        """Return up to `size` bytes of content, b"" at the end of the stored bytes; raises BadZipFile for damage."""
         try:
             while True:
                 piece = b""

@@ -36,7 +36,7 @@ def info_folder(files: Mapping[str, bytes]) -> str:
 
 
 def write_wheel(folder: Path, files: Mapping[str, bytes], python: str, abi: str, platforms: tuple[str, ...]) -> Path:
-    """Write a wheel with its RECORD, named after its tags, and return its path."""
+    """Write a wheel to `folder`, named after its tags, with its WHEEL and RECORD files; return its path."""
     info = info_folder(files)
     content = dict(files)
     tags = "".join(f"Tag: {python}-{abi}-{platform}\n" for platform in sorted(platforms))
@@ -61,7 +61,7 @@ def _digest(data: bytes) -> str:
 
 
 def add_licences(files: dict[str, bytes], expression: str, texts: Mapping[str, str]) -> None:
-    """Add licence texts (file name -> text) to a wheel, and the licence expression to its metadata."""
+    """Add licence texts (file name -> text) to a wheel, and replace the licence expression in its metadata."""
     info = info_folder(files)
     metadata = files[f"{info}/METADATA"].decode()
     head, blank, description = metadata.partition("\n\n")
@@ -74,7 +74,7 @@ def add_licences(files: dict[str, bytes], expression: str, texts: Mapping[str, s
 
 
 def normalise_sdist(path: Path) -> None:
-    """Rewrite an sdist with sorted entries and without times and owners."""
+    """Rewrite an sdist with sorted entries, without owners, with EPOCH as every time, and with modes 755 and 644."""
     with tarfile.open(path) as archive:
         members = []
         for member in archive:

@@ -49,8 +49,9 @@ _RUNTIME = r"__(aarch64_|atomic_|cpu_|gcov_|asan_|tsan_|(u?div|u?mod|mul|popcoun
 
 def check(paths: Sequence[Path], built: Iterable[tuple[Path, Interpreter, Target]]) -> None:
     """
-    Check the files of a release; raises SystemExit with all faults.
+    Check the files of a release; raises SystemExit if one has a fault.
 
+    The text is the output of the first tool that fails, or else all faults of the native modules.
     `built` has the wheels with native modules, each with its interpreter and system.
     """
     wheels = [path for path in paths if path.suffix == ".whl"]
@@ -77,7 +78,7 @@ def _run(module: str, *arguments: object) -> str:
 
 
 def platform_by_auditwheel(wheel: Path) -> str:
-    """Return the best platform tag that auditwheel finds for a wheel."""
+    """Return the best platform tag that auditwheel finds for a wheel; "none" if it prints none."""
     found = re.search(r'platform\s+tag:\s+"([^"]+)"', _run("auditwheel", "show", wheel))
     return found.group(1) if found else "none"
 

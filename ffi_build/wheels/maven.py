@@ -105,9 +105,9 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
 
 def import_libraries(interpreter: Interpreter, target: Target, folder: Path) -> list[Path]:
     """
-    Return the import libraries to link modules with, which only Windows needs.
+    Return the import libraries to link modules with; an empty list for other systems than Windows.
 
-    Those that Maven lacks are generated in `folder`.
+    For arm64, which Maven lacks, the library is generated in `folder`.
     """
     if target.libc != "windows":
         return []

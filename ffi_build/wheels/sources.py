@@ -83,9 +83,10 @@ SOURCES = (ZSTD, MSGPACK)
 
 def provide(source: Source, downloads: Path, folder: Path) -> Path:
     """
-    Unpack a library below `folder` and return its folder; fetch the archive into `downloads` if it is missing.
+    Unpack a library below `folder`, apply its patches, and return its folder, which replaces an earlier one.
 
-    Raises SystemExit with advice if the archive is not available or has another hash.
+    If the archive is not in `downloads`, it is fetched first. Raises SystemExit with advice if it is not
+    available or has another hash.
     """
     archive = downloads / source.archive
     if not archive.exists():
@@ -140,7 +141,7 @@ def _fetch(source: Source, downloads: Path) -> None:
 @contextlib.contextmanager
 def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list[str]]:
     """
-    Yield an apt-get command with its own package lists, in a folder that is removed afterwards.
+    Yield an apt-get command with its own package lists in `folder`, which is removed afterwards if nothing raises.
 
     The lists are from the Debian release `suite`, from the mirror that this machine uses; `kind` is deb or deb-src.
 
@@ -172,7 +173,7 @@ def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list
 
 
 def run(command: list[str], folder: Path, **environment: str) -> str:
-    """Run a command in a folder and return its output; raises SystemExit with the end of its output on failure."""
+    """Run a command in a folder and return its standard output; raises SystemExit with its last output if it fails."""
     result = subprocess.run(
         command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True, check=False
     )

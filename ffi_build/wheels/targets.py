@@ -32,12 +32,12 @@ class Target:
 
     @property
     def triplet(self) -> str:
-        """The end of an extension module's name before `.so` on this system."""
+        """The end of an extension module's name before `.so` on this system, if it is Linux."""
         return f"{self.machine}-linux-{'gnu' if self.libc == 'glibc' else 'musl'}"
 
     @property
     def oldest_glibc(self) -> tuple[int, int]:
-        """The oldest glibc that the wheel supports, as major and minor version, according to its first platform tag."""
+        """The oldest glibc of a glibc target, as major and minor version, according to its first platform tag."""
         major, minor = self.platforms[0].split("_")[1:3]
         return int(major), int(minor)
 

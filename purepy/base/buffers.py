@@ -43,7 +43,7 @@ def view_of(data: Buffer) -> bytes | memoryview:
 
 
 def as_bytes(data: Buffer) -> bytes:
-    """Copy the bytes of a C-contiguous buffer; bytes are returned unchanged."""
+    """Return a copy of the bytes of a C-contiguous buffer; an object of type bytes is returned itself."""
     if type(data) is bytes:
         return data
     with contiguous(data) as view:  # otherwise PyPy 8 keeps the buffer locked until its collector runs

@@ -52,7 +52,7 @@ def _at(name: Name, directory: int | None) -> str:
 
 
 def open(path: Name, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
-    """Open a file, or with O_DIRECTORY a directory whose descriptor the other functions accept."""
+    """Open a file, or with O_DIRECTORY a directory that can be a `dir_fd` here, and return its descriptor."""
     full = _at(path, dir_fd)
     if flags & O_DIRECTORY:
         return _open_directory(full, flags)
@@ -147,7 +147,7 @@ def unlink(name: Name, *, dir_fd: int) -> None:
 
 
 def rename(name: Name, new_name: Name, *, src_dir_fd: int, dst_dir_fd: int) -> None:
-    """Rename a file over another file, even a read-only one; raises IsADirectoryError if the target is a directory."""
+    """Rename a file, replacing an old file even if it is read-only; raises IsADirectoryError if that is a directory."""
     path, new = _at(name, src_dir_fd), _at(new_name, dst_dir_fd)
     try:
         os.replace(path, new)
@@ -248,6 +248,6 @@ def _set_file_time(descriptor: int, ns: int) -> None:
 
 
 def fchmod(descriptor: int, mode: int) -> None:
-    """Set permissions; on Windows only the read-only attribute of files, from Python 3.13 on."""
+    """Set permissions; on Windows only the read-only attribute of files, and before Python 3.13 nothing."""
     if not IS_WINDOWS or (descriptor not in _paths and hasattr(os, "fchmod")):
         os.fchmod(descriptor, mode)

@@ -103,7 +103,7 @@ class Job:
         raise NotImplementedError
 
     def put(self, piece: Sized) -> None:
-        """Add a piece of output, which has a length; wait while there is no room. Raises Stopped as `check` does."""
+        """Add a piece of output that has a length; wait while there is no room. Raises Stopped if unneeded by now."""
         crew = self.crew
         while self._put - self._taken >= self.output_max and crew.has_threads:
             crew.check()
@@ -137,7 +137,11 @@ class Call(Job):
             self._value = call[0](*call[1])
 
     def result(self) -> Any:
-        """Wait for the call; return its result or raise its exception."""
+        """
+        Wait for the call; return its result or raise its exception.
+
+        Raises RuntimeError if the crew was stopped before the call began.
+        """
         wait_for(self)
         if self.failure is not None:
             raise self.failure
@@ -313,11 +317,11 @@ class Crew:
 
     def take(self, is_wanted: Callable[[], bool]) -> Any:
         """
-        Return the next piece of output, in order; None after the last, or if none is ready and `is_wanted()` is false.
+        Return the next piece of output, in order; None after the last, or instead of waiting if `is_wanted()` is false.
 
         `is_wanted` is called again after each change. Raises the error that ended a job, after the job's earlier
-        output. After an exception from elsewhere a piece may be missing, so an object that is used again must report
-        that it is broken.
+        output, and RuntimeError if the jobs were stopped. After any other exception, as from a signal handler, a piece
+        may be missing, so an object that is used again must report that it is broken.
         """
         self._check_process()
         while self._given:

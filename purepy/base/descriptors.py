@@ -32,8 +32,9 @@ def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
     """
     Return the descriptor of a file and its position there; None if the file cannot be used by its descriptor.
 
-    It must be one of the io module's own files over a regular file. To be written (`is_written`), it must also end at
-    the position, so that what was written can be removed again.
+    It must be one of the io module's own files over a regular file, on a system that reads and writes at positions. To
+    be written (`is_written`), it must not extend beyond the position, so that what was written can be removed again,
+    and its descriptor must not append.
     """
     if not IS_POSSIBLE or type(file) not in _FILES:
         return None
@@ -87,7 +88,7 @@ class Descriptor(_Closed):
         return self._numbers[0]
 
     def file(self, mode: str, buffering: int) -> File:
-        """Return a file for the descriptor; from now on the file closes it."""
+        """Return a file for the descriptor; from now on the file, not this object, closes the descriptor."""
         return pop_and_call(self._numbers, open, mode, buffering)
 
     def close(self) -> None:

@@ -111,12 +111,12 @@ class ZstdError(CodecError):
 
 
 class ZstdLimitError(ZstdError, LimitError):
-    """The output exceeds `max_output_size`, or a frame needs a larger window than allowed."""
+    """The output exceeds `max_output_size` or the caller's buffer, or a frame needs a larger window than allowed."""
 
 
 class SeekableFormatError(ZstdError):
     """
-    A file has no seek table where one is needed, or its table is damaged or does not match its frames.
+    A file has no seek table where one is needed, its table is damaged or does not match, or a table cannot hold frames.
 
     `has_table` is False if the file has no table, or is truncated. Replaces `pyzstd.SeekableFormatError`.
     """
@@ -135,7 +135,7 @@ class UnsafeEntryError(ArchiveError):
 
 
 class ArchiveLimitError(ArchiveError, LimitError):
-    """An archive exceeds a limit: bytes of content, or bytes in one header."""
+    """An archive exceeds a limit: bytes of content, bytes of headers, or pieces of a sparse file."""
 
 
 for _found in list(globals().values()):
@@ -144,7 +144,7 @@ for _found in list(globals().values()):
 
 
 def exception_text(exc: BaseException, text: Callable[[object], str] = str) -> str:
-    """Return `text(exc)` for a caller's exception, or the name of its class if this call raises an error."""
+    """Return `text(exc)` for a caller's exception, or the name of the exception's class if `text` raises an error."""
     try:
         return text(exc)
     except Exception as error:
@@ -166,7 +166,7 @@ def is_from_handler(exc: BaseException | None) -> bool:
 
 
 def is_refusal(exc: BaseException) -> bool:
-    """Return whether `exc` is an OSError of the file itself, not of a signal handler: the call has done nothing."""
+    """Return whether `exc` is an OSError of the file, not of a signal handler: then the call has done nothing."""
     return isinstance(exc, OSError) and not is_from_handler(exc)
 
 

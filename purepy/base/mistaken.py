@@ -28,7 +28,7 @@ def is_tar(data: bytes) -> bool:
 
 
 def advice_for(data: bytes) -> str | None:
-    """Return a text that names the format of the data and says how to read it; None for an unknown format."""
+    """Return a text that names the format of `data` and says how to read it; None for any other format."""
     if len(data) < 2 or 0x80 < data[0] < 0xE0:
         return None
     for beginning, advice in _BEGINNINGS:

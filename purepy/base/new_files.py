@@ -71,7 +71,7 @@ class NewFile(_Ended):
             raise
 
     def appear(self, *, overwrite: bool = True) -> None:
-        """Close the file and give it its final name, replacing an older file unless `overwrite` is false."""
+        """Close the file and give it its final name; without `overwrite`, raise FileExistsError if the name exists."""
         self.file.close()
         if overwrite or not hasattr(os, "link"):  # without link: in a browser, where no other process writes
             if not overwrite and os.path.lexists(self._path):
@@ -83,7 +83,7 @@ class NewFile(_Ended):
         drop_finalizer(self, _Ended)
 
     def _is_removed(self) -> bool:
-        """Remove the temporary file; return whether that was possible."""
+        """Remove the temporary file; return whether that succeeded."""
         with Suppressed(OSError):
             os.unlink(self._temporary)
             return True

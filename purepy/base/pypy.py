@@ -220,7 +220,7 @@ else:
         return []
 
     def list_kind(items: list[object]) -> str:
-        """Return the name of a list's storage; PyPy stores plain ints ("IntegerListStrategy") and floats unboxed."""
+        """Return the name of a list's storage on PyPy, "IntegerListStrategy" for unboxed ints; here a constant."""
         return "ObjectListStrategy"
 
     def content(text: str) -> bytes:

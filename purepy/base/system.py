@@ -52,7 +52,7 @@ fchmod, fchown = map(_found, ("fchmod", "fchown"))
 
 
 def is_root() -> bool:
-    """Return whether this process may give files to other users."""
+    """Return whether this process runs as root, which may give files to other users; False on Windows."""
     return hasattr(os, "geteuid") and os.geteuid() == 0
 
 
@@ -131,7 +131,7 @@ def _taken(name: str) -> BlockingIOError:
 
 
 def _lock_byte(descriptor: int) -> None:
-    """Lock a byte far beyond a file's end, which msvcrt.locking cannot reach."""
+    """Lock a byte beyond a file's end, which msvcrt.locking cannot reach; raises BlockingIOError if it is locked."""
     ctypes, kernel, handle = by_path.kernel(descriptor)
     where = (ctypes.c_uint64 * 4)(0, 0, _LAST_BYTE, 0)
     if not kernel.LockFileEx(handle, _EXCLUSIVE_AT_ONCE, 0, 1, 0, ctypes.byref(where)):

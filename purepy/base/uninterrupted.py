@@ -31,7 +31,7 @@ def pop_and_call(kept: list[Any], call: Callable[..., _Result], *more: Any) -> _
 
 def drop_finalizer(thing: object, kind: type) -> None:
     """
-    Change the class of a closed object to one without a finalizer.
+    Change the class of a closed object to `kind`, a class without a finalizer.
 
     Python prints and drops an exception that is raised while a finalizer runs, for example by a signal handler.
     """

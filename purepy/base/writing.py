@@ -25,7 +25,8 @@ def write_some(file: Writable, data: Bytes) -> int:
     """
     Write `data`, non-empty bytes or a view of bytes, to a file; return how many bytes were taken, at least one.
 
-    If the file would block, raises BlockingIOError with `characters_written` 0, as io.BufferedWriter does.
+    If the file would block, raises BlockingIOError with `characters_written` 0, as io.BufferedWriter does. Raises
+    OSError if write() takes nothing.
     """
     try:
         returned = file.write(data)
@@ -39,7 +40,7 @@ def write_some(file: Writable, data: Bytes) -> int:
 
 
 def _written_before(error: BlockingIOError) -> int:
-    """Return how many bytes were written before an error; 0 if it does not count them."""
+    """Return how many bytes were written before an error; 0 if the error does not tell."""
     found: int = getattr(error, "characters_written", 0)  # the attribute is missing unless it was set
     return found
 
@@ -95,7 +96,7 @@ def write_rest(file: Writable, data: Bytes, returned: object) -> None:
 
 class MarkedText(io.TextIOWrapper):
     """
-    A text file that writes a byte order mark, `mark`, before its first text.
+    A text file that writes the bytes `mark`, a byte order mark that is set after creation, before the first text.
 
     CPython's io.TextIOWrapper omits the mark of UTF-16 and UTF-32 if the file cannot seek.
     """

@@ -45,7 +45,7 @@ def make_unpack_async(unpacker: Callable[..., Any]) -> Callable[..., AsyncIterat
 
 
 class AsyncObjects:
-    """The objects of an asynchronous stream: what `unpack_async` returns."""
+    """The objects of an asynchronous stream: the asynchronous iterator that `unpack_async` returns."""
 
     __slots__ = ("_is_open", "_lock", "_read", "_size", "_stream", "_unsettled")
 
@@ -130,5 +130,5 @@ class AsyncObjects:
             raise error from None
 
     async def aclose(self) -> None:
-        """End the iteration."""
+        """End the iteration: the next step raises StopAsyncIteration. The reader stays open."""
         self._is_open = False

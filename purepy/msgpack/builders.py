@@ -66,7 +66,11 @@ class Sorted:
         return self.out.part() if type(self.out) is Metered else []
 
     def write(self) -> None:
-        """Append the pairs to the builder around the map. Pairs with equal keys are ordered by their packed values."""
+        """
+        Append the pairs to the builder around the map, without counting their bytes, which their parts have counted.
+
+        Pairs with equal keys are ordered by their packed values.
+        """
         pairs = self.pairs
         pairs.sort(key=lambda pair: pair[0])
         if any(first[0] == second[0] for first, second in zip(pairs, pairs[1:])):

@@ -148,7 +148,7 @@ def _convert_numpy(numpy: Any, obj: Any, flags: int) -> object:
 
 
 def _singles(data: bytes, shape: tuple[int, ...]) -> object:
-    """Return nested lists of the given shape; `data` holds the items as big-endian floats of 4 bytes."""
+    """Return an array as nested lists with Singles innermost; `data` holds big-endian floats of 4 bytes."""
     if len(shape) == 1:
         return Singles(data)
     size = len(data) // shape[0] if shape[0] else 0
@@ -170,7 +170,7 @@ class Singles:
         return len(self.data) // 4
 
     def write(self, append: Callable[[bytes], object]) -> None:
-        """Pass the packed numbers to `append`, in pieces."""
+        """Pass the packed numbers to `append`, in pieces, without an array header."""
         for start in range(0, len(self.data), 4 * self._PIECE):
             piece = self.data[start : start + 4 * self._PIECE]
             packed = bytearray(b"\xca") * (len(piece) // 4 * 5)

@@ -44,8 +44,10 @@ class Decoder(DecoderBase):
     `run` returns whether the message is complete. If it is, `position` is after the message, and `result` is the
     object. Otherwise `position` is at the header of the value that is cut: `consumed` bytes of the value (its first
     byte and a complete length field) count as read, and decoding needs at least `needed` bytes from `position` to
-    continue. After an error, `position` is where the next message could begin. `base` is the stream offset of the
-    first byte of the data; the offsets of errors count from the start of the stream.
+    continue. After an error in the input, `position` is at the wrong value (at 0 if that began in earlier data); after
+    an error of a hook, it is after the value for which the hook was called. The caller must then call `reset`, and the
+    next message begins at `position`. `base` is the stream offset of the first byte of the data; the offsets of errors
+    count from the start of the stream.
     """
 
     __slots__ = ()
@@ -60,7 +62,11 @@ class Decoder(DecoderBase):
         return False
 
     def run(self, data: bytes, view: memoryview | None = None) -> bool:
-        """Decode from `position`; return whether the message is complete. `view` is a view of the data for bin_view."""
+        """
+        Decode from `position`; return whether the message is complete.
+
+        `view` is a view of the data, from which bins are sliced with the option bin_view. Without it, they are bytes.
+        """
         self.consumed = 0
         plain = self.plain >= len(data)
         while True:
@@ -93,7 +99,7 @@ class Decoder(DecoderBase):
                 return True
 
     def starts_plain(self, data: bytes) -> bool:
-        """Return whether read_plain can read the next value: it would refuse a key that is not a str."""
+        """Return whether read_plain can begin at the next value: any item, or as a key a str of up to 255 bytes."""
         if self.next_ == ITEM:
             return True
         byte = data[self.position] if self.position < len(data) else 0
@@ -164,7 +170,7 @@ class Decoder(DecoderBase):
         return True
 
     def check_payload(self, family: int, length: int, start: int) -> None:
-        """Raise LimitError for a payload that is too long, before waiting for its bytes."""
+        """Raise LimitError for a payload too long, alone or with the earlier ones, before waiting for its bytes."""
         if family == STR:
             limit, name = self.max_str_len, "max_str_len"
         elif family == BIN:
@@ -190,7 +196,7 @@ class Decoder(DecoderBase):
             raise self.fail(exc, start)  # noqa: B904 - the same exception
 
     def extension(self, code: int, payload: Value, start: int, end: int) -> object:
-        """Return the object that an extension value decodes to."""
+        """Return the object that an extension value decodes to: a timestamp, or the result of `ext_hook`."""
         if code == TIMESTAMP_CODE:
             try:
                 value = Timestamp.from_bytes(payload)
@@ -211,7 +217,7 @@ class Decoder(DecoderBase):
     # --- fragments ------------------------------------------------------------------------------------------------
 
     def finish_fragment(self, data: bytes) -> bool:
-        """Continue with a value that stays undecoded; return False if the value is cut."""
+        """Continue to skip a value that stays undecoded, and store it as a Raw; return False if the value is cut."""
         skimmer = self.skimmer
         assert skimmer is not None
         if not self.skim(skimmer, data, limited=True):
@@ -224,7 +230,7 @@ class Decoder(DecoderBase):
         """
         Run a skimmer from `position`; return False if the value is cut.
 
-        With `limited`, the bytes of the value count for `max_total_bytes`.
+        With `limited`, all bytes of the value count for `max_total_bytes`, and LimitError is raised beyond it.
         """
         try:
             complete = skimmer.run(data, self.position, self.base)

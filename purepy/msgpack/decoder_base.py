@@ -40,7 +40,9 @@ _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
 
 def ext_reader(options: OptionValues) -> ReadExt | None:
     """
-    Return the ext hook's reader of extension values for the fast loop; None if it has none, or without timestamp=3.
+    Return the attribute `read_ext` of the ext hook, with which the fast loop reads extension values.
+
+    Returns None if the hook has no such attribute, or unless `timestamp` is 3: the reader returns aware datetimes.
     """
     return hook_attribute(options.ext_hook, "read_ext") if options.timestamp == 3 else None
 
@@ -107,7 +109,7 @@ class DecoderBase:
 
     def __init__(self, options: OptionValues, longest: int, most: int) -> None:
         """
-        Check and store the values of UNPACKING.
+        Check and store the values of UNPACKING; raise TypeError, ValueError or OverflowError for wrong ones.
 
         A limit of -1 allows `longest` bytes in a str, bin or ext, `most` items in an array, and half as many pairs in a
         map.
@@ -172,7 +174,7 @@ class DecoderBase:
         self.payload = 0
 
     def resume(self, position: int, next_: int, node: object, left: int, stack: list[Frame]) -> None:
-        """Continue a message that `read_plain` has begun."""
+        """Take over the state in which `read_plain` left a message, so that `run` can continue the message."""
         self.position = position
         self.next_ = next_
         self.node = node
@@ -188,7 +190,7 @@ class DecoderBase:
     # --- containers -----------------------------------------------------------------------------------------------
 
     def open(self, family: int, length: int, start: int) -> None:
-        """Begin a container of `length` items or pairs."""
+        """Begin a container of `length` items or pairs; raise LimitError or StackError if a limit forbids it."""
         level = len(self.stack)
         if level >= self.max_depth:
             raise self.fail(too_deep(self.max_depth), start)
@@ -225,7 +227,7 @@ class DecoderBase:
         self.deliver(value, start)
 
     def close(self) -> tuple[object, int]:
-        """Return the complete container after its hook, and its offset if it is a key."""
+        """Close the complete container; return it, or the result of its hook, and its offset if it is a key, else 0."""
         node = self.node
         was_array = self.next_ == ITEM
         self.next_, self.node, self.left, self.key = self.stack.pop()
@@ -265,6 +267,8 @@ class DecoderBase:
     def check_key(self, key: object, start: int) -> None:
         """
         Raise an error for a key that is unhashable, has a type that is not allowed, or collides with too many others.
+
+        With object_pairs_hook, which receives a list of pairs, only the type is checked.
         """
         kind = type(key)
         if kind is str or kind is bytes:

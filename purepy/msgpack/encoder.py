@@ -86,7 +86,11 @@ def sequence(obj: Value, kind: type) -> tuple[int, object]:
 
 
 def ext_header(code: int, length: int) -> bytes:
-    """Return the header of an extension value of `length` bytes."""
+    """
+    Return the header of an extension value with `length` bytes of data.
+
+    Raises OverflowError for a code outside -128..127, and ValueError for a length of 2**32 or more.
+    """
     if not -0x80 <= code <= 0x7F:
         raise OverflowError("ext type code must be in -128..127")
     kind = bytes((code & 0xFF,))
@@ -125,13 +129,18 @@ def _type_name(kind: type) -> str:
 
 
 def _is_datetime(kind: type) -> bool:
-    """Return whether a type is datetime, without an import: before the import no such object can exist."""
+    """Return whether a type is exactly datetime.datetime, without an import: before it, no such object can exist."""
     module = sys.modules.get("datetime")
     return module is not None and kind is module.datetime
 
 
 class Encoder:
-    """Pack objects under the options of a Packer. The only other state is a guess at the next message's size."""
+    """
+    Pack objects under the options of a Packer.
+
+    Its other state is a guess at the next message's size, the forms of types (found at the first use), and the locks
+    that show which threads are within a hook.
+    """
 
     __slots__ = (
         "any_plain",
@@ -156,7 +165,7 @@ class Encoder:
     )
 
     def __init__(self, options: OptionValues) -> None:
-        """Check and store the values of PACKING."""
+        """Check and store the values of PACKING; raise TypeError, ValueError or OverflowError for wrong ones."""
         if options.default is not None and not callable(options.default):
             raise TypeError("default must be a callable.")
         self.default = options.default
@@ -321,7 +330,7 @@ class Encoder:
         return None if form is None else form(obj)
 
     def write_str(self, out: Builder, text: str, kind: type) -> None:
-        """Append text."""
+        """Append a packed str; `kind` is its type, str or a subclass."""
         if self.unicode_errors is not None:
             packed = str.encode(text, "utf-8", self.unicode_errors)
         else:
@@ -330,7 +339,11 @@ class Encoder:
         out.append(packed)
 
     def write_special(self, out: Builder, obj: Value, kind: type) -> bool:
-        """Append a bytes-like object, ExtType, Timestamp, Raw or aware datetime; return False for any other object."""
+        """
+        Append a bytes, bytearray, memoryview, ExtType, Timestamp, Raw or (with the option `datetime`) aware datetime.
+
+        Without `strict_types`, also subclasses of bytes, bytearray and ExtType. Returns False for any other object.
+        """
         strict = self.strict
         if kind is bytes or kind is bytearray or (not strict and issubclass(kind, (bytes, bytearray))):
             packed = obj if kind is bytes else content(obj)
@@ -362,7 +375,7 @@ class Encoder:
         return True
 
     def write_singles(self, out: Builder, numbers: Singles, depth: int) -> None:
-        """Append an array of floats of 4 bytes."""
+        """Append an array of floats of 4 bytes; ValueError if an array at this depth exceeds `max_depth`."""
         if depth >= self.max_depth:
             raise ValueError("recursion limit exceeded.")
         out.append(array_header(len(numbers)))
@@ -371,7 +384,7 @@ class Encoder:
         numbers.write(out.append)
 
     def write_timestamp(self, out: Builder, timestamp: Timestamp) -> None:
-        """Append an extension value with code -1."""
+        """Append a Timestamp as an extension value with code -1."""
         packed = timestamp.to_bytes()
         out.append(ext_header(TIMESTAMP_CODE, len(packed)))
         out.append(packed)
@@ -398,7 +411,7 @@ class Encoder:
         return self.hook(self.default, obj)
 
     def hook(self, function: Callable[..., object], *args: object) -> object:
-        """Call a function of the caller, and note meanwhile that this thread is within a hook."""
+        """Return function(*args), which may run the user's code; meanwhile this thread counts as within a hook."""
         thread = get_ident()
         lock = self.hooked.get(thread)
         if lock is None or lock.locked():

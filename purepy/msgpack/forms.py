@@ -62,7 +62,7 @@ class Forms(dict):  # type: ignore[type-arg]
         self._passed = 0
 
     def find(self, kind: type) -> Form | None:
-        """Return the function that packs objects of a type, or None."""
+        """Return the form of a type: a function that packs its objects; None if the type has no form."""
         form: Form | None
         if not JIT:
             form = self[kind]
@@ -148,7 +148,7 @@ def _is_read_plainly(kind: type) -> bool:
 
 
 def _member_form(kind: type, base: type) -> Form | None:
-    """Return the form of the members of an enum whose `value` is Enum's own; None for any other enum."""
+    """Return the form of an enum's members; None if reading `value` may run other code than Enum's own."""
     if _found_in(kind, "value")[0] is not base or not _is_read_plainly(kind):
         return None
     return _member
@@ -194,7 +194,7 @@ def _pairs_form(kind: type, names: tuple[str, ...]) -> Form | None:
 
 
 def _attribute(name: str) -> str:
-    """Return the source of an attribute of `o`."""
+    """Return source text, an expression that reads the attribute `name` of `o`."""
     is_plain = name.isascii() and name.isidentifier() and not iskeyword(name)
     return f"o.{name}" if is_plain else f"getattr(o, {name!r})"
 
@@ -205,6 +205,9 @@ def _attribute(name: str) -> str:
 def _datetime_form(utc: datetime.tzinfo, naive: Form | None) -> Form:
     """
     Return the form of datetimes: those in UTC become timestamps, and those without a time zone have the form `naive`.
+
+    It returns None for all others, and without a time zone if `naive` is None. `utc` is the only time zone object that
+    counts as UTC.
     """
 
     def form(value: datetime.datetime) -> object:
@@ -235,7 +238,7 @@ def _iso(value: Any) -> bytes:
 
 
 def _hex(packed: bytes) -> bytes:
-    """Return the text of the 16 bytes of a UUID."""
+    """Return the text form of a UUID, encoded, given its 16 bytes."""
     text = packed.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}".encode()
 
@@ -299,7 +302,11 @@ def _decimal_text(value: Any) -> bytes:
 
 
 def scalars(items: Collection[Any]) -> bytes | None:
-    """Return the packed array of a set's items, sorted, if all of them are text or all of them ints; else None."""
+    """
+    Return the packed array of a set's items, sorted, if all are exactly of type str or all exactly of type int.
+
+    Returns None for other items and for an int that is out of range. An empty set becomes an empty array.
+    """
     members = list(items)
     return _few(members) if JIT and 0 < len(members) < 4 else _many(members)
 
@@ -352,8 +359,9 @@ def _few(members: list[Any]) -> bytes | None:
 
 def _few_ints(first: int, middle: int, last: int, count: int) -> bytes | None:
     """
-    Return the packed array of one to three ints, sorted.
+    Return the packed array of one to three ints, sorted; None if one of them is out of range.
 
+    A single int is given three times; of two ints, the second is given twice.
     They are put in order by arithmetic: PyPy compiles the rest of the way once more for each outcome of a comparison.
     """
     if not (_FEW_MIN <= first <= _FEW_MAX and _FEW_MIN <= middle <= _FEW_MAX and _FEW_MIN <= last <= _FEW_MAX):

@@ -53,7 +53,11 @@ class KeyMeters:
         self.meters: dict[int, _KeyMeter] = {}
 
     def add_apart(self, keys: list[int]) -> bool:
-        """Count all keys of a map at once if they are too close to each other to collide; else return False."""
+        """
+        Count all keys of a map at once and return True if they are too close to each other to collide.
+
+        Otherwise counts nothing and returns False. `keys` are in the map's order and must not be empty.
+        """
         size, begin, count, first = 8, 0, len(keys), keys[0]
         if not 0 <= first < _UNHASHED - 4 * count:
             return False
@@ -69,7 +73,9 @@ class KeyMeters:
         return True
 
     def add(self, level: int, node: dict[object, object] | set[object], key: object) -> bool:
-        """Count a new key of the map that is open at `level`; return False if too many keys collide."""
+        """
+        Count a key that will be added to `node`, the map open at `level`; return False if too many keys collide.
+        """
         meter = self.meters.get(level)
         if meter is None or meter.node is not node:
             self.meters[level] = meter = _KeyMeter(node, key)

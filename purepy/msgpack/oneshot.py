@@ -21,12 +21,14 @@ if TYPE_CHECKING:
         """A stream that `Unpacker` and `unpack` read from."""
 
         def read(self, size: int = ..., /) -> bytes:
-            """Return up to `size` bytes, or b"" at the end."""
+            """Return up to `size` bytes, without `size` all that remain, or b"" at the end."""
 
 
 def contiguous(buffer: Buffer, viewed: bool = False) -> tuple[bytes, memoryview | None]:
     """
     Return the bytes of a buffer of one-byte items, and a read-only view, or None without `viewed`.
+
+    Raises TypeError for an object that is not a buffer, and BufferError for larger items.
 
     The view shows the buffer itself if that is contiguous, else the returned bytes. Without `viewed` no view stays
     open: on PyPy 8, a bytearray with an open view cannot be resized until the next garbage collection.
@@ -139,7 +141,11 @@ def unpack(stream: Readable, *, options: OptionValues) -> Any:
 
 
 def prepare_unpackb(**options: object) -> Callable[[Buffer], object]:
-    """Return `unpackb` with fixed options; only options that `unpackb_plain` accepts may be given."""
+    """
+    Return a function that unpacks a buffer as `unpackb` does with these options.
+
+    Only options that `unpackb_plain` accepts may be given.
+    """
     values = UNPACKING.defaults._replace(**options)
     return lambda packed: unpackb_plain(packed, values)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         """A stream that `pack` writes to."""
 
         def write(self, data: bytes, /) -> object:
-            """Write all of `data`."""
+            """Write `data`. A raw file may write only a part, and return its size; `pack` then writes the rest."""
 
 
 _Bytes = bytes  # Packer has a method named bytes
@@ -185,7 +185,7 @@ def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues)
 
 
 def prepare_packb(**options: object) -> Callable[[object], _Bytes]:
-    """Return `packb` with fixed options."""
+    """Return a function that packs an object as `packb` does with these options."""
     return Encoder(PACKING.defaults._replace(**options)).encode
 
 

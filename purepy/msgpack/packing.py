@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_buf_size(size: int) -> None:
-    """Raise OverflowError for a negative size."""
+    """Raise OverflowError for a size that is negative or has more than 64 bits, and TypeError unless it is an int."""
     if as_size(size) < 0:
         raise OverflowError("can't convert negative value to size_t")
 

@@ -57,7 +57,7 @@ RUN: Final = 16
 
 
 class Unread(Exception):
-    """An extension value that the fast loop leaves to the decoder."""
+    """Raised by `read_ext` for an extension value that the fast loop must leave to the decoder."""
 
 
 NUMBERS: Final[tuple[tuple[Reader, int], ...]] = (
@@ -80,10 +80,11 @@ LENGTH_READERS: Final[tuple[Reader, ...]] = (read_u8, read_u8, read_u16, read_u3
 
 def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int, int]:
     """
-    Decode the leading numbers of an array that are all ints or all floats; return the position and the items left.
+    Append the leading numbers of an array, all ints or all doubles, to `node`; return the position and the items left.
 
-    A loop over one type is one trace for a JIT, whatever the rest of the message holds. Stops before any other value,
-    and close to the end of the data.
+    The next item begins at `data[pos]`; `left` items are still to be read. Stops before any other value, and less than
+    9 bytes before the end of the data, where a number might be cut. Reads nothing if fewer than RUN items are left. A
+    loop over one type is one trace for a JIT, whatever the rest of the message holds.
     """
     last = len(data) - 9  # the longest number fits from here
     if pos > last or left < RUN:

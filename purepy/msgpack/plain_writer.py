@@ -130,9 +130,10 @@ def changed(kind: str) -> RuntimeError:
 
 def write_run(out: Builder, items: Iterator[object], kind: type) -> Iterator[object]:
     """
-    Append the leading items of a list that have the type `kind`; return an iterator of the others.
+    Append the leading items of a list that have the type `kind`; return an iterator of the remaining items.
 
-    A loop over one type is one trace for a JIT, whatever else is packed.
+    Appends nothing unless `kind` is float, int or str, and stops at an int that is out of range. A loop over one type
+    is one trace for a JIT, whatever else is packed.
     """
     if kind is float:
         for item in items:
@@ -156,7 +157,11 @@ def write_run(out: Builder, items: Iterator[object], kind: type) -> Iterator[obj
 
 
 def _write_long(out: Builder, items: Sequence[object], length: int) -> Iterator[object]:
-    """Append the leading items of a list of `length` items as `write_run` does; return the others."""
+    """
+    Append the leading items of a list of `length` items that have the type of the first item, as `write_run` does.
+
+    Returns an iterator of the remaining items, from a copy.
+    """
     kind = type(next(iter(items), None))
     if kind is not float and kind is not int and kind is not str:
         return iter(_copied(items, 0, length))
@@ -169,7 +174,7 @@ def _write_long(out: Builder, items: Sequence[object], length: int) -> Iterator[
 
 
 def _copied(items: Sequence[object], begin: int, end: int) -> Sequence[object]:
-    """Return a copy of these items, which other threads cannot change; raise RuntimeError if there are fewer."""
+    """Return a copy, which other threads cannot change, of items[begin:end]; RuntimeError if there are fewer items."""
     copied = items[begin:end]
     if len(copied) != end - begin:
         raise changed("list")

@@ -92,7 +92,11 @@ class Unpacker:
         self._unsettled = False
 
     def __getattr__(self, name: str) -> Any:
-        """Set the default options for a subclass whose `__init__` did not call `super().__init__()`."""
+        """
+        Set the default options for a subclass whose `__init__` did not call `super().__init__()`.
+
+        Then returns the attribute. Raises AttributeError in all other cases.
+        """
         if name not in ("_lock", "_decoder") or "_lock" in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         Unpacker.__init__(self)
@@ -116,7 +120,7 @@ class Unpacker:
         return lock
 
     def _check_whole(self) -> None:
-        """Raise RuntimeError if an exception has interrupted a method."""
+        """Raise RuntimeError if an exception has interrupted an earlier call while it changed the state."""
         if self._unsettled:
             raise RuntimeError(
                 f"an exception interrupted the object that begins at byte {self._started} of the stream: "
@@ -166,14 +170,18 @@ class Unpacker:
         self._pending = bytearray()
 
     def _trim(self) -> None:
-        """Drop the data that was read."""
+        """Drop the part of `_data` before the decoder's position."""
         decoder = self._decoder
         self._data = self._data[decoder.position :]
         decoder.base += decoder.position
         decoder.position = 0
 
     def _fill(self) -> bool:
-        """Read from the file; return whether it had more data."""
+        """
+        Read once from the file; return whether it had more data, False without a file.
+
+        Raises BufferFull if `max_buffer_size` bytes already wait.
+        """
         if self._file is None:
             return False
         free = self._max_buffer_size - self._unread()
@@ -191,9 +199,9 @@ class Unpacker:
 
     def _read_file(self, size: int, most: int) -> bytes:
         """
-        Return up to `size` bytes of the file; raise BufferFull if the file returns more than `most`.
+        Ask the file for `size` bytes and return its data; raise BufferFull if that has more than `most` bytes.
 
-        An exception of the file leaves the Unpacker unchanged.
+        An error (an Exception) of the file's `read`, or for its result, leaves the Unpacker unchanged.
         """
         read: list[Any] = []
         try:

@@ -37,7 +37,8 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
 
     If no value does, return ~left, a negative number, where `left` is the unused part of the limit.
 
-    Stops where the data is cut or wrong, or nests deeper than `max_depth`, since unpacking also stops there.
+    Weighs only the values before a place where the data is cut or wrong, or nests deeper than `max_depth`, since
+    unpacking stops there.
     """
     if type(data) is not bytes:
         data = bytes(data)
@@ -120,7 +121,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
 
 
 def _pass_numbers(data: bytes, position: int, left: int, allowed: int) -> tuple[int, int, int]:
-    """Skip a row of numbers of one format; return the position, the values left and the weight allowed after it."""
+    """Skip numbers of one format in a row; return the position, the values left and the weight allowed after them."""
     each = LENGTHS[data[position]] + 1
     weight = 32 if each > 2 else 0
     count = _RUN
@@ -137,7 +138,7 @@ def _pass_numbers(data: bytes, position: int, left: int, allowed: int) -> tuple[
 
 
 def _wide(text: bytes) -> int:
-    """Return the weight of a str with characters other than ASCII."""
+    """Return the weight of a str with characters other than ASCII, given its UTF-8."""
     characters = len(text.translate(None, _CONTINUATIONS))
     if len(text.translate(None, _FOUR_BYTES_WIDE)) < len(text):
         characters *= 4

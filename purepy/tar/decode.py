@@ -101,8 +101,8 @@ def decode(block: bytes, pax: dict[str, bytes], long_name: bytes | None, long_li
     """
     Return the entry that a header describes, together with the pax headers and GNU long names before it.
 
-    The caller has checked the checksum. `size` is the size of the data that follows in the archive; for a sparse file,
-    its map is read later. Raises ArchiveError.
+    The caller has checked the checksum. `size` is the size of the data that follows in the archive, 0 unless it is a
+    file; the map of a sparse file is read later. Raises ArchiveError for wrong fields.
     """
     flag = block[156:157]
     is_ustar, is_gnu, mode, uid, gid, uname, gname = (
@@ -184,7 +184,7 @@ def _number_of(pax: dict[str, bytes], key: str, field: bytes) -> int:
 
 
 def decimal(digits: bytes, wrong: str) -> int:
-    """Return the number in decimal digits, at most 20 significant ones; otherwise raises ArchiveError(wrong)."""
+    """Return the number that decimal digits, at most 20 without leading zeros, give; else raise ArchiveError(wrong)."""
     significant = digits.lstrip(b"0") or b"0"
     if not digits.isdigit() or len(significant) > 20:
         raise ArchiveError(wrong)

@@ -46,7 +46,7 @@ def pax_record(key: bytes, value: bytes) -> bytes:
 
 
 def pax_time(mtime_ns: int) -> bytes:
-    """Return a time in seconds, with as many decimals as it needs."""
+    """Return a time, given in nanoseconds, as text in seconds with as many decimals as it needs."""
     sign, value = ("-", -mtime_ns) if mtime_ns < 0 else ("", mtime_ns)
     seconds, nanoseconds = divmod(value, NANO)
     fraction = f".{nanoseconds:09}".rstrip("0").rstrip(".") if nanoseconds else ""
@@ -106,7 +106,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def _encode_ordinary(entry: Entry) -> bytes:
-    """Return the blocks of an entry that needs a pax header only for the fraction of its time; b"" for others."""
+    """Return the blocks of an entry that needs no pax header, or one for the fraction of its time; b"" for others."""
     if entry.linkname or entry.xattrs or entry.sparse is not None or entry.device != (0, 0):
         return b""
     name = encoded(entry.name)
@@ -216,7 +216,7 @@ def _encode_any(entry: Entry) -> bytes:
 
 
 def pax_header(records: list[bytes], typeflag: bytes = b"x") -> bytes:
-    """Return a pax header with these records; it declares binary text if a record is not UTF-8."""
+    """Return a pax header with these records, and with hdrcharset=BINARY before them if a record is not UTF-8."""
     body = b"".join(records)
     try:
         body.decode("utf-8")

@@ -44,8 +44,8 @@ class Entry:
     """
     One entry of an archive: a file, directory, link, device or fifo.
 
-    `name` and `linkname` are as stored, but a directory has no slash at the end; bytes that are not UTF-8 become
-    surrogates (see os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block".
+    `name` and `linkname` are as stored, but `name` has no slash at the end; bytes that are not UTF-8 become surrogates
+    (see os.fsdecode). `type` is "file", "directory", "symlink", "hardlink", "fifo", "character" or "block".
     `mode` has the permission bits, `uid` and `gid` are the numbers of owner and group, `uname` and `gname` their names.
     `size` is the size of the content in bytes, holes included. `mtime_ns` is in nanoseconds since 1970. `device` is the
     (major, minor) number of a device. `xattrs` is None or maps names of extended attributes to bytes. `sparse` is None

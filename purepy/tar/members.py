@@ -32,7 +32,11 @@ _WILD: Final = "*?[\\"
 
 
 class Collector:
-    """Collects the numbers of the names in a frame."""
+    """
+    Collects the numbers of the names in a frame, and of the directories above them, in the set `found`.
+
+    `is_continued`, which the caller sets, is whether the frame begins inside an entry.
+    """
 
     __slots__ = ("_crc", "_parent", "found", "is_continued")
 
@@ -71,7 +75,7 @@ class Collector:
 
 
 class Members:
-    """The numbers of all frames; `append` adds those of the next frame."""
+    """The list of members: for each frame, the numbers of its names and whether it begins inside an entry."""
 
     def __init__(self) -> None:
         self._counts = array("I")
@@ -103,7 +107,8 @@ class Members:
         """
         Return for each frame whether one of the patterns (see `include` of extract) may match a name in it.
 
-        A frame that begins inside an entry is grouped with the frame before it. None if a pattern may match anywhere.
+        A frame that begins inside an entry forms a group with the frames before it, back to one that does not; a match
+        in one of them counts for all. Returns None if a pattern may match in any frame.
         """
         wanted = set()
         for pattern in patterns:
@@ -125,7 +130,7 @@ class Members:
 
 
 def _number_of(pattern: str) -> int | None:
-    """Return the number of a name or directory that covers all matches of a pattern, None if there is none."""
+    """Return the number of a name or directory that covers all matches of a pattern; None if any name may match."""
     plain = next((at for at, letter in enumerate(pattern) if letter in _WILD), None)
     if plain is not None:
         pattern = pattern[: max(pattern.rfind("/", 0, plain), 0)]

@@ -2,9 +2,10 @@
 """
 Decide whether an entry is extracted, and with which name and attributes.
 
-The filters are the same as in tarfile (PEP 706), with these rules. A name with `..` in it is refused. The text of a
-link is normalized, so that `..` occurs only at its beginning, and must not lead outside, seen from the link's
-directory. The extraction never follows links on the way to an entry, so these rules hold for any combination of links.
+The filters are the same as in tarfile (PEP 706), with these rules. A name with a component `..` is refused. With the
+filter `data`, the text of a symbolic link is normalized, so that `..` occurs only at its beginning, and must not lead
+outside, seen from the link's directory. The extraction never follows links on the way to an entry, so these rules hold
+for any combination of links.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ def target_path(entry: Entry, strip: int = 0) -> list[str] | None:
     """
     Return the path components at which an entry is extracted, without `.` and leading slashes.
 
-    Returns None if nothing is left after the first `strip` components (`.` counts) are removed. Raises UnsafeEntryError
-    for a name with `..`.
+    Returns None if removing the first `strip` components (`.` counts) leaves no component, and [] for the directory of
+    the extraction itself. Raises UnsafeEntryError for a name with `..`.
     """
     parts = entry.name.split("/")
     if "" in parts:
@@ -53,7 +54,7 @@ def link_target(entry: Entry, strip: int = 0) -> list[str]:
     """
     Return the path components of the file that a hard link names, without the first `strip`.
 
-    Raises UnsafeEntryError if the file is outside the directory.
+    Raises UnsafeEntryError if the path contains `..`, or if no component is left.
     """
     parts = [part for part in entry.linkname.split("/") if part]
     target = [part for part in parts[strip:] if part != "."]
@@ -111,7 +112,7 @@ def target_mode(mode: int, kind: str, filter_name: str) -> int:
 
 
 def keeps_attribute(name: str, filter_name: str) -> bool:
-    """Return whether an extended attribute is set: only user.* with `data`, all but capabilities with `tar`, or all."""
+    """Return whether a filter keeps an extended attribute: `data` only user.*, `tar` all but capabilities, or all."""
     if filter_name == DATA:
         return name.startswith("user.")
     return filter_name == TRUSTED or name != "security.capability"

@@ -104,7 +104,7 @@ class Content:
         return data
 
     def ordinary(self) -> Entry | None:
-        """Read the headers of the next entry if it is ordinary and they are in one chunk; otherwise return None."""
+        """Read and return the next entry if `tar.ordinary` accepts its headers in this chunk; otherwise return None."""
         chunk = self._chunk
         found = ordinary(chunk, self._at, self._end) if not isinstance(chunk, memoryview) else None
         if found is None:
@@ -123,7 +123,7 @@ class Content:
         return self._at != at
 
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
-        """Return a tuple of the next `size` bytes and skip `fill` more; None if they are many or not in this chunk."""
+        """Return a tuple of the next `size` bytes and skip `fill` more; None if they exceed 64 KiB or this chunk."""
         at = self._at
         end = at + size
         if size > _FEW or end + fill > self._end:
@@ -172,8 +172,8 @@ class TarReader:
     Iterates over the entries of an archive.
 
     After each entry, `data()` yields its data in pieces; unread data is skipped. `batch` returns several entries with
-    their data. The iterator ends at the end-of-archive marker. It raises ArchiveError if the marker is missing or the
-    content is not an archive.
+    their data. The iterator ends at the end-of-archive marker. It raises ArchiveError if the marker is missing, or the
+    content is damaged or not an archive.
     """
 
     def __init__(self, content: Content) -> None:
@@ -201,7 +201,7 @@ class TarReader:
             raise
 
     def take(self, some: Callable[[Any, int, int, int], int]) -> bool:
-        """Offer whole entries to a function, as `Content.take` does; return whether it consumed any."""
+        """Offer the chunk from the next entry on to a function that consumes whole entries; see `Content.take`."""
         if self._global or self._ended:
             return False
         self.finish()
@@ -313,7 +313,7 @@ class TarReader:
         self._size = self._padding = 0
 
     def data(self) -> Iterator[memoryview]:
-        """Yield the data of the last entry in pieces; for a sparse file, the stored parts."""
+        """Yield the data of the last entry, of a sparse file the stored parts; raises ArchiveError if truncated."""
         for piece in self.content.pieces(self._size):
             self._size -= len(piece)  # before the piece is used, so that the rest is skipped even after an error
             yield piece

@@ -27,7 +27,8 @@ def read_map(
     """
     Set the map and size of an entry if its header or pax records call it sparse; otherwise change nothing.
 
-    `pieces` is the map that `parse_pax` has found in GNU tar's format 0.0. Raises ArchiveError.
+    `pieces` is the map that `parse_pax` has found in GNU tar's format 0.0. Raises ArchiveError for a map that is wrong
+    or has an unknown format.
     """
     if block[156:157] == b"S":
         if block[257:265] != GNU_MAGIC:

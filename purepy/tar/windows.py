@@ -44,7 +44,12 @@ class Spellings:
         self._known: dict[str, str] = {}
 
     def check(self, entry: Entry, parts: list[str], filter_name: str, strip: int = 0) -> None:
-        """Raise UnsafeEntryError unless Windows can create the entry exactly at the path `parts`."""
+        """
+        Record the path `parts` of an entry; raise UnsafeEntryError unless Windows can create exactly this path.
+
+        Also raises it for a path that differs only in case from a recorded one. The target of a hard link, and with the
+        filter `data` that of a symbolic link, must also be a path that Windows can create.
+        """
         self._check_parts(entry, parts)
         if entry.type == HARDLINK:
             self._check_parts(entry, names.link_target(entry, strip))

@@ -68,7 +68,8 @@ class Functions(BackendMethods):
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
             threads (int | None): how many threads compress at a time, 0 for one per core. If `threads` or `frame_size`
                 is given, content that is larger than `frame_size` is compressed into several frames.
-            frame_size (int | None): bytes of content in each frame; None for 16 to 64 MiB, depending on the level.
+            frame_size (int | None): bytes of content in every frame but the last; None for 16 to 64 MiB, depending on
+                the level and the options.
 
         Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary or if libzstd fails.
         """
@@ -85,7 +86,7 @@ class Functions(BackendMethods):
         return frame
 
     def _join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Join pieces; other backends copy with `threads` threads where that is faster."""
+        """Return the pieces joined; other backends copy them with `threads` threads where that is faster."""
         return b"".join(pieces)
 
     def compress_into(
@@ -179,7 +180,7 @@ class Functions(BackendMethods):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _decompress_parts(self, plan: DecompressionPlan, divided: Divided, settings: Any) -> bytes | None:
-        """Decompress with several threads; return None after an error, which the caller raises by doing it alone."""
+        """Decompress the parts in several threads; return None if that fails: the caller then uses one thread."""
         from purepy.zstd.threads.decompress_buffer import decompress_parts
 
         return decompress_parts(plan, divided)
@@ -208,9 +209,9 @@ class Functions(BackendMethods):
         """
         Return the header fields of the frame at the start of `frame_buffer`: content size and dictionary id.
 
-        The size is None if the header does not declare it; the dictionary id is 0 if the header names none. A skippable
-        frame has the size 0 and the dictionary id 0. Raises ZstdError if the buffer does not start with a frame, or the
-        header is truncated. Replaces `compression.zstd.get_frame_info`.
+        The size is None if the header does not declare it; the dictionary id is 0 if the header names no dictionary. A
+        skippable frame has the size 0 and the dictionary id 0. Raises ZstdError if the buffer does not start with a
+        frame, or the header is truncated. Replaces `compression.zstd.get_frame_info`.
         """
         return _frame.frame_info(as_bytes(frame_buffer))
 
@@ -218,8 +219,8 @@ class Functions(BackendMethods):
         """
         Return the size in bytes of the frame at the start of `frame_buffer`, including its header and checksum.
 
-        Nothing is decoded, and data after the frame is ignored. Raises ZstdError if the frame is incomplete.
-        Replaces `compression.zstd.get_frame_size`.
+        Nothing is decoded, and data after the frame is ignored. Raises ZstdError if the buffer does not start with a
+        complete frame. Replaces `compression.zstd.get_frame_size`.
         """
         return _frame.frame_size(as_bytes(frame_buffer))
 
@@ -286,7 +287,7 @@ class Functions(BackendMethods):
 
 
 def _name_methods(kind: type[Functions]) -> None:
-    """Give public methods the docstrings of Functions, and a qualified name without a class, which TypeErrors show."""
+    """Give the public methods of `kind` the docstrings of Functions, and the qualified names that TypeErrors show."""
     for name, method in vars(kind).items():
         if not name.startswith("_"):
             method.__qualname__ = name

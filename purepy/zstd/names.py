@@ -56,10 +56,11 @@ def group_of(
     file_hooks: Callable[[], dict[str, object]] = dict,
 ) -> Mapping[str, object]:
     """
-    Return the values of `name`, and of the names created with it, by name; raises AttributeError for an unknown name.
+    Return a mapping of `name`, and of other names that are created with it, to their values.
 
-    `backend` is a module. `make_functions(backend)` creates its Functions, which are also available as `codec`.
-    `file_hooks()` returns the functions and types that the backend's files use instead of purepy's.
+    Raises AttributeError for an unknown name. `backend` is a module. `make_functions(backend)` creates its Functions,
+    which are also available as `codec`. `file_hooks()` returns attributes for the backend's ZstdFile type, by name,
+    which replace those of purepy's ZstdFile.
     """
     if name in _FUNCTIONS or name == "codec":
         codec = make_functions(backend)

@@ -35,7 +35,8 @@ class Patches(BackendMethods):
         Return a patch from which `apply_patch` creates `new`, given `old`; both are buffers.
 
         The patch is a frame whose window covers both, as `zstd --patch-from` writes it, with a checksum of `new`.
-        `level` is that of `compress`. If the buffers exceed 2 GiB, the window covers only their end.
+        If both together exceed 2 GiB, the window covers only their end. An `old` of less than 8 bytes is not used.
+        `level` is that of `compress`.
         """
         old = as_bytes(old)
         with memoryview(new) as view:
@@ -56,7 +57,7 @@ class Patches(BackendMethods):
         Return the `new` data for which `patch` was created, given the same `old` data; all are buffers.
 
         Raises ZstdLimitError if the result has more than `max_output_size` bytes, and ZstdError if the patch is damaged
-        or was created for another `old`.
+        or needs another `old`.
         """
         old = as_bytes(old)
         declared = self._backend.get_frame_info(patch).decompressed_size or 0

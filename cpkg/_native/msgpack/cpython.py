@@ -60,7 +60,7 @@ loads = unpackb
 
 
 def __getattr__(name: str) -> Named:
-    """Return a function implemented in Python: `unpack_async`, `find_excess` or `message_starts`."""
+    """Return `unpack_async`, `find_excess` or `message_starts`, whose modules are imported at the first access."""
     if name == "unpack_async":
         made: object = imported("purepy.msgpack.async_reading").make_unpack_async(Unpacker)
     elif name == "find_excess":

@@ -20,8 +20,9 @@ def find_excess(data: Buffer, limit: int, max_depth: int) -> int:
     """
     Return the offset of the first value with which the message weighs more than `limit`.
 
-    If no value does, return ~left, a negative number, where `left` is the unused part of the limit. Stops where the
-    data is cut or wrong, or nests deeper than `max_depth`. Raises MemoryError if C has no memory for the computation.
+    If no value does, return ~left, a negative number, where `left` is the unused part of the limit. Weighs only the
+    values before a place where the data is cut or wrong, or nests deeper than `max_depth`. Raises MemoryError if C has
+    no memory for the computation.
     """
     held = readable(data)
     memory = held if type(held) is bytes else ffi.from_buffer(held)

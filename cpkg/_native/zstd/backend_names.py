@@ -99,9 +99,11 @@ class Names:
 
     def _file_hooks(self) -> dict[str, object]:
         """
-        Return, by name, the functions and types that files use instead of purepy's.
+        Return, by name, the types that files use instead of purepy's; they are based on types of C.
 
-        They are those of C; none ({}) on interpreters without a GIL.
+        `_text_types` is a function that returns the types for reading text, given an encoding and a newline option.
+        Returns {} for a module without these types of C: on PyPy, in the `dlopen` backend, and on a CPython without a
+        GIL.
         """
         builtins = self._namespace
         if "_WriteBuffer" not in builtins:

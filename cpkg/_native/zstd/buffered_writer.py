@@ -57,7 +57,7 @@ class BufferedWriter(SerialMemory, _Base):
 
     def _go_on(self, held: int) -> None:
         """
-        Let C accept data again after `held` bytes, and forget the recorded end.
+        Let C accept data again, after the `held` bytes in the memory, and forget the end that `_stop` recorded.
 
         C code does both, so no signal handler runs in between.
         """
@@ -65,9 +65,10 @@ class BufferedWriter(SerialMemory, _Base):
 
     def _write_through(self, data: Buffer) -> int:
         """
-        Write data that write() in C cannot, and return its size in bytes.
+        Write data that write() in C did not accept, and return its size in bytes.
 
-        Makes room in the memory, or waits until another thread has made some.
+        Waits for the lock. If the data still has no room in the memory, first writes the held bytes to `raw`; data that
+        is as large as the memory then goes to `raw` as well. Raises ValueError if `raw` is closed.
         """
         lock = self._turn()
         source = buffers.readable(data)

@@ -41,7 +41,7 @@ class Compressor(CompressorBase, ContextStream):
 
     @classmethod
     def _over(cls, settings: SetsUpCompression) -> Compressor:
-        """Return a stream with existing settings (see presets.py)."""
+        """Return a new Compressor with existing settings: a preset (see presets.py)."""
         stream = cls.__new__(cls)
         ExclusiveStream.__init__(stream)
         stream._begin(settings)
@@ -103,8 +103,8 @@ class Compressor(CompressorBase, ContextStream):
         """
         Return how many of the `left` pledged bytes remain after `size` more bytes; None if `mode` ends the frame.
 
-        Called before compressing any data. Raises an error if the frame would have more bytes than pledged, or end with
-        fewer. A frame that one call compresses ignores the pledge.
+        Called before compressing the data. Raises ZstdError if the frame would have more bytes than pledged, or end
+        with fewer. A frame that one call begins and ends ignores the pledge.
         """
         if mode == FLUSH_FRAME and self._last_mode == FLUSH_FRAME:
             return None  # a frame in one call declares the size of its data

@@ -41,9 +41,9 @@ class ContextStream(ExclusiveStream):
 
     def _give_back(self) -> None:
         """
-        Return the context to the thread or preset that keeps it, or drop it after a failure.
+        Return the context to the thread or preset that keeps it, or free it after a failure.
 
-        Call with the lock held.
+        Call with the lock held. A second call does nothing.
         """
         context, self._context = self._context, None
         if context is not None:

@@ -164,9 +164,9 @@ class Contexts:
         """
         Keep a context for this thread's next call, or free it.
 
-        A context that has grown large, or for which there is no room, is freed at once: PyPy's collector does not know
-        the size of its memory and would let it wait. `reported` is the size in bytes that the collector knows; None if
-        unchanged.
+        A context that has grown large, that cannot be reset, or for which there is no room, is freed at once: PyPy's
+        collector does not know the size of its memory and would let it wait. `reported` is the size in bytes that the
+        collector knows; None if unchanged.
         """
         kept = self._kept
         is_fit = self.is_small(context) and self._reset(context, RESET_ALL) <= RESULT_MAX
@@ -180,7 +180,7 @@ class Contexts:
         return bool(self.size_of(context) <= self._kept_max)
 
     def end_session(self, context: CData) -> bool:
-        """Reset the current frame but no parameters; return False if libzstd cannot."""
+        """Abandon the current frame, if any, and keep the parameters; return False if libzstd cannot."""
         return bool(self._reset(context, RESET_SESSION) <= RESULT_MAX)
 
     def share(self, take: CData, give: CData) -> None:
@@ -199,6 +199,6 @@ class Contexts:
         """
         Report to PyPy's collector how large a context has become; return the size that is known to it.
 
-        `reported` is the size known before, None for a context that was just taken.
+        `reported` is the size known before; None for a context that `take` returned and that was not reported since.
         """
         return report_size(self.size_of(context), self._kept.reported if reported is None else reported)

@@ -65,9 +65,11 @@ class Decompressor(DecompressorBase, ContextStream):
 
     def _look(self, source: Bytes, position: int, is_start: bool) -> None:
         """
-        Add input to the current frame's header until the declared content size can be read from the header.
+        Collect the current frame's header in `_head`, and store the content size that it declares in `_declared`.
 
-        The input is at `position` in `source`. `is_start` is whether a frame begins there.
+        The next input is at `position` in `source`; `is_start` is whether a frame begins there. `_declared` is
+        ERROR_SIZE while the header is incomplete or invalid, and UNKNOWN_SIZE if it declares no size. Does nothing once
+        the size is known or the longest possible header was collected.
         """
         if is_start:
             self._head, self._declared, self._produced = b"", ERROR_SIZE, 0
@@ -148,7 +150,8 @@ class Decompressor(DecompressorBase, ContextStream):
         Decompress frame after frame, as far as the input and the limit allow.
 
         Returns the content (with a target, the number of bytes stored there), its size, the position in the input after
-        the used bytes, and whether a frame ends there.
+        the used bytes, and whether a frame ends there. Raises the error of a frame only if earlier frames gave no
+        content. Otherwise it returns their content, and the next call raises the error.
         """
         library, settings = self._library, self._settings
         pieces: list[bytes] = []
@@ -211,7 +214,7 @@ class Decompressor(DecompressorBase, ContextStream):
         self._reset_session()
 
     def _reset_session(self) -> None:
-        """Prepare the context for a new frame after an error, with the same settings and with its prefix, if any."""
+        """After an error, prepare the context, if there is one, for a new frame with the same settings and prefix."""
         if self._context is None:
             return
         self._has_failed = True

@@ -29,7 +29,8 @@ class FrameJob:
     """
     One frame or several frames, and their memory, which belongs to C; the caller may use the attribute `made` freely.
 
-    Methods raise ValueError after `FrameQueue.back`, RuntimeError while a thread works on the job, and MemoryError.
+    After `FrameQueue.back`, methods other than `give_up` raise ValueError. `put` and `read_frames` raise MemoryError,
+    and RuntimeError once the job was submitted.
     """
 
     __slots__ = ("_handle", "_queue", "made")
@@ -41,33 +42,36 @@ class FrameJob:
 
     @property
     def handle(self) -> CData:
-        """The job in C."""
+        """The job in C; ValueError if it was given back."""
         if self._handle is None:
             raise ValueError("the job was given back")
         return self._handle
 
     def put(self, at: int, piece: bytes, start: int = 0) -> None:
-        """Copy piece[start:] to the input, after its first `at` bytes."""
+        """Copy piece[start:] to the job's input, at offset `at`."""
         # pass bytes as they are: to get an address, PyPy would first move them out of the nursery
         self._check(self._queue.lib.cpkg_job_put(self.handle, at, piece, start, len(piece) - start))
 
     def read_frames(self, descriptor: int, numbers: Sequence[int]) -> None:
         """
-        Make the thread read frames from a duplicate of a descriptor and decompress them in order.
+        Let the job read its frames from a file and decompress them in order; the thread that runs the job does both.
 
-        `numbers` has three numbers per frame, in the order of the file: offset, size, and content size. Afterwards,
-        pass 0 as the size to `submit` or `do`, and do not call `expect`. The job fails if the file is too short.
+        The job uses a duplicate of `descriptor`. `numbers` has three numbers per frame, in the order of the file:
+        offset, size, and content size. Afterwards, pass 0 as the size to `submit` or `do`, and do not call `expect`.
+        The job fails if the file is too short. Raises MemoryError also if the descriptor cannot be duplicated or a
+        number is out of range.
         """
         places = self._queue.ffi.new("int64_t[]", numbers)
         self._check(self._queue.lib.cpkg_job_read_frames(self.handle, descriptor, places, len(numbers) // 3))
 
     def make(self, new: int, free: int, then: int, count: int) -> int:
         """
-        Make the thread call `then` once it has decompressed the frame; called after `expect`.
+        Make the thread that runs the job call `then` once it has decompressed the content.
 
-        The first three arguments are addresses of C functions. `then` receives the object that `new` returned, the
-        frame's content, its size and `count`. Returns the address of that object, 0 on failure; the job owns the object
-        and frees it with `free`.
+        Call this after `expect` or `read_frames`, which cancel it. The first three arguments are addresses of C
+        functions. `then` receives the object that `new` returned, the content, its size and `count`. Returns the
+        address of that object; 0 if there is no memory or the job was submitted. The job owns the object and frees it
+        with `free`.
         """
         cast = self._queue.ffi.cast
         functions = cast("void *(*)(void)", new), cast("void (*)(void *)", free)
@@ -75,7 +79,7 @@ class FrameJob:
         return int(cast("uintptr_t", self._queue.lib.cpkg_job_make(self.handle, *functions, called, count)))
 
     def input(self, size: int) -> CBuffer:
-        """Return the first `size` bytes of the input as a cffi buffer over the job's memory."""
+        """Return the first `size` bytes of the input as a cffi buffer over the job's memory; ValueError if closed."""
         memory = self._queue.lib.cpkg_job_input(self.handle)
         if not memory:
             raise ValueError("the queue is closed")
@@ -117,7 +121,7 @@ class FrameQueue:
         self._threads = threads
 
     def begin(self) -> bool:
-        """Start as many threads as the system allows; return whether there are any."""
+        """Start up to `threads` threads, as many as the system allows; return whether there are any."""
         return bool(self._threads and self.lib.cpkg_frames_start(self._handle, self._threads) > 0)
 
     def job(self) -> FrameJob:
@@ -134,7 +138,7 @@ class FrameQueue:
             self.lib.cpkg_job_let_go(handle)
 
     def expect(self, job: FrameJob, size: int) -> None:
-        """Set the content size of the frame in a job that will be decompressed."""
+        """Set the content size in bytes of the frame that a job will decompress; RuntimeError once it is submitted."""
         if self.lib.cpkg_job_expect(job.handle, size) < 0:
             raise RuntimeError("a thread is working on the frame")
 

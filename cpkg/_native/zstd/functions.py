@@ -166,7 +166,8 @@ class Codec(Functions):
         Return the total content size that all frames declare, or None if the slower path must decide.
 
         The result is None if a frame does not declare its size, is incomplete or malformed, requires too large a
-        window, or declares more than its bytes can decompress to.
+        window, or declares more than its bytes can decompress to; if frames have no magic numbers; and if the total is
+        too large to allocate before anything has been decompressed.
         """
         if not settings.has_magic:
             return None
@@ -246,9 +247,10 @@ class Codec(Functions):
         self, result: int, dctx: CData, source: Bytes, frame: int, settings: DecompressionSettings
     ) -> ZstdError:
         """
-        Return the error for a frame that fails to decompress, with the offset of the wrong block.
+        Return the error for the frame at offset `frame`, which failed to decompress with libzstd's `result`.
 
-        libzstd does not report the offset, so the frame is decompressed again, block by block.
+        Its offset is that of the wrong block, or of the frame if the header is wrong or needs other settings. libzstd
+        does not report the offset, so the frame is decompressed again, block by block.
         """
         library, lib = self.library, self.library.lib
         settings.apply_again(library, dctx)

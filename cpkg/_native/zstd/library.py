@@ -3,7 +3,8 @@
 One libzstd, accessed through cffi: errors, parameters, contexts, and the calls that do the work.
 
 The codec in zstd/functions.py accesses libzstd only through this class. Each of the three `stream_*` calls processes a
-whole chunk. On CPython, the compiled backend replaces them with builtins that do the same with one allocation less.
+whole chunk. On CPython, the compiled backend replaces the two for decompressing with builtins that do the same with one
+allocation less.
 """
 
 from __future__ import annotations
@@ -133,13 +134,13 @@ class Library:
         return bounds
 
     def set_compression(self, cctx: CData, pairs: list[tuple[int, int]]) -> None:
-        """Set checked compression parameters."""
+        """Set checked compression parameters; raise ValueError for one that libzstd does not accept."""
         for key, value in pairs:
             if self.lib.ZSTD_CCtx_setParameter(cctx, key, value) > RESULT_MAX:
                 raise invalid_parameter(key, value, True, self.bounds(key, True))
 
     def set_decompression(self, dctx: CData, pairs: list[tuple[int, int]]) -> None:
-        """Set checked decompression parameters."""
+        """Set checked decompression parameters; raise ValueError for one that libzstd does not accept."""
         for key, value in pairs:
             if self.lib.ZSTD_DCtx_setParameter(dctx, key, value) > RESULT_MAX:
                 raise invalid_parameter(key, value, False, self.bounds(key, False))
@@ -147,7 +148,11 @@ class Library:
     # dictionaries
 
     def load_for_compression(self, cctx: CData, zstd_dict: ZstdDict, how: int) -> None:
-        """Load a dictionary without digesting it; the caller keeps it alive until the context is reset or freed."""
+        """
+        Load a dictionary into one context, without tables that contexts share; with PREFIX, for the next frame only.
+
+        The caller must keep the dictionary alive until the context is reset or freed.
+        """
         content = zstd_dict.dict_content
         if how == PREFIX:
             result = self.lib.ZSTD_CCtx_refPrefix(cctx, self.dict_memory(zstd_dict), len(content))
@@ -156,11 +161,15 @@ class Library:
         self.check(result, _CANNOT_LOAD + "compression")
 
     def refer_for_compression(self, cctx: CData, tables: tuple[CData, int, object]) -> None:
-        """Let a context use a dictionary's tables; the caller holds them until the context is reset or freed."""
+        """Let a context use a dictionary's tables; the caller must hold them until the context is reset or freed."""
         self.check(self.lib.ZSTD_CCtx_refCDict(cctx, tables[0]), _CANNOT_LOAD + "compression")
 
     def load_for_decompression(self, dctx: CData, zstd_dict: ZstdDict, how: int) -> None:
-        """Load a dictionary; the caller keeps it alive until the context is reset or freed."""
+        """
+        Load a dictionary: its shared tables with DIGESTED, for the next frame only with PREFIX, otherwise a copy.
+
+        The caller must keep the dictionary alive until the context is reset or freed.
+        """
         content = zstd_dict.dict_content
         if how == DIGESTED:
             result = self.lib.ZSTD_DCtx_refDDict(dctx, self._tables_for_decompression(zstd_dict)[0])
@@ -181,9 +190,9 @@ class Library:
 
     def tables_for_compression(self, zstd_dict: ZstdDict, level: int) -> tuple[CData, int, object]:
         """
-        Return a dictionary's tables for a level, their address, and their pin.
+        Return a dictionary's tables for a level (0: the default level), their address, and their pin.
 
-        Creates the tables if they are not kept.
+        Creates the tables unless the dictionary still keeps them.
         """
         content = zstd_dict.dict_content
         level = level or COMPRESSION_LEVEL_DEFAULT
@@ -291,7 +300,11 @@ class Library:
                 self.ffi.release(memory)
 
     def stream_compress(self, handle: CData | int, data: Bytes, mode: int) -> bytes | int:
-        """Compress a chunk; return the output, or libzstd's result if it is an error."""
+        """
+        Compress a chunk; return the output as bytes, or libzstd's result, an int, if it is an error.
+
+        `mode` is CONTINUE, FLUSH_BLOCK or FLUSH_FRAME.
+        """
         lib, ffi = self.lib, self.ffi
         work = self._take_work()
         try:
@@ -411,7 +424,12 @@ class Library:
             self._kept.work = work
 
     def _declared_by_whole_frame(self, data: Bytes, start: int) -> int:
-        """Return the declared content size if the next frame is complete and the size can be allocated; otherwise 0."""
+        """
+        Return the content size that the frame at `start` declares if the frame is complete; otherwise 0.
+
+        Returns 0 also for a frame without a declared size, for a size that must not be allocated on trust, and for
+        small frames and contents, for which the check does not pay off.
+        """
         size = len(data) - start
         if size < SCRATCH_SIZE >> 5:  # the check costs more than it saves for such a small frame
             return 0

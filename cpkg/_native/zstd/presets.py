@@ -74,8 +74,8 @@ class _Preset:
         """
         Return False for the first settings; store later settings in a new preset, `_latest`, and return True.
 
-        So objects that work with earlier settings keep them, and the dictionary to which their context refers. Nothing
-        else keeps these.
+        So streams that were created with earlier settings can still use them, and the dictionary to which their context
+        refers, through this preset; nothing else keeps these.
         """
         if not hasattr(self, "_place"):
             return False
@@ -101,7 +101,11 @@ class _Preset:
         """Pass settings to the C part, which overrides this method; without a C part, do nothing."""
 
     def _retire(self) -> None:
-        """Do nothing. A C part overrides this method, and then passes every further call to Python."""
+        """
+        Stop the C part, if any, from using its settings, which later ones have replaced; without a C part, do nothing.
+
+        The C part overrides this method, and from then on passes every call to Python, which uses `_latest`.
+        """
 
     def _new_context(self) -> int:
         """Return the address of a new context, which C owns from here on."""
@@ -133,7 +137,7 @@ class CompressionPreset(SetsUpCompression, _Preset):
     """
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
-        """Set checked parameters, and a dictionary with how to load it (DIGESTED, UNDIGESTED, PREFIX)."""
+        """Set the checked parameters `pairs`, and a dictionary with how to load it (DIGESTED, UNDIGESTED, PREFIX)."""
         if self._is_configured_by_another(pairs, zstd_dict, how):
             return
         values = dict(pairs)
@@ -172,12 +176,17 @@ class CompressionPreset(SetsUpCompression, _Preset):
         return cctx
 
     def _tables(self, library: Library, found: ZstdDict) -> Any:
-        """Return the tables of the level: the same for all threads, even if the dictionary drops them."""
+        """Return a dictionary's tables for the preset's level; the preset keeps them for as long as it exists."""
         held = self._held
         return held.get(self.level) or held.setdefault(self.level, library.tables_for_compression(found, self.level))
 
     def _give_after_frame(self, library: Library, cctx: CData) -> None:
-        """Take back the context of one frame; if possible, the thread keeps it, as presets often serve one frame."""
+        """
+        Take back a context after one frame.
+
+        The thread keeps a small context without a dictionary or worker threads, as presets often serve a single frame.
+        The preset keeps any other context.
+        """
         if self.dict is None and not self.workers and library.cctxs.is_small(cctx):
             library.cctxs.give(cctx)
         else:
@@ -198,7 +207,11 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
     _declared_size: ClassVar[Any]
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
-        """Set a dictionary with how to load it (DIGESTED, PREFIX), the largest window in bytes, and the format."""
+        """
+        Set a dictionary with how to load it (DIGESTED, PREFIX), the largest window in bytes, and the format.
+
+        A `window_max` of None is the default limit. `has_magic` is whether frames begin with a magic number.
+        """
         if self._is_configured_by_another(zstd_dict, how, window_max, has_magic):
             return
         pairs = []
@@ -231,7 +244,11 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         return self.applied(library, library.dctxs.take() if dctx is None else dctx)
 
     def _whole_frame(self, data: bytes) -> bytes | None:
-        """Decompress data that is one ordinary frame in one call; return None for other data, and on errors."""
+        """
+        Return the content of data that is exactly one frame with a magic number and a declared content size.
+
+        Returns None for all other data, for a window or size that is too large, with a prefix, and if libzstd fails.
+        """
         settings, library = self._latest or self, self._library
         if settings.how == PREFIX or not data.startswith(MAGIC):  # a skippable frame has no content, also not b""
             return None

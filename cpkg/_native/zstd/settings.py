@@ -124,7 +124,8 @@ class CompressionSettings(SetsUpCompression):
         """
         Compress `data` into one frame and return it; with `target`, store it there and return its size in bytes.
 
-        Avoids digesting a dictionary that was digested before.
+        For a dictionary that is not too large, and without worker threads, may use tables or a context that are kept
+        with the dictionary, so that later calls need not digest it again.
         """
         found = self.dict
         if found is not None and self.how == UNDIGESTED and not self.workers and len(found) <= SHARED_CONTENT_MAX:
@@ -135,7 +136,7 @@ class CompressionSettings(SetsUpCompression):
         return super().compress_frame(library, data, target)
 
     def _tables(self, library: Library, found: ZstdDict) -> Any:
-        """Return the tables of the level, and hold them: only one context at a time has these settings."""
+        """Return a dictionary's tables for the level, and hold them while the one context with these settings lives."""
         self._held = tables = library.tables_for_compression(found, self.level)
         return tables
 
@@ -176,7 +177,7 @@ class SetsUpDecompression:
             library.set_decompression(dctx, self.pairs)
 
     def applied(self, library: Library, dctx: CData) -> CData:
-        """Set up a context that has no parameters yet, and return it."""
+        """Set up a context that has no parameters yet, and return it; free it if that raises an error."""
         try:
             self.apply(library, dctx)
         except BaseException:

@@ -26,7 +26,7 @@ def decompress_shared(
     library: Library, threads: int, divided: Divided, size: int, settings: DecompressionSettings
 ) -> bytes | None:
     """
-    Decompress a divided buffer in up to `threads` threads; return its `size` bytes of content.
+    Decompress the parts of a divided buffer in up to `threads` threads; return their content, `size` bytes in total.
 
     Returns None on an error of libzstd: the caller then decompresses alone, which raises the documented error.
     """

@@ -96,7 +96,8 @@ def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
     """
     Return the least and greatest value of a parameter; raises ValueError for an unknown key.
 
-    Where the pure codec has the bounds (0, 0), they are kept: frames are compressed in one thread.
+    They are the library's, or the pure codec's if the library does not have the parameter. Where the pure codec has the
+    bounds (0, 0), they are kept: frames are compressed in one thread.
     """
     bounds = pure_bounds(key, is_compress)
     try:
@@ -160,7 +161,7 @@ class _FrameDecoder(FrameDecoder):
         self._library: Any = None
 
     def _decompressed(self, size: int) -> bytes:
-        """Decompress the next `size` bytes of the input."""
+        """Decompress the next `size` bytes of the input, which are whole blocks or the checksum, with the library."""
         source = self._input
         start, end = source.at, source.at + size
         try:
@@ -282,7 +283,11 @@ def _compressed(data: bytes, kept: list[Any], most: int, new: Callable[[], Any])
 def _compressed_with_dictionary(
     data: bytes, level: int | None, options: Parameters, zstd_dict: DictArgument
 ) -> bytes | None:
-    """Compress with a compressor that is kept with the dictionary; return None in unusual cases."""
+    """
+    Compress with a compressor that is kept with the dictionary, and return the frame.
+
+    Returns None for a prefix, a large dictionary and worker threads, and on errors of the library.
+    """
     pairs = EncoderOptions(level, options, _bounds).pairs
     found, how = parse_dict_argument(zstd_dict, UNDIGESTED)
     # the threads of a kept compressor would be missing in a forked child

@@ -69,7 +69,7 @@ else:
 
 class LineReader(_Base):
     """
-    A reader that replaces an io.BufferedReader over `raw`, as far as a ZstdFile below a text file uses one.
+    A reader that replaces an io.BufferedReader over `raw`; it has the methods that a ZstdFile below a text file needs.
 
     Each method of the C type, the next class in the list of bases, is atomic for threads. The lock protects `raw` and
     operations of several steps.
@@ -78,14 +78,18 @@ class LineReader(_Base):
     __slots__ = ()
 
     def _open(self) -> RLock:
-        """Return the lock; raise ValueError if the file is closed."""
+        """Return the lock, which the caller must acquire; raise ValueError if the file is closed."""
         lock: RLock = self._turn()
         if self.raw.closed:
             raise ValueError("I/O operation on closed file.")
         return lock
 
     def _fill(self) -> bool:
-        """Read once from `raw` so that C can look for a line again; return False at the end or if closed."""
+        """
+        Read once from `raw`, or wait while another thread reads, so that C can look for a line again.
+
+        Returns False at the end of the file or if the file is closed, otherwise True.
+        """
         lock = self._turn()
         try:
             if not lock.acquire(blocking=False):

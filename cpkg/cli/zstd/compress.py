@@ -20,7 +20,7 @@ _LARGEST_WINDOW_LOG = 31
 
 
 def level_of(options: Options, console: Console) -> int:
-    """Return the level, reduced to the highest that exists and that --ultra allows."""
+    """Return the level in the options, limited to LEVEL_MIN to 22 (19 without --ultra); warn if it was higher."""
     highest = LEVEL_MAX if options.ultra else LAST_ORDINARY_LEVEL
     if options.level > highest:
         console.say(2, f"Warning : compression level higher than max, reduced to {highest} \n")
@@ -83,7 +83,7 @@ class Compressing:
             raise Fatal(11, str(exc)) from None
 
     def _parameters_for(self, size: int | None) -> dict[int, int]:
-        """Return the parameters for a frame with `size` bytes of content, None if the size is unknown."""
+        """Return the parameters for a frame with `size` bytes of content; `size` is None if it is unknown."""
         key = zstd.CompressionParameter
         if self._options.max and size is not None:  # a table for long matches need not be larger than the content
             return {**self.parameters, key.ldm_hash_log: min(max((size - 1).bit_length(), 6), 30)}
@@ -96,7 +96,7 @@ class Compressing:
         return {key.window_log: log, key.enable_long_distance_matching: has_long_matches, **self.parameters}
 
     def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
-        """Compress a file and return True; raises Fatal on failure. Progress lines begin with `prefix`."""
+        """Compress a file and return True; raises Fatal or BrokenPipeError. Progress lines begin with `prefix`."""
         size = source.size if source.size is not None else self._options.stream_size or None
         before = destination.written
         # several threads write several frames, which several threads can also decompress
@@ -144,7 +144,7 @@ class Compressing:
         console.say(2, f"{source:<20} :{ratio}  {sizes}")
 
     def print_results(self, count: int, read: int, written: int) -> None:
-        """Print the total size of several files before and after compression, and their ratio."""
+        """Print the number of files, their total size before and after compression, and the ratio."""
         sizes = f"({self._console.wide(read)} => {self._console.wide(written)})"
         ratio = f"{100 * written / read:.2f}% {sizes}" if read else f"{sizes} "
         self._console.say(2, f"{count:3} files compressed : {ratio}\n")

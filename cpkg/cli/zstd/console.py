@@ -38,12 +38,12 @@ class Console:
             self._line.write(text)
 
     def fail(self, text: str, status: int = 1) -> int:
-        """Write an error message and return the exit status."""
+        """Write an error message to standard error and return `status`."""
         self.say(1, text)
         return status
 
     def progress(self, text: str) -> None:
-        """Replace the last progress line by `text`, if progress is shown."""
+        """Replace the last progress line by `text`, unless that line is too recent or progress is not shown."""
         if self.shows_progress:
             self._line.show(text)
 
@@ -68,7 +68,7 @@ class Console:
         return False
 
     def size(self, number: int) -> tuple[str, str]:
-        """Return a number of bytes with three digits, and its unit; at level 4, the exact number."""
+        """Return a number of bytes, rounded to about three digits, and its unit; from level 4 on, the exact number."""
         if self.level > 3:
             return str(number), " B"
         power, unit = next(((power, unit) for power, unit in _UNITS if number >> power), (0, " B"))
@@ -77,6 +77,6 @@ class Console:
         return f"{value:.{precision}f}", unit
 
     def wide(self, number: int, width: int = 6, unit_width: int = 4) -> str:
-        """Return a size for a column of a table."""
+        """Return a number of bytes as text for a column, the number and the unit right-justified in their widths."""
         value, unit = self.size(number)
         return f"{value:>{width}}{unit:>{unit_width}}"

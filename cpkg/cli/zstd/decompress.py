@@ -56,7 +56,12 @@ class Decompressing:
         }
 
     def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
-        """Decompress all frames of a file; return whether that succeeded, and print the reason if not."""
+        """
+        Decompress all frames of a file; return whether that succeeded, and print the reason if not.
+
+        Copies data that is not a frame if the options allow that. Raises Fatal if reading or writing fails. Progress
+        lines begin with `prefix`.
+        """
         # a pipe may deliver more only later, and its reader must not wait for that
         first = read_full(source, _READ_SIZE, _MAGIC_SIZE if source.size is None else None)
         name = source.name
@@ -112,7 +117,7 @@ class Decompressing:
         )
 
     def _frame_by_frame(self, data: bytes, source: InputFile) -> Iterator[bytes]:
-        """Yield the content of frames, then any data after them unchanged."""
+        """Yield the content of frames, then any data after them unchanged; `data` is the beginning of the file."""
         while True:
             data += read_full(source, _MAGIC_SIZE - len(data)) if len(data) < _MAGIC_SIZE else b""
             if not is_frame(data):
@@ -150,7 +155,7 @@ class Decompressing:
         return True
 
     def _help_with_window(self, name: str, first: bytes) -> None:
-        """Print which option allows the window of the first frame, if the window is too large."""
+        """Print which option allows the window of the frame that `first` begins with, if the window is too large."""
         from purepy.zstd.format.header import read_header
 
         header = read_header(first, 0, len(first), 0)
@@ -168,5 +173,5 @@ class Decompressing:
         self._console.say(2, f"{source:<20}: {written} bytes \n")
 
     def print_results(self, count: int, read: int, written: int) -> None:
-        """Print the decompressed size of several files."""
+        """Print the number of files and their total decompressed size."""
         self._console.say(2, f"{count} files decompressed : {written:6} bytes total \n")

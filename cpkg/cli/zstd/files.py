@@ -29,7 +29,7 @@ _ZEROS = bytes(_SEGMENT)
 
 
 class InputFile:
-    """A file that is read; `status` is None for standard input, `size` is None if it is unknown."""
+    """A file that is read; `status` is None for standard input, `size` is None for anything but a regular file."""
 
     def __init__(self, name: str, file: File, status: os.stat_result | None) -> None:
         self.name = name
@@ -39,7 +39,7 @@ class InputFile:
         self.position = 0
 
     def read(self, size: int) -> bytes:
-        """Read up to `size` bytes; b"" at the end."""
+        """Read up to `size` bytes; b"" at the end. Raises Fatal for an OSError."""
         try:
             data: bytes = read_some(self.file, size)
         except OSError as exc:
@@ -58,9 +58,9 @@ class InputFile:
 
 def target_of(name: str, *, compress: bool) -> str | None:
     """
-    Return the output file's name: with `compress`, `name` with .zst appended; otherwise without its suffix.
+    Return the output file's name: with `compress`, `name` with .zst appended; otherwise `name` without .zst.
 
-    The suffix .tzst becomes .tar. Returns None for a name without a known suffix of a compressed file.
+    Without `compress`, the suffix .tzst becomes .tar, and the result is None for a name with neither suffix.
     """
     if compress:
         return name + next(iter(SUFFIXES))
@@ -68,7 +68,11 @@ def target_of(name: str, *, compress: bool) -> str | None:
 
 
 def open_source(name: str, options: Options, console: Console) -> InputFile | None:
-    """Open a file; return None and print a message if it cannot be read."""
+    """
+    Open a file or standard input; print a message and return None if it cannot be read or must not be.
+
+    Only regular files and pipes are read, and block devices with -f. The dictionary is not compressed with itself.
+    """
     if name == STDIN:
         return InputFile(name, sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer, None)
     try:
@@ -113,7 +117,7 @@ class OutputFile:
         self._skipped = 0
 
     def write(self, data: Bytes) -> int:
-        """Write bytes; in a sparse file, leave holes for zeros."""
+        """Write bytes and return their number; in a sparse file, leave holes for zeros. Raises Fatal on failure."""
         size = len(data)
         self.written += size
         if self._file is not None:
@@ -126,7 +130,7 @@ class OutputFile:
         return size
 
     def _write_sparse(self, data: Bytes) -> None:
-        """Write bytes, and skip segments of zeros."""
+        """Write bytes, but only count segments of zeros in `_skipped`: the next write or `finish` makes them a hole."""
         start = 0
         for at in range(0, len(data) - _SEGMENT + 1, _SEGMENT):
             # two bytes are enough to rule out most segments that are not zeros
@@ -150,9 +154,10 @@ class OutputFile:
 
     def finish(self, source: os.stat_result | None) -> None:
         """
-        Complete the file, and give it its name and the mode, times and owner of its source.
+        Complete the file, and give it its name and the mode, times and owner of its source; raises Fatal.
 
-        `source` is the status of the source; None, and the status of anything but a regular file, are ignored.
+        `source` is the status of the source; None, and the status of anything but a regular file, are ignored. Pipes
+        and devices are only closed, and standard output stays open.
         """
         if self._file is None:
             return
@@ -170,7 +175,7 @@ class OutputFile:
             raise Fatal(WRITE_ERROR, f"Write error : {exc.strerror}") from None
 
     def abandon(self) -> bool:
-        """Remove the file if it is incomplete; return whether there was one."""
+        """Remove the file if it is incomplete, and return whether there was one; a pipe or device is only closed."""
         if self._new is not None:
             return self._new.discard()
         if self._file is not None and self.name != STDOUT:
@@ -204,7 +209,7 @@ def open_destination(
     name: str | None, source: InputFile | None, options: Options, console: Console, *, stdin_is_input: bool
 ) -> OutputFile | None:
     """
-    Open the output; `name` is None if files are only tested.
+    Open the output; `name` is None if files are only tested, and `source` is None if several are joined.
 
     Returns None and prints the reason if the output exists and may not be overwritten, is the source itself or cannot
     be opened.
@@ -243,7 +248,8 @@ def expand(names: list[str], options: Options, console: Console) -> list[str]:
     """
     Return `names` with each directory replaced by the files in it and in its subdirectories.
 
-    Warns about symbolic links in directories and leaves them out, unless the options follow links.
+    Warns about symbolic links in directories and leaves them out, unless the options follow links. Prints an error for
+    a directory that cannot be read.
     """
     found: list[str] = []
     for name in names:
@@ -263,7 +269,7 @@ def expand(names: list[str], options: Options, console: Console) -> list[str]:
 
 
 def read_dictionary(name: str | None) -> bytes:
-    """Return the content of a dictionary file, b"" if there is no name."""
+    """Return the content of a dictionary file, b"" if `name` is None; raises Fatal if it cannot be read."""
     if name is None:
         return b""
     try:

@@ -19,9 +19,11 @@ _RULE = "-" * 65 + " \n"
 
 class _Facts:
     """
-    The columns of one file, or the totals of several; `content` is None if a frame does not declare its size.
+    The facts about one file, or the totals of several; `content` is None if a frame does not declare its size.
 
-    `window`, `dictionary` and `checksum` come from the last frame that has them, and are not added up.
+    `frames`, which includes the `skippable` ones, `compressed` and `content` are totals. `window` and `dictionary` come
+    from the file's last frame that is not skippable, `checksum` from the last one that has a checksum, and is None
+    without one. These three are not set for several files.
     """
 
     def __init__(self) -> None:
@@ -30,7 +32,7 @@ class _Facts:
         self.checksum: int | None = None
 
     def add(self, frame: Frame) -> None:
-        """Add a frame."""
+        """Add a frame to the facts about a file; does not change `compressed`."""
         self.frames += 1
         if frame.is_skippable:
             self.skippable += 1
@@ -42,7 +44,7 @@ class _Facts:
             self.checksum = frame.checksum
 
     def add_file(self, facts: _Facts) -> None:
-        """Add the totals of a file."""
+        """Add the numbers of frames and the sizes of a file to the totals."""
         self.frames += facts.frames
         self.skippable += facts.skippable
         self.compressed += facts.compressed
@@ -62,9 +64,10 @@ class _Unreadable(Exception):
 
 def list_files(names: list[str], console: Console) -> int:
     """
-    Describe files, one per line, or on several with -v; return the exit status.
+    Describe files, one per line, or each on several lines with -v; return the exit status.
 
-    The status is 1 if a file cannot be read, if there are no files, or if standard input is among them.
+    The status is 1 if a file cannot be read or is not Zstandard throughout, if there are no files, or if standard input
+    is among them.
     """
     if STDIN in names:
         return console.fail("zstd: --list does not support reading from standard input \n")

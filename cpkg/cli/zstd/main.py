@@ -82,7 +82,7 @@ class _Terminated(BaseException):
 
 
 def _die(number: int) -> None:
-    """End this process by the signal; on Windows, exit with the corresponding status."""
+    """End this process by the signal `number`; on Windows, raise SystemExit with the status 128 + `number`."""
     if os.name == "nt":
         raise SystemExit(128 + number)
     signal.signal(number, signal.SIG_DFL)
@@ -100,7 +100,7 @@ class Command:
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
 
     def abandon(self) -> bool:
-        """Remove the file that is being written; return whether there was one."""
+        """Remove the output file if it is incomplete, and return whether it was; only close a pipe or device."""
         destination, self._destination = self._destination, None
         return destination is not None and destination.abandon()
 
@@ -142,7 +142,8 @@ class Command:
         """
         Collect the names of all files in the options; return how many there were before directories were expanded.
 
-        Returns None if a list of files cannot be read, or if all named files are symbolic links, which are ignored.
+        Symbolic links among the arguments are ignored, unless the options follow links. Returns None if all arguments
+        are such links, or if a list of files cannot be read.
         """
         options, console = self._options, self._console
         if not options.follow_links:
@@ -169,7 +170,11 @@ class Command:
         return named
 
     def _process(self, named: int) -> int:
-        """Compress, decompress or test the files, of which the user named `named`; return the exit status."""
+        """
+        Compress, decompress or test the files; return the exit status.
+
+        `named` is the number of names before directories were expanded. If it is 0, standard input is the only file.
+        """
         options, console = self._options, self._console
         if options.mode == modes.TEST:
             options.output, options.remove_source = None, False
@@ -205,7 +210,7 @@ class Command:
         return 0 if all(results) else 1
 
     def _prepare(self) -> None:
-        """Read the dictionary and create the compressor or decompressor."""
+        """Complete the options, read the dictionary, and create the compressor or decompressor; raises Fatal."""
         options, console = self._options, self._console
         from cpkg.cli.zstd import compress as zstd_compress
 
@@ -233,7 +238,8 @@ class Command:
         """
         Return whether several inputs may be joined into one output, from which they can no longer be separated.
 
-        Standard output and -f always allow that. Otherwise, warns and asks the user, or refuses with -q.
+        Standard output always allows that. For a file, warns and keeps the inputs, despite --rm; then allows it with
+        -f, refuses with -q, and otherwise asks the user.
         """
         options, console = self._options, self._console
         if options.output == STDOUT:
@@ -258,7 +264,11 @@ class Command:
         return console.ask("Proceed? (y/n): ", "Aborting...", stdin_is_input=STDIN in options.files)
 
     def _target(self, name: str) -> str | None:
-        """Return the default output of a file; None, with a message, if it does not follow from the name."""
+        """
+        Return the default output of a file, whose directory is created for --output-dir-mirror.
+
+        Prints a message and returns None if the output does not follow from the name.
+        """
         options = self._options
         if name == STDIN:
             return STDOUT
@@ -286,7 +296,7 @@ class Command:
         return target
 
     def _one(self, name: str, joined: OutputFile | None) -> bool:
-        """Process a file into the output `joined`, or into its own output; return whether that succeeded."""
+        """Process a file into `joined` or, if that is None, into its own output; return whether that succeeded."""
         options = self._options
         target = options.output
         if target is None and options.mode != modes.TEST:

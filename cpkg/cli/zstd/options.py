@@ -12,7 +12,7 @@ from purepy.zstd.format.rules import LEVEL_MIN
 DEFAULT_LEVEL = 3
 LAST_ORDINARY_LEVEL = 19
 DEFAULT_WINDOW_LOG = 27
-"""The largest window that is decompressed by default, and the window of `--long` without a number."""
+"""The binary logarithm of the largest window decompressed by default, and the N of `--long` without a number."""
 DICTIONARY_NAME = "dictionary"
 DICTIONARY_SIZE = 112640
 STDIN = "/*stdin*\\"
@@ -107,7 +107,7 @@ _MAX = {
 
 
 class UsageError(Exception):
-    """An argument that does not exist or is malformed."""
+    """The arguments have an option that does not exist or is malformed; its text is that option."""
 
 
 class Options:
@@ -204,7 +204,11 @@ class Parser:
         return default
 
     def _value(self, argument: str, at: int) -> str:
-        """Return the value of an option: the text after "=" in the argument, or the next argument."""
+        """
+        Return the value of an option: the text after "=", if that is at position `at`, otherwise the next argument.
+
+        Raises Fatal if there is no next argument, or if it begins with "-".
+        """
         if argument[at : at + 1] == "=":
             return argument[at + 1 :]
         if self._at >= len(self._arguments):

@@ -49,7 +49,11 @@ def train(options: Options, console: Console) -> int:
 
 
 def _samples(options: Options) -> list[bytes]:
-    """Return the samples: the beginning of each file, or whole files in blocks (-B). Unreadable files are skipped."""
+    """
+    Return the samples: the first 128 KiB of each file or, with -B, all its blocks of that size.
+
+    Reads at most as many bytes as -M allows, by default 2 GiB. Skips names that are not readable files.
+    """
     samples: list[bytes] = []
     room = options.memory_limit or _LARGEST_TOTAL
     for name in options.files:

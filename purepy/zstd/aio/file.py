@@ -71,9 +71,10 @@ class AsyncZstdFile:
     """
     A Zstandard file, binary or text, for asyncio; `async for` yields its lines, `chunks` its content in chunks.
 
-    The methods are those of the file that `open` returns, but must be awaited; each call runs in a thread, one after
-    another. A task that is cancelled while reading loses nothing: data that it had read, or that its thread has begun
-    to read, is returned next. A write that was cancelled is still completed.
+    The methods work like those of the file that `open` returns. Those that read, write, seek, tell, flush or close must
+    be awaited; their calls run in a thread, one after another. A task that is cancelled while reading loses nothing:
+    data that it had read, or that its thread has begun to read, is returned next. A write that was cancelled is still
+    completed.
     """
 
     def __init__(self, file: File, newline: str | None = None) -> None:
@@ -107,7 +108,7 @@ class AsyncZstdFile:
             return result
 
     async def _fetch(self, read: Callable[..., object], *arguments: object) -> bool:
-        """Call `read` in a thread and keep its content, even if the task is cancelled; return whether there was any."""
+        """Call `read` in a thread and keep its content, even if the task is cancelled; return False if it is empty."""
         return bool(await self._call(read, *arguments, done=self._keep))
 
     def _keep(self, content: Buffer) -> None:
@@ -160,7 +161,7 @@ class AsyncZstdFile:
     # reading
 
     async def read(self, size: int | None = -1, /) -> Content:
-        """Return up to `size` bytes (characters of a text file), or the rest; empty at the end."""
+        """Return up to `size` bytes (characters of text), or the rest for None or a negative size; empty at the end."""
         wanted = sys.maxsize if size is None or size < 0 else size
         async with self._lock:
             await self._settle()
@@ -267,7 +268,7 @@ class AsyncZstdFile:
         return size
 
     async def flush(self, *mode: int) -> None:
-        """Compress and write the data that was held back; `mode` is that of ZstdFile.flush()."""
+        """Compress and write the data that was held back; a binary file accepts the `mode` of ZstdFile.flush()."""
         await self._do("flush", *mode)
 
     async def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
@@ -321,7 +322,7 @@ class AsyncZstdFile:
 
     @property
     def mode(self) -> object:
-        """The mode of the compressed file: "wb" or "rb"; raises AttributeError for a text file."""
+        """The mode: "wb" while the file is open for writing, otherwise "rb"; raises AttributeError for a text file."""
         return self._file.mode
 
     def readable(self) -> bool:

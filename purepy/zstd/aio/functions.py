@@ -104,8 +104,8 @@ class AsyncFunctions(BackendMethods):
         """
         Open a Zstandard `file` for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
 
-        `mode` and `more` are the arguments of `open`. The result is an AsyncZstdFile, whose methods are those of the
-        file, but must be awaited.
+        `mode` and `more` are the arguments of `open`. The opened file is an AsyncZstdFile: its methods that read,
+        write, seek, flush or close must be awaited.
         """
         opener = functools.partial(self._backend.open, file, mode, **more)
         return Opening(opener, more.get("newline"))

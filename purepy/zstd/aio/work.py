@@ -26,10 +26,11 @@ _crews: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[int, Crew]] = WeakKey
 
 class Work(Job):
     """
-    A call in a thread, whose result arrives in `future`; wait for it only with `asyncio.shield`.
+    A call in a thread, whose result arrives in `future`.
 
-    `start` runs the call, only once however often it is called: a caller that was interrupted calls it again.
-    `done(result)` is called in the thread afterwards, even if nothing waits for the result.
+    Wait for it with `asyncio.shield`, so that cancelling the task does not cancel the future. `start` runs the call,
+    only once however often it is called: a caller that was interrupted calls `start` again. After a call that raised no
+    exception, `done(result)`, if given, is called in the thread, even if nothing waits for the result.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class Work(Job):
 
 
 async def in_thread(work: Callable[[Callable[[], None]], bytes]) -> bytes:
-    """Run `work(check)` in a thread and return its result; `check()` raises once the task is cancelled."""
+    """Run `work(check)` in a thread and return its result; `check()` raises Stopped once the task is cancelled."""
     is_stopped = False
 
     def check() -> None:

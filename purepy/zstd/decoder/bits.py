@@ -47,7 +47,7 @@ def stream_end(data: bytes, start: int, end: int, origin: int, what: str) -> int
 
 
 def not_at_end(position: int, start: int, origin: int, what: str) -> Exception:
-    """Return the error for a bitstream from byte `start` if reading ended at bit `position`, not at its first bit."""
+    """Return the ZstdError for a bitstream from byte `start` if reading ended at bit `position`, not its first bit."""
     left = position - start * 8
     found = f"{left} bits are left over" if left > 0 else f"{-left} bits are missing"
     return corruption(origin + start, f"bitstream of {what} does not end exactly: {found}")

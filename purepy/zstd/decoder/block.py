@@ -20,8 +20,8 @@ def read_block_header(data: bytes, start: int, offset: int, max_size: int) -> tu
     Read the 3 bytes at `data[start:]` (section 3.1.1.2) and return the four fields of `rules.block_header`.
 
     These are whether the block is the last, its type, its size field, and how many bytes follow the header. `offset` is
-    the header's position in the input. Raises ZstdError for the reserved type, and for a block of more than
-    `max_size` bytes, the frame's maximum.
+    the header's position in the input. Raises ZstdError for the reserved type, and for a size field above `max_size`,
+    the frame's maximum.
     """
     found = block_header(data, start)
     if found[1] == RESERVED:
@@ -50,8 +50,9 @@ class BlockDecoder:
         """
         Decode the compressed block `data[start:end]`, given without its header, and append its content to the window.
 
-        The block has padding on both sides. `origin` is the input offset of `data[0]`. `max_size` is the most that a
-        block of this frame may hold; the window has reserved that much. Raises ZstdError.
+        `data` has PADDING on both sides of the block. `origin` is the input offset of `data[0]`. `max_size` is the most
+        bytes that a block of this frame may contain; the window has reserved that much. Raises ZstdError for damaged
+        data.
         """
         if end - start < 2:
             raise corruption(origin + start, f"compressed block of {end - start} bytes, the minimum is 2")

@@ -65,7 +65,7 @@ class ZstdDecompressor(DecompressorBase):
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes that followed the end of the frame; b"" before `eof`."""
+        """The bytes that followed the end of the frame; b"" before `eof`, and always with `multi_frame`."""
         with self._turn():
             result = self._input.rest() if self._eof and not self._multi_frame else b""
             return result
@@ -132,7 +132,7 @@ class ZstdDecompressor(DecompressorBase):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _give(self, pieces: list[bytes], output: bytes, at: int, room: int) -> int:
-        """Add up to `room` bytes of `output[at:]` to `pieces` and keep the rest; return the bytes of room left."""
+        """Add up to `room` bytes of `output[at:]` to `pieces` and keep the rest for later; return the room left."""
         size = len(output) - at
         if size <= room:
             pieces.append(output[at:] if at else output)
@@ -155,7 +155,7 @@ def decode_all(
     Decode all frames in `data`; return their content in pieces.
 
     Raises ZstdLimitError, which mentions `limit_name`, for more than `limit` bytes of content (None: no limit), and
-    ZstdError for damaged or truncated data.
+    ZstdError for damaged, truncated or empty data.
     """
     source = Input()
     source.push(as_bytes(data))
@@ -183,7 +183,8 @@ def fill(buffer: Buffer, data: Buffer, settings: Settings, frame_decoder: type[F
     """
     Decompress to the start of a writable buffer; return the content's size in bytes.
 
-    Raises ZstdLimitError, and writes nothing, if the buffer is too small.
+    Raises ZstdLimitError if the buffer is too small, ZstdError for damaged data, TypeError for a read-only buffer, and
+    BufferError for one that is not C-contiguous. After an error, nothing has been written.
     """
     with memory_of(buffer) as whole:
         if whole.readonly:

@@ -28,7 +28,8 @@ class DecodingDictionary:
 
     `content` precedes the output of a frame. `huffman`, `tables` and `repeats` replace the state that a block before
     the first would have left. A raw dictionary has only content (`tables` is None) and the id 0. `distributions` are
-    the probabilities and accuracy logs that the tables were built from; an encoder needs them.
+    the probabilities and accuracy logs that the tables were built from, in the same order: literals lengths, offsets,
+    match lengths. An encoder needs them.
     """
 
     __slots__ = ("content", "dict_id", "distributions", "huffman", "repeats", "tables")
@@ -101,7 +102,7 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
 
 
 def digested(zstd_dict: ZstdDict) -> DecodingDictionary:
-    """Return the decoding form of a dictionary, which is created once and kept in the dictionary."""
+    """Return a dictionary's decoding form, created once and kept in it; raises ZstdError if it is corrupted."""
     loaded: DecodingDictionary = zstd_dict.digests.single(
         ("pure", JIT, "decompress"), lambda: load_dictionary(zstd_dict.dict_content)
     )

@@ -24,7 +24,7 @@ def _explained(message: str, cause: ZstdError) -> ZstdError:
 
 
 def frame_info(data: bytes) -> FrameInfo:
-    """Return the FrameInfo of the frame at the start of `data`; raises ZstdError unless its whole header is there."""
+    """Return the FrameInfo of the frame at the start of `data`; raises ZstdError for an incomplete or wrong header."""
     try:
         header = read_header(data, 0, len(data), 0)
         if isinstance(header, int):
@@ -39,7 +39,11 @@ def frame_info(data: bytes) -> FrameInfo:
 
 
 def frame_size(data: bytes) -> int:
-    """Return the size in bytes of the frame at the start of `data`; raises ZstdError unless `data` has all of it."""
+    """
+    Return the size in bytes of the frame at the start of `data`, perhaps a skippable one.
+
+    Raises ZstdError if the header of the frame or of a block is invalid, or if `data` ends before the frame does.
+    """
     scanner = FrameScanner(is_strict=False)
     try:
         while not scanner.offset or not scanner.is_between:

@@ -48,7 +48,11 @@ class Settings:
             self.dictionary = DecodingDictionary(found.dict_content) if how == PREFIX else digested(found)
 
     def check(self, header: Header, offset: int) -> None:
-        """Raise ZstdError if a frame with a header at `offset` needs a larger window or another dictionary."""
+        """
+        Raise ZstdError if a frame needs a dictionary with another id, or ZstdLimitError if it needs a larger window.
+
+        `offset` is the position of its header in the input, for the errors.
+        """
         if header.window_size > self.window_max:
             raise decoding_error(
                 WINDOW_TOO_LARGE,
@@ -123,8 +127,9 @@ class FrameDecoder:
     Decodes one frame, or skips a skippable one, from an `Input` that the caller fills.
 
     `step()` does one unit of work. It returns a piece of output, perhaps b"", or None if it needs more input. With
-    `hold`, output stays in the window, which saves a copy, as long as the window has room; `rest()` then returns it, at
-    any time or at the end. `produced` is the size of all output so far; `done` is whether the frame has ended.
+    `hold`, output stays in the window, which saves a copy, and `step()` returns only what must leave to make room.
+    `rest()` returns the output that is held. `produced` is the size of all output so far, in bytes; `done` is whether
+    the frame has ended.
     """
 
     __slots__ = (
@@ -166,7 +171,7 @@ class FrameDecoder:
         return self._block(header, hold)
 
     def rest(self) -> bytes:
-        """Return the output that was held in the window, perhaps b""."""
+        """Return the output held in the window since the last call, perhaps b"", which is then no longer held."""
         window = self._window
         if window is None:
             return b""

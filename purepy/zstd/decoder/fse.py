@@ -65,8 +65,9 @@ def build_decoding_table(counts: list[int] | tuple[int, ...], log: int) -> tuple
     """
     Build a decoding table (RFC 8878 section 4.1.1).
 
-    Return three lists with, for each state, its symbol, the number of bits to read for the next state, and the number
-    to add to these bits.
+    `counts` has the number of states of each symbol, -1 for a probability below one; the table has `1 << log` states.
+    Return three lists with, for each state, its symbol, how many bits to read for the next state, and the number to add
+    to their value to get that state.
     """
     symbols = spread_symbols(counts, log)
     size = 1 << log

@@ -40,7 +40,7 @@ class HuffmanTable:
         Return a table that decodes several symbols at once, as two lists indexed by the next MAX_CODE_LENGTH bits.
 
         The first list has the symbols whose codes are complete in these bits, the second the number of bits that their
-        codes take. The table is built on first use.
+        codes take. The table is built on first use. `log` must be at most MAX_CODE_LENGTH.
         """
         if self._wide is None:
             self._wide = _build_wide(self.entries, self.log)
@@ -86,7 +86,8 @@ def read_tree(
     """
     Read the tree description at `data[start:end]` (RFC 8878 section 4.2.1), with codes of up to `max_length` bits.
 
-    Return its table and the position of the byte after the description. `origin` is the input offset of `data[0]`.
+    Return its table and the position of the byte after the description. `origin` is the input offset of `data[0]`, for
+    errors. Raises ZstdError for a description that is damaged, truncated or has longer codes.
     """
     if start >= end:
         raise corruption(origin + start, "Huffman tree description is missing")
@@ -138,7 +139,11 @@ def _read_coded_weights(data: bytes, start: int, end: int, origin: int) -> list[
 
 
 def _build_table(weights: list[int], offset: int, max_length: int) -> HuffmanTable:
-    """Build the table from all weights but the last, which the others imply (sections 4.2.1 and 4.2.1.3)."""
+    """
+    Build the table from all weights but the last, which the others imply (sections 4.2.1 and 4.2.1.3).
+
+    The last is appended to `weights`. Raises ZstdError, with the position `offset`, for weights that no tree has.
+    """
     total = 0
     for symbol, weight in enumerate(weights):
         if weight > max_length:
@@ -171,7 +176,8 @@ def decode_stream(data: bytes, start: int, end: int, table: HuffmanTable, count:
     """
     Decode the `count` symbols of the bitstream `data[start:end]` (section 4.2.2).
 
-    Raises ZstdError unless the stream ends exactly where its last symbol does.
+    Raises ZstdError, which names the stream by `what`, unless reading ends exactly at the stream's first bit. `origin`
+    is the input offset of `data[0]`.
     """
     if JIT:
         return _decode_words(data, start, end, table, count, origin, what)
@@ -182,7 +188,7 @@ def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count:
     """
     Decode the symbols of a bitstream: the form for a JIT, with five symbols per word read and written.
 
-    Codes of more than 11 bits are decoded one by one.
+    If the table has codes of more than 11 bits, all symbols are decoded one by one.
     """
     position = stream_end(data, start, end, origin, what)
     first = start * 8
@@ -240,10 +246,11 @@ def decode_pair(
     data: bytes, starts: list[int], table: HuffmanTable, out: bytearray, at: int, second_at: int, end: int
 ) -> bool:
     """
-    Decode two streams; return False if one is damaged or the codes have more than 11 bits.
+    Decode two streams; return False if one is damaged or empty, or if the table has codes of more than 11 bits.
 
     The streams are `data[starts[0]:starts[1]]` and `data[starts[1]:starts[2]]`; their symbols go to `out[at:second_at]`
-    and `out[second_at:end]`. This is the form for a JIT: neither stream waits for the other's table lookups.
+    and `out[second_at:end]`, which is perhaps partly written if the result is False. This is the form for a JIT:
+    neither stream waits for the other's table lookups.
     """
     start, second_start, stop = starts
     if start >= second_start or second_start >= stop or not data[second_start - 1] or not data[stop - 1]:
@@ -310,7 +317,8 @@ def _decode_wide(data: bytes, start: int, end: int, table: HuffmanTable, count: 
     """
     Decode the symbols of a bitstream: the form for an interpreter, which pays for each operation.
 
-    One lookup decodes all symbols in 11 bits. In short streams, or with longer codes, it decodes one symbol.
+    In a long stream, one lookup decodes all symbols whose codes are complete in the next 11 bits. In short streams, at
+    the end of long ones, and if the table has longer codes, a lookup decodes one symbol.
     """
     position = stream_end(data, start, end, origin, what)
     first = start * 8

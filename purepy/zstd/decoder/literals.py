@@ -38,7 +38,8 @@ def read_literals(
     Decode the literals section at the start of the block `data[start:end]`.
 
     `table` is the table of an earlier block or of the dictionary, for treeless literals; None if there is none.
-    `max_size` is the most that a block of this frame may hold. `origin` is the input offset of `data[0]`.
+    `max_size` is the most bytes that a block of this frame may contain. `origin` is the input offset of `data[0]`, for
+    errors. Raises ZstdError for damaged data.
     """
     # Section 3.1.1.3.1.1: a header of 1 to 5 bytes: type, size format, size, and for coded types their coded size.
     kind = data[start] & 3
@@ -80,7 +81,7 @@ def read_literals(
 
 
 def _four_streams(data: bytes, start: int, end: int, origin: int, table: HuffmanTable, size: int) -> bytes:
-    """Decode four bitstreams after a jump table (section 3.1.1.3.1.6); return their content and PADDING."""
+    """Decode the jump table and four bitstreams (section 3.1.1.3.1.6); return their `size` literals and PADDING."""
     if size < 6:
         raise decoding_error(
             LITERALS_HEADER_WRONG, origin + start, f"{size} literals in four streams, the minimum is 6"
@@ -111,9 +112,10 @@ def _four_streams(data: bytes, start: int, end: int, origin: int, table: Huffman
 
 def _in_pairs(data: bytes, start: int, end: int, table: HuffmanTable, part: int, size: int) -> bytes | None:
     """
-    Decode four bitstreams, two at a time, and return the same as `_four_streams`.
+    Decode four bitstreams, two at a time; return their `size` literals and PADDING.
 
-    Return None if a stream is damaged or codes have more than 11 bits: the streams are then decoded one by one.
+    Return None if a stream is damaged or the table has codes of more than 11 bits: the caller then decodes the streams
+    one by one, which raises the error of the damaged one.
     """
     starts = [start + 6]
     for jump in range(start, start + 6, 2):

@@ -72,7 +72,11 @@ FIELDS = (LITERALS_LENGTHS, OFFSETS, MATCH_LENGTHS)
 
 
 def read_count(data: bytes, start: int, end: int, origin: int) -> tuple[int, int]:
-    """Read the number of sequences (section 3.1.1.3.2.1); return it and the position of the next byte."""
+    """
+    Read the number of sequences at `data[start:end]` (section 3.1.1.3.2.1); return it and the next byte's position.
+
+    `origin` is the input offset of `data[0]`. Raises ZstdError if the number is truncated.
+    """
     if start >= end:
         raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its sequences section")
     first = data[start]
@@ -94,7 +98,7 @@ def read_tables(
     Read the compression modes and the tables that follow them (sections 3.1.1.3.2.1 and 3.1.1.3.2.1.1).
 
     `previous` are the tables of the last block with sequences or of the dictionary, or None. Return the tables of
-    literals lengths, offsets and match lengths, and the position of the next byte.
+    literals lengths, offsets and match lengths, and the position of the next byte. Raises ZstdError for damaged data.
     """
     if start >= end:
         raise decoding_error(SRC_SIZE_WRONG, origin + start, "block ends before its symbol compression modes")

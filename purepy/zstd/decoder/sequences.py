@@ -32,7 +32,11 @@ _LENGTH_MASK = _LENGTH_UNIT - 1
 def _initial_states(
     data: bytes, start: int, end: int, origin: int, tables: tuple[Table, ...]
 ) -> tuple[int, int, int, int]:
-    """Read the first state of each field (section 3.1.1.3.2.2); return the position and the states."""
+    """
+    Read the first states of literals length, offset and match length (section 3.1.1.3.2.2).
+
+    Return the position in bits after them, and the three states. Raises ZstdError if the stream is too short.
+    """
     position = stream_end(data, start, end, origin, "sequences")
     states = []
     for table in tables:
@@ -91,7 +95,7 @@ def run_sequences(
     Decode and execute the `count` sequences of the bitstream `data[start:end]`; append all output to the window.
 
     `repeats` are the three repeat offsets, which are replaced on success. `max_size` is the most that the block may add
-    to the window. Raises ZstdError.
+    to the window, in bytes. Raises ZstdError for damaged data; the window must not be used afterwards.
     """
     if JIT:
         sequences = _decode(data, start, end, origin, count, tables, repeats, literals.size, max_size)
@@ -114,7 +118,8 @@ def _decode(
     """
     Decode all sequences (section 3.1.1.3.2.2); return the literals length, match length and offset of each.
 
-    Each sequence is one integer, with the lengths in fields of _LENGTH_BITS below the offset.
+    Each sequence is one integer: from the lowest bits up, the literals length and the match length, each in a field of
+    _LENGTH_BITS, and the offset. Whether an offset reaches too far back is checked later, by `_execute`.
     """
     position, ll_state, of_state, ml_state = _initial_states(data, start, end, origin, tables)
     first = start * 8

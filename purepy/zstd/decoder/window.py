@@ -27,11 +27,11 @@ class Window:
     `data[:end]` is the history. For a JIT, `data` is longer and `reserve()` makes room, so that loops store by
     position. Otherwise it ends at `end` and loops append.
 
-    The memory grows with the output, never by what a header claims, to at most 1.5 times the window plus a block. Then
-    the last `size` bytes are moved to the front, in place, and output that was not taken before is lost. This happens
-    at most once per half a window of output, however small the blocks are. While memory grows, old and new memory
-    together are at most two windows and four blocks, and at most three times the output (four times in the last step,
-    from half a window on). Content of a known size that fits is never moved.
+    The memory grows with the output, never by what a header claims, to at most the dictionary, 1.5 times the window, a
+    block and SLACK. Then the last `size` bytes are moved to the front, in place, and output that was not taken before
+    is lost. This happens at most once per half a window of output, however small the blocks are. While memory grows
+    without a dictionary, old and new memory together are at most two windows and four blocks, and at most three times
+    the output (four times in the last step, from half a window on). Content of a known size that fits is never moved.
     """
 
     __slots__ = ("_half", "_limit", "_taken", "data", "dictionary_size", "end", "size", "start")
@@ -41,7 +41,7 @@ class Window:
         self.data = bytearray(dictionary)
         self.end = len(dictionary)
         self.start = self.end
-        """The position of the first byte of output, while it is available; it shows whether the dictionary is."""
+        """The position in `data` of the frame's first byte; negative once it has been removed, with the dictionary."""
         self.dictionary_size = self.end
         self._taken = self.end
         most = size if content_size is None else min(size, content_size)
@@ -92,16 +92,16 @@ class Window:
             return bytes(output)
 
     def take(self) -> bytes:
-        """Return the output that has not been taken yet."""
+        """Return the output since the last `take()`, `drop()` or move; later calls do not return it again."""
         taken, self._taken = self._taken, self.end
         return self.since(taken) if taken < self.end else b""
 
     def drop(self) -> None:
-        """Mark the output as taken without returning it."""
+        """Mark all output so far as taken, so that `take()` does not return it."""
         self._taken = self.end
 
     def finish(self) -> bytes:
-        """Return the remaining output; the window must not be used any more."""
+        """Return the output that has not been taken yet, as `take()`; the window must not be used afterwards."""
         if self._taken:
             return self.take()
         # Copy everything at once: PyPy copies a part twice (from version 8 on, the whole as well).

@@ -38,7 +38,12 @@ def encode_block(
     first: bool,
     last: bool,
 ) -> tuple[bytes, BlockState]:
-    """Encode window[start:end] as one block with its header; return the block and the state for the next one."""
+    """
+    Encode window[start:end] as one block with its header; return the block and the state for the next one.
+
+    Matches refer back by at most `max_distance` bytes. `first` and `last` are whether it is the frame's first and last
+    block.
+    """
     size = end - start
     # A frame may begin with an RLE block, but zstd up to 1.4.3 rejects such a frame.
     if not first and size > 1 and _is_run(window, start, end):

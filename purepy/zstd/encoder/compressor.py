@@ -49,7 +49,7 @@ class ZstdCompressor(CompressorBase):
         self._last_mode = self.FLUSH_FRAME
 
     def _prepare(self, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
-        """Check the arguments and store the settings for frames."""
+        """Check the arguments and store the settings for frames; raises ZstdError for long-distance matching."""
         self._options = EncoderOptions(level, options)
         if self._options.long_distance:
             raise native_only("long-distance matching")
@@ -130,7 +130,7 @@ class ZstdCompressor(CompressorBase):
 
 
 def too_small_error(size: int, room: int) -> ZstdError:
-    """Return the error for a frame that does not fit into a buffer."""
+    """Return the ZstdError for a frame of `size` bytes that does not fit into a buffer of `room` bytes."""
     return coded_error(
         DST_SIZE_TOO_SMALL,
         f"{CANNOT_COMPRESS}: {NAMES[DST_SIZE_TOO_SMALL]}: the frame needs {size} bytes, the buffer has {room}",

@@ -39,7 +39,7 @@ class EncodingDictionary:
         return made
 
     def match_finder(self, parameters: MatchParameters) -> MatchFinder:
-        """Return a match finder in which the content is indexed."""
+        """Return a match finder for one frame, in which the content is indexed: a new one, or a copy of one kept."""
         if self._indexes is None or max(parameters.hash_log, parameters.chain_log) > _KEPT_TABLES_LOG:
             return self._indexed(parameters)
         # Only the frame uses the window, so finders for all windows are the same.
@@ -54,7 +54,7 @@ class EncodingDictionary:
 
 
 def prefix_only(zstd_dict: ZstdDict) -> EncodingDictionary:
-    """Return a dictionary whose content is used as raw content, even if it is formatted."""
+    """Return the encoding form of a prefix: all of `zstd_dict`'s bytes are raw content, even if they are formatted."""
     return EncodingDictionary(zstd_dict.dict_content, 0, BlockState(), False)
 
 

@@ -15,9 +15,9 @@ def frame_header(
     magicless: bool = False,
 ) -> bytes:
     """
-    Return a frame header.
+    Return a frame header; `content_size` is in bytes, None if it is not to be declared.
 
-    If the whole content fits into the window, the frame is a single segment: the content size then replaces the window
+    If it is given and fits into the window, the frame is a single segment: the content size then replaces the window
     size (section 3.1.1.1.2). A `dict_id` of 0 is not written.
     """
     single_segment = content_size is not None and content_size <= 1 << window_log
@@ -46,5 +46,5 @@ def frame_header(
 
 
 def block_header(kind: int, size: int, last: bool) -> bytes:
-    """Return a block header; `size` is the size of the block's content, for RLE the number of repetitions."""
+    """Return a block header; `size` is how many bytes follow the header, but for RLE how often one byte is repeated."""
     return (last | kind << 1 | size << 3).to_bytes(3, "little")

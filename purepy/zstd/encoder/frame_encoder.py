@@ -69,7 +69,11 @@ class FrameEncoder:
         self._checksum = XXH64() if options.checksum else None
 
     def write(self, data: bytes, out: list[bytes]) -> None:
-        """Add `data` to the frame; append encoded full blocks to `out`, except the last, which waits for more data."""
+        """
+        Add `data` to the frame; append encoded full blocks to `out`, except the last, which waits for more data.
+
+        The frame's header is appended before its first block, also by `flush` and `finish`.
+        """
         at = 0
         size = len(data)
         while at < size:

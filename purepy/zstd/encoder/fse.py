@@ -107,7 +107,7 @@ def _build(norm: Distribution, table_log: int) -> tuple[list[int], list[int], li
 
 
 def table_log_for(total: int, symbols: int, limit: int) -> int:
-    """Return a table log, at most `limit`, for a table that encodes `total` symbols of an alphabet of `symbols`."""
+    """Return a table log, from 5 to `limit`, for a table that encodes `total` symbols of `symbols` different ones."""
     log = min(limit, max(total - 1, 1).bit_length() - 3)
     least = min(total.bit_length(), (symbols - 1).bit_length() + 1)
     return max(MIN_ACCURACY_LOG, min(limit, max(log, least)))
@@ -119,8 +119,9 @@ def normalise(counts: Sequence[int], table_log: int, *, less_than_one: bool = Tr
 
     The symbols should take as few bits as possible: another cell for a symbol with n cells saves count * log2((n + 1) /
     n) bits. Cells left over by rounding go to where they save most, and excess cells are removed where they cost least.
-    With `less_than_one`, the number is -1 for symbols rarer than one cell. Their cells are at the table's end, where
-    they do not disturb the others.
+    With `less_than_one`, the number is -1 for symbols rarer than one cell, which have one cell at the table's end,
+    where it does not disturb the others. At least one count must not be 0, and the symbols that occur must not be more
+    than the cells.
     """
     size = 1 << table_log
     total = sum(counts)

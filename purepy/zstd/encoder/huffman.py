@@ -116,7 +116,7 @@ def describe(lengths: Sequence[int]) -> bytes | None:
 
 
 def _compress_weights(weights: list[int]) -> bytes | None:
-    """Compress weights with FSE (section 4.2.1.2); return None if all are the same."""
+    """Compress weights with FSE (section 4.2.1.2); return None if there are no two different weights."""
     if len(weights) < 2:
         return None
     counts = [0] * (max(weights) + 1)

@@ -72,10 +72,10 @@ _SMALL_INPUT = 16 << 10
 
 def parameters_for(level: int, size: int | None, prefix_size: int = 0) -> MatchParameters:
     """
-    Return the MatchParameters of a level for an input of `size` bytes; `size` is None if unknown.
+    Return the MatchParameters of a level, which is not 0, for an input of `size` bytes; `size` is None if unknown.
 
-    `prefix_size` is the size of a dictionary's content. The window and the tables are no larger than the input can fill
-    (replaces ZSTD_getCParams).
+    `prefix_size` is the size in bytes of a dictionary's content. The window and the tables are no larger than input and
+    dictionary can fill (replaces ZSTD_getCParams).
     """
     row = _LEVELS[max(0, level)]
     if level < 0:
@@ -87,9 +87,10 @@ def parameters_for(level: int, size: int | None, prefix_size: int = 0) -> MatchP
 
 def fit(parameters: MatchParameters, size: int | None, prefix_size: int = 0) -> MatchParameters:
     """
-    Return parameters with a window and tables no larger than `size` bytes after a prefix can use.
+    Return parameters with a window and tables no larger than `size` bytes after `prefix_size` bytes can use.
 
-    `size` is None if unknown. Replaces ZSTD_adjustCParams.
+    If `size` is None (unknown), the window stays, and the tables are no larger than window and prefix can use. Replaces
+    ZSTD_adjustCParams.
     """
     window_log = parameters.window_log
     if size is not None:

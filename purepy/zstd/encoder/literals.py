@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The literals section of a compressed block (RFC 8878, section 3.1.1.3.1), in the smallest of its four forms."""
+"""The literals section of a compressed block (RFC 8878, section 3.1.1.3.1): its four forms, and the choice of one."""
 
 from __future__ import annotations
 

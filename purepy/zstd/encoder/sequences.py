@@ -22,7 +22,7 @@ LL_BITS, ML_BITS = list(LITERALS_LENGTH.extra_bits), list(MATCH_LENGTH.extra_bit
 
 
 def _codes_by_value(extra_bits: list[int], end: int) -> tuple[int, ...]:
-    """Return the code of each value below `end`, at least; a code with n extra bits covers 2**n values."""
+    """Return the codes of the values from 0 to at least `end` - 1; a code with n extra bits covers 2**n values."""
     codes: list[int] = []
     for code, bits in enumerate(extra_bits):
         codes += [code] * (1 << bits)
@@ -49,11 +49,11 @@ SequenceTables = namedtuple(
     ("literal_lengths", "offsets", "match_lengths"),
     defaults=(None, None, None),
 )
-"""The tables to which the repeat mode of a later block refers; None for tables that are not worth repeating."""
+"""The tables to which a later block's repeat mode refers; None for a field whose table it must not repeat."""
 
 
 Choice = namedtuple("Choice", ("mode", "table", "repeatable", "description"))
-"""How one of a sequence's three numbers is coded: the mode, its table, and the description in the section."""
+"""How a field is coded: the mode, its table, the table that a later block may repeat or None, and the description."""
 
 
 class Sequences:

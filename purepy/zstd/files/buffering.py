@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
 
 LONG_PART = 8
-"""Data that fills this fraction of a BuilderWriter goes directly to `raw`: two copies would cost more than a call."""
+"""Data of at least 1/8 of a BuilderWriter's size goes directly to `raw`: two copies would cost more than a call."""
 
 
 def is_closed_from_above(raw: object) -> bool:
-    """Return whether `raw.leave_to` was called with an object that still exists, which closes the writer over `raw`."""
+    """Return whether an object passed to `raw.leave_to` still exists: that object closes the writer over `raw`."""
     return bool(getattr(raw, "above", None))
 
 
@@ -82,8 +82,8 @@ class BufferedWriterBase(Serial):
     """
     Base of writers that replace an io.BufferedWriter over `raw`, as far as a ZstdFile uses one.
 
-    Like an io.BufferedWriter, a failed write takes none of its data and loses none that was taken before, threads wait
-    for each other, and a call from inside `raw` raises RuntimeError.
+    Like an io.BufferedWriter, a failed write takes no part of its data and does not lose data that was taken before.
+    Threads wait for each other, and a call from inside `raw` raises RuntimeError.
 
     Subclasses define `write`, `_waiting` and `_drain`. `_waiting` returns how many of the held bytes `raw` has not
     taken, according to `raw.tell`, so that nothing is written twice after an interrupt. `_drain` is called under the

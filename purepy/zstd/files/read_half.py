@@ -32,7 +32,7 @@ class ReadHalf(io.BufferedIOBase):
             raise io.UnsupportedOperation("File not open for reading")
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read up to `size` bytes of content, or all that is left; b"" at the end."""
+        """Read up to `size` bytes of content, or all that is left for None or a negative `size`; b"" at the end."""
         self._check_can_read()
         content: bytes = self._buffer.read(-1 if size is None else size)
         return content
@@ -44,7 +44,7 @@ class ReadHalf(io.BufferedIOBase):
         return content
 
     def readinto(self, buffer: Buffer, /) -> int:
-        """Fill a writable buffer and return the number of bytes stored; 0 at the end."""
+        """Fill a writable buffer, as far as content is left; return the number of bytes stored, 0 at the end."""
         self._check_can_read()
         size: int = self._buffer.readinto(buffer)
         return size
@@ -87,7 +87,8 @@ class ReadHalf(io.BufferedIOBase):
         """
         Move by `offset` from `whence` (as for any file) in the content and return the position; only for reading.
 
-        Seeking backwards or from the end decompresses again from the start of the file.
+        Without a seek table, seeking backwards beyond the buffered content decompresses again from the start of the
+        file, and seeking from the end first decompresses the rest of the file.
         """
         self._check_can_read()
         return int(self._buffer.seek(offset, whence))

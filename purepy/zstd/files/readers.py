@@ -32,9 +32,9 @@ class ContentReader(Exclusive, io.RawIOBase):
     """
     The content of a file as a raw stream; `close_fp` is whether closing the stream closes the file.
 
-    Subclasses define `_read_into` and `_read_all`, which return content from `_pos` on without changing `_pos`;
+    Subclasses define `_read_into` and `_read_all`, which read content from `_pos` on without changing `_pos`;
     `_let_go`, which releases the decompressor; `_content_size`, which finds the size of the whole content; and
-    `_go_to`, which moves to a position. Only one thread at a time calls them.
+    `_go_to`, which moves to a position, or to the end if that comes first. Only one thread at a time calls them.
 
     An exception during reading or seeking is final: each later read raises an error, until a seek() succeeds. Content
     may have been read before the exception, and an io.BufferedReader or io.TextIOWrapper drops all it holds when a call
@@ -91,7 +91,11 @@ class ContentReader(Exclusive, io.RawIOBase):
             raise
 
     def fail(self, exc: BaseException) -> None:
-        """Record an exception of reading or seeking, unless one is recorded; later reads raise a copy or an OSError."""
+        """
+        Record an exception of reading or seeking, unless one is recorded already.
+
+        Later reads raise a copy of an EOFError or of one of cpkg's own errors; for other exceptions, an OSError.
+        """
         if self._failure is None or self._failure is _UNFINISHED:
             if isinstance(exc, Exception) and type(exc) in _COPIED:
                 self._failure = copy.copy(exc)  # without the traceback, which would keep its frames alive
@@ -148,7 +152,7 @@ class ContentReader(Exclusive, io.RawIOBase):
 
 class StreamReader(ContentReader):
     """
-    A ContentReader that reads the file from its beginning; seeking backwards starts over.
+    A ContentReader that reads the file in order; seeking backwards starts over at the beginning of the file.
 
     Subclasses also define `_start`, which prepares for reading from the beginning of the file.
     """
@@ -209,7 +213,7 @@ class DecompressReader(StreamReader):
 
     def _more(self, size: int) -> bytes:
         """
-        Return the decompressor's next input, up to `size` bytes of the file (-1: the rest); b"" if it needs none.
+        Return the decompressor's next input, up to `size` bytes of the file (-1: the rest); b"" if it needs no input.
 
         At the end of the file, returns b"" and sets `_eof`, or raises EOFError if the file is empty or ends inside a
         frame.

@@ -51,8 +51,8 @@ class Streams(BackendMethods):
         `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known: it
         is declared in the header, and content of another size raises ZstdError. `read_size` is how many bytes are read
         from a file object at a time. `threads` or `frame_size` create several frames, as in `compress`; then `size` is
-        the size of the whole content, and no header declares it. Wrong arguments raise at the call, not at the first
-        piece.
+        the size of the whole content, and no header declares it. Wrong arguments, except `chunks`, raise at the call,
+        not at the first piece.
         """
         if threads is not None or frame_size is not None:
             return self._compressed_frames(

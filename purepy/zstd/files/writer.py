@@ -101,10 +101,11 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def write(self, data: Buffer, /) -> int:
         """
-        Compress and write data; return its size.
+        Compress and write data; return its size. If `drops` is set, do nothing and return the size.
 
-        The compressor cannot give data back. So an error of the file after compression is raised by the next call,
-        which first writes the bytes that the file did not take: no failure leaves a gap or writes anything twice.
+        The compressor cannot give data back, so an error of the file after compression is not raised here. The next
+        call writes the bytes that the file did not take, and raises the error if it persists: no failure leaves a gap
+        or writes anything twice.
         """
         before = self._pos
         try:
@@ -189,12 +190,12 @@ class CompressWriter(Exclusive, io.RawIOBase):
                 raise
 
     def refuse_within(self) -> None:
-        """Raise RuntimeError if the calling thread is inside one of its own calls of this object."""
+        """Raise RuntimeError if the calling thread is already inside a call of this object."""
         self._turn()
 
     def begin(self) -> None:
         """
-        Begin a frame unless one has begun, so that even a write of nothing creates a frame.
+        Begin a frame unless one has begun, so that even a write of nothing creates a frame; not if closed or broken.
 
         As after write(), an error of the file is left to the next call, because the written data has been taken.
         """

@@ -65,8 +65,8 @@ class ZstdFile(ReadHalf, WriteHalf):
             level.
         padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
-    Raises ValueError for another mode and TypeError for other wrong arguments. Reading raises EOFError for a file that
-    is empty or ends inside a frame, and ZstdError for a file that is not a Zstandard file.
+    Raises ValueError for another mode, and TypeError or ValueError for other wrong arguments. Reading raises EOFError
+    for a file that is empty or ends inside a frame, and ZstdError for a file that is damaged or not a Zstandard file.
 
     All frames of the file are read. Small writes are collected, so data reaches the underlying file with flush() and
     close(), or once enough has been collected.
@@ -270,7 +270,7 @@ class ZstdFile(ReadHalf, WriteHalf):
 
     @property
     def mode(self) -> str:
-        """The mode of the compressed file: "wb" or "rb"."""
+        """The mode of the compressed file: "wb" while this file is open for writing, otherwise "rb"."""
         return "wb" if self._is_writing else "rb"
 
     def seekable(self) -> bool:
@@ -278,11 +278,11 @@ class ZstdFile(ReadHalf, WriteHalf):
         return self.readable() and self._buffer.seekable()
 
     def readable(self) -> bool:
-        """Return whether the file is open for reading."""
+        """Return whether the file is open for reading; raises ValueError once it is closed."""
         self._check_not_closed()
         return self._is_reading
 
     def writable(self) -> bool:
-        """Return whether the file is open for writing."""
+        """Return whether the file is open for writing; raises ValueError once it is closed."""
         self._check_not_closed()
         return self._is_writing

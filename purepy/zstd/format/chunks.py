@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def sliceable(data: Buffer) -> Bytes:
-    """Return the bytes of a C-contiguous buffer as an object whose slices C code reads: a memoryview, bytes on PyPy."""
+    """Return a C-contiguous buffer as an object with slices that C code reads fast: a memoryview; on PyPy, bytes."""
     # PyPy passes the bytes of a view's slice to C only by copying them one by one
     return as_bytes(data) if JIT else memoryview(view_of(data))
 
@@ -30,7 +30,7 @@ def sliceable_alone(data: Bytes) -> Bytes:
 
     Without the GIL, CPython counts the slices of a memoryview without a lock. Two threads that begin or end slices at
     the same time corrupt the count: the memory stays locked, or is released too early. The views of a buffer itself are
-    counted atomically.
+    counted atomically, so each thread gets a view of its own. With the GIL, and on PyPy, `data` itself is returned.
     """
     if JIT or not python_runs_in_parallel():
         return data
@@ -40,7 +40,7 @@ def sliceable_alone(data: Bytes) -> Bytes:
 
 
 def content_of(pieces: Iterable[Buffer], write_size: int) -> Iterator[bytes]:
-    """Yield the contents of buffers as bytes of at most `write_size`."""
+    """Yield the content of each buffer in turn, as bytes objects of at most `write_size` bytes, some perhaps empty."""
     for piece in pieces:
         if type(piece) is bytes and len(piece) <= write_size:
             yield piece
@@ -51,7 +51,11 @@ def content_of(pieces: Iterable[Buffer], write_size: int) -> Iterator[bytes]:
 
 
 def chunks_of(source: Readable | Iterable[Buffer], read_size: int) -> Iterator[Buffer]:
-    """Yield a source's chunks: the results of its `read(read_size)` until one is empty, or the items of an iterable."""
+    """
+    Yield a source's chunks: the results of its `read(read_size)` up to the first empty one, which is left out.
+
+    For a source without `read`, they are its items. Raises BlockingIOError if `read` returns None.
+    """
     if getattr(source, "read", None) is None:
         yield from source  # type: ignore[misc]
     else:

@@ -25,8 +25,9 @@ class CompressorBase(ExclusiveStream):
 
     Raises TypeError and ValueError for wrong arguments, and ZstdError for a corrupted dictionary.
 
-    A call that contradicts the pledged size changes nothing. Any other failed call resets the compressor: `last_mode`
-    becomes FLUSH_FRAME and the current frame is lost. Calls from several threads wait for each other.
+    A call with a wrong argument, or one that contradicts the pledged size, changes nothing. An error during compression
+    resets the compressor: `last_mode` becomes FLUSH_FRAME and the current frame is lost. Calls from several threads
+    wait for each other.
     """
 
     __slots__ = ("_last_mode",)
@@ -57,8 +58,8 @@ class CompressorBase(ExclusiveStream):
         Compress `data`, a buffer, and return the bytes that are ready, perhaps b"".
 
         `mode` is CONTINUE (0), FLUSH_BLOCK (1) or FLUSH_FRAME (2). Raises ValueError for another mode. Raises ZstdError
-        if the frame's size contradicts the pledged size, which changes nothing, or if libzstd fails, which ends the
-        frame.
+        if the frame's size contradicts the pledged size, which changes nothing, or if compression fails, which loses
+        the current frame.
         """
         mode = index(mode)
         if not self.CONTINUE <= mode <= self.FLUSH_FRAME:

@@ -33,8 +33,8 @@ class DecompressorBase(ExclusiveStream):
 
     Raises TypeError and ValueError for wrong arguments.
 
-    An error resets the object, which can then be used for another frame. Calls from several threads wait for each
-    other.
+    An error in the data resets the object, which can then be used for another frame. Calls from several threads wait
+    for each other.
     """
 
     __slots__ = ("_eof", "_goes_on", "_multi_frame", "_needs_input", "_settings")
@@ -86,8 +86,8 @@ class DecompressorBase(ExclusiveStream):
         Return the content of `data` and of earlier input, at most `max_length` bytes unless it is negative.
 
         Input and content that remain are kept for the next call, which may pass b"". `needs_input` is False if more
-        content is available. Raises EOFError after the end of the frame. Raises ZstdError for data that is not
-        Zstandard, is corrupted, or needs another dictionary or a larger window than allowed.
+        content is available. Raises EOFError after the end of the frame, unless `multi_frame` is set. Raises ZstdError
+        for data that is not Zstandard, is corrupted, or needs another dictionary or a larger window than allowed.
         """
         limit = index(max_length)
         source = self._readable(data)

@@ -58,13 +58,13 @@ NAMES = {
 
 
 def located(error: _Error, offset: int | None) -> _Error:
-    """Set the offset of an error in the input, and return the error."""
+    """Set `error.offset` to a position in the input, in bytes (None: unknown), and return `error`."""
     error.offset = offset
     return error
 
 
 def coded_error(code: int, message: str, offset: int | None = None) -> ZstdError:
-    """Return a ZstdError with a code, its name and the offset; for WINDOW_TOO_LARGE a ZstdLimitError."""
+    """Return a ZstdError with a code, the code's name and the offset; for WINDOW_TOO_LARGE, it is a ZstdLimitError."""
     error = (ZstdLimitError if code == WINDOW_TOO_LARGE else ZstdError)(message)
     error.code = code
     error.name = NAMES[code]
@@ -75,7 +75,8 @@ def decoding_error(code: int, offset: int, detail: str, advice: str | None = Non
     """
     Return the ZstdError for input that cannot be decoded; `detail` describes what is wrong at byte `offset`.
 
-    `advice` tells how to raise a limit; only a ZstdLimitError keeps it.
+    With the code WINDOW_TOO_LARGE it is a ZstdLimitError, whose `advice` tells how to raise the limit. Other errors
+    ignore `advice`.
     """
     detail = f"{detail} (at byte {offset})"
     error = coded_error(code, f"{CANNOT_DECOMPRESS}: {NAMES[code]}: {detail}", offset)
@@ -105,17 +106,17 @@ def moved(error: ZstdError, by: int) -> None:
 
 
 def limit_error(what: str, offset: int | None) -> ZstdLimitError:
-    """Return the error for more output than `what` allows."""
+    """Return the ZstdLimitError for content larger than `what`, such as "the buffer"; an unknown `offset` is None."""
     return located(ZstdLimitError(f"decompressed data is larger than {what}"), offset)
 
 
 def output_limit_error(limit: int, offset: int | None) -> ZstdLimitError:
-    """Return the error for more output than `max_output_size` allows."""
+    """Return the ZstdLimitError for more than `limit` bytes of content, the caller's `max_output_size`."""
     return limit_error(f"max_output_size ({limit} bytes)", offset)
 
 
 def native_only(what: str) -> ZstdError:
-    """Return the error for a feature of libzstd that the pure codec does not have."""
+    """Return the ZstdError for a feature of libzstd, named by `what`, that the pure codec does not have."""
     return ZstdError(
         f"the pure backend does not support {what}: use the native, dlopen or stdlib backend; "
         "`cpkg backends` prints which of them load here and what the others need"
@@ -123,17 +124,17 @@ def native_only(what: str) -> ZstdError:
 
 
 def pledge_error(difference: int, is_more: bool) -> ZstdError:
-    """Return the error for a frame that is `difference` bytes larger than pledged if `is_more`, otherwise smaller."""
+    """Return the ZstdError for `difference` bytes of content more than pledged if `is_more`, otherwise less."""
     what = "more" if is_more else "less"
     text = f"{CANNOT_COMPRESS}: {NAMES[SRC_SIZE_WRONG]}: {difference} bytes {what} than pledged"
     return coded_error(SRC_SIZE_WRONG, text)
 
 
 def truncated_error(offset: int | None = None) -> ZstdError:
-    """Return the error for data that ends, at byte `offset` (None if unknown), inside or before a frame."""
+    """Return the ZstdError for data that ends, at byte `offset` (None: unknown), inside or before a frame."""
     return located(ZstdError(f"Compressed data {_ENDED}"), offset)
 
 
 def truncated_file_error(size: int = 0) -> EOFError:
-    """Return the error for a file that ends inside or before a frame; the text does not depend on `size`."""
+    """Return the EOFError for a file that ends inside or before a frame; `size` is ignored."""
     return EOFError(f"Compressed file {_ENDED}")

@@ -70,9 +70,10 @@ MATCH_LENGTH = FieldCodes(
 @lru_cache(maxsize=128)
 def _spread_order(log: int, spread: int) -> list[int]:
     """
-    Return, for the first `spread` of `1 << log` states, the index of each state's symbol among the spread symbols.
+    Return, for each of the first `spread` of `1 << log` states, an index into the list of symbols to spread.
 
-    The remaining states belong to symbols with a probability below one, which are not spread.
+    That list, of `spread` items, contains each symbol as often as it has states. The remaining states belong to symbols
+    with a probability below one, which are not spread. The result is cached, so callers must not change it.
     """
     size = 1 << log
     order = [0] * spread
@@ -87,7 +88,11 @@ def _spread_order(log: int, spread: int) -> list[int]:
 
 
 def spread_symbols(counts: list[int] | tuple[int, ...], log: int) -> list[int]:
-    """Return the symbol of each of the `1 << log` states (RFC 8878 section 4.1.1, "from normalized distribution")."""
+    """
+    Return the symbol of each of the `1 << log` states (RFC 8878 section 4.1.1, "from normalized distribution").
+
+    `counts` has the number of states of each symbol, -1 (one state) for a probability below one.
+    """
     in_order: list[int] = []
     rare: list[int] = []
     for symbol, count in enumerate(counts):

@@ -76,8 +76,9 @@ def read_header(
     """
     Return the Header at `data[start:end]`, or, if it is incomplete, how many bytes from `start` on it needs at least.
 
-    `offset` is the position of `start` in the input. `magicless` frames begin with the descriptor and are never
-    skippable. Raises ZstdError as soon as the available bytes cannot begin a frame.
+    `offset` is the position of `start` in the input, for errors. `magicless` frames begin with the descriptor and are
+    never skippable. Raises ZstdError for a wrong magic number, even an incomplete one, and for a complete header whose
+    reserved bit is set or whose window log exceeds 31, libzstd's maximum.
     """
     at = start
     if not magicless:

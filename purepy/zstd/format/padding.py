@@ -21,7 +21,8 @@ class Unpadded:
     A filter that passes on the bytes of frames without the zero bytes after the last frame.
 
     It follows the headers of frames and blocks. After a wrong header it passes on everything, so that the decompressor
-    raises its error. It puts zero bytes before other bytes that follow padding, for the same reason.
+    raises its error. If padding is followed by other bytes, it passes these on with zero bytes before them, so that the
+    decompressor does not take them for another frame.
     """
 
     __slots__ = ("_base", "_scanner", "_tail")
@@ -53,7 +54,12 @@ class Unpadded:
 
 
 class UnpaddedFile:
-    """A file read without the zero bytes after its frames; it can seek only to its beginning."""
+    """
+    A file read without the zero bytes after its frames, for a decompressor.
+
+    `read(size)` returns b"" only at the end; without a size, it returns a piece, not the whole rest. `seek(offset)`
+    requires an offset at which a frame begins, such as 0.
+    """
 
     def __init__(self, file: File) -> None:
         self._file = file

@@ -69,7 +69,7 @@ BoundsSource: TypeAlias = "Callable[[int, bool], tuple[int, int]]"
 
 
 def table_bounds(key: int, is_compress: bool) -> tuple[int, int]:
-    """Return the bounds of a parameter from libzstd 1.5's table; raises ValueError for an unknown parameter."""
+    """Return a parameter's lowest and highest value in libzstd 1.5; raises ValueError for an unknown parameter."""
     try:
         return (COMPRESSION_BOUNDS if is_compress else DECOMPRESSION_BOUNDS)[key]
     except KeyError:
@@ -83,15 +83,19 @@ def answer_bounds_from(source: BoundsSource) -> None:
     """
     Let the enums' `bounds()` return the results of `source(key, is_compress)`.
 
-    The facade calls this once, with the function of the backend that it chose: all backends share the enums, but their
-    libraries differ.
+    cpkg.zstd passes the function of the backend that it chose: all backends share the enums, but their libraries
+    differ. Until then, `bounds()` returns libzstd 1.5's bounds.
     """
     global _bounds_source
     _bounds_source = source
 
 
 def in_library(pairs: list[tuple[int, int]], version: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return checked compression parameters with the keys of a libzstd version; one key changed in version 1.5.6."""
+    """
+    Return checked compression parameters with the keys that libzstd of this version uses.
+
+    Only the key of `target_cblock_size` differs: it is 130 from version 1.5.6 on, and 1003 before.
+    """
     if version >= (1, 5, 6):
         return pairs
     target = CompressionParameter.target_cblock_size
@@ -111,7 +115,7 @@ class CompressionParameter(enum.IntEnum):
     strategy = 107
 
     target_cblock_size = 130
-    """About the largest size of a compressed block in bytes, so that a reader gets content early (libzstd 1.5.6)."""
+    """About the largest size of a compressed block in bytes, so that a reader gets content early (0: no such limit)."""
 
     enable_long_distance_matching = 160
     ldm_hash_log = 161
@@ -166,9 +170,9 @@ class Strategy(enum.IntEnum):
 
 def invalid_parameter(key: int, value: int, is_compress: bool, bounds: tuple[int, int] | None) -> ValueError:
     """
-    Return the error for a parameter that the codec rejects, with the text of `compression.zstd`.
+    Return the ValueError for a parameter that the codec rejects, with the text of `compression.zstd`.
 
-    `bounds` is None if the codec does not know the parameter.
+    `bounds` is None if the codec does not know the parameter; `value` is then ignored.
     """
     kind = "compression" if is_compress else "decompression"
     try:
@@ -183,13 +187,17 @@ def invalid_parameter(key: int, value: int, is_compress: bool, bounds: tuple[int
 
 
 def invalid_level(level: int, bounds: tuple[int, int]) -> ValueError:
-    """Return the error for a compression level out of range, with the text of `compression.zstd`."""
+    """Return the ValueError for a compression level out of range, with the text of `compression.zstd`."""
     shown = f" {level}" if -(2**31) <= level < 2**31 else ""
     return ValueError(f"illegal compression level{shown}; the valid range is [{bounds[0]}, {bounds[1]}]")
 
 
 def checked_level(level: object, options: object, bounds: tuple[int, int]) -> int:
-    """Check and return a `level`; raises TypeError or ValueError if it is wrong, or if `options` are given as well."""
+    """
+    Return `level` as an int.
+
+    Raises TypeError if it is not an int, or if `options` is not None, and ValueError if it is outside `bounds`.
+    """
     if options is not None:
         raise TypeError("Only one of level or options should be used.")
     if not isinstance(level, int):
@@ -201,7 +209,7 @@ def checked_level(level: object, options: object, bounds: tuple[int, int]) -> in
 
 def checked_options(options: object, is_compress: bool, bounds_of: BoundsSource) -> list[tuple[int, int]]:
     """
-    Convert an `options` dict to pairs of C ints, in the same order.
+    Return the keys and values of an `options` dict as pairs of integers that fit a C int, in the same order.
 
     `bounds_of(key, is_compress)` returns the bounds of a parameter, or raises ValueError for an unknown one; the value
     0, which means the default, is always accepted. Raises TypeError for an object that is not a dict, for a key of the
@@ -237,7 +245,11 @@ def _integer(value: object) -> int:
 
 
 def size_argument(value: int | None, name: str) -> int | None:
-    """Check and return an argument that is a size in bytes or None; raises TypeError or ValueError if it is wrong."""
+    """
+    Return an argument that is a size in bytes, as an int, or None.
+
+    Raises TypeError if it is neither an integer nor None, and ValueError, which mentions `name`, if it is negative.
+    """
     if value is None:
         return None
     number = operator.index(value)
@@ -247,7 +259,11 @@ def size_argument(value: int | None, name: str) -> int | None:
 
 
 def window_size_max(pairs: list[tuple[int, int]]) -> int:
-    """Return the largest window, in bytes, that checked decompression options allow."""
+    """
+    Return the largest window, in bytes, that checked decompression options allow.
+
+    As in libzstd, that is 128 MiB + 1 without `window_log_max`, and 128 MiB for its value 0.
+    """
     size = WINDOW_SIZE_MAX_DEFAULT
     for key, value in pairs:
         if key == DecompressionParameter.window_log_max:

@@ -52,7 +52,7 @@ HINT_TRUST = 64 << 20
 
 
 def is_frame(data: bytes | bytearray | memoryview) -> bool:
-    """Return whether `data` starts with a Zstandard frame or a skippable frame."""
+    """Return whether `data` starts with the magic number of a Zstandard frame or of a skippable frame."""
     head = bytes(data[:4])
     return head == MAGIC or (head[1:] == SKIPPABLE_MAGIC_TAIL and 0x50 <= head[0] <= 0x5F)
 
@@ -67,7 +67,8 @@ def header_fields(data: bytes | bytearray | memoryview, at: int) -> tuple[int, i
     """
     Return the window size and the declared content size (or None), in bytes, and the dictionary id (0 for none).
 
-    `at` is the position of the descriptor; `data` must contain the whole header (section 3.1.1.1).
+    `at` is the position of the descriptor; `data` must contain the whole header (section 3.1.1.1). In a single segment,
+    the window size is the content size. A declared size that equals UNKNOWN_SIZE is returned as it is.
     """
     descriptor = data[at]
     end = at + header_size(descriptor)
@@ -103,7 +104,11 @@ def window_size(descriptor: int) -> int:
 
 
 def frame_window(data: bytes | memoryview, start: int, content_size: int) -> int:
-    """Return the window size in bytes of the complete header at `data[start:]`; `content_size` for a single segment."""
+    """
+    Return the window size in bytes of the frame at `data[start:]`, whose header is complete and has a magic number.
+
+    For a single segment, that is `content_size`, the declared size of its content.
+    """
     return content_size if data[start + 4] & SINGLE_SEGMENT_FLAG else window_size(data[start + 5])
 
 
@@ -111,9 +116,9 @@ def may_ask_for_more(data: bytes | memoryview, start: int, window_max: int) -> b
     """
     Return whether the frame at `data[start:]` may require a window of more than `window_max` bytes: a quick check.
 
-    False means that it does not, or that its header is incomplete; True may be wrong. A single segment requires the
-    size of its content; a size stored in 1 or 2 bytes is at most 65,791. For other windows, twice the size given by the
-    exponent is assumed, an upper bound.
+    False means that it does not, or that fewer than six bytes are there; True may be wrong. The frame has a magic
+    number. A single segment requires the size of its content; a size stored in 1 or 2 bytes is at most 65,791. For
+    other windows, twice the size given by the exponent is assumed, an upper bound.
     """
     if len(data) < start + 6:
         return False
@@ -129,10 +134,19 @@ def content_size_max(size: int) -> int:
 
 
 def is_trusted(declared: int, size: int) -> bool:
-    """Return whether to allocate `declared` bytes, a declared content size, at once for `size` bytes of frames."""
+    """
+    Return whether to allocate `declared` bytes, the declared content size of `size` bytes of frames, at once.
+
+    A wrong size would waste memory, so it may be at most 1 GiB, or 64 times `size` if that is more.
+    """
     return declared <= max(DECLARED_SIZE_TRUST, 64 * size)
 
 
 def trusted_hint(hint: int, size: int) -> int:
-    """Return how many bytes to allocate at once for the content of `size` bytes of input: at most a caller's `hint`."""
+    """
+    Return how many bytes to allocate at once for the content of `size` bytes of input.
+
+    That is `hint`, the caller's estimate, but at most 64 MiB (or 32 times `size` if that is more), and never more than
+    so much input can contain.
+    """
     return min(hint, max(HINT_TRUST, 32 * size), content_size_max(size))

@@ -28,9 +28,10 @@ _BLOCK_TYPES = ("raw", "rle", "compressed")
 
 class Block(NamedTuple):
     """
-    A block of a frame. `type` is "raw", "rle" or "compressed"; `offset` and `size` include its header.
+    A block of a frame. `type` is "raw", "rle" or "compressed"; sizes are in bytes, and `size` includes the header.
 
-    `content_size` is None for a compressed block, because only decompression reveals it.
+    `offset` is the header's position in the whole stream. `content_size` is None for a compressed block, because only
+    decompression reveals it.
     """
 
     type: str
@@ -67,15 +68,15 @@ class FrameScanner:
 
     def __init__(self, offset: int = 0, is_strict: bool = True, pads: bool = False) -> None:
         self.offset = offset
-        """The position of the next part: a frame, a block or a checksum."""
+        """The position of the next part: a frame's header, a block, a checksum or padding."""
         self.start = offset
         """The position of the current frame, or of the padding."""
         self.header: Header | None = None
         self.is_between = True
-        """Whether the last frame is complete."""
+        """Whether `offset` is not inside a frame: at the beginning, and after the end of each frame."""
         self.block_max = 0
         self.content_max = 0
-        """The most content that the blocks so far can have, in bytes."""
+        """The most content, in bytes, that the current frame's blocks so far can have."""
         self.in_padding = False
         self._pads = pads
         self._block: tuple[int, int, int, int] | None = None
@@ -84,7 +85,7 @@ class FrameScanner:
 
     @property
     def wanted(self) -> int:
-        """The most bytes that the next step needs."""
+        """A number of bytes that is enough for the next step, unless the data ends before."""
         return HEADER_SIZE_MAX if self.is_between else BLOCK_HEADER_SIZE
 
     @property
@@ -99,7 +100,7 @@ class FrameScanner:
         """
         Move `offset` past the next part and return True; return False if more bytes are needed to know the part's size.
 
-        Raises ZstdError for data that is not valid.
+        Raises ZstdError for an invalid header. With `pads`, `data[start:end]` must not be empty.
         """
         self._block = None
         if self.is_between:
@@ -148,11 +149,12 @@ class FrameScanner:
 
 def frame_extent(read: Callable[[int, int], bytes], offset: int, content_max: int) -> tuple[int, int] | None:
     """
-    Return the sizes in bytes of the frame at `offset` and of its content; `read(size, offset)` reads the file.
+    Return the sizes in bytes of the frame at `offset` and of its content, found from headers alone.
 
-    Returns None if the frame does not declare its content's size, if it declares more than its blocks can hold, if the
-    declared size or the most that the blocks can hold exceeds `content_max`, or if the headers are incomplete. Raises
-    ZstdError for data that is not a frame.
+    `read(size, offset)` returns up to `size` bytes of the file. Returns None if the frame does not declare its
+    content's size, if it declares more than its blocks can hold, if the declared size or the most that the blocks can
+    hold exceeds `content_max`, or if the file ends before or in one of the headers. The content of the last block and
+    the checksum are not read, so they may be missing. Raises ZstdError for an invalid header of a frame or block.
     """
     scanner = FrameScanner(offset)
     while True:
@@ -171,8 +173,9 @@ class Frame(NamedTuple):
     """
     A frame, as its header and the headers of its blocks describe it; sizes are in bytes, `offset` is in the whole file.
 
-    `content_size` is None if the header does not declare it; `content_max` is the most that its blocks can hold;
-    `checksum` is None if there is none. A skippable frame has no blocks, no content and no window.
+    `content_size` is None if the header does not declare it; `content_max` is the most that its blocks can hold.
+    `checksum` is the stored one, an unsigned 32-bit integer, or None if the frame has none. A skippable frame has no
+    blocks; the sizes of its content and window are 0.
     """
 
     offset: int
@@ -193,7 +196,8 @@ def scan_frames(file: Seekable, with_blocks: bool = True, is_strict: bool = True
     Yield the frames of a seekable binary file from its beginning, without decompressing.
 
     Without `with_blocks`, the `blocks` of frames are empty. Without `is_strict`, blocks may be larger than their frame
-    allows. Raises ZstdError for data that is not a frame, or is truncated.
+    allows. Raises ZstdError for invalid headers of frames or blocks, for truncated data, and for zero bytes after
+    frames.
     """
 
     def read(size: int, offset: int) -> bytes:

@@ -36,9 +36,10 @@ class FrameSplitter:
     """
     An iterable of the frames in the data that `read(n)` returns: a WholeFrame, or Pieces if the frame is large.
 
-    Skippable frames are left out. Zero bytes may follow the last frame, as bsdtar and tape drives write them. Raises
-    ZstdError for data that is not a frame, is truncated or needs a dictionary, and ZstdLimitError for a window of more
-    than 2**window_log_max bytes. `consumed` counts the compressed bytes that were returned or left out so far.
+    `read(n)` returns up to n bytes, b"" at the end. Skippable frames are left out. Zero bytes may follow the last
+    frame, as bsdtar and tape drives write them. Raises ZstdError for data that is not a frame, is truncated or needs a
+    dictionary, and ZstdLimitError for a window of more than 2**window_log_max bytes. `consumed` counts the compressed
+    bytes that were returned or left out so far.
     """
 
     def __init__(self, read: Callable[[int], bytes], window_log_max: int = 27) -> None:
@@ -101,7 +102,7 @@ class FrameSplitter:
         """
         Move the scanner past the next part and read all of that part, except the content of a skippable frame.
 
-        Raises ZstdError if the data ends inside the part, which the error calls `what`.
+        Raises ZstdError if the part is invalid, or if the data ends inside it; that error calls the part `what`.
         """
         scanner = self._scanner
         ahead = 1

@@ -71,7 +71,7 @@ _PIECE_FIELDS = int.from_bytes(_FIELD * (_PIECE // 8), "little")
 
 
 def _stripes_wide(lanes: list[int], data: Bytes, start: int, end: int) -> None:
-    """Update `lanes` with the stripes of `data[start:end]`, with one large integer that holds all four lanes."""
+    """Update `lanes` with the stripes of `data[start:end]` (a multiple of 32 bytes), with one integer for all lanes."""
     acc = lanes[0] | lanes[1] << 128 | lanes[2] << 256 | lanes[3] << 384
     from_bytes = int.from_bytes
     fields, prime_1 = _FIELDS, _PRIME_1

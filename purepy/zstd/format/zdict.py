@@ -3,7 +3,7 @@
 ZstdDict: the content of a dictionary, shared by all backends.
 
 A backend digests the content into its tables before use. It keeps the tables in the dictionary's Digests, so that one
-ZstdDict serves every backend, level and thread, and each digest is created only once.
+ZstdDict serves every backend, level and thread, and tables that are still kept need not be created again.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Digests(dict["Hashable", "Any"]):
         self._locks: dict[int, RLock] = {}
 
     def _lock(self) -> RLock:
-        """Return this process's lock: a forked child could wait forever for locks that threads of its parent held."""
+        """Return this process's own lock: after a fork, the parent's lock may be held by a thread the child lacks."""
         return self._locks.setdefault(getpid(), RLock())  # an RLock: a finalizer may return here while make() runs
 
     def single(self, key: Hashable, make: Callable[[], object]) -> Any:
-        """Return the form under `key`, created by `make()` if there is none."""
+        """Return the form under `key`; if there is none, create it by `make()`, in one thread only, and keep it."""
         found = self.get(key)
         if found is None:
             with self._lock():
@@ -70,9 +70,9 @@ class Digests(dict["Hashable", "Any"]):
 
     def one_of(self, key: Hashable, part: Hashable, make: Callable[[], object]) -> Any:
         """
-        Return the form under `key` for `part`, such as a level, created by `make()` if there is none.
+        Return the form under `key` for `part`, such as a level; if there is none, create it by `make()` and keep it.
 
-        For each key, the newest KEPT_DIGESTS forms are kept.
+        Each key keeps the KEPT_DIGESTS forms that were created last.
         """
         found = self._among(key, part)
         if found is None:
@@ -94,8 +94,9 @@ class ZstdDict:
     """
     A Zstandard dictionary, which any number of compressors and decompressors may share.
 
-    `dict_content` is a buffer of at least 8 bytes. With `is_raw=True` any content is allowed; otherwise it must be a
-    dictionary from `train_dict`, `finalize_dict` or `zstd --train`, or ValueError is raised. Replaces
+    `dict_content` is a buffer of at least 8 bytes. With `is_raw=True` any such content is allowed; if it begins with
+    the magic number of a dictionary, it is still read as one, except as a prefix. Otherwise it must be a dictionary
+    from `train_dict`, `finalize_dict` or `zstd --train`. Raises ValueError for other or shorter content. Replaces
     `compression.zstd.ZstdDict`; unlike the original, it supports pickling.
     """
 
@@ -166,10 +167,10 @@ def _unpickle(content: bytes) -> ZstdDict:
 
 def can_train(sizes: Sequence[int]) -> bool:
     """
-    Return whether these sample sizes suffice for training: at least 7 samples, and 8 bytes in the first three quarters.
+    Return whether samples of these sizes, in bytes, suffice to train a dictionary.
 
-    libzstd builds a dictionary from the first three quarters and evaluates it on the rest. With fewer than 8 bytes it
-    would crash.
+    There must be at least 7 samples, and at least 8 bytes in the first three quarters of them: libzstd builds a
+    dictionary from these samples and evaluates it on the rest. With fewer than 8 bytes it would crash.
     """
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 

@@ -28,7 +28,7 @@ class CompressionPreset:
     """The backend's compress(), which may keep a compressor with the dictionary."""
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
-        """Set checked parameters, and a dictionary with how to load it (DIGESTED, UNDIGESTED, PREFIX)."""
+        """Set checked parameters and a dictionary or None; `how` to load it is DIGESTED, UNDIGESTED or PREFIX."""
         self._options = dict(pairs)
         self._dictionary = None if zstd_dict is None else (zstd_dict, how)
 
@@ -57,9 +57,10 @@ class DecompressionPreset:
 
     def _configure(self, zstd_dict: ZstdDict | None, how: int, window_max: int | None, has_magic: bool) -> None:
         """
-        Set a dictionary with how to load it (DIGESTED, PREFIX), the largest window, and the format.
+        Set a dictionary or None, `how` to load it (DIGESTED or PREFIX), the largest window, and the format.
 
-        `window_max` is in bytes; None means the default. Without `has_magic`, frames have no magic number.
+        `window_max` is in bytes; None means the default. Without `has_magic`, frames have no magic number. Raises
+        ZstdError for a corrupted dictionary.
         """
         options = {} if has_magic else {DECOMPRESSION_FORMAT: 1}
         self._settings = self._stream_type._settings_type(None if zstd_dict is None else (zstd_dict, how), options)
@@ -67,7 +68,7 @@ class DecompressionPreset:
             self._settings.window_max = window_max
 
     def _whole_frame(self, data: bytes) -> bytes | None:
-        """Return None: no library decompresses a frame in one call."""
+        """Return None, so that the caller uses a stream: only a library can decompress a whole frame in one call."""
         return None
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:

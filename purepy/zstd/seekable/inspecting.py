@@ -65,10 +65,11 @@ class Extras(BackendMethods):
         """
         Yield the frames of bytes or a file, with their blocks, without decompressing.
 
-        `source` is a bytes-like object, a file name (str or PathLike) or a seekable binary file, which is read from its
-        beginning. A frame has its offset and size, its header's fields (magic number, content size, window, dictionary
-        id, checksum), the most bytes that its blocks can hold, and its blocks, each with type, offset and size. Raises
-        ZstdError for data that is not a frame or is truncated, after yielding the frames before it.
+        `source` is bytes, a bytearray or memoryview, a file name (str or PathLike), or a seekable binary file, which is
+        read from its beginning. A frame has its offset and size, its header's fields (magic number, content size,
+        window, dictionary id, checksum), the most bytes that its blocks can hold, and its blocks, each with type,
+        offset and size. Raises ZstdError for data that is not a frame or is truncated, after yielding the frames before
+        it.
         """
         with _opened(source) as file:
             yield from scanner.scan_frames(file)
@@ -128,7 +129,7 @@ class Extras(BackendMethods):
     def _through_table(
         self, file: BinaryIO, bounds: list[int], zstd_dict: DictArgument, options: Parameters
     ) -> Iterator[bytes]:
-        """Yield the content of a file with a seek table, whose entries must match the frames."""
+        """Yield the content of a file with a seek table, whose entries must match the frames, which end at `bounds`."""
         table = read_seek_table(file)
         known = set(bounds)
         for index in range(len(table)):

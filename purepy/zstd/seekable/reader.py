@@ -134,13 +134,13 @@ class _FrameReader:
         self._tail = b""
 
     def close(self) -> None:
-        """Release the decompressor."""
+        """Release the decompressor and the hasher."""
         release(self._decompressor)
         if self._hasher is not None:
             release(self._hasher)
 
     def skip_to(self, position: int) -> None:
-        """Skip the content before a position."""
+        """Decompress and drop the content before a position."""
         while self.position < position:
             self.read(min(position - self.position, _PIECE))
 

@@ -9,7 +9,7 @@ bytes.
 
     skippable frame's header (8)  |  entries (8 or 12 each)  |  number of entries (4)  descriptor (1)  magic number (4)
 
-Code that only reads a table needs to load no other part of purepy.zstd's codec.
+Code that only reads a table loads neither the decoder nor the encoder of purepy.zstd.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class SeekTable:
     The frames of a seekable file, in order: the position of each, and the position of its content in the whole content.
 
     A table is created empty and filled with `append`, or read from a file by `read_seek_table`. `checksums` is whether
-    entries have a checksum. All sizes and positions are in bytes. An entry uses at most 20 bytes of memory.
+    entries have a checksum. All sizes and positions are in bytes. An entry uses about 16 bytes of memory, with a
+    checksum 20.
     """
 
     __slots__ = ("_checksums", "_offsets", "_positions", "checksums")
@@ -99,7 +100,7 @@ class SeekTable:
         return offset, self._offsets[index + 1] - offset, position, self._positions[index + 1] - position, checksum
 
     def find(self, position: int) -> int:
-        """Return the number of the frame that holds a position of the content; raises IndexError if none does."""
+        """Return the number of the frame that holds a position of the content; raises IndexError for one outside it."""
         if not 0 <= position < self.decompressed_size:
             raise IndexError(f"position {position} is outside the content of {self.decompressed_size} bytes")
         # if several frames begin there, all but the last are empty
@@ -177,7 +178,12 @@ def read_seek_table(file: Seekable, frames_size: int | None = None) -> SeekTable
 
 
 def _table(entries: array[int], columns: int, frames_size: int) -> SeekTable:
-    """Return a table of entries of 2 or 3 `columns`; raises SeekableFormatError if they do not fit `frames_size`."""
+    """
+    Return a table of entries that consist of 2 or 3 (`columns`) numbers each.
+
+    Raises SeekableFormatError if their frames do not have `frames_size` bytes in total, or if an entry has more content
+    than its frame can hold.
+    """
     compressed, decompressed = entries[0::columns], entries[1::columns]
     total = sum(compressed)
     if total != frames_size:

@@ -48,10 +48,10 @@ class SeekableZstdFile(ZstdFile):
         level_or_option: for writing, a level or a dict of CompressionParameter; for reading, a dict of
             DecompressionParameter.
         zstd_dict: a dictionary, as for ZstdFile.
-        read_size, write_size: have no effect.
+        read_size, write_size: have no effect, but must be positive.
         max_frame_content_size: for writing, the bytes of content after which a frame ends, by default 4 MiB;
             flush(FLUSH_FRAME) also ends it. Reading at any position decompresses one frame from its beginning.
-        checksums: for writing, whether the table has checksums.
+        checksums: for writing, whether the table has checksums; a table that is continued ("a") stays as it is.
         scan: for reading, whether to find the frames by reading through the file if its table is missing or damaged;
             this works for any file of frames.
         index: for reading, the name of a file that keeps the result of `scan`, and is used as long as it matches; True
@@ -60,8 +60,9 @@ class SeekableZstdFile(ZstdFile):
     `checksums`, `scan` and `index` do not exist in pyzstd. When reading, frames are checked against the sizes and
     checksums in the table.
 
-    Raises SeekableFormatError if a file has no table, or the table is damaged or does not match the frames. Raises
-    ZstdError for damaged frames, and ValueError and TypeError for wrong arguments. Replaces `pyzstd.SeekableZstdFile`.
+    Raises SeekableFormatError if a file has no table and no other way to find the frames is given, or the table is
+    damaged or does not match the frames. An empty file can be opened, but reading it raises EOFError. Raises ZstdError
+    for damaged frames, and ValueError and TypeError for wrong arguments. Replaces `pyzstd.SeekableZstdFile`.
     """
 
     FRAME_MAX_C_SIZE: ClassVar[int] = 2 << 30
@@ -223,7 +224,8 @@ class SeekableZstdFile(ZstdFile):
         """
         Return whether `filename`, a name or a file object, is empty or ends with a seek table that matches the file.
 
-        The position of a file object does not change. Raises TypeError for an object that is neither.
+        The position of a file object does not change. Raises TypeError for any other object, and for a file object that
+        cannot be read or cannot seek.
         """
         if isinstance(filename, (str, bytes, os.PathLike)):
             with open(filename, "rb") as file:

@@ -3,7 +3,7 @@
 Checks of the arguments `threads` and `frame_size` of a backend's functions, and the plans that a call's threads share.
 
 `module` is the backend's module, whose functions do the work. Threads help only where that work runs without the GIL.
-The pure backend creates the same frames in the calling thread, and decompresses as if no threads were requested.
+Where it needs the GIL, the same frames are created in the calling thread, and decompression ignores `threads`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def frame_size_for(frame_size: int | None, level: int | None, options: Parameter
     Return the content size of every frame but the last: the argument `frame_size`, or a size that suits the parameters.
 
     The default is sixteen windows, so that frames lose little by starting without history, but at least 16 MiB and at
-    most 64 MiB. Raises TypeError unless the argument is an integer, ValueError for less than 1 KiB or more than 1 GiB.
+    most 64 MiB. Raises TypeError unless the argument is None or an integer, and ValueError for less than 1 KiB or more
+    than 1 GiB.
     """
     if frame_size is not None:
         size = checked_int("frame_size", frame_size)
@@ -93,7 +94,7 @@ class CompressionPlan(NamedTuple):
     is_slow: bool
 
     def frame(self, data: Bytes, check: Callable[[], None]) -> bytes:
-        """Compress `data` and return the frame; if `is_slow`, call `check()` before each MiB."""
+        """Compress `data` and return the frame; if `is_slow`, call `check()` (it may raise Stopped) before each MiB."""
         try:
             return self._frame(data, check)
         except ZstdError as exc:
@@ -125,8 +126,9 @@ def plan_compression(
     """
     Check the arguments of a compression into several frames, and return them as a plan.
 
-    Raises the errors of `compress` for `level`, `options` and `zstd_dict`. Also raises ValueError for `nb_workers`,
-    another way to use several cores, and for a prefix, which other readers apply only to the first frame.
+    Raises the errors of `compress` for `level`, `options` and `zstd_dict`, and TypeError or ValueError for a wrong
+    `threads` or `frame_size`. Also raises ValueError for the option `nb_workers`, another way to use several cores, and
+    for a prefix, which other readers apply only to the first frame.
     """
     count = useful_threads(module, threads)
     module.ZstdCompressor(level, options, zstd_dict)
@@ -144,7 +146,11 @@ def plan_compression(
 
 
 class DecompressionPlan(NamedTuple):
-    """A backend's functions and the caller's checked arguments for decompressing all frames of an input."""
+    """
+    A backend's functions and the caller's checked arguments for decompressing all frames of an input.
+
+    `truncated(given)` returns the error for an input that ends inside a frame, after `given` bytes.
+    """
 
     decompress: Callable[..., bytes]
     decompress_into: Callable[..., int]
@@ -169,8 +175,8 @@ def plan_decompression(
     """
     Check `threads`; return the plan for decompressing with several threads, or None if they do not help.
 
-    They do not help for frames without magic number, or with a prefix, which serves one frame. `truncated(given)`
-    returns the error for an input that ends inside a frame, after `given` bytes.
+    They do not help with one thread, where the GIL prevents parallel work, for frames without magic number, or with a
+    prefix. `zstd_dict` and `options` are assumed to be checked; `truncated` is that of DecompressionPlan.
     """
     count = useful_threads(module, threads)
     if count == 1 or (options and options.get(DECOMPRESSION_FORMAT)):

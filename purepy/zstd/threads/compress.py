@@ -3,7 +3,7 @@
 Compress into independent frames, several at a time.
 
 The output depends on the parameters and the frame size, not on the number of threads, and any program that reads
-several frames can read it. Each frame declares its size.
+several frames can read it. Each frame declares the size of its content, unless the options prevent that.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class _FrameJob(Job):
 
 
 class _Placed(NamedTuple):
-    """The frame of a part of a file, and the part's size in bytes, which is smaller if the file was truncated."""
+    """The frame of a part of a file, and the part's size in bytes: less than requested if the file was truncated."""
 
     frame: bytes
     size: int
 
 
 class _PlaceJob(Job):
-    """Compresses a part of a file into one frame; puts a _Placed."""
+    """Compresses the part of a file that starts at `position` into one frame; the output is one _Placed."""
 
     def __init__(self, plan: CompressionPlan, source: Descriptor, position: int, spare: list[object]) -> None:
         super().__init__()
@@ -132,7 +132,7 @@ class _NextFrame:
         return memory
 
     def read_from(self, file: File) -> int:
-        """Read once from a file, no more than fits; return the number of bytes, 0 at its end."""
+        """Read once from a file, no more than fits; return the number of bytes, 0 at the file's end."""
         wanted = self._size - self.filled
         if JIT:
             data = read_some(file, wanted)
@@ -189,7 +189,7 @@ class ParallelCompressor:
         """The bytes that `compress_places` counted but did not find, because the file was truncated meanwhile."""
 
     def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
-        """Take a buffer's bytes and return the frames that are ready; unless `mode` is CONTINUE, flush as well."""
+        """Take a buffer's bytes and return the frames that are ready; unless `mode` is CONTINUE, also flush."""
         view = sliceable(data)
         ready: list[bytes] = []
         start = 0
@@ -213,8 +213,9 @@ class ParallelCompressor:
         """
         Compress the part of a file that fills whole frames, which the threads read themselves; yield frames once ready.
 
-        The next calls return the other frames. Moves the file to the end of this part. Does nothing with a single
-        thread, or if the file cannot be used by its descriptor. Calls `count(size)` with each frame's content size.
+        Later calls of other methods return the frames that are not ready at the end. At the end, moves the file to the
+        end of this part. Does nothing with a single thread, or if the file cannot be used by its descriptor. Calls
+        `count(size)` with the content size of each frame before compressing it.
         """
         place = place_of(file, is_written=False)
         size = self._plan.frame_size
@@ -246,7 +247,11 @@ class ParallelCompressor:
         self._is_begun = True
 
     def _collect(self, ready: list[bytes], most: int) -> None:
-        """Append the frames that are ready to `ready`, and wait until no more than `most` frames are in progress."""
+        """
+        Append the frames that are ready to `ready`, and wait until no more than `most` frames are in progress.
+
+        After a part that was truncated, counts the bytes of further parts as missing and drops their frames.
+        """
         while True:
             frame = self._crew.take(lambda: len(self._crew) > most)
             if frame is None:

@@ -3,8 +3,8 @@
 Decompress frames from file to file: each thread reads and decompresses its own frames and writes them to their places.
 
 This works as long as the headers determine the places, which is for frames that declare their size. No content waits in
-memory for the content before it, so a few MB are enough, and they stay in the processor's caches. Whatever this module
-cannot do, including errors, is left to the caller, which continues frame by frame.
+memory for the content before it, so a few MB are enough, and they stay in the processor's caches. The first frame
+that cannot be copied in this way, for example a damaged one, is left to the caller, with all frames after it.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _CopyParts:
     The frames of a file from `start` on, as an iterator of CopyParts.
 
     `position` is where their content begins in the destination. The iterator ends before the first frame that cannot be
-    copied, or whose content goes beyond `limit` bytes in total.
+    copied, or whose content goes beyond `limit` bytes in total (None: no limit).
     """
 
     def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
@@ -168,8 +168,9 @@ class FrameCopy:
     """
     Decompress the frames of one file, from `start`, into another file, from `position`, in threads.
 
-    `source` and `destination` are descriptors, and jobs hold duplicates of them. Without a destination nothing is
-    written. `read` and `written` count the bytes up to the first unfinished part; later parts may be written already.
+    `source` and `destination` are descriptors, and jobs hold duplicates of them. If the destination is None, frames are
+    decompressed but not written. `read` and `written` count the bytes up to the first unfinished part, of frames and of
+    content; later parts may be written already.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Decompress frames of one stream in parallel; a frame that cannot be divided is decompressed while the caller reads.
+Decompress frames of one stream in parallel; a large frame is decompressed while the caller reads the rest of it.
 
-Complete frames with a known limit on their content, which they declare or their blocks imply, are decompressed in one
-go; small ones are combined. A larger frame, or data that is not a frame, goes piece by piece to one thread, which
+Complete frames of at most 64 MiB of content, which they declare or their blocks imply, are decompressed in one go;
+small ones are combined. A larger frame, or data that is not a frame, goes piece by piece to one thread, which
 raises the same errors as a decompressor in the calling thread. Memory is bounded by the number of frames in progress
 and the most that each can hold.
 """
@@ -37,7 +37,7 @@ _AHEAD_MAX = 4 << 20  # output of such a frame that has not been taken
 
 
 class _DecompressJob(Job):
-    """Base of the jobs: decompresses piece by piece, like a decompressor in the calling thread."""
+    """Base of the jobs; `_flow(read)` decompresses piece by piece, like a decompressor in the calling thread."""
 
     output_max = _AHEAD_MAX
 
@@ -73,14 +73,14 @@ class _DecompressJob(Job):
             release(decompressor)
 
     def _filled(self, into: Callable[[object, object], int], data: Buffer) -> Lent:
-        """Decompress input with `into` into reused memory: fresh pages would cost half as much as decompressing."""
+        """Return content that `into` stored in reused memory: fresh pages would take half as long as decompressing."""
         memory = reused(self._spare_pieces, lambda: bytearray(_PIECE))
         with memoryview(memory) as view:
             return Lent(memory, into(data, view), self._spare_pieces)
 
 
 class _WholeJob(_DecompressJob):
-    """Decompresses whole frames, with at most `content_max` bytes of content, in one go."""
+    """Decompresses whole frames, with at most `content_max` bytes of content, in one go; bad frames piece by piece."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class _FlowJob(_DecompressJob):
         return self._fed - self._used
 
     def feed(self, data: bytes) -> None:
-        """Add input; called by the thread that gave the job."""
+        """Add input; called by the thread that passed the job to the Crew."""
         self._fed += len(data)
         self._input.append(data)
         self._arrived.ring()
@@ -166,7 +166,7 @@ class _FlowJob(_DecompressJob):
 
 
 class ParallelDecompressor:
-    """Decompresses a stream and returns its content; only one thread at a time may use it."""
+    """Decompresses a stream in several threads of its own; only one thread at a time may call its methods."""
 
     def __init__(self, plan: DecompressionPlan) -> None:
         self._plan = plan
@@ -196,13 +196,13 @@ class ParallelDecompressor:
 
     @property
     def wants_input(self) -> bool:
-        """Whether to feed more input now; otherwise there is output to take, now or soon."""
+        """Whether to call `feed` or `end` now; False after `end`, and while enough jobs or enough input wait."""
         if self._is_complete or (self._flow is not None and self._flow.waiting >= _WAITING_MAX):
             return False
         return len(self._crew) < self._jobs_max
 
     def feed(self, data: Bytes) -> None:
-        """Take the next bytes of the stream."""
+        """Add the next bytes of the stream; pass complete frames, and the available part of a large one, to jobs."""
         if self._flow is not None and not self._flow_ends_with_frame:
             self._flow.feed(bytes(data))
             return
@@ -226,7 +226,7 @@ class ParallelDecompressor:
             self._flow = None
 
     def _scan(self) -> None:
-        """Scan the available frames, and give complete frames to the threads."""
+        """Scan the available input; pass frames, or the scanned part of a large one, to jobs. May raise ZstdError."""
         scanner, data = self._scanner, self._data
         while True:
             position = scanner.offset - self._begin
@@ -248,7 +248,7 @@ class ParallelDecompressor:
             self._feed_flow(min(scanner.offset - self._begin, len(self._data)))
 
     def _frame_has_come(self, size: int) -> None:
-        """Assign a complete frame, which ends after the first `size` bytes of the data, to a job."""
+        """End the job of the frame that ends after `size` bytes of the data, or add the frame to the next run."""
         if self._flow is not None:
             self._feed_flow(size)
             self._flow.end()
@@ -300,7 +300,7 @@ class ParallelDecompressor:
         self._crew.give(self._flow)
 
     def _give_rest(self) -> None:
-        """Give all further input to one thread, which detects what is wrong."""
+        """Assign all available and further input to one job, which detects what is wrong."""
         self._give_run()
         if self._flow is None:
             self._give_flow(to_the_end=True)
@@ -315,9 +315,9 @@ class ParallelDecompressor:
 
     def _take(self) -> Bytes | None:
         """
-        Return the next piece of content, bytes or a view that is valid until the next call; None if none is ready.
+        Return the next piece of content, as bytes or a view that is valid until the next call; None if it is not ready.
 
-        If there is no room for more input, waits for a piece, or until there is room.
+        While `wants_input` is false, waits for a piece; also returns None if no job is left. Raises a job's error.
         """
         if self._lent is not None:
             self._lent.give_back()
@@ -330,9 +330,9 @@ class ParallelDecompressor:
 
     def next_piece(self, read: Callable[[], Bytes | None]) -> Bytes | None:
         """
-        Return the next piece of content as `_take` does; None at the end of the stream.
+        Return the next piece of content, as bytes or a view that is valid until the next call; None at the end.
 
-        `read()` returns the next bytes of the stream, at most _PIECE, or None at its end.
+        `read()` is called for input: it returns the next bytes of the stream, at most _PIECE, or None at its end.
         """
         if not self._has_begun:
             if not self._crew.begin():  # the system cannot start a thread
@@ -360,7 +360,8 @@ def decompressed_views(
     """
     Yield the content of a stream, as bytes or as views that are valid until the next one is requested.
 
-    Raises ZstdLimitError once this content, together with `before` bytes of earlier content, exceeds `limit` bytes.
+    Raises ZstdLimitError once this content, together with `before` bytes of earlier content, exceeds `limit` bytes
+    (None: no limit).
     """
     parallel = ParallelDecompressor(plan)
     parts = content_of(chunks, _PIECE)

@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class Divided(NamedTuple):
-    """A buffer of frames and its parts; `content_size` is that of all, or None if a frame does not declare its size."""
+    """A buffer of frames and its parts; `content_size` is their total, or None if a frame does not declare its size."""
 
     data: Buffer
     parts: list[Part]
@@ -43,11 +43,12 @@ class Divided(NamedTuple):
 
 def divide(data: Buffer, window_max: int, limit: int | None) -> Divided | None:
     """
-    Divide the frames of a buffer into parts that are each worth a thread; return None if that is not possible.
+    Divide the frames of a buffer into parts that are each worth a thread; return None if one thread must do it all.
 
-    Returns None if there is only one part, if the buffer does not consist of whole frames, if a frame declares more
-    than its blocks can hold or requires a window of more than `window_max`, or if the content may exceed `limit`. Then
-    one thread decompresses everything, and detects what is wrong.
+    Returns None if there are fewer than two parts, or if the buffer is not C-contiguous or does not consist of whole
+    frames. Also returns None if a frame declares more than its blocks can hold or requires a window of more than
+    `window_max` bytes, if the declared total is implausible for so little data, or if the content exceeds `limit`
+    (None: no limit). With a limit, every frame must declare its size. The one thread then detects what is wrong.
     """
     try:
         # bytes without a view: CPython 3.11 crashes when it collects such a view that C holds in a cycle of garbage
@@ -67,7 +68,7 @@ def divide(data: Buffer, window_max: int, limit: int | None) -> Divided | None:
 
 
 def _parts(data: Bytes, window_max: int) -> list[Part]:
-    """Return the parts of a buffer of frames; [] if a frame is truncated, damaged or unsuitable for several threads."""
+    """Return the parts of a buffer of frames; [] if a frame is truncated, or if `divide` refuses its headers."""
     scanner = FrameScanner()
     parts: list[Part] = []
     start = position = content = 0

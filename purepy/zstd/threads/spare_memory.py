@@ -22,9 +22,10 @@ _HUGE_FROM = 4 << 20
 
 def work_memory(size: int) -> bytearray | mmap.mmap:
     """
-    Return writable memory for repeated use; if it is large, with huge pages where the system has them.
+    Return `size` writable bytes for repeated use; from 4 MiB on, in huge pages where the system has them.
 
-    Without huge pages, page faults take a fifth of the time of the first decompression into the memory.
+    Without huge pages, page faults take a fifth of the time of the first decompression into the memory. Raises
+    MemoryError if the system does not provide the memory.
     """
     if size >= _HUGE_FROM:
         import mmap
@@ -72,9 +73,10 @@ class Lent:
 
 class Pending:
     """
-    Input that no thread has yet: `memory[:filled]`. Memory that was taken is given back later and reused.
+    Input that has not been assigned to a thread: `memory[:filled]`.
 
-    On PyPy, where writing to a part of a bytearray copies byte by byte, the bytearray grows and shrinks instead.
+    `take` lends memory together with its bytes, and memory that was given back is reused. On PyPy, where writing to a
+    part of a bytearray copies byte by byte, `memory` is a bytearray that grows and shrinks, and no memory is reused.
     """
 
     def __init__(self) -> None:
@@ -103,7 +105,7 @@ class Pending:
             view[start : start + len(data)] = data
 
     def take(self, size: int) -> Lent:
-        """Remove and return the first `size` bytes with their memory; the rest is copied to other memory."""
+        """Remove and return the first `size` bytes as a Lent; the bytes after them are copied to other memory."""
         memory, end = self.memory, self.filled
         if JIT:
             self.memory, self.filled = memory[size:], end - size

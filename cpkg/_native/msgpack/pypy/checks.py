@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits that C checks when it reads a message for PyPy: for `marshal`, and in pieces."""
+"""The limits that C checks on PyPy, when it converts a message for `marshal` or scans the pieces of a message."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _LARGEST: Final = 2**62
 
 
 def limits_of(options: OptionValues | DecoderBase) -> Limits | None:
-    """Return the limits in `options`, or in a decoder, in the order of DEFAULT; None if C cannot check them."""
+    """
+    Return the limits in `options`, or in a decoder, in the order of DEFAULT; None if C cannot check them.
+
+    C cannot check a limit that is not an int in -1..2**62, or a negative `max_depth`.
+    """
     limits = (
         options.max_depth,
         options.max_str_len,

@@ -37,8 +37,9 @@ def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int,
     """
     Append the leading numbers of an array, ints or floats, to `node`; return the position and the items left.
 
-    The items begin at `data[pos]`, and `left` of them are missing. Stops before any other value, and close to the end
-    of the data. Short arrays are left to the caller.
+    The next item begins at `data[pos]`; `left` items are still to be read. Stops before any other value, also an int of
+    2**63 or more, and less than 9 bytes before the end of the data, where a number might be cut. Reads nothing if fewer
+    than RUN items or bytes are left.
     """
     size = len(data)
     if left < RUN or size - pos < RUN:

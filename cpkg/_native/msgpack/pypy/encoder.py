@@ -31,7 +31,7 @@ class PyPyEncoder(Encoder):
         self.last_size = self.smaller_size = 0
 
     def encode(self, obj: object) -> bytes:
-        """Return the packed form of one object."""
+        """Return the packed form of one object, by marshal while that pays off, otherwise as `encode_here` does."""
         if self.any_plain and _rent.left > 0 and type(obj) is not bytes and not self.strict:
             packed = marshal_pack.pack(obj, self.max_depth)
             if packed is not None:

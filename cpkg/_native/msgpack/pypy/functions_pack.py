@@ -51,7 +51,12 @@ def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues)
 
 
 def prepare_packb(**options: object) -> Callable[[object], bytes]:
-    """Return `packb` with fixed options, which must not affect how MessagePack's own types are packed."""
+    """
+    Return a function that packs an object as `packb` does with these options.
+
+    Only options are allowed that do not affect how objects of MessagePack's own types are packed (`default`, but not
+    `sort_keys`): marshal applies none but `max_depth`.
+    """
     values = PACKING.defaults._replace(**options)
     encode: Callable[[object], bytes] | None = None
 

@@ -31,7 +31,8 @@ def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[o
     """
     Return the object that begins at offset `start`, read by `marshal`, and the offset of its end.
 
-    Returns None if `limits` is None, or if the decoder must read the object or raise an error.
+    Returns None if `limits` is None, or if the decoder must read the object or raise an error, also for a wrong `start`
+    or a buffer of another type than bytes, bytearray and a memoryview of one-byte items.
     """
     if limits is None or type(start) is not int:
         return None
@@ -45,7 +46,7 @@ def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[o
 
 
 def _limits_of(options: OptionValues) -> Limits | None:
-    """Return the limits in the options for C to check; None if `marshal` cannot read objects under these options."""
+    """Return the limits in the options for C to check; None if the decoder must handle them or raise an error."""
     timestamp, hook = options.timestamp, options.ext_hook
     if type(timestamp) is not int or not 0 <= timestamp <= 3 or not (hook is None or callable(hook)):
         return None  # an error
@@ -53,7 +54,7 @@ def _limits_of(options: OptionValues) -> Limits | None:
 
 
 def _whole(packed: Buffer, limits: Limits | None) -> tuple[object, int] | None:
-    """Read an object that fills the buffer, as `_marshalled` does; return None also if other bytes follow it."""
+    """Return what `_marshalled` returns for `start` 0, but None if bytes follow the object."""
     found = _marshalled(packed, 0, limits)
     return found if found is not None and found[1] == memoryview(packed).nbytes else None
 
@@ -94,7 +95,11 @@ def unpack(stream: Any, *, options: OptionValues) -> Any:
 
 
 def prepare_unpackb(**options: object) -> Callable[[Buffer], object]:
-    """Return `unpackb` with fixed options (see `purepy.msgpack.oneshot.prepare_unpackb`)."""
+    """
+    Return a function that unpacks a buffer as `unpackb` does with these options.
+
+    Only the options that `purepy.msgpack.oneshot.unpackb_plain` accepts are allowed.
+    """
     values = UNPACKING.defaults._replace(**options)
     limits = _limits_of(values)
 

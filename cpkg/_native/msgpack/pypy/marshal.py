@@ -55,7 +55,7 @@ KEPT: Final = 1 << 16
 
 
 def owned(handle: CData, free: CData) -> CData:
-    """Return C memory that is freed with the last reference to it; raise MemoryError if `handle` is NULL."""
+    """Return `handle` as cdata that calls `free` when its last reference ends; raise MemoryError if it is NULL."""
     if handle == ffi.NULL:
         raise MemoryError("not enough memory to pack or unpack a message")
     return ffi.gc(handle, free)

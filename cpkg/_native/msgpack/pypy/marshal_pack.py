@@ -62,9 +62,10 @@ _writers: Final = [_Writer()]
 
 def pack(obj: Value, max_depth: int) -> bytes | None:
     """
-    Return the packed form of an object under the default options, or None if the encoder must pack it.
+    Return the packed form of an object under the default options and `max_depth`, or None if the encoder must pack it.
 
-    The encoder must pack objects with other types than the exact ones of MessagePack, and objects that raise errors.
+    The encoder must pack objects that are too large for marshal (see `_is_moderate`), that contain other types than the
+    exact ones of MessagePack, or whose packing raises an error. Deducts the cost of the call from `WRITING.left`.
     """
     data = None
     try:
@@ -101,10 +102,10 @@ def pack(obj: Value, max_depth: int) -> bytes | None:
 
 def _is_moderate(obj: Value) -> bool:
     """
-    Return whether an object is small enough for marshal, judging by the largest item on each level.
+    Return whether an object is small enough for marshal; estimated by following the largest item of each level.
 
-    False also for a long list of numbers that PyPy stores unboxed, which C packs directly, and for an object nested too
-    deeply.
+    The largest item is that of the first _SAMPLE. False also if this path has a long list of numbers that PyPy stores
+    unboxed, which C packs directly, or _LEVELS levels.
     """
     room = MOST
     for _ in range(_LEVELS):
@@ -138,7 +139,8 @@ def _has_bytes(obj: object, path: list[int]) -> bool:
     """
     Return whether each value of `obj` that C read as bytes has exactly the type bytes.
 
-    `path` leads to these values, in steps that C recorded. Returns False also if another thread has changed the object.
+    marshal writes other buffers in the same form as bytes. `path` leads to these values, in steps that C recorded.
+    Returns False also if a step fails, because another thread has changed the object.
     """
     node: Value = list(obj.values()) if type(obj) is dict else obj
     nodes = [node]
@@ -162,7 +164,7 @@ def _has_bytes(obj: object, path: list[int]) -> bool:
 
 
 def _is_understood() -> bool:
-    """Return whether C reads everything that this interpreter's marshal writes. Also warms up the first call."""
+    """Return whether C reads what this interpreter's marshal writes for an object with every type. Warms up `pack`."""
     obj: object = {"a": [None, False, True, -1, 2**31, 0.5, "a", "\xe9", b"b", (), {}, []]}
     message = (
         b"\x81\xa1a\x9c\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00"

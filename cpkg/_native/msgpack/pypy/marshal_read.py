@@ -43,7 +43,9 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
     """
     Return the object that begins at offset `start` and the offset of its end, or None if the decoder must read it.
 
-    Arrays become lists. The decoder must read messages with extension values or errors, and very long data.
+    Arrays become lists. The decoder must read messages with extension values or errors, and data of more than LARGEST
+    bytes, after which marshal is not used again. `limits` has the order of `checks.DEFAULT`. Deducts the cost of the
+    call from `READING.left`.
     """
     size = len(data)
     if size - start > LARGEST:
@@ -78,7 +80,7 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
 
 
 def _is_understood() -> bool:
-    """Return whether this interpreter's marshal reads everything that C writes. Also warms up the first call."""
+    """Return whether this interpreter's marshal reads what C writes for a message with every type. Warms up `read`."""
     message = (
         b"\x81\xa1a\x9d\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xd3\x80\x00\x00\x00\x00\x00\x00\x00"
         b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00\xa1a\xa2\xc3\xa9\xc4\x01b\x80\x90"

@@ -101,7 +101,11 @@ def pack(
 
 
 def _put_run(out: Output, items: Iterator[object], kind: type) -> Iterator[object]:
-    """Pack the leading items of a list that have the type `kind`, str or float; return an iterator of the others."""
+    """
+    Pack the leading items of a list that have the type `kind`; return an iterator of the remaining items.
+
+    Packs nothing unless `kind` is str or float.
+    """
     done = 0
     if kind is str:
         for item in items:

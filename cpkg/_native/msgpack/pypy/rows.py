@@ -85,7 +85,8 @@ class Rows:
         """
         Return Rows in memory that a job owns; a C thread will arrange up to `count` rows of the job's content there.
 
-        `job` is one of `cpkg._native.zstd.frame_queue`. Returns None if there is no memory.
+        `job` is a `cpkg._native.zstd.frame_queue.FrameJob`. Returns None if there is no memory, or if the job was
+        submitted.
         """
         owned = job.make(*_FUNCTIONS, count)
         return cls(fewest, owned) if owned else None
@@ -146,7 +147,11 @@ def read_rows(data: bytes, start: int, most: int, fewest: int = 1, other: Other 
 
 
 class _Cells:
-    """The cells of a column: pointers to their words (as ints and as floats) and kinds, and the list of texts."""
+    """
+    The cells of a column: pointers to their words (as ints and as floats) and kinds, and the list of texts.
+
+    `data` holds the messages; `other` is the function that reads the values that C does not read.
+    """
 
     __slots__ = ("data", "doubles", "kinds", "other", "texts", "words")
 
@@ -232,7 +237,7 @@ def _generate(keys: list[str]) -> Make | None:
 
 def _texts(pool: bytes, ends: list[int]) -> list[object]:
     """
-    Return None, followed by the texts of `pool`, which end at the offsets `ends`.
+    Return a list of None followed by the ASCII texts in `pool`, which end at the offsets `ends`.
 
     Without the None, PyPy would store unboxed strings, and box one at each use.
     """
@@ -249,8 +254,8 @@ def _column(column: _Cells, count: int, cells: int, mask: int, item_mask: int) -
     """
     Return the values of a column of `count` rows.
 
-    The first `count` of its `cells` belong to the rows, the others to the items of arrays. `mask` and `item_mask` are
-    the kinds of the two parts.
+    The first `count` of its `cells` belong to the rows, the rest to the items of arrays. `mask` and `item_mask` have
+    the bits of the kinds that occur in the two parts.
     """
     if mask == ARRAY:
         return _slices(column.words, _values(column, item_mask, count, cells), count)

@@ -81,7 +81,7 @@ def is_taken() -> bool:
 
 
 class Output:
-    """The destination of the scratch buffer's bytes: a builder, created when the first bytes arrive; None before."""
+    """The destination of the scratch buffer's bytes: `builder`, which is None until the first bytes arrive."""
 
     __slots__ = ("builder", "size_hint")
 
@@ -104,7 +104,7 @@ def check_text() -> None:
 
 
 def flush(out: Output) -> None:
-    """Move the scratch buffer's bytes to the output."""
+    """Move the scratch buffer's bytes to the output; raise UnicodeEncodeError if its text has surrogates."""
     if state[TEXT]:
         check_text()
     size = state[AT]
@@ -264,6 +264,8 @@ def put_numbers(out: Output, items: list[object]) -> bool:
     """
     Pack a list, with its header, if PyPy stores its items as unboxed ints or floats; return whether it does.
 
+    Raises RuntimeError if another thread shortens the list or changes the type of its items meanwhile.
+
     The two loops mirror each other: a single loop would compile to one trace that tests the type of each item.
     """
     kind = list_kind(items)
@@ -296,9 +298,9 @@ def put_numbers(out: Output, items: list[object]) -> bool:
 
 def _piece(items: list[object], begin: int, length: int, kind: str) -> list[object]:
     """
-    Return the items of a list from `begin` on, at most PIECE of them.
+    Return a copy of the items `begin` to `length` of a list, at most PIECE of them.
 
-    Raises RuntimeError if another thread has changed the length or the kind of the list.
+    Raises RuntimeError if another thread has shortened the list, or changed its storage from `kind`.
     """
     end = min(begin + PIECE, length)
     piece = items[begin:end]

@@ -39,9 +39,9 @@ _scan = lib.cpkg_scan_run
 
 class ScanningDecoder(Decoder):
     """
-    A decoder that scans messages that are probably incomplete.
+    A decoder that lets C scan messages that are probably incomplete, and decodes their values later, many at once.
 
-    A message is probably incomplete if the data is shorter than twice the size of earlier messages. All others are
+    A message is probably incomplete if fewer than `expected` bytes of data are available (see `learn`). All others are
     decoded at once, so that short messages need not wait for C.
     """
 
@@ -104,7 +104,7 @@ class ScanningDecoder(Decoder):
 
     def learn(self, size: int) -> None:
         """
-        Set `expected` to twice the size of a message, in bytes, but to no less than half its value so far.
+        Set `expected` to twice the size of a message, in bytes, but to no less than half its value so far, if known.
 
         So the size of a long message has an effect for some time.
         """

@@ -109,7 +109,7 @@ class MatchFinder(ABC):
 
     @abstractmethod
     def slide(self, distance: int) -> None:
-        """Adjust to a move of the window's content down by `distance`."""
+        """Adjust the stored positions after the window's content has moved down by `distance` bytes."""
 
     @abstractmethod
     def copy(self) -> MatchFinder:

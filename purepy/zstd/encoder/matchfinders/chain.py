@@ -151,7 +151,12 @@ class ChainMatchFinder(MatchFinder):
         return sequences
 
     def _search(self, window: bytearray, at: int, end: int, max_distance: int) -> tuple[int, int]:
-        """Return the length and distance of the longest match at `at`; (0, 0) if there is none of at least 4 bytes."""
+        """
+        Return the length and distance of the longest match found at `at`; (0, 0) if none of at least 4 bytes is found.
+
+        First links the positions before `at` that are not linked yet, of more than LONG_GAP only those at both ends.
+        At most 2**search_log candidates are tried.
+        """
         gap = at - self._linked
         if gap > LONG_GAP:
             self.index(window, self._linked, self._linked + GAP_HEAD + WORD - 1)
