@@ -43,7 +43,7 @@ class Split:
         return self._read(Reader.iter, errors, options)
 
     def batches(self, *, errors: str = "raise", **options: object) -> Iterator[list[Any]]:
-        """Iterate over the records in lists, one per frame; the arguments and errors are those of `read`."""
+        """Iterate over the records in lists, one per frame; `errors`, `options` and exceptions are those of `read`."""
         return self._read(Reader.batches, errors, options)
 
     def _read(self, way: Callable[[Reader], Iterable[Any]], errors: str, options: dict[str, object]) -> Iterator[Any]:

@@ -61,7 +61,7 @@ class ZstdCompressionDict:
 
     def precompute_compress(self, level: int = 0, compression_params: ZstdCompressionParameters | None = None) -> None:
         """
-        Let compressors created from now on use this level, or these parameters, with the dictionary.
+        Let compressors created from now on use `level`, or `compression_params`, with the dictionary.
 
         They replace the compressor's own level and parameters of the search for matches. With `level`, compressors
         also share the dictionary's tables, except for raw content that has a dictionary header. Raises ValueError

@@ -80,7 +80,7 @@ class Decompressor(DecompressorBase, ContextStream):
 
     @property
     def unused_data(self) -> bytes:
-        """The bytes that followed the end of the frame; b"" before `eof`."""
+        """The bytes that followed the end of the frame; b"" before `eof`, and always with `multi_frame`."""
         if not self._eof:
             return b""
         with self._turn():
