@@ -674,7 +674,7 @@ def _is_builtin(factory: object) -> bool:
 
 
 def _argument(parameter: str, value: str) -> str:
-    """Return the source of an argument that passes the expression `value` to a parameter."""
+    """Return the source of a keyword argument: `parameter=value`, or `**{...}` if source cannot have the name."""
     return f"{parameter}={value}" if is_plain(parameter) else f"**{{{parameter!r}: {value}}}"
 
 

@@ -36,8 +36,9 @@ def make_open(
         `mode` is "r", "w", "a" or "x": with "b" the file is opened for bytes (default "rb"), without "b" for text, as
         with "t". For bytes, the result is a ZstdDecompressionReader or a ZstdCompressionWriter, for text an
         io.TextIOWrapper. `cctx` is the ZstdCompressor and `dctx` the ZstdDecompressor to use instead of one with
-        default settings. `encoding`, `errors` and `newline` are those of io.TextIOWrapper. Closing the result closes a
-        file that was opened by its path, and a file object only if `closefd` is true.
+        default settings. `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
+        Closing the result closes a file object only if `closefd` is true, and always a file that was opened by its
+        path.
         """
         plain = mode.replace("t", "")
         reads = plain in ("r", "rb")

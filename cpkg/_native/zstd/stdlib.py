@@ -112,7 +112,7 @@ def _std_dict(zstd_dict: ZstdDict) -> Any:
 
 
 class _Settings(Settings):
-    """The checked arguments of a decompressor, which create the library's decompressors."""
+    """The checked arguments of a decompressor; `decompressor()` returns a new one of the interpreter's libzstd."""
 
     __slots__ = ("_options", "_pair", "is_ordinary")
 
@@ -321,7 +321,7 @@ def _frame_at_once(data: Buffer, settings: _Settings) -> bytes | None:
 
 
 class _Functions(Functions):
-    """The functions, with shortcuts for ordinary arguments."""
+    """The functions of the `stdlib` backend; for ordinary arguments they call the interpreter's libzstd directly."""
 
     def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
         if type(data) is bytes:
