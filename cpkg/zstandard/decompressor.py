@@ -19,7 +19,7 @@ from cpkg.zstandard.constants import (
 from cpkg.zstandard.decompression_objects import ZstdDecompressionObj
 from cpkg.zstandard.dictionary import ZstdCompressionDict, dictionary_argument
 from cpkg.zstandard.frames import header_of
-from cpkg.zstandard.readers import ZstdDecompressionReader, chunks_of, size_of
+from cpkg.zstandard.readers import ZstdDecompressionReader, chunks_of, size_of, too_much_skipped
 from cpkg.zstandard.writers import ZstdDecompressionWriter, outputs, write_pieces
 from purepy.base.buffers import view_of
 from purepy.base.errors import ZstdError
@@ -203,20 +203,22 @@ class ZstdDecompressor:
         Yield the content of the frame in `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
         `read_size` is how many bytes are read at a time; the first `skip_bytes` bytes, fewer than `read_size`, are
-        skipped. Reading begins when the first piece is requested. Data after the frame is ignored, and an empty
-        `reader` gives no pieces. Raises ValueError for an object that is neither a file nor a buffer, and ZstdError for
-        data that is truncated, corrupted or not a frame.
+        skipped. Reading begins when the first piece is requested. Data after the frame is ignored, and a `reader`
+        without further data gives no pieces. Raises ValueError for an object that is neither a file nor a buffer and
+        for fewer than `skip_bytes` bytes, and ZstdError for data that is truncated, corrupted or not a frame.
         """
         require_positive(write_size, "write_size")
         skip_bytes = index(skip_bytes)
         if not 0 <= skip_bytes < as_size(read_size):
-            raise ValueError("skip_bytes must be smaller than read_size")
+            raise ValueError(
+                f"skip_bytes must be smaller than read_size ({read_size}) and not negative, not {skip_bytes}"
+            )
         try:
             size = size_of(reader, skip_bytes)
         except TypeError as exc:
             raise ValueError(str(exc)) from None
         if skip_bytes > size:
-            raise ValueError("skip_bytes larger than first input chunk")
+            raise too_much_skipped(skip_bytes, size)
         return self._pieces(reader, read_size, write_size, skip_bytes)
 
     def _pieces(self, reader: Source, read_size: int, write_size: int, skip: int) -> Iterator[bytes]:

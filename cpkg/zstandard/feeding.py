@@ -90,8 +90,8 @@ class Feed:
         """Whether data of the frame was lost, so that each further call fails."""
         return self._failure is not None
 
-    def memory_size(self) -> int | None:
-        """Return the size of the context in bytes; None if libzstd's context was released."""
+    def memory_size(self) -> int:
+        """Return the size of the context in bytes."""
         return self._stream._memory_size()
 
     def release(self) -> None:

@@ -34,16 +34,26 @@ def size_of(source: Any, size: int) -> int:
         raise TypeError(NO_SOURCE) from None
 
 
+def too_much_skipped(skip: int, size: int) -> ValueError:
+    """Return the error for a source of `size` bytes whose first `skip` bytes were to be skipped."""
+    return ValueError(f"skip_bytes larger than first input chunk: skip_bytes is {skip}, the source has {size} bytes")
+
+
 def chunks_of(source: Any, read_size: int, skip: int = 0) -> Callable[[], Bytes]:
     """
     Return a function that returns the next bytes of a file or buffer, and b"" at the end.
 
     It reads up to `read_size` bytes of a file; pieces of a buffer have at least 1 MiB, except for the last. The first
-    `skip` bytes are skipped. Raises TypeError for an object that is neither a file nor a buffer.
+    `skip` bytes are skipped. Raises TypeError for an object that is neither a file nor a buffer, and ValueError for a
+    file that has fewer bytes than `skip`.
     """
     if hasattr(source, "read"):
-        if skip:
-            source.read(skip)
+        left = skip
+        while left > 0:
+            skipped = len(read_chunk(source, left))
+            if not skipped:
+                raise too_much_skipped(skip, skip - left)
+            left -= skipped
         return partial(read_chunk, source, read_size)
     try:
         data = view_of(source)

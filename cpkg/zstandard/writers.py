@@ -58,9 +58,9 @@ class ZstdCompressionWriter(Writer):
         self.close()
         return False
 
-    def memory_size(self) -> int | None:
-        """Return the size of the compression context in bytes; None if libzstd's context was released."""
-        return self._feed.memory_size()
+    def memory_size(self) -> int:
+        """Return the size of the compression context in bytes; 0 once the writer is closed."""
+        return 0 if self._closed else self._feed.memory_size()
 
     def write(self, data: Buffer) -> int:
         """
@@ -160,9 +160,9 @@ class ZstdDecompressionWriter(Writer):
         self.close()
         return False
 
-    def memory_size(self) -> int | None:
-        """Return the size of the decompression context in bytes; None if libzstd's context was released."""
-        return self._stream._memory_size()
+    def memory_size(self) -> int:
+        """Return the size of the decompression context in bytes; 0 once the writer is closed."""
+        return 0 if self._closed else self._stream._memory_size()
 
     def write(self, data: Buffer) -> int:
         """

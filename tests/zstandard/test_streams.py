@@ -12,6 +12,7 @@ import pytest
 from backends import available
 from hypothesis import given
 from hypothesis import strategies as st
+from odd_files import Counting
 
 from cpkg.zstandard.backend_names import names_over
 
@@ -75,6 +76,11 @@ def test_every_way_to_decompress(zstandard: SimpleNamespace) -> None:
     assert decompressor.decompress(more) == CONTENT
     assert b"".join(decompressor.read_to_iter(more, write_size=11)) == CONTENT
     assert b"".join(decompressor.read_to_iter(io.BytesIO(b"head" + more), skip_bytes=4)) == CONTENT
+    few = Counting(b"head" + more)
+    few.most = 3
+    assert b"".join(decompressor.read_to_iter(few, skip_bytes=4)) == CONTENT
+    with pytest.raises(ValueError, match="skip_bytes is 4, the source has 3 bytes"):
+        next(decompressor.read_to_iter(io.BytesIO(b"hea"), skip_bytes=4))
     only = decompressor.decompressobj()
     assert only.decompress(more) == CONTENT
     assert only.eof
@@ -148,6 +154,7 @@ def test_memory_sizes(zstandard: SimpleNamespace) -> None:
         assert writer.memory_size() > 100_000
     with decompressor.stream_writer(io.BytesIO()) as unpacker:
         assert unpacker.memory_size() > 90_000
+    assert writer.memory_size() == unpacker.memory_size() == 0
 
 
 def test_magicless(zstandard: SimpleNamespace) -> None:

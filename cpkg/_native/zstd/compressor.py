@@ -63,10 +63,10 @@ class Compressor(CompressorBase, ContextStream):
         library.check(result, "Unable to set pledged uncompressed content size")
         self._left = size
 
-    def _memory_size(self) -> int | None:
-        """Return the size of the context in bytes; None after it was given back."""
+    def _memory_size(self) -> int:
+        """Return the size of the context in bytes; 0 after it was given back."""
         with self._turn():
-            result = None if self._context is None else self._library.cctxs.size_of(self._context)
+            result = 0 if self._context is None else self._library.cctxs.size_of(self._context)
             return result
 
     def _compress(self, data: Buffer, mode: int) -> bytes:

@@ -200,13 +200,11 @@ class Decompressor(DecompressorBase, ContextStream):
             return total, total, position, is_end
         return (pieces[0] if len(pieces) == 1 else b"".join(pieces)), total, position, is_end
 
-    def _memory_size(self) -> int | None:
-        """Return the size of the context in bytes; None after it was given back."""
+    def _memory_size(self) -> int:
+        """Return the size of the context in bytes; 0 after it was given back."""
         with self._turn():
-            if self._context is not None:
-                result = self._library.dctxs.size_of(self._context)
-                return result
-            return None
+            result = 0 if self._context is None else self._library.dctxs.size_of(self._context)
+            return result
 
     def _begin_anew(self) -> None:
         """Drop all held input after an error, so that the next input begins a new frame."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from purepy.base.errors import SeekableFormatError
+from purepy.base.reading import read_full
 from purepy.zstd.format import scanner
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import located, output_limit_error
@@ -144,4 +145,4 @@ class Extras(BackendMethods):
 def _ends_with_table(file: BinaryIO) -> bool:
     size = file.seek(0, io.SEEK_END)
     file.seek(max(size - 4, 0))
-    return bool(file.read(4) == SEEKABLE_MAGIC.to_bytes(4, "little"))
+    return read_full(file, 4) == SEEKABLE_MAGIC.to_bytes(4, "little")
