@@ -9,11 +9,13 @@ the source, the window of the frame and `write_size` bytes of output.
 from __future__ import annotations
 
 from purepy.base.buffers import as_bytes
+from purepy.base.errors import Suppressed
 from purepy.base.writing import write_all
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.chunks import chunks_of, decompressed, nbytes
 from purepy.zstd.format.locks import release
 from purepy.zstd.format.parameters import size_argument
+from purepy.zstd.format.rules import MAGIC
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,8 +53,9 @@ class Streams(BackendMethods):
         `level`, `options` and `zstd_dict` are those of `compress`. `size` is the content's size in bytes, if known: it
         is declared in the header, and content of another size raises ZstdError. `read_size` is how many bytes are read
         from a file object at a time. `threads` or `frame_size` create several frames, as in `compress`; then `size` is
-        the size of the whole content, and no header declares it. Wrong arguments, except `chunks`, raise at the call,
-        not at the first piece.
+        the size of the whole content, and no header declares it. Pieces yielded before an error are incomplete output,
+        although they may be complete frames. Wrong arguments, except `chunks`, raise at the call, not at the first
+        piece.
         """
         if threads is not None or frame_size is not None:
             return self._compressed_frames(
@@ -164,11 +167,13 @@ class Streams(BackendMethods):
             threads: as in `compress_iter` and `decompress_iter`. With several threads, a plain file of the io module
                 is read and written in larger pieces than `read_size` and `write_size`.
 
-        Neither file is closed. After an error the destination is incomplete. Readers of a compressed frame detect that
-        because its end is missing, but several frames may look complete. Raises BlockingIOError, whose
+        Neither file is closed. After an error the destination is incomplete. Readers of compressed data detect that,
+        because the frame has no end, or because the beginning of another frame follows complete frames; but if the
+        destination's write() raised the error, complete frames may remain. Raises BlockingIOError, whose
         `characters_written` counts the bytes written, if the destination would block, and OSError if it takes no bytes.
         """
         copy = _Copy(destination, progress)
+        after_frames = b""
         _positive(read_size, "read_size")
         if mode == "compress":
             if max_output_size is not None:
@@ -180,6 +185,7 @@ class Streams(BackendMethods):
             else:
                 arguments = (source, level, options, zstd_dict, size, read_size, threads, frame_size)
                 pieces = self._compressed_frames(*arguments, copy.count)
+                after_frames = MAGIC
         elif mode == "decompress":
             if level is not None or size is not None:
                 raise ValueError("level and size are for mode='compress'")
@@ -191,7 +197,7 @@ class Streams(BackendMethods):
             )
         else:
             raise ValueError(f"mode must be 'compress' or 'decompress', not {mode!r}")
-        copy.write(pieces)
+        copy.write(pieces, after_frames)
         return copy.read, copy.written
 
     def _decompressed(
@@ -245,18 +251,30 @@ class _Copy:
             self.read += nbytes(chunk)
             yield chunk
 
-    def write(self, pieces: Generator[Bytes, None, None]) -> None:
-        """Write pieces to the destination and count their bytes; call `progress` after each. Closes `pieces`."""
+    def write(self, pieces: Generator[Bytes, None, None], after_frames: bytes) -> None:
+        """
+        Write pieces to the destination and count their bytes; call `progress` after each. Closes `pieces`.
+
+        After an error between two pieces, writes `after_frames`, so that even complete frames read as truncated.
+        """
+        is_between = False
         try:
             for piece in pieces:
+                is_between = False
                 try:
                     write_all(self.destination, piece)
                 except BlockingIOError as exc:
                     exc.characters_written = self.written + getattr(exc, "characters_written", 0)
                     raise
+                is_between = True
                 self.written += len(piece)
                 if self.progress is not None:
                     self.progress(self.read, self.written)
+        except BaseException:
+            if is_between and after_frames:
+                with Suppressed(OSError, ValueError):  # ValueError: the file is closed
+                    self.destination.write(after_frames)
+            raise
         finally:
             pieces.close()
 
