@@ -291,6 +291,48 @@ def test_data_read_by_a_cancelled_call_comes_next(
     assert number > 1
 
 
+@pytest.mark.parametrize("newline", [None, "", "\n", "\r", "\r\n"])
+def test_lines_after_a_cancelled_call(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, newline: str | None) -> None:
+    """The lines are those of io.TextIOWrapper, wherever the data of the cancelled call ends."""
+    from purepy.zstd.aio import file as aio_file
+
+    text = b"a\r\nb\rc\n\rd\r\r\ne\n\nf\r"
+    packed, start = zstd.compress(text), aio_file.Work.start
+    left = 0
+
+    def cancelling(work: Any) -> Any:
+        nonlocal left
+        left -= 1
+        future = start(work)
+        if not left:
+            task = asyncio.current_task()
+            future.add_done_callback(lambda _: task.cancel())
+        return future
+
+    async def lines(begun: Any, number: int, rest: Any) -> list[str]:
+        nonlocal left
+        async with zstd.aopen(io.BytesIO(packed), "rt", encoding="ascii", newline=newline) as file:
+            left = number
+            with pytest.raises(asyncio.CancelledError):
+                await asyncio.ensure_future(begun(file))
+            return [line async for line in rest(file)]
+
+    async def by_readline(file: Any) -> Any:
+        while line := await file.readline():
+            yield line
+
+    monkeypatch.setattr(aio_file.Work, "start", cancelling)
+    expected = io.TextIOWrapper(io.BytesIO(text), "ascii", newline=newline).readlines()
+    several = 3 if newline == "" else 1  # calls of readlines() in a thread
+    for begun, number in (
+        (lambda file: file.readline(), 1),
+        (lambda file: file.readlines(), several),
+        *((lambda file, size=size: file.read(size), 1) for size in range(1, 18)),
+    ):
+        assert asyncio.run(lines(begun, number, by_readline)) == expected
+        assert asyncio.run(lines(begun, number, lambda file: file)) == expected
+
+
 def test_functions_that_are_cancelled_end(zstd: ModuleType) -> None:
     before = threading.active_count()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Generator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 CHUNK_SIZE = 128 << 10
 _LINES_SIZE = 64 << 10  # bytes of lines that are fetched together
+_ANY_END = re.compile("\r\n?|\n")  # the end of a line for newline=""
 
 
 class Opening:
@@ -85,7 +87,7 @@ class AsyncZstdFile:
         self._empty: Content = "" if is_text else b""
         self._newline: Content = (newline or "\n") if is_text else b"\n"
         self._ends_lines = newline != ""  # whether only `_newline` ends a line
-        self._ahead: deque[Content] = deque()  # content that was read ahead, in parts that are not empty
+        self._ahead: deque[Content] = deque()  # content that was read ahead: parts, not empty; none divides "\r\n"
 
     # calls one after another; the caller holds the lock
 
@@ -111,8 +113,12 @@ class AsyncZstdFile:
         """Call `read` in a thread and keep its content, even if the task is cancelled; return False if it is empty."""
         return bool(await self._call(read, *arguments, done=self._keep))
 
-    def _keep(self, content: Buffer) -> None:
-        self._ahead.extend(content if isinstance(content, list) else [content] if content else [])
+    def _keep(self, content: Content) -> None:
+        parts = content if isinstance(content, list) else [content] if content else []
+        if parts and self._ahead and self._empty == "" and self._ahead[-1].endswith("\r"):
+            self._ahead[-1] += parts[0]
+            parts = parts[1:]
+        self._ahead.extend(parts)
 
     # content that was read ahead; nothing is awaited between taking and returning it
 
@@ -151,10 +157,15 @@ class AsyncZstdFile:
     def _line_ahead(self) -> Content:
         """Remove and return the next line if it has been read ahead to its end; otherwise return None."""
         size = 0
-        for part in self._ahead:
-            end = part.find(self._newline)
-            if end >= 0:
-                return self._taken(size + end + len(self._newline))
+        for number, part in enumerate(self._ahead, 1):
+            if self._ends_lines:
+                end = part.find(self._newline)
+                if end >= 0:
+                    return self._taken(size + end + len(self._newline))
+            elif found := _ANY_END.search(part):
+                if found[0] != "\r" or found.end() < len(part) or number < len(self._ahead):
+                    return self._taken(size + found.end())
+                # a line feed may follow
             size += len(part)
         return None
 
@@ -205,8 +216,8 @@ class AsyncZstdFile:
             return line
         if not size or not self._ends_lines:
             await self._fetch(self._file.readline)
-            return self._taken(-1)
-        await self._fetch(self._file.readlines, size)
+        else:
+            await self._fetch(self._file.readlines, size)
         line = self._line_ahead()
         return self._taken(-1) if line is None else line
 
