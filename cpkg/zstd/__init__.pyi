@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
-from collections.abc import AsyncIterator, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Generator, Iterator
 from os import PathLike
 from typing import Any, AnyStr, ClassVar, Generic, Literal, Protocol, overload
 
@@ -10,6 +10,7 @@ from cpkg.zstd._shutil import register_shutil as register_shutil
 from purepy.base.errors import SeekableFormatError as SeekableFormatError
 from purepy.base.errors import ZstdError as ZstdError
 from purepy.base.errors import ZstdLimitError as ZstdLimitError
+from purepy.base.types import Parameters
 from purepy.zstd import ZstdDecompressor as ZstdDecompressor
 from purepy.zstd import acompress as acompress
 from purepy.zstd import adecompress as adecompress
@@ -39,8 +40,6 @@ from purepy.zstd.format.parameters import Strategy as Strategy
 from purepy.zstd.format.zdict import ZstdDict as ZstdDict
 
 _DictArgument: TypeAlias = ZstdDict | tuple[ZstdDict, int] | None
-_CompressionOptions: TypeAlias = Mapping[int, int] | None
-_DecompressionOptions: TypeAlias = Mapping[int, int] | None
 
 class _Reader(Protocol):
     def read(self, n: int, /) -> object: ...
@@ -90,7 +89,7 @@ def aopen(
     mode: _ReadMode | _WriteMode = "rb",
     *,
     level: int | None = None,
-    options: Mapping[int, int] | None = None,
+    options: Parameters = None,
     zstd_dict: _DictArgument = None,
     encoding: str | None = None,
     errors: str | None = None,
@@ -106,7 +105,7 @@ def aopen(
     mode: _ReadTextMode | _WriteTextMode,
     *,
     level: int | None = None,
-    options: Mapping[int, int] | None = None,
+    options: Parameters = None,
     zstd_dict: _DictArgument = None,
     encoding: str | None = None,
     errors: str | None = None,
@@ -123,7 +122,7 @@ class ZstdCompressor:
     def __init__(
         self,
         level: int | None = None,
-        options: _CompressionOptions = None,
+        options: Parameters = None,
         zstd_dict: _DictArgument = None,
     ) -> None: ...
     @property
@@ -148,7 +147,7 @@ class ZstdFile(io.BufferedIOBase):
         mode: _ReadMode = "r",
         *,
         level: None = None,
-        options: _DecompressionOptions = None,
+        options: Parameters = None,
         zstd_dict: _DictArgument = None,
         threads: int | None = None,
         padding: bool = False,
@@ -161,7 +160,7 @@ class ZstdFile(io.BufferedIOBase):
         mode: _WriteMode,
         *,
         level: int | None = None,
-        options: _CompressionOptions = None,
+        options: Parameters = None,
         zstd_dict: _DictArgument = None,
         threads: int | None = None,
         frame_size: int | None = None,
@@ -189,7 +188,7 @@ class SeekableZstdFile(ZstdFile):
         filename: _File,
         mode: _ReadMode | _WriteMode = "r",
         *,
-        level_or_option: int | Mapping[int, int] | None = None,
+        level_or_option: int | Parameters = None,
         zstd_dict: _DictArgument = None,
         read_size: int = 131075,
         write_size: int = 131591,
@@ -211,7 +210,7 @@ def open(
     mode: _ReadMode = "rb",
     *,
     level: None = None,
-    options: _DecompressionOptions = None,
+    options: Parameters = None,
     zstd_dict: _DictArgument = None,
     encoding: None = None,
     errors: None = None,
@@ -226,7 +225,7 @@ def open(
     mode: _WriteMode,
     *,
     level: int | None = None,
-    options: _CompressionOptions = None,
+    options: Parameters = None,
     zstd_dict: _DictArgument = None,
     encoding: None = None,
     errors: None = None,
@@ -241,7 +240,7 @@ def open(
     mode: _ReadTextMode,
     *,
     level: None = None,
-    options: _DecompressionOptions = None,
+    options: Parameters = None,
     zstd_dict: _DictArgument = None,
     encoding: str | None = None,
     errors: str | None = None,
@@ -256,7 +255,7 @@ def open(
     mode: _WriteTextMode,
     *,
     level: int | None = None,
-    options: _CompressionOptions = None,
+    options: Parameters = None,
     zstd_dict: _DictArgument = None,
     encoding: str | None = None,
     errors: str | None = None,

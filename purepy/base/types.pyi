@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Types of arguments, values and files, for type checkers only: there is no module of this name at run time.
 import os
-from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
 from typing_extensions import Buffer as Buffer
@@ -9,7 +8,7 @@ from typing_extensions import TypeAlias
 
 Bytes: TypeAlias = bytes | memoryview
 Name: TypeAlias = str | bytes | os.PathLike[str] | os.PathLike[bytes]
-Parameters: TypeAlias = Mapping[int, int] | None
+Parameters: TypeAlias = dict[int, int] | None
 Value: TypeAlias = Any
 """An object of any type that is packed or was unpacked."""
 Builder: TypeAlias = Any

@@ -64,7 +64,7 @@ class Functions(BackendMethods):
         Args:
             data (Buffer): the content.
             level (int | None): -131072 to 22; None and 0 mean 3.
-            options (Mapping[int, int] | None): values of CompressionParameter, instead of `level`.
+            options (dict[int, int] | None): values of CompressionParameter, instead of `level`.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
             threads (int | None): how many threads compress at a time, 0 for one per core. If `threads` or `frame_size`
                 is given, content that is larger than `frame_size` is compressed into several frames.
@@ -105,7 +105,7 @@ class Functions(BackendMethods):
             buffer (Buffer): receives the frame; its bytes after the frame do not change. For 128 KiB of content or
                 more, len(data) + len(data) // 255 + 64 bytes are always enough.
             level (int | None): -131072 to 22; None and 0 mean 3.
-            options (Mapping[int, int] | None): values of CompressionParameter, instead of `level`.
+            options (dict[int, int] | None): values of CompressionParameter, instead of `level`.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
 
         Raises TypeError and ValueError for wrong arguments. Raises ZstdError, and writes nothing, if the frame does not
@@ -139,7 +139,7 @@ class Functions(BackendMethods):
         Args:
             data (Buffer): one or more frames; skippable frames have no content.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            options (Mapping[int, int] | None): values of DecompressionParameter.
+            options (dict[int, int] | None): values of DecompressionParameter.
             max_output_size (int | None): the most bytes of content, whatever the frames declare; more content raises
                 ZstdLimitError.
             size_hint (int | None): the expected size in bytes if the frames do not declare it; affects only the speed.
@@ -195,7 +195,7 @@ class Functions(BackendMethods):
             data (Buffer): one or more frames; skippable frames have no content.
             buffer (Buffer): receives the content; its bytes after the content do not change.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            options (Mapping[int, int] | None): values of DecompressionParameter.
+            options (dict[int, int] | None): values of DecompressionParameter.
 
         Raises the errors of `decompress`, and ZstdLimitError if the content does not fit. The buffer's content after an
         error is undefined.

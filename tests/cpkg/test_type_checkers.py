@@ -61,7 +61,7 @@ def test_a_program_and_every_public_name(check: Callable[[Path], set[tuple[str, 
     for name, lines in (("names.py", names), ("program.py", PROGRAM)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     refused = {("program.py", number) for number, line in enumerate(PROGRAM, 1) if line.endswith("# refused")}
-    assert len(refused) == 29
+    assert len(refused) == 31
     assert check(tmp_path) == refused
 
 

@@ -81,7 +81,7 @@ class Opening(BackendMethods):
                 close() leaves open.
             mode (str): "r", "w", "x" or "a", optionally with "b" for a ZstdFile, or with "t" for an io.TextIOWrapper.
             level (int | None): for writing, -131072 to 22; None and 0 mean 3.
-            options (Mapping[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
+            options (dict[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
                 reading, values of DecompressionParameter.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
             encoding (str | None): the encoding of text; None as for the builtin `open`. Like the next two, raises

@@ -56,7 +56,7 @@ class ZstdFile(ReadHalf, WriteHalf):
             leaves open.
         mode (str): "r", "w", "x" or "a", with or without "b".
         level (int | None): for writing, -131072 to 22; None and 0 mean 3.
-        options (Mapping[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
+        options (dict[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
             reading, values of DecompressionParameter.
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
         threads (int | None): how many frames to process at a time, 0 for one per core. If `threads` or `frame_size` is

@@ -20,7 +20,7 @@ class CompressorBase(ExclusiveStream):
 
     Args:
         level (int | None): -131072 to 22; None and 0 mean 3.
-        options (Mapping[int, int] | None): values of CompressionParameter, instead of `level`.
+        options (dict[int, int] | None): values of CompressionParameter, instead of `level`.
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
 
     Raises TypeError and ValueError for wrong arguments, and ZstdError for a corrupted dictionary.

@@ -25,7 +25,7 @@ class DecompressorBase(ExclusiveStream):
 
     Args:
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        options (Mapping[int, int] | None): values of DecompressionParameter.
+        options (dict[int, int] | None): values of DecompressionParameter.
         multi_frame (bool): continue with the next frame after each frame, including skippable frames. `eof` is
             then True whenever the input so far ends with a frame; more input may follow, and `unused_data` stays
             empty. A prefix (`ZstdDict.as_prefix`) applies to every frame. For an error in a later frame, one call
