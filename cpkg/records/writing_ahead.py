@@ -60,7 +60,8 @@ class _QueueOfPython:
         work = job.work
         assert work is not None
         wait_for(work)
-        return work.result() if work.failure is None else None  # the caller repeats the work and gets the error
+        is_done = work.failure is None and not work.is_given_up
+        return work.result() if is_done else None  # the caller repeats the work and gets the error
 
     def back(self, job: _Pieces) -> None:
         pass

@@ -140,11 +140,13 @@ class Call(Job):
         """
         Wait for the call; return its result or raise its exception.
 
-        Raises RuntimeError if the crew was stopped before the call began.
+        Raises RuntimeError if the crew was stopped before the call began, or if the call ended with Stopped.
         """
         wait_for(self)
         if self.failure is not None:
             raise self.failure
+        if self.is_given_up:
+            raise RuntimeError(_STOPPED)
         return self._value
 
 

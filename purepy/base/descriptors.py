@@ -62,7 +62,11 @@ class _Closed:
 
     @property
     def number(self) -> int:
-        raise ValueError("I/O operation on a closed file")
+        """The descriptor; raises ValueError once it is closed, or belongs to the file that `file` returned."""
+        try:
+            return self._numbers[0]
+        except IndexError:
+            raise ValueError("I/O operation on a closed file, or on a descriptor that belongs to a file") from None
 
     def close(self) -> None:
         """Do nothing."""
@@ -73,8 +77,8 @@ class Descriptor(_Closed):
     A descriptor that `by(*arguments)` opens; it is closed by `close` or with the last reference to this object.
 
     Without `by` the argument is a descriptor, which is duplicated, for jobs that may outlive the call that started
-    them. `number` is the descriptor; it raises ValueError after `close`. No signal handler runs between opening the
-    descriptor and recording it, nor between forgetting it and closing it.
+    them. No signal handler runs between opening the descriptor and recording it, nor between forgetting it and closing
+    it.
     """
 
     __slots__ = ()
@@ -82,10 +86,6 @@ class Descriptor(_Closed):
     def __init__(self, *arguments: object, by: Callable[..., int] = os.dup) -> None:
         self._numbers: list[int] = []
         call_and_keep(self._numbers, by, *arguments)
-
-    @property
-    def number(self) -> int:
-        return self._numbers[0]
 
     def file(self, mode: str, buffering: int) -> File:
         """Return a file for the descriptor; from now on the file, not this object, closes the descriptor."""

@@ -14,7 +14,7 @@ from extent import IS_FULL
 from interrupts import ERRORS, Interrupt, Outcome, at_every_line, by_timer, nothing_left
 
 import purepy.base.crew
-from purepy.base.crew import Crew, Job, mapped, run_all
+from purepy.base.crew import Crew, Job, Stopped, mapped, run_all
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +65,9 @@ def test_what_a_handler_raises_in_the_callers_thread_comes_out_at_once(error: ty
         crew.submit(fail, error)
     call = crew.submit(fail, ArithmeticError)  # which is the job's own
     with pytest.raises(ArithmeticError):
+        call.result()
+    call = crew.submit(fail, Stopped)  # the job has no result
+    with pytest.raises(RuntimeError, match="output is missing"):
         call.result()
 
 

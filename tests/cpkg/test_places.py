@@ -211,6 +211,16 @@ def test_a_descriptor_that_is_opened_or_closed_while_a_signal_comes_is_not_lost(
     interrupts.by_timer(object, act, lambda *_: None, times=1600)
 
 
+def test_a_descriptor_that_was_closed_or_passed_on_has_no_number() -> None:
+    descriptor = descriptors.Descriptor(os.devnull, os.O_RDONLY, by=os.open)
+    with descriptor.file("rb", 0) as file:
+        assert file.fileno() >= 0
+        for _ in range(2):
+            with pytest.raises(ValueError, match="closed file"):
+                _ = descriptor.number
+            descriptor.close()
+
+
 # uploads
 
 
