@@ -12,10 +12,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-RECORDS: Final = "the data is a record file, which cpkg.records.open reads"
+RECORDS: Final = "the data is a record file: read it with cpkg.records.open"
 
 _BEGINNINGS: Final = (
-    (b"\x28\xb5\x2f\xfd", "the data is a Zstandard frame: cpkg.loads reads compressed messages"),
+    (b"\x28\xb5\x2f\xfd", "the data is a Zstandard frame: read a compressed message with cpkg.loads"),
     (b"\x1f\x8b", "the data is compressed with gzip: decompress it first"),
 )
 _JSON: Final = {0x7B: 0x7D, 0x5B: 0x5D, 0x22: 0x22}
@@ -28,7 +28,7 @@ def is_tar(data: bytes) -> bool:
 
 
 def advice_for(data: bytes) -> str | None:
-    """Return a text that names the format of `data` and says how to read it; None for any other format."""
+    """Return a text that names the format of `data` and how to read it; None for any other format."""
     if len(data) < 2 or 0x80 < data[0] < 0xE0:
         return None
     for beginning, advice in _BEGINNINGS:
@@ -37,10 +37,10 @@ def advice_for(data: bytes) -> str | None:
     if data[1:4] == b"\x2a\x4d\x18" and data[8:12] == b"RecF":
         return RECORDS
     if data[0] == 0x80 and 2 <= data[1] <= 5 and data.endswith(b"."):
-        return "the data is a pickle, which pickle.loads reads"
+        return "the data is a pickle: read it with pickle.loads if you trust it"
     if is_tar(data):
-        return "the data is a tar archive, which cpkg.archive reads if it is compressed with Zstandard"
+        return "the data is a tar archive: read it with tarfile, or its .tar.zst file with cpkg.archive"
     text = data.removeprefix(b"\xef\xbb\xbf").strip()
     if text and _JSON.get(text[0]) == text[-1] and min(text[:64].translate(None, b"\t\n\r")) >= 0x20:
-        return "the data is JSON text, which json.loads reads"
+        return "the data is JSON text: read it with json.loads, and JSON Lines line by line"
     return None

@@ -40,12 +40,12 @@ def archive_of_this_file() -> bytes:
 
 
 MISTAKEN: dict[str, tuple[Callable[[], bytes], str]] = {
-    "JSON": (lambda: b' {"id": 1}\n', "JSON text, which json.loads reads"),
+    "JSON": (lambda: b' {"id": 1}\n', "JSON text: read it with json.loads"),
     "gzip": (lambda: gzip.compress(b"text"), "compressed with gzip"),
-    "pickle": (lambda: pickle.dumps({"id": 1}), "a pickle, which pickle.loads reads"),
-    "frame": (lambda: cpkg.zstd.compress(b"\x01"), "a Zstandard frame: cpkg.loads"),
-    "records": (record_file, "a record file, which cpkg.records.open reads"),
-    "archive": (archive_of_this_file, "a tar archive, which cpkg.archive reads"),
+    "pickle": (lambda: pickle.dumps({"id": 1}), "a pickle: read it with pickle.loads"),
+    "frame": (lambda: cpkg.zstd.compress(b"\x01"), "a Zstandard frame: read a compressed message with cpkg.loads"),
+    "records": (record_file, "a record file: read it with cpkg.records.open"),
+    "archive": (archive_of_this_file, "a tar archive: read it with tarfile, or its .tar.zst file with cpkg.archive"),
 }
 """Data of other formats, and what errors name."""
 
