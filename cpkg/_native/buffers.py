@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 
-from purepy.base.buffers import as_bytes, memory_of, view_of
+from purepy.base.buffers import as_bytes, check_writable, memory_of, view_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,10 +52,7 @@ def writable(buffer: Buffer) -> memoryview:
     Raises TypeError for an object that is read-only or not a buffer, and BufferError for one that is not contiguous.
     """
     view = memory_of(buffer)
-    if view.readonly:
-        raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")
-    if not view.c_contiguous:
-        raise BufferError("memoryview: underlying buffer is not C-contiguous")
+    check_writable(view, buffer)
     if view.format != "B" or view.ndim != 1:
         view = view.cast("B") if view.nbytes else memoryview(bytearray())
     return view

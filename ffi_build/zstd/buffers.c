@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include "../common/compat.c"
+#include "../common/contiguous.c"
 #include "contexts.c"
 #include "memory.c"
 
@@ -118,7 +119,7 @@ static int input_open(Input *in, PyObject *data)
         in->view.obj = NULL;
         return 0;
     }
-    if (PyObject_GetBuffer(data, &in->view, PyBUF_SIMPLE) < 0)
+    if (contiguous_open(data, &in->view) < 0)
         return -1;
     in->start = in->view.buf;
     in->size = (size_t)in->view.len;

@@ -3,8 +3,8 @@
 Access to the bytes of callers' buffers, for every module that reads them. (For memory passed to C, see
 cpkg/_native/buffers.py.)
 
-Every function raises TypeError for an object that is not a buffer. All but `memory_of` raise BufferError for a buffer
-that is not C-contiguous.
+Functions that return bytes or a view raise TypeError for an object that is not a buffer, and all but `memory_of` raise
+BufferError for a buffer that is not C-contiguous.
 """
 
 from __future__ import annotations
@@ -24,11 +24,24 @@ def memory_of(data: Buffer) -> memoryview:
         raise TypeError(f"a bytes-like object is required, not {type(data).__name__!r}") from None
 
 
+def not_contiguous(data: Buffer, instead: str = "bytes(data)") -> BufferError:
+    """Return the error for a buffer that is not C-contiguous; `instead` is what to pass instead of it."""
+    return BufferError(f"expected a C-contiguous buffer, found a strided {type(data).__name__}: pass {instead}")
+
+
+def check_writable(view: memoryview, buffer: Buffer) -> None:
+    """Raise TypeError if a view of `buffer`, to which output is written, is read-only, BufferError if it has gaps."""
+    if view.readonly:
+        raise TypeError(f"a writable bytes-like object is required, not {type(buffer).__name__!r}")
+    if not view.c_contiguous:
+        raise not_contiguous(buffer, "a bytearray")
+
+
 def contiguous(data: Buffer) -> memoryview:
     """Return a view of a C-contiguous buffer; the view keeps the buffer's item format."""
     view = memory_of(data)
     if not view.c_contiguous:
-        raise BufferError("memoryview: underlying buffer is not C-contiguous")
+        raise not_contiguous(data)
     return view
 
 

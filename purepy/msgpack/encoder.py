@@ -13,7 +13,7 @@ import sys
 from _operator import index
 from _thread import get_ident
 
-from purepy.base.lazy import Later
+from purepy.base.lazy import Later, imported
 from purepy.base.locks import Lock
 from purepy.base.pypy import finish, new_builder, utf8, write_f32, write_f64, write_u16, write_u32
 from purepy.msgpack.builders import Metered, Sorted, unmetered
@@ -365,7 +365,7 @@ class Encoder:
             out.append(obj.data)
         elif kind is memoryview:
             if not obj.c_contiguous:
-                raise BufferError("memoryview: underlying buffer is not C-contiguous")
+                raise imported("purepy.base.buffers").not_contiguous(obj)
             out.append(self.bin_header(obj.nbytes))
             out.append(obj.tobytes())
         elif self.datetime and _is_datetime(kind) and obj.tzinfo is not None:

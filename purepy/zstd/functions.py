@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.base.buffers import as_bytes, memory_of
+from purepy.base.buffers import as_bytes, check_writable, memory_of
 from purepy.base.lazy import Later
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import native_only
@@ -111,13 +111,13 @@ class Functions(BackendMethods):
         Raises TypeError and ValueError for wrong arguments. Raises ZstdError, and writes nothing, if the frame does not
         fit.
         """
-        with memory_of(buffer) as view, view.cast("B") as target:
-            if target.readonly:
-                raise TypeError("compress_into() needs a writable buffer")
+        with memory_of(buffer) as view:
+            check_writable(view, buffer)
             frame = self._compress(data, level, options, zstd_dict)
-            if len(frame) > len(target):
-                raise _compressor.too_small_error(len(frame), len(target))
-            target[: len(frame)] = frame
+            if len(frame) > view.nbytes:
+                raise _compressor.too_small_error(len(frame), view.nbytes)
+            with view.cast("B") as target:
+                target[: len(frame)] = frame
             return len(frame)
 
     # decompressing

@@ -51,7 +51,7 @@ def test_memoryview(msgpack: ModuleType, view: memoryview) -> None:
 
 def test_memoryview_not_contiguous(msgpack: ModuleType) -> None:
     """A memoryview with gaps is refused."""
-    with pytest.raises(BufferError):
+    with pytest.raises(BufferError, match=r"found a strided memoryview: pass bytes\(data\)"):
         msgpack.packb(memoryview(b"abcd")[::2])
 
 

@@ -136,6 +136,14 @@ def test_examples(zstd: ModuleType) -> None:
     check_examples("zstd.md", 30, {"zstd": zstd}, without="from cpkg import zstd", but=but)
 
 
+def test_an_array_with_gaps(zstd: ModuleType) -> None:
+    """The same error from every backend, although numpy raises ValueError for it."""
+    gaps = pytest.importorskip("numpy").zeros((4, 4), "u1")[:, ::2]
+    for call in (zstd.compress, zstd.decompress, zstd.ZstdCompressor().compress, zstd.ZstdDecompressor().decompress):
+        with pytest.raises(BufferError, match=r"found a strided ndarray: pass bytes\(data\)"):
+            call(gaps)
+
+
 @pytest.mark.parametrize("way", ["compress", "stream", "threads"])
 def test_target_of_a_compressed_block(zstd: ModuleType, way: str) -> None:
     key = zstd.CompressionParameter.target_cblock_size

@@ -5,6 +5,7 @@
 #elif !defined(CPKG_MSGPACK_PACK_RARE_TYPES)
 #define CPKG_MSGPACK_PACK_RARE_TYPES
 
+#include "../../common/contiguous.c"
 #include "../common/interpreter.c"
 #include "../common/options.c"
 #include "../common/state.c"
@@ -206,7 +207,7 @@ static NEVER_INLINE unsigned char *encode_other(Encoder *c, unsigned char *p, Py
     }
     if (PyMemoryView_Check(o)) {
         Py_buffer view;
-        if (PyObject_GetBuffer(o, &view, PyBUF_SIMPLE) < 0)
+        if (contiguous_open(o, &view) < 0)
             return NULL;
         p = encode_bin(c, p, view.buf, view.len, "memoryview");
         PyBuffer_Release(&view);

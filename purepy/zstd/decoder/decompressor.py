@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from purepy.base.buffers import as_bytes, memory_of
+from purepy.base.buffers import as_bytes, check_writable, memory_of
 from purepy.base.errors import ZstdError
 from purepy.zstd.decoder.frame_decoder import FrameDecoder, Input, Settings
 from purepy.zstd.format.decompressor_base import DecompressorBase
@@ -187,10 +187,7 @@ def fill(buffer: Buffer, data: Buffer, settings: Settings, frame_decoder: type[F
     BufferError for one that is not C-contiguous. After an error, nothing has been written.
     """
     with memory_of(buffer) as whole:
-        if whole.readonly:
-            raise TypeError(f"a writable bytes-like object is required, not '{type(buffer).__name__}'")
-        if not whole.c_contiguous:
-            raise BufferError("memoryview: underlying buffer is not C-contiguous")
+        check_writable(whole, buffer)
         pieces = decode_all(data, settings, whole.nbytes, "the buffer", frame_decoder)
         if not whole.nbytes:
             return 0

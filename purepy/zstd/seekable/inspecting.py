@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from purepy.base.buffers import view_of
 from purepy.base.errors import SeekableFormatError
 from purepy.base.reading import read_full
 from purepy.zstd.format import scanner
@@ -49,14 +50,15 @@ class Verified(NamedTuple):
 def _opened(source: Source) -> Iterator[BinaryIO]:
     """Yield a seekable binary file: a file opened by name, the caller's file, or one over a buffer's bytes."""
     if isinstance(source, (bytes, bytearray, memoryview)):
-        yield io.BytesIO(source)
+        yield io.BytesIO(view_of(source))
     elif isinstance(source, (str, os.PathLike)):
         with open(source, "rb") as file:
             yield file
     elif hasattr(source, "read") and hasattr(source, "seek"):
         yield source
     else:
-        raise TypeError("expected bytes, a file name (str or PathLike) or a binary file that can seek")
+        kind = type(source).__name__
+        raise TypeError(f"expected bytes, a file name (str or PathLike) or a binary file that can seek, not {kind}")
 
 
 class Extras(BackendMethods):
