@@ -66,9 +66,9 @@ def threads_wanted(threads: int) -> int:
 def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> None:
     """Raise ValueError unless `ifh` has read(), `ofh` has write(), and both sizes are positive."""
     if not hasattr(ifh, "read"):
-        raise ValueError("first argument must have a read() method")
+        raise ValueError(f"first argument must have a read() method; found {type(ifh).__name__}")
     if not hasattr(ofh, "write"):
-        raise ValueError("second argument must have a write() method")
+        raise ValueError(f"second argument must have a write() method; found {type(ofh).__name__}")
     require_positive(read_size, "read_size")
     require_positive(write_size, "write_size")
 
@@ -76,7 +76,7 @@ def check_copy(ifh: object, ofh: object, read_size: int, write_size: int) -> Non
 def require_positive(value: int, name: str) -> None:
     """Raise ValueError if `value`, the size called `name`, is not positive; also raises the errors of `as_size`."""
     if (type(value) is not int or value < 1 or value >> 63) and as_size(value) < 1:
-        raise ValueError(f"{name} must be positive")
+        raise ValueError(f"{name} must be positive, not {value}")
 
 
 def as_size(value: int) -> int:

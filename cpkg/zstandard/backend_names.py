@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cpkg.zstandard import compressor, decompressor
-from cpkg.zstandard.compressor import LEVEL_TOO_HIGH
+from cpkg.zstandard.compressor import level_too_high
 from cpkg.zstandard.constants import FRAME_HEADER, MAX_COMPRESSION_LEVEL
 from cpkg.zstandard.file_opening import make_open
 from cpkg.zstandard.training import make_train_dictionary
@@ -37,7 +37,7 @@ def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, 
     def compress(data: Buffer, level: int = 3) -> bytes:
         """Compress `data`, a buffer, into one frame and return it as bytes; `level` is that of ZstdCompressor."""
         if level > MAX_COMPRESSION_LEVEL:
-            raise ValueError(LEVEL_TOO_HIGH)
+            raise level_too_high(level)
         frame: bytes = compress_at(data, level if level > LEVEL_MIN else LEVEL_MIN)
         return frame
 

@@ -78,11 +78,12 @@ def _items(data: object, wrong: str) -> list[Bytes]:
         try:
             items.extend(map(view_of, data))
         except TypeError:
-            raise TypeError(f"item {len(items)} not a bytes like object") from None
+            kind = type(data[len(items)]).__name__
+            raise TypeError(f"item {len(items)} not a bytes like object, but {kind}") from None
     elif isinstance(data, (BufferWithSegments, BufferWithSegmentsCollection)):
         items = [view_of(data[number]) for number in range(len(data))]
     else:
-        raise TypeError(wrong)
+        raise TypeError(f"{wrong}, not {type(data).__name__}")
     if not items:
         raise ValueError("no source elements found")
     return items

@@ -107,10 +107,11 @@ class BufferWithSegments(Exporter):
     def __new__(cls, data: Buffer, segments: Buffer) -> BufferWithSegments:
         view, table = memoryview(view_of(data)), bytes(view_of(segments))
         if len(table) % SEGMENT.size:
-            raise ValueError(f"segments array size is not a multiple of {SEGMENT.size}")
+            raise ValueError(f"segments array size is not a multiple of {SEGMENT.size}: {len(table)} bytes")
         for offset, length in SEGMENT.iter_unpack(table):
             if offset + length > len(view):
-                raise ValueError("offset within segments array references memory outside buffer")
+                segment = f"a segment of {length} bytes at byte {offset}, in {len(view)} bytes"
+                raise ValueError(f"offset within segments array references memory outside buffer: {segment}")
         return cls._over(view, table)
 
     @classmethod
@@ -131,9 +132,9 @@ class BufferWithSegments(Exporter):
 
     def __getitem__(self, i: int) -> BufferSegment:  # type: ignore[override, unused-ignore]
         if i < 0:
-            raise IndexError("offset must be non-negative")
+            raise IndexError(f"offset must be non-negative, not {i}")
         if i >= len(self):
-            raise IndexError(f"offset must be less than {len(self)}")
+            raise IndexError(f"offset must be less than {len(self)}, not {i}")
         offset, length = SEGMENT.unpack_from(self._segments, i * SEGMENT.size)
         segment = BufferSegment(sliceable_alone(self._memory)[offset : offset + length])
         segment._offset = offset
@@ -166,7 +167,7 @@ class BufferWithSegmentsCollection:
             raise ValueError("must pass at least 1 argument")
         for buffer in buffers:
             if not isinstance(buffer, BufferWithSegments):
-                raise TypeError("arguments must be BufferWithSegments instances")
+                raise TypeError(f"arguments must be BufferWithSegments instances, not {type(buffer).__name__}")
             if not len(buffer) or not buffer.size:
                 raise ValueError("ZstdBufferWithSegments cannot be empty")
         self._set(list(buffers))
@@ -187,9 +188,9 @@ class BufferWithSegmentsCollection:
 
     def __getitem__(self, i: int) -> BufferSegment:
         if i < 0:
-            raise IndexError("offset must be non-negative")
+            raise IndexError(f"offset must be non-negative, not {i}")
         if i >= len(self):
-            raise IndexError(f"offset must be less than {len(self)}")
+            raise IndexError(f"offset must be less than {len(self)}, not {i}")
         at = bisect_right(self._ends, i)
         return self._buffers[at][i - (self._ends[at - 1] if at else 0)]
 

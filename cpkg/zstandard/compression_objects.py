@@ -50,7 +50,7 @@ class ZstdCompressionObj(Exclusive):
         and ZstdError after the end of the frame.
         """
         if flush_mode not in (COMPRESSOBJ_FLUSH_FINISH, COMPRESSOBJ_FLUSH_BLOCK):
-            raise ValueError("flush mode not recognized")
+            raise ValueError(f"flush mode not recognized: {flush_mode!r}")
         with self._turn():
             if self._finished:
                 raise ZstdError("compressor object already finished")

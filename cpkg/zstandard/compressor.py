@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from cpkg.zstandard.buffers import BufferWithSegmentsCollection
     from purepy.base.types import CompressionStream, Readable, Source, Writable
 
-LEVEL_TOO_HIGH = f"level must be less than {MAX_COMPRESSION_LEVEL + 1}"
-
 _WORKERS = int(CompressionParameter.nb_workers)
 
 
@@ -79,13 +77,14 @@ class ZstdCompressor:
         threads: int = 0,
     ) -> None:
         if level > MAX_COMPRESSION_LEVEL:
-            raise ValueError(LEVEL_TOO_HIGH)
+            raise level_too_high(level)
         threads = threads_wanted(threads)
         if compression_params is None:
             pairs = level_pairs(level, write_checksum, write_content_size, write_dict_id, threads)
         else:
             if not isinstance(compression_params, ZstdCompressionParameters):
-                raise TypeError("compression_params must be zstd.ZstdCompressionParameters")
+                kind = type(compression_params).__name__
+                raise TypeError(f"compression_params must be zstd.ZstdCompressionParameters, not {kind}")
             for name, given in (
                 ("write_checksum", write_checksum is not None),
                 ("write_content_size", write_content_size is not None),
@@ -175,7 +174,7 @@ class ZstdCompressor:
         closes `writer` unless `closefd` is false.
         """
         if not hasattr(writer, "write"):
-            raise ValueError("must pass an object with a write() method")
+            raise ValueError(f"must pass an object with a write() method, not {type(writer).__name__}")
         require_positive(write_size, "write_size")
         return ZstdCompressionWriter(self._new_feed(size), writer, write_size, write_return_read, closefd)
 
@@ -236,6 +235,11 @@ class ZstdCompressor:
         from cpkg.zstandard.batches import compress_all
 
         return compress_all(self.compress, data, threads_wanted(threads))
+
+
+def level_too_high(level: int) -> ValueError:
+    """Return the error for a compression level above the maximum."""
+    return ValueError(f"level must be less than {MAX_COMPRESSION_LEVEL + 1}, not {level}")
 
 
 def split(data: bytes, size: int) -> Iterator[bytes]:

@@ -68,9 +68,12 @@ class ZstdDecompressor:
     ) -> None:
         max_window_size = as_size(max_window_size)
         if index(format) not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
-            raise _out_of_bound("unable to set decoding format")
+            raise _out_of_bound(
+                "decoding format", f"format must be FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS, not {format!r}"
+            )
         if max_window_size and not 1 << WINDOWLOG_MIN <= max_window_size <= 1 << WINDOWLOG_MAX:
-            raise _out_of_bound("unable to set max window size")
+            allowed = f"{1 << WINDOWLOG_MIN} to {1 << WINDOWLOG_MAX} bytes"
+            raise _out_of_bound("max window size", f"max_window_size must be 0 or {allowed}, not {max_window_size}")
         dictionary = dictionary_argument(dict_data)
         found, how = (None, 0) if dictionary is None else dictionary._for_decompression()
         self._is_magicless = format == FORMAT_ZSTD1_MAGICLESS
@@ -96,7 +99,9 @@ class ZstdDecompressor:
         `read_across_frames` is not implemented and raises ZstdError. Raises ZstdError for truncated or corrupted data.
         """
         if read_across_frames:
-            raise ZstdError("ZstdDecompressor.read_across_frames=True is not yet implemented")
+            raise ZstdError(
+                "ZstdDecompressor.read_across_frames=True is not yet implemented: use stream_reader(data).readall()"
+            )
         max_output_size = as_size(max_output_size)
         if type(data) is bytes and not max_output_size and allow_extra_data:
             whole = self._whole_frame(data)
@@ -113,7 +118,9 @@ class ZstdDecompressor:
         if isinstance(header, int):
             raise located(ZstdError("error determining content size from frame header: the header is truncated"), 0)
         if header.content_size is None and max_output_size <= 0:
-            raise located(ZstdError("could not determine content size in frame header"), 0)
+            unknown = located(ZstdError("could not determine content size in frame header"), 0)
+            unknown.advice = "pass max_output_size, or use stream_reader(data).readall()"
+            raise unknown
         stream = self._new_stream()
         try:
             content = self._whole(stream, view, max_output_size, header)
@@ -188,7 +195,7 @@ class ZstdDecompressor:
         many bytes it wrote to `writer`. Closing the returned file closes `writer` unless `closefd` is false.
         """
         if not hasattr(writer, "write"):
-            raise ValueError("must pass an object with a write() method")
+            raise ValueError(f"must pass an object with a write() method, not {type(writer).__name__}")
         require_positive(write_size, "write_size")
         return ZstdDecompressionWriter(self._new_stream(True), writer, write_size, write_return_read, closefd)
 
@@ -322,5 +329,5 @@ _PREFIX_MIN = 8
 """The size of the shortest content that can serve as a dictionary."""
 
 
-def _out_of_bound(what: str) -> ZstdError:
-    return coded_error(PARAMETER_OUT_OF_BOUND, f"{what}: {NAMES[PARAMETER_OUT_OF_BOUND]}")
+def _out_of_bound(what: str, detail: str) -> ZstdError:
+    return coded_error(PARAMETER_OUT_OF_BOUND, f"unable to set {what}: {NAMES[PARAMETER_OUT_OF_BOUND]}: {detail}")

@@ -119,5 +119,5 @@ class ZstdCompressionDict:
 def dictionary_argument(dict_data: object) -> ZstdCompressionDict | None:
     """Return `dict_data`, a ZstdCompressionDict or None; raises TypeError for any other object."""
     if dict_data is not None and not isinstance(dict_data, ZstdCompressionDict):
-        raise TypeError("dict_data must be zstd.ZstdCompressionDict")
+        raise TypeError(f"dict_data must be zstd.ZstdCompressionDict, not {type(dict_data).__name__}")
     return dict_data

@@ -20,7 +20,14 @@ from purepy.zstd.format.rules import FLUSH_FRAME
 if TYPE_CHECKING:
     from purepy.base.types import DecompressionStream, Source
 
-NO_SOURCE = "must pass an object with a read() method or that conforms to the buffer protocol"
+
+def _view_of(source: Any) -> Bytes:
+    try:
+        return view_of(source)
+    except TypeError:
+        kind = type(source).__name__
+        text = f"must pass an object with a read() method or that conforms to the buffer protocol, not {kind}"
+        raise TypeError(text) from None
 
 
 def size_of(source: Any, size: int) -> int:
@@ -28,10 +35,7 @@ def size_of(source: Any, size: int) -> int:
     size = index(size)
     if hasattr(source, "read"):
         return size
-    try:
-        return len(view_of(source))
-    except TypeError:
-        raise TypeError(NO_SOURCE) from None
+    return len(_view_of(source))
 
 
 def too_much_skipped(skip: int, size: int) -> ValueError:
@@ -55,10 +59,7 @@ def chunks_of(source: Any, read_size: int, skip: int = 0) -> Callable[[], Bytes]
                 raise too_much_skipped(skip, skip - left)
             left -= skipped
         return partial(read_chunk, source, read_size)
-    try:
-        data = view_of(source)
-    except TypeError:
-        raise TypeError(NO_SOURCE) from None
+    data = _view_of(source)
     return partial(next, pieces_of(memoryview(data)[skip:] if skip else data, max(read_size, PIECE_SIZE)), b"")
 
 

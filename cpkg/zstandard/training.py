@@ -9,6 +9,7 @@ from cpkg.zstandard.arguments import rename, threads_wanted
 from cpkg.zstandard.constants import DICT_TYPE_FULLDICT
 from cpkg.zstandard.dictionary import ZstdCompressionDict
 from purepy.base.errors import ZstdError
+from purepy.zstd.format.zdict import with_advice
 
 if TYPE_CHECKING:
     from purepy.base.types import Named
@@ -53,10 +54,10 @@ def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
         too small or too few, or if libzstd rejects a parameter.
         """
         if not isinstance(samples, list):
-            raise TypeError("samples must be a list")
+            raise TypeError(f"samples must be a list, not {type(samples).__name__}")
         for sample in samples:
             if not isinstance(sample, bytes):
-                raise ValueError("samples must be bytes")
+                raise ValueError(f"samples must be bytes, not {type(sample).__name__}")
         threads = threads_wanted(threads)
         if not steps and not threads:
             d, steps, level = d or 8, 4, level or 3
@@ -80,7 +81,7 @@ def make_train_dictionary(codec: Named) -> Callable[..., ZstdCompressionDict]:
                 }
                 content, k, d = train_native(codec.codec.library, samples, dict_size, fields)
         except ZstdError as exc:
-            raise rename(exc, "cannot train dict") from exc
+            raise with_advice(rename(exc, "cannot train dict")) from exc
         return ZstdCompressionDict(content, DICT_TYPE_FULLDICT, k, d)
 
     return train_dictionary

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from purepy.base.buffers import as_bytes, check_writable, memory_of
+from purepy.base.errors import ZstdError
 from purepy.base.lazy import Later
 from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import native_only
 from purepy.zstd.format.parameters import size_argument
 from purepy.zstd.format.rules import FLUSH_FRAME
-from purepy.zstd.format.zdict import ZstdDict, check_positive
+from purepy.zstd.format.zdict import ZstdDict, check_positive, with_advice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -252,7 +253,11 @@ class Functions(BackendMethods):
         if not any(pieces):
             raise ValueError("samples contained no data; can't train dictionary.")
         check_positive(dict_size)
-        return ZstdDict(self._train(pieces, dict_size))
+        try:
+            return ZstdDict(self._train(pieces, dict_size))
+        except ZstdError as exc:
+            with_advice(exc)
+            raise
 
     def _train(self, pieces: list[bytes], dict_size: int) -> bytes:
         raise native_only("training of dictionaries")
@@ -280,7 +285,11 @@ class Functions(BackendMethods):
         if not any(pieces):
             raise ValueError("The samples are empty content, can't finalize the dictionary.")
         check_positive(dict_size)
-        return ZstdDict(self._finalize(zstd_dict.dict_content, pieces, dict_size, level))
+        try:
+            return ZstdDict(self._finalize(zstd_dict.dict_content, pieces, dict_size, level))
+        except ZstdError as exc:
+            with_advice(exc)
+            raise
 
     def _finalize(self, content: bytes, pieces: list[bytes], dict_size: int, level: int) -> bytes:
         raise native_only("training of dictionaries")

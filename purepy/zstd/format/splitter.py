@@ -90,7 +90,9 @@ class FrameSplitter:
 
     def _check(self, header: Header) -> None:
         if header.dictionary_id:
-            raise self._error("the frame needs a dictionary")
+            error = self._error(f"the frame needs the dictionary with the id {header.dictionary_id}")
+            error.advice = "decompress it with cpkg.zstd and this dictionary first"
+            raise error
         if header.window_size > self._window_max:
             error = ZstdLimitError(
                 f"a frame requires a window of {header.window_size:,} bytes, more than the {self._window_max:,} allowed"

@@ -12,6 +12,7 @@ from os import getpid
 
 from purepy.base.buffers import as_bytes
 from purepy.base.locks import RLock
+from purepy.zstd.format.error_codes import DST_SIZE_TOO_SMALL, SRC_SIZE_WRONG
 from purepy.zstd.format.locks import refuse_second_init
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeAlias
 
+    from purepy.base.errors import ZstdError
     from purepy.base.types import Buffer
 
     DictArgument: TypeAlias = "ZstdDict | tuple[ZstdDict, int] | None"
@@ -173,6 +175,15 @@ def can_train(sizes: Sequence[int]) -> bool:
     dictionary from these samples and evaluates it on the rest. With fewer than 8 bytes it would crash.
     """
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
+
+
+def with_advice(error: ZstdError) -> ZstdError:
+    """Add to libzstd's error for a dictionary that cannot be built what to change, and return it."""
+    if error.code == SRC_SIZE_WRONG:
+        error.advice = "pass more or larger samples"
+    elif error.code == DST_SIZE_TOO_SMALL:
+        error.advice = f"dict_size must be at least {MIN_DICT_SIZE}"
+    return error
 
 
 def check_positive(dict_size: int) -> None:
