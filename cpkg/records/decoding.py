@@ -97,6 +97,8 @@ class Decoder(Generic[Record]):
             options.pop("ext_hook", None)  # None is the default, as in `loads`
         max_memory = options.pop("max_memory", None)
         self._max_memory = None if max_memory is None else index(max_memory)
+        self.content_max = fmt.CONTENT_MAX if self._max_memory is None or self._max_memory < 0 else self._max_memory
+        """The maximum bytes of content in a frame, according to the caller's `max_memory`."""
         self._light = _LIGHT
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
         self._typed: TypedRecords[Record] | None = TypedRecords(options) if "type" in options else None
@@ -257,7 +259,7 @@ class Decoder(Generic[Record]):
 
         This is faster than `records` if the caller drops each record before the next, because they then use the same
         memory. The iterator raises the same errors as `records`; but if all records together exceed the memory limit,
-        the limit applies to each record (without `type`, only if the caller set no other limits than `max_depth`).
+        the limit applies to each record.
         """
         return chain.from_iterable(self.stretches(frame, content, skip))
 
@@ -280,14 +282,11 @@ class Decoder(Generic[Record]):
             yield self._one_by_one(frame, plain[:], max(skip, done))
 
     def _weighed(self, frame: Frame, content: bytes, skip: int) -> Iterator[Record]:
-        """
-        Unpack the records after the first `skip` one by one, each within the memory limit for the frame.
-
-        If the caller set limits (`_is_limited`), only those apply.
-        """
+        """Unpack the records after the first `skip` one by one, each within the memory limit for the frame."""
+        items = self._allowed(frame.compressed) // _ITEM + 1
         while skip < frame.records:
             try:
-                for record in self._one_by_one(frame, content, skip, self._allowed(frame.compressed) // _ITEM):
+                for record in self._one_by_one(frame, content, skip, items):
                     skip += 1
                     yield record
                 return
@@ -377,10 +376,12 @@ class Decoder(Generic[Record]):
         """
         Unpack the records after the first `skip` one by one.
 
-        Raises LimitError for a record with more than `items` items (0: no limit). `items` is ignored if the caller set
-        limits (`_is_limited`).
+        Raises LimitError for a record with more than `items` items (0: no limit other than the caller's).
         """
-        options = self._options if not items or self._is_limited else {**self._options, "max_total_items": items}
+        options = self._options
+        if items:
+            most = options.get("max_total_items", -1)
+            options = {**options, "max_total_items": min(items, most) if most >= 0 else items}
         unpacker = self._unpacker(content, options)
         done, end = skip, frame.records + 1
         try:
@@ -398,7 +399,9 @@ class Decoder(Generic[Record]):
                 for done, record in zip(range(done + 1, end), unpacker):  # noqa: B007, B020
                     yield record
         except (UnpackException, LimitError) as exc:
-            raise (self._wrong(frame, exc) if not items else exc) from exc
+            if items and isinstance(exc, LimitError):
+                raise
+            raise self._wrong(frame, exc) from exc
         if done < frame.records:
             raise damaged(frame, f"it holds {done} records instead of {frame.records}")
         _check_end(frame, unpacker.tell(), content)

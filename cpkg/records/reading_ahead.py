@@ -35,6 +35,7 @@ class OneFrame:
     """
 
     def __init__(self, decoder: Decoder, source: Source) -> None:
+        self._decoder = decoder
         self._frames = decoder.decompressing_queue(0)
         self._process = os.getpid()
         self._job = self._frames.job()
@@ -51,7 +52,7 @@ class OneFrame:
 
         The content is a buffer that is valid until the next call.
         """
-        size = _fill(self._frames, self._job, piece, self._source)
+        size = _fill(self._decoder, self._frames, self._job, piece, self._source)
         return None if size is None else self._frames.do(self._job, size)
 
     def close(self) -> None:
@@ -116,7 +117,7 @@ class Decoding:
         """
         if self._ahead is not None and self._ahead.begin():
             job = self._ahead.job()
-            size = _fill(self._ahead, job, piece, self._source)
+            size = _fill(self._decoder, self._ahead, job, piece, self._source)
             if size is not None:
                 if isinstance(piece, Frame):
                     job.made = self._decoder.rows_of(job, piece)
@@ -167,18 +168,18 @@ class Decoding:
         return self._source.read_at(frame.offset, frame.compressed)
 
 
-def _fill(queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source) -> int | None:
+def _fill(decoder: Decoder, queue: FrameQueue, job: FrameJob, piece: Frame | Bunch, source: Source) -> int | None:
     """
     Give a job the compressed bytes of a piece and return their size, or a descriptor from which C reads and return 0.
 
-    Returns None if the piece has more than `_READ_MAX` bytes of content or more records than bytes, and for a Bunch if
-    the source has no descriptor or there is no memory.
+    Returns None if the piece has more than `_READ_MAX` bytes of content, more than the memory limit allows or more
+    records than bytes, and for a Bunch if the source has no descriptor or there is no memory.
     """
     if isinstance(piece, Bunch):
         (records, content), numbers = piece.before[-1], piece.numbers
     else:
         records, content, numbers = piece.records, piece.decompressed, [*piece[:3]]
-    if not records <= content <= _READ_MAX:
+    if not records <= content <= min(_READ_MAX, decoder.content_max):
         return None
     descriptor = source.descriptor()
     if descriptor is not None:

@@ -220,15 +220,22 @@ def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:
     assert records.verify(path).ok
     with records.open(path, max_memory=-1) as reader:
         assert reader[:] == [None] * 300_000
+    one_frame(path, b"\xc0" * 299_999 + b"\xc1", 300_000)
+    with records.open(path, max_memory=1 << 20, errors="skip") as reader:
+        assert sum(1 for _ in reader) == 299_999
+        assert [damage.count for damage in reader.damage] == [300_000]
 
 
-@pytest.mark.parametrize("count", [400_000, 2**32 - 1])
-def test_a_record_of_too_many_items(path: Path, count: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "options"),
+    [(400_000, {}), (400_000, {"max_str_len": 9}), (400_000, {"max_total_items": 2**32}), (2**32 - 1, {})],
+)
+def test_a_record_of_too_many_items(path: Path, count: int, options: dict[str, Any]) -> None:
     """Every way of reading raises LimitError if the items exist, and reports a damaged frame if they do not."""
     items = count if count < 1 << 20 else 0
     one_frame(path, b"\x07\xdd" + count.to_bytes(4, "big") + b"\xc0" * items + b"\x08", 3)
     error: Any = LimitError if items else records.DamagedError
-    with records.open(path, max_memory=1 << 20) as reader:
+    with records.open(path, max_memory=1 << 20, **options) as reader:
         if items:
             assert reader[0] == 7
         wrong = int(items > 0)
@@ -248,10 +255,19 @@ def test_a_limit_that_is_not_an_integer(path: Path, wrong: Any) -> None:
 
 def test_a_content_beyond_the_limit(path: Path) -> None:
     one_frame(path, b"\xc6\x00\x20\x00\x00" + bytes(1 << 21), 1)
-    with records.open(path, max_memory=1 << 20) as reader, pytest.raises(LimitError, match="raise max_memory"):
-        reader[0]
+    with records.open(path, max_memory=1 << 20) as reader:
+        for use in (lambda: reader[0], lambda: list(reader), lambda: reader[:], lambda: reader.take([0])):
+            with pytest.raises(LimitError, match=r"2097157 bytes of content .*raise max_memory"):
+                use()
     with records.open(path) as reader:
         assert reader[0] == bytes(1 << 21)
+    write_all(path, ["x" * 40, ["y"] * 50, "z"], frame_size=1)
+    with records.open(path, max_memory=42) as reader:
+        rows = iter(reader)
+        assert next(rows) == reader[0] == reader.take([0])[0] == "x" * 40
+        for use in (lambda: next(rows), lambda: reader[1], lambda: reader.take([1])):
+            with pytest.raises(LimitError, match=r"103 bytes of content .max_memory=42"):
+                use()
 
 
 def test_large_frames_are_checked_one_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
