@@ -13,7 +13,7 @@ from typing import BinaryIO, Callable, Final, NamedTuple
 from cpkg._places import Place
 from cpkg.records import format as fmt
 from cpkg.records.decoding import Decoder, lost, read_dictionary
-from cpkg.records.errors import DamagedError, RecordsError, numbers
+from cpkg.records.errors import DamagedError, RecordsError, covered, numbers
 from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
 from cpkg.records.loading import load
 from cpkg.records.packing import LEVEL, FrameCompressor
@@ -217,14 +217,16 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     changed.
 
     Raises RecordsError if the file is not a record file, has a newer format version, consists of joined files, has a
-    damaged dictionary, or has lost more than 2**32 - 1 records in a row; LockedError if a writer has the file open;
-    OSError if it cannot be read or written. After an OSError, an index or unfinished frame may have been cut off; in
-    all other cases the file is unchanged.
+    damaged dictionary, has the header of another file or frame in the unfinished frame, or has lost more than 2**32 - 1
+    records in a row; LockedError if a writer has the file open; OSError if it cannot be read or written. After an
+    OSError, an index or unfinished frame may have been cut off; in all other cases the file is unchanged.
     """
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
         report, layout, bad, is_misled = _check(source, load(source), threads, progress)
         if any("the dictionary at byte" in problem for problem in report.problems):  # no record can be read
             raise RecordsError(report.problems[-1])
+        if layout.foreign:  # the bytes to cut off may be another file
+            raise covered(source.name, layout.end, layout.foreign)
         if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):
             with replacing(path, held=(source, target)) as file:
                 copy = _Copy(file, [(source, layout)])
@@ -254,9 +256,10 @@ def join(
     and of all.
 
     Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if frames are missing from a file or
-    a frame to compress again is damaged (repair the file first), RecordsError if a place is not a record file or has a
-    damaged dictionary, or if more than 2**32 - 1 records in a row are lost, OSError if a file cannot be read or
-    written, TypeError if `places` is one path instead of several.
+    a frame to compress again is damaged (repair the file first), RecordsError if a place is not a record file, has a
+    damaged dictionary, has the header of another file or frame in its unfinished frame, or if more than 2**32 - 1
+    records in a row are lost, OSError if a file cannot be read or written, TypeError if `places` is one path instead of
+    several.
     """
     if isinstance(places, (str, bytes, os.PathLike)):
         raise TypeError(f"the first argument of join must be a list of files, not {type(places).__name__}")
@@ -265,7 +268,9 @@ def join(
         for place in places:
             sources.append(open_source(place))  # noqa: PERF401 (after an error, open sources must be closed)
         found = [(source, load(source)) for source in sources]
-        for _, layout in found:
+        for source, layout in found:
+            if layout.foreign:
+                raise covered(source.name, layout.end, layout.foreign)
             for gap in layout.gaps:
                 if not gap.known:
                     raise lost(gap)

@@ -47,6 +47,15 @@ def joined(name: str, offset: int) -> RecordsError:
     )
 
 
+def covered(name: str, end: int, foreign: int) -> RecordsError:
+    """Return the error for an unfinished frame from byte `end` on that may contain a file appended without `join`."""
+    return RecordsError(
+        f"{name}: expected only an unfinished frame from byte {end} on, found the header of another file or frame in "
+        f"it, at byte {foreign}. If another file begins there, copy it to a file of its own. Then cut this file off at "
+        f"byte {end}, and try again"
+    )
+
+
 def numbers(first: int | None, count: int | None) -> str:
     """Return a phrase for `count` records from number `first` on; None is an unknown number."""
     if first is None or count is None:

@@ -71,6 +71,8 @@ class Layout:
         self._place = (0, 0, 0)  # a number of frames, and the end and total that were set after them
         self.torn = 0
         """The number of bytes of an unfinished frame after the last frame."""
+        self.foreign = 0
+        """The offset in these bytes of the header of another file or frame; 0 for none."""
         self.dictionary: tuple[int, int] | None = None
         """The offset and size of the skippable frame with the dictionary; None if the file has no dictionary."""
         self.indexed = False

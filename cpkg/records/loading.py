@@ -174,8 +174,8 @@ def extend(layout: Layout, source: Source, token: bytes) -> None:
     Add the frames and gaps that a walk over the headers finds from `layout.end` on.
 
     These are all frames for a new layout, otherwise those that were written since the layout was read. Also updates
-    `dictionary`, `token`, `torn`, `has_table` and `problems`. `token` is the token of the file, b"" if unknown. Raises
-    RecordsError if another record file was appended without `join`.
+    `dictionary`, `token`, `torn`, `foreign`, `has_table` and `problems`. `token` is the token of the file, b"" if
+    unknown. Raises RecordsError if another record file was appended without `join`.
     """
     if not source.is_local:  # a request takes longer than reading a frame
         source = Window(source, source.size(), WINDOW)
@@ -200,7 +200,7 @@ def extend(layout: Layout, source: Source, token: bytes) -> None:
             if kind in (fmt.FILE, fmt.DICTIONARY):
                 layout.go_on(offset + length, layout.total)
     layout.token = walk.token
-    layout.torn = walk.torn
+    layout.torn, layout.foreign = walk.torn, walk.foreign
     if walk.foreign:
         layout.problems.append(
             f"byte {walk.foreign}, inside an unfinished frame, begins the header of another file or frame: "

@@ -21,7 +21,7 @@ from record_files import (
     write_all,
     written,
 )
-from seeds import SEED
+from seeds import SEED, noise
 
 from cpkg import records
 
@@ -117,6 +117,26 @@ def test_a_header_of_another_file_after_damage_is_damage(two: tuple[Path, Path],
         assert f"at byte {len(data)}" in report.damage[0].reason
         assert records.repair(path).damage == report.damage
         assert read(path) == numbered(25)
+
+
+def test_a_file_within_an_unfinished_frame_is_not_cut_off(two: tuple[Path, Path], path: Path) -> None:
+    """It may be another file: `repair` and `join` refuse both, until they are divided as the error says."""
+    write_all(path, ["first", noise(20_000)], frame_size=1)
+    forget_index(two[1])
+    torn = path.read_bytes()[: spans(path)[1].start + 200]
+    data = torn + two[1].read_bytes()
+    path.write_bytes(data)
+    for use in (lambda: records.repair(path), lambda: records.join([path], path, overwrite=True)):
+        with pytest.raises(records.RecordsError, match="header of another file") as caught:
+            use()
+        assert path.read_bytes() == data
+        begin, other, end = map(int, re.findall(r"byte (\d+)", str(caught.value)))
+        assert (begin, other) == (end, len(torn))
+    path.write_bytes(data[other:])
+    assert read(path) == numbered(40)
+    path.write_bytes(data[:end])
+    assert records.repair(path).ok
+    assert read(path) == ["first"]
 
 
 def test_dictionaries(tmp_path: Path, path: Path) -> None:
