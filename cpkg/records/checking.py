@@ -60,9 +60,9 @@ class Report:
     The state of the record file `name`.
 
     `records` is the number of records in frames, without those of the frames that `verify` found damaged. (With a
-    damaged dictionary, frames are not checked, and no record can be read.) `total` is the number that the next record
-    would get, and `marked` the number of records marked as lost by an earlier repair. The file has `size` bytes. Its
-    frames of records, `frames` in number, have `compressed` bytes without their headers, and contain `decompressed`
+    damaged dictionary, frames are not checked, and all records in them are lost.) `total` is the number that the next
+    record would get, and `marked` the number of records marked as lost by an earlier repair. The file has `size` bytes.
+    Its frames of records, `frames` in number, have `compressed` bytes without their headers, and contain `decompressed`
     bytes of MessagePack; damaged frames are included. `indexed` is whether the file has a valid index, `has_dictionary`
     whether it has a dictionary, which may be damaged. `torn` is the number of bytes of an unfinished frame at the end.
     `damage` lists damaged and missing frames and wrong headers of frames. `problems` describes other faults: of the
@@ -107,9 +107,10 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
     Read the whole record file at `place` and report all damage.
 
     Compares headers, index and frames, decompresses all frames in `threads` (see `records.open`), compares checksums
-    and counts records. If the dictionary is damaged, reports that without checking the frames. After each frame,
-    `progress(done, size)` is called with the bytes of the file checked so far and in total. Raises RecordsError if the
-    file is not a record file, has a newer format version or consists of joined files, OSError if it cannot be read.
+    and counts records. If the dictionary is damaged, reports all records as lost, without checking the frames. After
+    each frame, `progress(done, size)` is called with the bytes of the file checked so far and in total. Raises
+    RecordsError if the file is not a record file, has a newer format version or consists of joined files, OSError if it
+    cannot be read.
     """
     source = open_source(place)
     try:
@@ -150,13 +151,16 @@ def _begin(source: Source, layout: Layout) -> Report:
 def _check(source: Source, layout: Layout, threads: int | None, progress: Progress | None) -> _Checked:
     report = _begin(source, layout)
     decoder: Decoder[object] = Decoder(_ANY)
+    frames = range(len(layout))
+    bad = set()
+    is_misled = False
     try:
         decoder.dictionary = read_dictionary(source, layout.dictionary_at)
     except RecordsError as exc:
         report.problems.append(str(exc))
-        return _Checked(report, layout, set(), False)
-    bad = set()
-    is_misled = False
+        report.damage = _unreadable(layout)
+        bad.update(frames)
+        frames = range(0)
     large = Lock()
 
     def examined(number: int) -> tuple[int, Frame, fmt.DataHeader | None, DamagedError | None]:
@@ -172,7 +176,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         return number, frame, fmt.parse_data_header(data, layout.token), error
 
     workers = thread_count(threads)
-    for number, frame, header, error in mapped(examined, range(len(layout)), workers, AHEAD * workers):
+    for number, frame, header, error in mapped(examined, frames, workers, AHEAD * workers):
         if error is not None:
             bad.add(number)
             report.damage.append(Damage(frame.offset, frame.first, frame.records, error.reason, True))
@@ -195,6 +199,18 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
     report.damage.sort()
     report.records -= sum(layout.frame(number).records for number in bad)
     return _Checked(report, layout, bad, is_misled)
+
+
+def _unreadable(layout: Layout) -> list[Damage]:
+    """Return the damage to the records of all frames, in runs between gaps, if the dictionary is damaged."""
+    found: list[Damage] = []
+    first = 0
+    for gap in (*layout.gaps, Gap(0, 0, layout.total, 0, "")):
+        if gap.first > first:
+            reason = "the dictionary is damaged"
+            found.append(Damage(layout.dictionary_at, first, gap.first - first, reason, True))
+        first = gap.first + gap.records
+    return found
 
 
 def _is_marked(source: Source, layout: Layout, gap: Gap) -> bool:
@@ -223,8 +239,9 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     """
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
         report, layout, bad, is_misled = _check(source, load(source), threads, progress)
-        if any("the dictionary at byte" in problem for problem in report.problems):  # no record can be read
-            raise RecordsError(report.problems[-1])
+        for problem in report.problems:
+            if "the dictionary at byte" in problem:  # no record can be read
+                raise RecordsError(problem)
         if layout.foreign:  # the bytes to cut off may be another file
             raise covered(source.name, layout.end, layout.foreign)
         if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):

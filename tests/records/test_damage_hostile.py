@@ -324,7 +324,10 @@ def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None
     for use in (records.open, records.repair):
         with pytest.raises(records.RecordsError, match="dictionary"):
             use(path)
-    assert "dictionary" in records.verify(path).problems[0]
+    report = records.verify(path)
+    assert "dictionary" in report.problems[0]
+    assert (report.records, report.lost, report.total) == (0, 1200, 1200)
+    assert report.damage[-1][:3] == (place[0], 0, 1200)
     assert path.read_bytes() == data
 
 
