@@ -152,7 +152,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
     report = _begin(source, layout)
     decoder: Decoder[object] = Decoder(_ANY)
     frames = range(len(layout))
-    bad = set()
+    bad: set[int] = set()
     is_misled = False
     try:
         decoder.dictionary = read_dictionary(source, layout.dictionary_at)

@@ -232,8 +232,9 @@ class Reader(Exclusive, Generic[Record]):
         for piece in layout.pieces(max(layout.find(start), 0)):
             if piece.first >= stop and (piece.first > stop or stop < layout.total):
                 return
-            # damage without lost records counts also, because the frames after it may belong to another file
-            if piece.first + max(piece.records, 1) <= start or (isinstance(piece, Gap) and piece.known):
+            # damage without lost records counts also, because the frames after it may belong to another file; a caller
+            # who passes the number of the record after it has seen it
+            if 0 < start >= piece.first + piece.records or (isinstance(piece, Gap) and piece.known):
                 continue
             yield piece
 

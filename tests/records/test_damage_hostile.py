@@ -168,6 +168,25 @@ def test_numbers_stay_when_records_are_lost(path: Path) -> None:
         assert reader[25] == record(25)
 
 
+@pytest.mark.parametrize("is_first", [False, True])
+def test_iterating_continues_after_damage_without_lost_records(path: Path, is_first: bool) -> None:
+    """Bytes came in before record 6, whose frame is the second one, or the first one after marked records."""
+    if is_first:
+        flip(path, spans(path)[0].end - 10)
+        records.repair(path)
+    forget_index(path)
+    data = path.read_bytes()
+    at = spans(path)[0 if is_first else 1].start
+    path.write_bytes(data[:at] + bytes(100) + data[at:])
+    with records.open(path, threads=1) as reader:
+        for use in (list, lambda rows: rows[5:]):
+            with pytest.raises(records.DamagedError, match="no records before record 6 ") as caught:
+                use(reader)
+            assert (caught.value.first, caught.value.count) == (6, 0)
+        assert [row["number"] for row in reader.iter(6)] == list(range(6, 24))
+        assert [row["number"] for row in reader[6:]] == list(range(6, 24))
+
+
 @pytest.mark.parametrize("damaged", [(0, 1, 2, 3), (1,), (3,)])
 def test_the_mark_of_lost_records_is_damaged(path: Path, damaged: tuple[int, ...]) -> None:
     """Then only the index knows that records were lost, and the next writer removes it and may be killed."""
