@@ -47,7 +47,7 @@ _STARTS_MAX: Final = 1 << 16
 _ROWS: Final = 32
 """Reading records as rows pays off from this many consecutive records with the same keys."""
 _ROWS_PATIENCE: Final = 4
-"""After this many frames that did not consist of rows alone, the search for rows stops."""
+"""After this many frames in a row that did not consist of rows alone, the search for rows stops for good."""
 # Options that count over a whole message or are called with each array; they need unpacking record by record.
 _PER_RECORD_UNPACKING: Final = frozenset(
     ("list_hook", "max_array_len", "max_total_items", "max_total_bytes", "raw_depth", "max_depth")
@@ -148,7 +148,7 @@ class Decoder(Generic[Record]):
         """
         Whether records with the same keys are read by columns.
 
-        False with any option but `max_memory`, if the backend cannot do it, and once the file proved to have few such
+        False with any option but `max_memory`, if the backend cannot do it, and once several frames in a row had other
         records.
         """
         return self._read_rows is not None
@@ -426,9 +426,7 @@ class Decoder(Generic[Record]):
                 _, count, end = found
                 done += count
                 yield found
-            if done == frame.records:
-                return
-            content = content.data[:]
+            content = content.data[:] if done < frame.records else b""
         read_rows = self._read_rows  # read once, because another thread may set it to None
         while read_rows is not None and (left := frame.records - done):
             found = read_rows(content, end, left, _ROWS, self._read_other)
@@ -440,6 +438,7 @@ class Decoder(Generic[Record]):
             _, count, end = found
             done += count
             yield found
+        self._frames_without_rows = 0
 
     def _unpacker(self, content: Content, options: Mapping[str, Any]) -> msgpack.Unpacker:
         unpacker = msgpack.Unpacker(**options, max_buffer_size=0)

@@ -23,7 +23,7 @@ from zstd_data import check_trains
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead
 from cpkg.records import reader as reader_module
-from cpkg.records.decoding import Decoder
+from cpkg.records.decoding import _ROWS_PATIENCE, Decoder
 from cpkg.records.sources import open_source
 from purepy.base import system
 from purepy.base.crew import Crew
@@ -92,6 +92,23 @@ def test_another_thread_gives_rows_up(path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(type(decoder), "_read_rows", rows, raising=False)
         assert list(decoder._rows(reader.layout.frame(0), b"\x90")) == []
     assert not seen
+
+
+def test_a_frame_of_rows_renews_the_search_for_rows(path: Path) -> None:
+    """The search stops only after several frames in a row without rows."""
+    written(path, COUNT)
+    with records.open(path) as reader:
+        decoder, frame = reader._decoder, reader.layout.frame(0)
+        all_rows = iter(()), frame.records, 1
+        for found in (None, None, None, all_rows) * 3:
+            decoder._read_rows = lambda *_, found=found: found
+            list(decoder._rows(frame, b"\x90"))
+            assert decoder.reads_rows
+        decoder._read_rows = lambda *_: None
+        for _ in range(_ROWS_PATIENCE):
+            assert decoder.reads_rows
+            list(decoder._rows(frame, b"\x90"))
+        assert not decoder.reads_rows
 
 
 @pytest.mark.parametrize("options", [{"use_list": False}, {"max_array_len": 10}, {"object_hook": repr}])
