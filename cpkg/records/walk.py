@@ -8,7 +8,8 @@ is at the offset that it stores. It is next if the number of its first record is
 five cases:
 
 1. A next header, of a frame or of lost records: any records with numbers in between are also lost.
-2. Another valid skippable frame (dictionary, index, seek table, or one of another program): the walk skips it.
+2. Another valid skippable frame (dictionary, index, seek table, one of a later version of the format, or one of
+   another program): the walk skips it.
 3. The header of another file: files were concatenated without `records.join`. The walk ends with an error.
 4. A next header whose frame would end after the end of the file: the frame is torn, because it was never finished.
 5. Anything else is damage. The walk searches for a next header and continues there; the bytes in between are a gap.
@@ -41,7 +42,7 @@ _KINDS: Final = re.compile(b"|".join((fmt.DATA, fmt.LOST, fmt.FILE)))
 
 
 class Other(NamedTuple):
-    """A skippable frame without records; `kind` is b"" for a seek table and for a frame of another program."""
+    """A skippable frame without records; `kind` is b"" for a seek table and for a frame with another magic number."""
 
     kind: bytes
     offset: int
@@ -191,8 +192,8 @@ class Walk:
         return self._source.read_at(frame.offset + frame.compressed - 4, 4) == frame.checksum.to_bytes(4, "little")
 
     def _is_sound(self, at: int, size: int, kind: bytes) -> bool:
-        """Return whether a file header, dictionary or index has the right CRC; False for other kinds."""
-        if kind not in (fmt.FILE, fmt.DICTIONARY, fmt.INDEX) or size < fmt.PREFIX.size:
+        """Return whether a frame of any kind has the right CRC; False for a header of records, which is not next."""
+        if kind in (fmt.DATA, fmt.LOST):
             return False
         prefix = self._source.read_at(at, fmt.PREFIX.size)
         if len(prefix) < fmt.PREFIX.size:

@@ -245,6 +245,21 @@ def test_bytes_that_came_in_between(path: Path) -> None:
         assert read(path) == sound
 
 
+@pytest.mark.parametrize("kind", [b"RecQ", b"\xff\0\0\0", fmt.INDEX, fmt.DATA])
+def test_a_skippable_frame_of_another_kind(tmp_path: Path, kind: bytes) -> None:
+    """It is skipped if its CRC is right, because a later version of the format may define it; else it is damage."""
+    path = tmp_path / "other.rec"
+    data, at = file_of((b"\x01\x02", 2), (b"\x03", 1), close=False), len(file_of((b"\x01\x02", 2), close=False))
+    other = fmt._frame(kind, b"for later versions" * 9000)
+    header = fmt.parse_data_header(data, b"", at)
+    assert header is not None
+    moved = fmt.data_header(header._replace(offset=at + len(other))) + data[at + fmt.DATA_HEADER_SIZE :]
+    for wrong in (0, 1):
+        path.write_bytes(data[:at] + flipped(other, -1, wrong) + moved)
+        assert records.verify(path).ok == (not wrong and kind != fmt.DATA)
+        assert read_all(path, errors="skip") == [1, 2, 3] == list(plainly(path).values())
+
+
 def test_a_tail_of_zeros_is_torn(path: Path) -> None:
     """After a power failure, a file may be longer than the data that was written."""
     forget_index(path)

@@ -131,7 +131,8 @@ def by_headers(data: bytes, token: bytes | None) -> Found:
             continue
         size, ours = skippable(data, at), data[at : at + 4] == MAGIC
         kind = data[at + 8 : at + 12]
-        if size and (not ours or (kind in (b"RecF", b"RecZ", b"RecI") and sound(data, at, kind))):
+        ours = ours and size >= 16
+        if size and (not ours or (kind not in (b"RecD", b"RecX") and sound(data, at, kind))):
             if ours and kind == b"RecF" and at:
                 raise JoinedFilesError
             dictionary = at if ours and kind == b"RecZ" else dictionary
