@@ -110,8 +110,8 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         place: a path, a URL for fsspec ("rb", "wb"), or a binary file object that can seek ("rb") or write ("wb").
         threads: the number of threads that compress or decompress. 1: the calling thread only; 0: one per core; None:
             as many as are useful, at most 4.
-        errors: "raise" DamagedError for records that cannot be read, or "skip" them (reading). A Reader lists skipped
-            damage in `damage`.
+        errors: "raise" DamagedError for records that cannot be read, or "skip" them (reading). Readers and Shards list
+            skipped damage in `damage`.
         level: the Zstandard level, -131072 to 22 (writing).
         frame_size: bytes of records per frame (writing). Reading one record decompresses one frame.
         fsync: when written data is forced to disk, so that it survives a system crash: "never", at "close", or at

@@ -27,7 +27,7 @@ class DamagedError(RecordsError):
     def __init__(self, reason: str, offset: int, first: int | None, count: int | None) -> None:
         super().__init__(reason, offset, first, count)
         self.reason = reason
-        self.offset = offset
+        self.offset: int = offset
         self.first = first
         self.count = count
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, Final, Generic, overload
@@ -48,8 +49,8 @@ class Reader(Exclusive, Generic[Record]):
     is the number that the next record would get. If the file is being written, the reader sees the records that existed
     when it was opened or when `refresh` was called last. Damage raises DamagedError with the numbers of the lost
     records; with `errors="skip"`, iterating skips the damage and adds the error to `damage`. Records that a repair
-    marked as lost are always skipped. Lost records that are requested by number raise DamagedError in all cases.
-    Several threads may use a reader.
+    marked as lost are always skipped. Slices skip the same records. Lost records that are requested by number, also by
+    `take`, raise DamagedError in all cases. Several threads may use a reader.
     """
 
     def __init__(
@@ -273,14 +274,17 @@ class Reader(Exclusive, Generic[Record]):
         Return one record, or the records of a slice as a list.
 
         Reads and decompresses the frame of the record, and keeps it for neighbouring records. Raises IndexError if
-        there is no such record, DamagedError if it cannot be read, even with `errors="skip"`. A slice with step 1 skips
-        what iterating skips; with any other step, each record is requested by number.
+        there is no such record, DamagedError if it cannot be read, even with `errors="skip"`. A slice, with any step,
+        skips and raises what iterating over its records does.
         """
         if isinstance(number, slice):
-            start, stop, step = number.indices(len(self))
-            if step == 1:
-                return list(chain.from_iterable(self._batches(start, stop)))
-            return [self[index] for index in range(start, stop, step)]
+            wanted = range(*number.indices(len(self)))
+            if wanted.step == 1:
+                return list(chain.from_iterable(self._batches(wanted.start, wanted.stop)))
+            if not self._skip and not self._layout.gaps:
+                return [self[index] for index in wanted]
+            records = self._stepped(ascending(wanted))
+            return records if wanted.step > 0 else records[::-1]
         index = index_of(number, self._layout.total)
         last = self._taken()
         frame, starts = last.frame, last.starts
@@ -290,6 +294,20 @@ class Reader(Exclusive, Generic[Record]):
         else:
             found = self._record(index, last)
         self._give_back(last)
+        return found
+
+    def _stepped(self, wanted: range) -> list[Record]:
+        """Return the records with these numbers, in ascending order; skip and raise what iterating over them does."""
+        found: list[Record] = []
+        for piece in self._pieces(wanted.start, wanted[-1] + 1) if wanted else ():
+            inside = within(wanted, piece.first, piece.first + piece.records)
+            try:
+                if isinstance(piece, Frame):
+                    found += [self[index] for index in inside]
+                elif inside or not piece.records:
+                    raise lost(piece)
+            except DamagedError as exc:
+                self._note(exc)
         return found
 
     def _taken(self) -> _Last:
@@ -533,6 +551,16 @@ class _Last:
         self.forget()
         if self.one is not None:
             self.one.close()
+
+
+def ascending(numbers: range) -> range:
+    """Return a range with the same numbers in ascending order."""
+    return numbers if numbers.step > 0 else numbers[::-1]
+
+
+def within(numbers: range, start: int, stop: int) -> range:
+    """Return the part of an ascending range from `start` up to `stop` (not included)."""
+    return numbers[bisect_left(numbers, start) : bisect_left(numbers, stop)]
 
 
 def index_of(number: int, total: int) -> int:

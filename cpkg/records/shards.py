@@ -10,7 +10,8 @@ from itertools import accumulate, chain
 from typing import Any, Generic, overload
 
 from cpkg._places import Place
-from cpkg.records.reader import Reader, index_of
+from cpkg.records.errors import DamagedError
+from cpkg.records.reader import Reader, ascending, index_of, within
 from cpkg.records.sources import open_source
 from cpkg.records.typed_records import Record
 
@@ -20,9 +21,10 @@ class Shards(Generic[Record]):
     The records of several files, one after the other, as a sequence.
 
     Returned by `records.open([place, ...])`, or by `records.open(folder)` for the files in a folder that end in .rec,
-    in the order of their names. Records are numbered consecutively over all files. Shards have `iter`, `batches`,
-    `take` and indexing like a Reader, but neither `damage` nor `refresh`. They can be pickled if each file has a path
-    or URL. Each local file is kept open and needs a descriptor. Several threads may use Shards.
+    in the order of their names. Records are numbered consecutively over all files; but errors name a record by its
+    number in its file. Shards have `iter`, `batches`, `take`, indexing and `damage` like a Reader, but no `refresh`.
+    They can be pickled if each file has a path or URL. Each local file is kept open and needs a descriptor. Several
+    threads may use Shards.
     """
 
     def __init__(
@@ -37,6 +39,19 @@ class Shards(Generic[Record]):
             self.close()
             raise
         self._ends = list(accumulate(map(len, self._readers)))
+
+    @property
+    def damage(self) -> list[DamagedError]:
+        """
+        The damage that was skipped so far, with `errors="skip"`, in the order of the files.
+
+        Each `reason` begins with the name of the file, in which `offset` and `first` count.
+        """
+        return [
+            DamagedError(f"{reader.name}: {error.reason}", error.offset, error.first, error.count)
+            for reader in self._readers
+            for error in reader.damage
+        ]
 
     def _begin(self, file: int) -> int:
         return self._ends[file - 1] if file else 0
@@ -58,13 +73,29 @@ class Shards(Generic[Record]):
         """
         Return one record, or the records of a slice as a list.
 
-        Raises IndexError if there is no such record, DamagedError if a requested record cannot be read or is lost, even
-        with `errors="skip"`; unlike a Reader, also for a slice with step 1.
+        Raises IndexError if there is no such record, DamagedError if it cannot be read, even with `errors="skip"`. A
+        slice, with any step, skips and raises what iterating over its records does.
         """
         if isinstance(number, slice):
-            return self.take(range(*number.indices(len(self))))
+            wanted = range(*number.indices(len(self)))
+            if not any(reader.layout.gaps for reader in self._readers):
+                try:
+                    return self.take(wanted)
+                except DamagedError:  # a Reader raises it again, or skips it
+                    pass
+            records = self._sliced(ascending(wanted))
+            return records if wanted.step > 0 else records[::-1]
         file, inside = self._find(number)
         return self._readers[file][inside]
+
+    def _sliced(self, wanted: range) -> list[Record]:
+        """Return the records of a slice with these ascending numbers, from slices of all files."""
+        found: list[Record] = []
+        for file, reader in enumerate(self._readers):
+            begin = self._begin(file)
+            if inside := within(wanted, begin, self._ends[file]):
+                found += reader[inside.start - begin : inside.stop - begin : inside.step]
+        return found
 
     def take(self, numbers: Iterable[int]) -> list[Record]:
         """Return the records with these numbers, in the given order, as `Reader.take` does."""

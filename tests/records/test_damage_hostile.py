@@ -206,6 +206,49 @@ def test_the_mark_of_lost_records_is_damaged(path: Path, damaged: tuple[int, ...
         assert path.read_bytes().index(fmt.LOST) == at
 
 
+@pytest.mark.parametrize("step", [1, 2, 5, -1, -3])
+@pytest.mark.parametrize("errors", ["raise", "skip"])
+def test_slices_skip_what_iterating_skips(path: Path, errors: Any, step: int) -> None:
+    """With any step, of one file or several; records requested by number are never skipped."""
+
+    def numbers_of(rows: list[Any]) -> list[int]:
+        return [row["number"] for row in rows]
+
+    whole = path.with_name("whole.rec")
+    written(whole, 24, per_frame=6)
+    frames = spans(path)
+    flip(path, frames[1].end - 10)
+    records.repair(path)  # marks records 6 to 11 as lost
+    forget_index(path)
+    flip(path, spans(path)[1].end - 10)  # records 12 to 17 are damaged
+    last = spans(path)[2].start
+    data = path.read_bytes()
+    path.write_bytes(data[:last] + bytes(9) + data[last:])  # damage without lost records before record 18
+    slices = [(0, 6), (0, 13), (3, 10), (8, 8), (8, 11), (11, 13), (13, 17), (15, 24), (17, 19), (18, 24), (0, 24)]
+    for start, stop in slices:
+        wanted = range(start, stop, step) if step > 0 else range(stop - 1, start - 1, step)
+        piece = slice(wanted.start, wanted.stop if wanted.stop >= 0 else None, step)
+        readable = [number for number in wanted if not 6 <= number < 18]
+        is_damaged = any(12 <= number < 18 for number in wanted) or (wanted and min(wanted) < 18 <= max(wanted))
+        for place in (path, [path, whole], [path]):
+            with records.open(place, errors=errors, threads=1) as reader:
+                if is_damaged and errors == "raise":
+                    with pytest.raises(records.DamagedError):
+                        reader[piece]
+                    continue
+                assert numbers_of(reader[piece]) == readable, (piece, place)
+                assert bool(reader.damage) == bool(is_damaged)
+    with records.open([whole, path], errors=errors) as shards:
+        for number in (30, 36):
+            for use in (lambda: shards[number], lambda: shards.take([number])):  # noqa: B023
+                with pytest.raises(records.DamagedError):
+                    use()
+        if errors == "skip":
+            assert len(list(shards)) == 36
+            assert [(error.first, error.count) for error in shards.damage] == [(12, 6), (18, 0)]
+            assert all(error.reason.startswith(f"{path}: ") for error in shards.damage)
+
+
 def test_a_lost_end_keeps_its_numbers(path: Path) -> None:
     flip(path, spans(path)[-1].end - 10)
     records.repair(path)
