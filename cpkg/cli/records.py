@@ -45,17 +45,29 @@ def group() -> None:
 
 
 @contextlib.contextmanager
-def _opened(file: str, *, skip: bool = False, threads: int | None = None, **options: Any) -> Iterator[records.Reader]:
+def _opened(
+    file: str, *, skip: bool = False, quiet: bool = False, threads: int | None = None, **options: Any
+) -> Iterator[records.Reader]:
     """
     Open a record file for reading; standard input and anything that cannot seek are copied to a temporary file.
 
-    With `skip`, skips damage, and reports it on standard error after the block.
+    With `skip`, skips damage. Unless `quiet`, prints skipped damage and an unfinished end on standard error after the
+    block.
     """
     options |= {"errors": "skip" if skip else "raise", "threads": threads}
     with _place(file) as place, records.open(place, **options) as reader:
         yield reader
-        for damage in reader.damage:
-            click.echo(f"cpkg: {shown(file)}: skipped {damage}", err=True)
+        if not quiet:
+            for damage in reader.damage:
+                click.echo(f"cpkg: {shown(file)}: skipped {damage}", err=True)
+            _note_torn(file, reader.torn)
+
+
+def _note_torn(file: str, torn: int) -> None:
+    """Print a note on standard error if the last `torn` bytes of a file are an unfinished frame or index."""
+    if torn:
+        end = f"left out the last {counted(torn, 'byte')}, an unfinished frame or index"
+        click.echo(f"cpkg: {shown(file)}: {end}: the file was cut off, or a writer is at work", err=True)
 
 
 @contextlib.contextmanager
@@ -116,7 +128,9 @@ def _inspected(file: str) -> records.Report:
 @_file
 def count(file: str) -> None:
     """Print the number of records, from the index or the headers of the frames."""
-    click.echo(_inspected(file).records)
+    report = _inspected(file)
+    click.echo(report.records)
+    _note_torn(file, report.torn)
 
 
 @group.command()
@@ -195,12 +209,15 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
     --force, OUT may be one of the FILEs.
     """
     try:
+        torn = [records.inspect(file).torn for file in files]  # before OUT replaces one of the files
         total = records.join(files, output, overwrite=force)
     except FileExistsError:
         raise exists(output) from None
     except records.RecordsError as exc:
         raise Failure(str(exc)) from None
     click.echo(f"{output}: {counted(total, 'record')}")
+    for file, left_out in zip(files, torn):
+        _note_torn(file, left_out)
 
 
 def _advance(bar: Bar) -> Callable[[int, int], None]:
@@ -331,7 +348,9 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
             raise Failure(
                 "writing CSV reads all records twice, first to find the columns: name a file instead of a pipe"
             )
+        job.is_last = False
         job.run("reading", lambda batch: formats.add_columns(columns, batch, job.count))
+        job.is_last = True
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(open_output(output))
         out = stack.enter_context(formats.compressed(out, output, kind, options["level"]))
@@ -363,6 +382,8 @@ class _Conversion:
     """The number of records passed on in the last or current run."""
     before: int = 0
     """The size of the files that are done, in bytes."""
+    is_last: bool = True
+    """Whether this is the last run, which prints what was left out."""
 
     def run(self, stage: str, take: formats.Take) -> None:
         """Begin the stage `stage` of the bar, and pass all records to `take`, in lists."""
@@ -386,7 +407,7 @@ class _Conversion:
 
     def _records(self, file: str, size: int, take: formats.Take) -> None:
         done = 0
-        opened = _opened(file, skip=self.skip, threads=self.threads, **self.options)
+        opened = _opened(file, skip=self.skip, quiet=not self.is_last, threads=self.threads, **self.options)
         with opened as reader, _named(file, records.DamagedError):
             for batch in reader.batches():
                 take(batch)

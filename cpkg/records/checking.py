@@ -268,9 +268,9 @@ def join(
 
     The total includes lost records. The new file gets the first dictionary that one of the files has; the frames of a
     file with a different dictionary are compressed again. Other frames are copied unchanged and unchecked, and an
-    unfinished frame at the end of a file is left out. The new file appears when it is complete, so with `overwrite` it
-    may replace one of the old files. After each file, `progress(done, total)` is called with the number of files copied
-    and of all.
+    unfinished frame at the end of a file is left out (`inspect(place).torn` is its size in bytes). The new file appears
+    when it is complete, so with `overwrite` it may replace one of the old files. After each file, `progress(done,
+    total)` is called with the number of files copied and of all.
 
     Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if frames are missing from a file or
     a frame to compress again is damaged (repair the file first), RecordsError if a place is not a record file, has a

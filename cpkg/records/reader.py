@@ -476,6 +476,11 @@ class Reader(Exclusive, Generic[Record]):
         return self._layout
 
     @property
+    def torn(self) -> int:
+        """The number of bytes of an unfinished frame or index at the end of the file, as of the last `refresh`."""
+        return self._layout.torn
+
+    @property
     def name(self) -> str:
         """The path or URL of the file, or the `name` of a file object; "" if it has none."""
         return self._source.name

@@ -99,6 +99,28 @@ def test_damage(path: Path) -> None:
     assert "torn" in run("repair", path)
 
 
+def test_an_unfinished_end_is_noted(path: Path, tmp_path: Path) -> None:
+    """Once for each file, on standard error, with exit status 0."""
+    end = spans(path)[-1]
+    path.write_bytes(path.read_bytes()[: end.end - 9])
+    note = f"cpkg: {path}: left out the last {end.end - 9 - end.start} bytes, an unfinished frame or index: "
+    whole = tmp_path / "whole.rec"
+    write_all(whole, [{"a": 1}])
+    for command in (
+        ("cat", path),
+        ("head", path),
+        ("count", path),
+        ("convert", path, whole, "-o", tmp_path / "out.csv"),
+        ("convert", path, "-o", tmp_path / "out.rec"),
+        ("join", path, whole, "-o", path, "-f"),
+    ):
+        result = CliRunner().invoke(cli, ["records", *map(str, command)])
+        assert result.exit_code == 0
+        assert result.output.count(note) == 1, command
+        assert result.output.count("left out") == 1
+    assert run("count", path) == f"{end.first + 1}\n"
+
+
 def test_conversions(path: Path, tmp_path: Path) -> None:
     rows = read_all(path)
     for name in ("a.jsonl", "a.msgpack", "a.msgpack.zst", "a.csv", "a.jsonl.zst", "a.csv.gz", "a.ndjson.GZ", "a.rec"):

@@ -67,6 +67,8 @@ def test_cut_anywhere(path: Path) -> None:
             assert (report.torn == 0) == (size in bounds), size
         assert report.records == len(whole)
         assert not report.damage
+        with records.open(path) as reader:
+            assert reader.torn == report.torn
         with records.open(path, "ab", threads=1) as writer:
             assert len(writer) == len(whole)
             writer.append("more")
