@@ -56,7 +56,11 @@ def _opened(
     """
     options |= {"errors": "skip" if skip else "raise", "threads": threads}
     with _place(file) as place, records.open(place, **options) as reader:
-        yield reader
+        try:
+            yield reader
+        except records.DamagedError as exc:
+            exc.advice = "with --skip-damage, cat and convert read the rest"
+            raise
         if not quiet:
             for damage in reader.damage:
                 click.echo(f"cpkg: {shown(file)}: skipped {damage}", err=True)

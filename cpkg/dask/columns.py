@@ -12,6 +12,7 @@ import pandas
 _INT64_MAX = 2**63 - 1
 _PLAIN = {bool: "bool", int: "int64", float: "float64"}
 _NULLABLE = {bool: "boolean", int: "Int64"}
+_ADVICE = "pass another dtype for the column in meta"
 
 
 class MisfitError(ValueError):
@@ -32,7 +33,8 @@ def check_maps(rows: list[object], before: int, first: int | None) -> None:
         return
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise MisfitError(f"{_named(before + place, first)}: expected a map, found {type(row).__name__}")
+            found = f"{_named(before + place, first)}: expected a map, found {type(row).__name__}"
+            raise MisfitError(f"{found}; read such records with read_records")
 
 
 def empty(types: Mapping[str, object]) -> pandas.DataFrame:
@@ -136,7 +138,7 @@ def column(name: str, values: list[object], dtype: object, first: int | None) ->
         for place, value in enumerate(values):
             if not _is_held(value, dtype):
                 raise _misfit(name, place, value, dtype, first) from exc
-        raise MisfitError(f"column {name!r}: {exc}") from exc
+        raise MisfitError(f"column {name!r}: {exc}; {_ADVICE}") from exc
     if str(series.dtype) == "object" or _is_exact(kinds, series.dtype):
         return series
     for place, (value, held) in enumerate(zip(values, series)):
@@ -148,7 +150,7 @@ def column(name: str, values: list[object], dtype: object, first: int | None) ->
 def _misfit(name: str, place: int, value: object, dtype: object, first: int | None) -> MisfitError:
     shown = repr(value)
     shown = shown if len(shown) <= 80 else shown[:77] + "..."
-    return MisfitError(f"{_named(place, first)}: {name!r} is {shown}, which does not fit {dtype}")
+    return MisfitError(f"{_named(place, first)}: {name!r} is {shown}, which does not fit {dtype}; {_ADVICE}")
 
 
 def _is_exact(kinds: set[type], dtype: object) -> bool:

@@ -299,6 +299,9 @@ def join(
                     progress(number + 1, len(found))
             copy.finish()
         return copy.layout.total
+    except DamagedError as exc:
+        exc.advice = f"repair {source.name or 'the file'} first"
+        raise
     finally:
         for source in sources:
             source.close()

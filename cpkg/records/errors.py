@@ -24,6 +24,8 @@ class DamagedError(RecordsError):
     `count` are both 0, only `errors="skip"` helps.
     """
 
+    advice: str | None = 'to read the rest, iterate with errors="skip"'
+
     def __init__(self, reason: str, offset: int, first: int | None, count: int | None) -> None:
         super().__init__(reason, offset, first, count)
         self.reason = reason
@@ -32,7 +34,8 @@ class DamagedError(RecordsError):
         self.count = count
 
     def __str__(self) -> str:
-        return f"{numbers(self.first, self.count)} (at byte {self.offset}): {self.reason}"
+        text = f"{numbers(self.first, self.count)} (at byte {self.offset}): {self.reason}"
+        return text if self.advice is None else f"{text}; {self.advice}"
 
 
 class LockedError(RecordsError):

@@ -76,7 +76,7 @@ class PathSource(Source):
 
     def _check(self) -> None:
         if self._descriptor < 0:
-            raise ValueError("I/O operation on a closed file")
+            raise ValueError("I/O operation on a closed file: open it again")
 
     def read_at(self, offset: int, size: int) -> bytes:
         self._check()
@@ -131,7 +131,9 @@ class UrlSource(Source):
         if self._size is None:
             size = self._fs.info(self._path).get("size")
             if size is None:
-                raise io.UnsupportedOperation(f"{self.name}: the server does not report the size of the file")
+                raise io.UnsupportedOperation(
+                    f"{self.name}: the server does not report the size of the file: download it, and open the copy"
+                )
             self._size = int(size)
         return self._size
 

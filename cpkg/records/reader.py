@@ -224,6 +224,7 @@ class Reader(Exclusive, Generic[Record]):
         """Add an error about damage to `damage` with `errors="skip"`; raise it otherwise."""
         if not self._skip:
             raise exc
+        exc.advice = None  # it is already followed
         self.damage.append(exc)
 
     def _pieces(self, start: int, stop: int) -> Iterator[Frame | Gap]:

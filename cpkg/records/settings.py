@@ -78,5 +78,8 @@ class WriterSettings:
     def take_dictionary(self, found: zstd.ZstdDict, name: str) -> None:
         """Use `found`, the dictionary of the file `name`; raises ValueError if another one was given."""
         if self.dictionary is not None and self.dictionary.dict_content != found.dict_content:
-            raise ValueError(f"{name}: already has a dictionary, which cannot be replaced")
+            raise ValueError(
+                f"{name}: already has a dictionary, which cannot be replaced: leave out dictionary=, "
+                "or write a new file"
+            )
         self.dictionary = found

@@ -47,11 +47,13 @@ class Shards(Generic[Record]):
 
         Each `reason` begins with the name of the file, in which `offset` and `first` count.
         """
-        return [
-            DamagedError(f"{reader.name}: {error.reason}", error.offset, error.first, error.count)
-            for reader in self._readers
-            for error in reader.damage
-        ]
+        found = []
+        for reader in self._readers:
+            for error in reader.damage:
+                named = DamagedError(f"{reader.name}: {error.reason}", error.offset, error.first, error.count)
+                named.advice = None
+                found.append(named)
+        return found
 
     def _begin(self, file: int) -> int:
         return self._ends[file - 1] if file else 0

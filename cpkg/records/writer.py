@@ -192,7 +192,8 @@ class Writer(Exclusive):
         del self._buffer[before:]
         if len(last) > _CONTENT_MAX:
             raise LimitError(
-                f"a record of {len(last)} bytes exceeds the maximum size of a frame ({_CONTENT_MAX} bytes)"
+                f"a record of {len(last)} bytes exceeds the maximum size of a frame ({_CONTENT_MAX} bytes): "
+                "divide it into several records"
             )
         self._cut()
         self._buffer += last
@@ -204,7 +205,7 @@ class Writer(Exclusive):
         if self._is_forked:
             raise RuntimeError("a record writer cannot be used in a forked child process: open the file again there")
         if self.closed or self._is_discarded:
-            raise ValueError("I/O operation on a closed record file")
+            raise ValueError('I/O operation on a closed record file: open it again with mode "ab"')
         self._closed = False  # an interrupted `close` has not unlocked the file yet
 
     def _cut(self, *, final: bool = False) -> None:

@@ -154,7 +154,7 @@ def test_dictionaries(tmp_path: Path, path: Path) -> None:
 def test_damaged_files_are_not_joined(two: tuple[Path, Path], path: Path) -> None:
     forget_index(two[0])
     flip(two[0], spans(two[0])[2].start + 9)
-    with pytest.raises(records.DamagedError):
+    with pytest.raises(records.DamagedError, match=f"; repair {re.escape(str(two[0]))} first"):
         records.join(two, path)
     assert not path.exists()
 
