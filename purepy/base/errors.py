@@ -87,14 +87,9 @@ class ExtraData(CodecError, ValueError):
 
     def _advice(self) -> str | None:
         """Return advice if the object is only the first byte of data in another known format, else None."""
-        from purepy.base.mistaken import advice_for
+        from purepy.base.mistaken import advice_for, ends
 
-        if self.offset not in (None, 1):
-            return None
-        ends = self.extra[:300] + self.extra[-300:]  # suffice, without a copy of what may be much
-        if type(self.unpacked) is int and -0x20 <= self.unpacked < 0x80:
-            return advice_for(bytes([self.unpacked & 0xFF]) + ends)
-        return advice_for(b"\x80" + ends) if self.unpacked == {} and type(self.unpacked) is dict else None
+        return advice_for(ends(self.unpacked, self.extra)) if self.offset in (None, 1) else None
 
 
 class ZstdError(CodecError):

@@ -17,6 +17,9 @@ RECORDS: Final = "the data is a record file: read it with cpkg.records.open"
 _BEGINNINGS: Final = (
     (b"\x28\xb5\x2f\xfd", "the data is a Zstandard frame: read a compressed message with cpkg.loads"),
     (b"\x1f\x8b", "the data is compressed with gzip: decompress it first"),
+    (b"\xfd7zXZ", "the data is compressed with xz: decompress it first"),
+    (b"BZh", "the data is compressed with bzip2: decompress it first"),
+    (b"PK\x03\x04", "the data is a ZIP archive: read it with zipfile.ZipFile"),
 )
 _JSON: Final = {0x7B: 0x7D, 0x5B: 0x5D, 0x22: 0x22}
 """The last character of a JSON object, array or string by its first character."""
@@ -25,6 +28,18 @@ _JSON: Final = {0x7B: 0x7D, 0x5B: 0x5D, 0x22: 0x22}
 def is_tar(data: bytes) -> bool:
     """Return whether data begins like a tar archive."""
     return data[257:262] == b"ustar"
+
+
+def ends(unpacked: object, extra: bytes) -> bytes:
+    """
+    Return the first and last bytes of data that was unpacked as `unpacked`, with the bytes `extra` left over.
+
+    Returns b"" if `unpacked` is not an object of one byte with which other formats begin.
+    """
+    kept = extra[:300] + extra[-300:]  # suffice, without a copy of what may be much
+    if type(unpacked) is int and -0x20 <= unpacked < 0x80:
+        return bytes([unpacked & 0xFF]) + kept
+    return b"\x80" + kept if unpacked == {} and type(unpacked) is dict else b""
 
 
 def advice_for(data: bytes) -> str | None:

@@ -42,6 +42,9 @@ def archive_of_this_file() -> bytes:
 MISTAKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "JSON": (lambda: b' {"id": 1}\n', "JSON text: read it with json.loads"),
     "gzip": (lambda: gzip.compress(b"text"), "compressed with gzip"),
+    "xz": (lambda: b"\xfd7zXZ\x00", "compressed with xz"),
+    "bzip2": (lambda: b"BZh9", "compressed with bzip2"),
+    "zip": (lambda: b"PK\x03\x04", "a ZIP archive: read it with zipfile.ZipFile"),
     "pickle": (lambda: pickle.dumps({"id": 1}), "a pickle: read it with pickle.loads"),
     "frame": (lambda: cpkg.zstd.compress(b"\x01"), "a Zstandard frame: read a compressed message with cpkg.loads"),
     "records": (record_file, "a record file: read it with cpkg.records.open"),
