@@ -16,11 +16,10 @@ import click
 
 from cpkg import archive
 from cpkg.cli.fitting import HEAD, counted, other_format
-from cpkg.cli.inout import naming, shown, size_of
+from cpkg.cli.inout import STDOUT, naming, shown, size_of
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import LEVEL, PATH, QUIET, Commands, Failure, not_empty, parse_size
 from purepy.base.errors import CodecError, LimitError, ZstdLimitError
-from purepy.base.mistaken import is_tar
 from purepy.tar.names import FILTERS
 from purepy.zstd.format.rules import MAGIC, is_frame
 
@@ -148,7 +147,7 @@ def create(
         on_problem(problem)
 
     with (
-        _named("standard output" if archive_file == "-" else archive_file),
+        _named(archive_file, STDOUT),
         contextlib.closing(Bar(1, None, quiet=quiet)) as bar,
         _reports(verbose, bar.say) as (on_entry, on_problem),
     ):
@@ -182,7 +181,7 @@ def _check_name(archive_file: str, force: bool) -> None:
         if name.endswith(suffix):
             stem = archive_file[: -len(suffix)]
             raise Failure(f"{archive_file}: this command writes Zstandard archives: name it {stem}.tar.zst")
-    head = b"" if force or archive_file == "-" else _head(archive_file)
+    head = b"" if force else _head(archive_file)
     if head and not is_frame(head):
         raise Failure(
             f"{archive_file}: exists and is not a Zstandard archive; use -f to replace it, or name another file"
@@ -190,8 +189,8 @@ def _check_name(archive_file: str, force: bool) -> None:
 
 
 def _head(archive_file: str) -> bytes:
-    """Return the first bytes of a regular file, b"" for anything else."""
-    if not os.path.isfile(archive_file):
+    """Return the first bytes of a regular file, b"" for anything else and for "-"."""
+    if archive_file == "-" or not os.path.isfile(archive_file):
         return b""
     with open(archive_file, "rb") as file:
         return file.read(HEAD)
@@ -306,7 +305,7 @@ def list_(
 
 
 def _listed(archive_file: str, **options: Any) -> Iterator[archive.Entry]:
-    with _named(shown(archive_file)):
+    with _named(archive_file):
         yield from archive.entries(_source(archive_file), **options)
 
 
@@ -334,14 +333,19 @@ def _source(archive_file: str) -> str | BinaryIO:
 @contextlib.contextmanager
 def _bar(archive_file: str, stage: str, quiet: bool) -> Iterator[tuple[Bar, Callable[[int, int], None]]]:
     size = size_of(archive_file) if os.path.exists(archive_file) else None
-    with _named(shown(archive_file)), contextlib.closing(Bar(1, size, quiet=quiet)) as bar:
+    with _named(archive_file), contextlib.closing(Bar(1, size, quiet=quiet)) as bar:
         bar.stage(stage)
         yield bar, lambda content, compressed: bar.at(compressed)
 
 
 @contextlib.contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Turn a CodecError or ValueError of the block into a Failure; name the archive in CodecErrors and OSErrors."""
+def _named(archive_file: str, stream: str = "standard input") -> Iterator[None]:
+    """
+    Turn a CodecError or ValueError of the block into a Failure; name the archive in CodecErrors and OSErrors.
+
+    `stream` is the name of the archive "-".
+    """
+    name = stream if archive_file == "-" else archive_file
     try:
         with naming(name):
             yield
@@ -350,9 +354,7 @@ def _named(name: str) -> Iterator[None]:
         hint = "" if exc.advice is None else f"; if you trust the archive, raise {option}"  # other limits are fixed
         raise Failure(f"{name}: {exc.args[0]}{hint}") from None
     except CodecError as exc:
-        head = _head(name)
-        if is_tar(head):
-            raise Failure(f"{name}: {exc}; an uncompressed tar archive: compress it with 'cpkg zstd'") from None
+        head = _head(archive_file)
         # an archive that is only damaged is a frame
         hint = "" if head.startswith(MAGIC) else other_format(head)
         raise Failure(f"{name}: {exc}{hint}") from None

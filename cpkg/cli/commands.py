@@ -16,11 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from cpkg import _backend
 from cpkg.cli import json_text
-from cpkg.cli.fitting import HEAD, counted, following, other_format
+from cpkg.cli.fitting import HEAD, NOT_ONE, counted, following, is_like_json, other_format
 from cpkg.cli.inout import open_output, open_seekable, open_text, read, shown, size_of, summarise, target_for, text_name
 from cpkg.cli.json_input import JSONReader, MessageBuilder
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
@@ -30,11 +31,14 @@ from cpkg.cli.shell import AS_JSON, LEVEL, MAX_SIZE, PATH, QUIET, Commands, Fail
 from cpkg.cli.standard_streams import open_standard_streams, when_terminated
 from cpkg.objects import dumps_loads
 from purepy.base.errors import CodecError, ExtraData, LimitError, ZstdError
+from purepy.base.mistaken import ends
 from purepy.base.writing import write_all
+from purepy.msgpack.formats import ARRAY, FAMILY, MAP
+from purepy.zstd.format.rules import MAGIC
 from purepy.zstd.format.scanner import Frame
 
 if TYPE_CHECKING:
-    from purepy.base.types import File
+    from purepy.base.types import File, Keywords
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -208,14 +212,16 @@ def _parse(
     file: str,
     format_: str,
     take: Callable[[list[Any], bool], object],
-    *,
-    allow_nan: bool,
-    advance: Callable[[int], object],
+    **options: Any,
 ) -> int:
-    """Pass the values of a JSON file to `take`, and return its decompressed size in bytes; raises Failure."""
+    """
+    Pass the values of a JSON file to `take`, and return its decompressed size in bytes; raises Failure.
+
+    `options` are arguments of JSONReader.
+    """
     by_name = True if text_name(file).lower().endswith(LINES_SUFFIXES) else None
     lines = {"json": False, "jsonl": True}.get(format_, by_name)
-    reader = JSONReader(stream, shown(file), lines=lines, allow_nan=allow_nan, advance=advance)
+    reader = JSONReader(stream, shown(file), lines=lines, **options)
 
     def take_and_drop(values: list[Any], is_document: bool) -> None:
         take(values, is_document)
@@ -224,13 +230,20 @@ def _parse(
     try:
         reader.run(take_and_drop)
     except JSONError as exc:
-        from cpkg.cli.record_formats import SUFFIXES
-
-        suffix = os.path.splitext(text_name(file))[1].lower()
-        is_other = SUFFIXES.get(suffix, "jsonl") != "jsonl"
-        hint = f"; this reads JSON: for {suffix} files, see 'cpkg records convert'" if is_other else ""
-        raise Failure(f"{exc}{hint}") from None
+        raise Failure(f"{exc}{_text_hint(file, reader.head)}") from None
     return reader.size
+
+
+def _text_hint(file: str, head: bytes) -> str:
+    """Return the end of the message for a file that is not JSON: the command for its format, "" if unknown."""
+    if is_like_json(head):
+        return ""
+    suffix = os.path.splitext(text_name(file))[1].lower()
+    if suffix in _PACKED_SUFFIXES or (head[:1] > b"\x80" and FAMILY[head[0]] in (ARRAY, MAP)):
+        return "; this file is packed already: see 'cpkg unpack'"
+    if suffix == ".csv" or (suffix not in (".json", *LINES_SUFFIXES) and b"," in head.partition(b"\n")[0]):
+        return "; this command reads JSON: for CSV, see 'cpkg records convert --from csv'"
+    return other_format(head)
 
 
 @cli.command()
@@ -275,14 +288,11 @@ def unpack(
         except LimitError as exc:
             raise Failure(f"{_described(name, exc)}; raise --max-output-size") from None
         except CodecError as exc:
-            from cpkg.cli import contents
-
-            hint = "; this is a record file: use 'cpkg records cat'" if contents.is_record_file(data) else ""
-            raise Failure(_described(name, exc) + hint) from None
+            raise Failure(_described(name, exc) + _content_hint(data, exc)) from None
         except (TypeError, ValueError) as exc:
             raise Failure(f"{name}: {exc}") from None
         except RecursionError:
-            raise Failure(f"{name}: nested too deep for JSON") from None
+            raise Failure(f"{name}: nested too deep for Python's json; read it with cpkg.load") from None
         bar.stage("writing")
         with open_output(target, overwrite=force or output is not None) as out:
             write_all(out, text)
@@ -291,14 +301,22 @@ def unpack(
 
 def _described(name: str, exc: CodecError) -> str:
     if isinstance(exc, ExtraData):
-        # the first byte of a text or an archive is an integer in MessagePack
-        head = bytes([exc.unpacked]) + exc.extra[:HEAD] if exc.offset == 1 and type(exc.unpacked) is int else b""
-        return f"{name}: {following(len(exc.extra))} (at byte {exc.offset}){other_format(head)}"
+        return f"{name}: {following(len(exc.extra))} (at byte {exc.offset})"
     # LimitError.args[0] leaves out the advice, which is about Python arguments
     text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
     # an error with a detail names the offset in its text, and an output size has no offset
     is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
     return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"
+
+
+def _content_hint(data: bytes, exc: CodecError) -> str:
+    """Return the end of the message for a file that is not one object: the command for its format, "" if unknown."""
+    is_compressed = data.startswith(MAGIC)
+    hint = "" if is_compressed else other_format(data[:HEAD])
+    if hint or not isinstance(exc, ExtraData):
+        return hint
+    content = ends(exc.unpacked, exc.extra) if exc.offset == 1 else b""
+    return other_format(content, compressed=is_compressed) or NOT_ONE
 
 
 @cli.command()
@@ -309,7 +327,7 @@ def info(file: str, as_json: bool) -> None:
     Show what is in a packed file, without unpacking it.
 
     Reads only the headers of the Zstandard frames and blocks and the first bytes of the message, so it is fast for
-    large files. Detects a truncated file, but not damage inside blocks.
+    large files. Detects a truncated file, but not damage inside blocks. 'cpkg backends' describes cpkg itself.
     """
     from cpkg.cli import contents
 
@@ -320,6 +338,9 @@ def info(file: str, as_json: bool) -> None:
             summary = contents.inspect_file(stream)
         except contents.DamagedError as exc:
             summary, damage = exc.summary, exc
+    context = click.get_current_context()
+    if not summary.size and context.get_parameter_source("file") is ParameterSource.DEFAULT:
+        raise click.UsageError("no FILE, and standard input is empty; for cpkg itself: 'cpkg backends'", context)
     if as_json:
         found = {**dataclasses.asdict(summary), "frames": [_frame(frame) for frame in summary.frames]}
         click.echo(json.dumps({"file": name, **found, "error": damage and str(damage)}))
@@ -379,7 +400,8 @@ def demo(file: str | None, format_: str, level: int, seconds: float, max_output_
         path = file or str(stack.enter_context(importlib.resources.as_file(data)))
         stream = stack.enter_context(open_text(path, max_output_size))
         bar.stage("reading")
-        size = _parse(stream, name, format_ if file else "json", packer.take, allow_nan=False, advance=bar.at)
+        options: Keywords = {"allow_nan": False, "nan_hint": "", "advance": bar.at}
+        size = _parse(stream, name, format_ if file else "json", packer.take, **options)
         value = dumps_loads.loads(packer.message(), max_output_size=-1)
         progress = partial(bar.show, at_once=True)
         result = compare.run(value, seconds=seconds, level=level, progress=progress)

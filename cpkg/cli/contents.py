@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from cpkg import _backend
-from cpkg.cli.fitting import TAR, counted, following, other_format, squeezed
-from cpkg.records.format import FILE as RECORD_FILE
+from cpkg.cli.fitting import NOT_ONE, TAR, counted, following, other_format, squeezed
 from purepy.base.errors import CodecError, ZstdError
-from purepy.base.mistaken import is_tar
+from purepy.base.mistaken import RECORDS, advice_for, is_tar
 from purepy.msgpack.formats import ARRAY, BIN, EXT, IMMEDIATE, INVALID, MAP, NUMBER, STR, value_header
 from purepy.zstd.format.error_codes import SRC_SIZE_WRONG
 from purepy.zstd.format.rules import MAGIC, is_frame
@@ -88,16 +87,11 @@ def inspect_file(file: BinaryIO) -> Summary:
         return summary
     summary.compressed = True
     _walk(file, summary)
-    if is_record_file(head):
+    if advice_for(head) is RECORDS:
         summary.note = "a record file: see 'cpkg records info'"
         return summary
     _describe(_first_bytes(file, summary), summary.content, summary)
     return summary
-
-
-def is_record_file(head: bytes) -> bool:
-    """Return whether `head`, the first bytes of a file, is the beginning of a record file."""
-    return head[8 : 8 + len(RECORD_FILE)] == RECORD_FILE
 
 
 def _walk(file: BinaryIO, summary: Summary) -> None:
@@ -152,7 +146,7 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
             summary.note = "the first frames are empty"
         return
     if is_tar(head):
-        summary.note = TAR
+        summary.note = TAR[summary.compressed]
         return
     byte = head[0]
     family, header, length = value_header(head, 0)
@@ -173,8 +167,9 @@ def _describe(head: bytes, size: int | None, summary: Summary) -> None:
         return
     if size < least:
         raise DamagedError(f"truncated: {summary.message} needs at least {counted(least - size, 'byte')} more", summary)
-    if size > least and summary.items is None:
-        summary.note = f"{following(size - least)}: a stream of several, or not MessagePack{other_format(head)}"
+    if size > least and not summary.items:
+        hint = other_format(head, compressed=summary.compressed) or NOT_ONE
+        summary.note = f"{following(size - least)}{hint}"
 
 
 def info_lines(name: str, summary: Summary) -> Iterator[str]:

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
-from purepy.base.mistaken import advice_for, is_tar
+from purepy.base.mistaken import RECORDS, advice_for, is_tar
+from purepy.zstd.format.rules import MAGIC
 
 HEAD = 262
 """The number of first bytes from which the format of data can be guessed."""
-TAR = "a tar archive: see 'cpkg archive list'"
+TAR = {
+    True: "a tar archive: see 'cpkg archive list'",
+    False: "an uncompressed tar archive: compress it with 'cpkg zstd'",
+}
+"""The text for a tar archive, by whether it is compressed with Zstandard."""
+NOT_ONE = "; not MessagePack, or a stream of objects: see 'cpkg records convert --from msgpack'"
+"""The end of a message about bytes that follow an object, if their format is unknown."""
 
 
 def counted(number: int, noun: str) -> str:
@@ -25,11 +32,24 @@ def following(size: int) -> str:
     return f"{counted(size, 'extra byte')} after the object"
 
 
-def other_format(head: bytes) -> str:
-    """Return the end of a message: which other format data seems to have, and the command for it; "" if unknown."""
+def is_like_json(head: bytes) -> bool:
+    """Return whether data begins like a JSON object, array or string."""
+    return head.lstrip()[:1] in (b"{", b"[", b'"')
+
+
+def other_format(head: bytes, *, compressed: bool = False) -> str:
+    """
+    Return the end of a message: which other format data seems to have, and the command for it; "" if unknown.
+
+    `compressed` is whether `head` was decompressed from a Zstandard frame.
+    """
     if is_tar(head):
-        return f"; {TAR}"
-    if head.lstrip()[:1] in (b"{", b"[", b'"'):
+        return f"; {TAR[compressed]}"
+    if is_like_json(head):
         return "; it looks like JSON text: see 'cpkg pack'"
+    if head.startswith(MAGIC):
+        return "; it is compressed with Zstandard: see 'cpkg unpack' and 'cpkg zstd -dc'"
     advice = advice_for(head)
+    if advice is RECORDS:
+        return "; this is a record file: see 'cpkg records cat'"
     return "" if advice is None else f"; {advice}"

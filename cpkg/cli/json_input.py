@@ -18,6 +18,7 @@ from itertools import chain
 from typing import Any, BinaryIO, Final
 
 from cpkg import _backend
+from cpkg.cli.fitting import HEAD
 from cpkg.cli.json_text import JSONError, member
 from cpkg.objects import dumps_loads
 from purepy.base.reading import read_full, read_some
@@ -27,6 +28,7 @@ _PIECE: Final = 1 << 20
 _WIDE_MARKS: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 _SPACE: Final = re.compile(r"[ \t\n\r]*")
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|-?Infinity|NaN', re.DOTALL)
+_TOO_DEEP: Final = f"expected containers to nest at most {dumps_loads.MAX_DEPTH} deep, found more"
 # Only a number with a three-digit exponent or hundreds of digits can overflow a double.
 _HUGE_FLOAT: Final = re.compile(r"\d[eE]\+?0*[1-9]\d\d|\d{290}")
 
@@ -36,8 +38,8 @@ class JSONReader:
     Reads the JSON values of a binary file.
 
     `lines` chooses between one JSON document (False) and JSON Lines (True). None means a document, or a stream if a
-    second value begins on a later line. `name` begins each message. `advance` is called with the number of bytes read
-    so far.
+    second value begins on a later line. `name` begins each message, and `nan_hint` ends the message for NaN. `advance`
+    is called with the number of bytes read so far.
     """
 
     def __init__(
@@ -47,8 +49,10 @@ class JSONReader:
         *,
         lines: bool | None,
         allow_nan: bool,
+        nan_hint: str = "; --allow-nan accepts it",
         advance: Callable[[int], object] = lambda size: None,
     ) -> None:
+        self._nan_hint = nan_hint
         self._file = file
         self._name = name
         self._lines = lines
@@ -60,6 +64,8 @@ class JSONReader:
         self._line = 1  # the line number of the text that is being parsed
         self.size = 0
         """The number of bytes read."""
+        self.head = b""
+        """The first bytes of the text, at most HEAD."""
 
     def run(self, take: Callable[[list[Any], bool], object]) -> None:
         """
@@ -84,7 +90,9 @@ class JSONReader:
                     self._line = line
                     self._refuse(exc, text)
         except json.JSONDecodeError as exc:
-            raise JSONError(f"{self._name}:{self._line - 1 + exc.lineno}:{exc.colno}: {exc.msg}") from None
+            found = json.dumps(exc.doc[exc.pos], ensure_ascii=False) if exc.pos < len(exc.doc) else "the end"
+            text = f"{exc.msg}, found {found}" if exc.msg.startswith("expecting") else exc.msg
+            raise JSONError(f"{self._name}:{self._line - 1 + exc.lineno}:{exc.colno}: {text}") from None
 
     def _batches(self) -> Iterator[tuple[list[object], str, int]]:
         """Yield lists of values, each with its text and the number of the first line of the text."""
@@ -122,6 +130,7 @@ class JSONReader:
             end = 0 if is_wide or self._lines is False else data.rfind(b"\n") + 1
             piece += data[:end] if end else data
             if end or not data:
+                self.head = self.head or bytes(piece[:HEAD])
                 try:
                     text = piece.decode(encoding)
                 except UnicodeDecodeError as exc:
@@ -150,11 +159,12 @@ class JSONReader:
             if at == len(text):
                 return values
             if values and (self._lines is False or text.find("\n", end, at) < 0):
-                raise json.JSONDecodeError("extra data", text, at)
+                stop = "the end" if self._lines is False else "a line break or the end"
+                raise json.JSONDecodeError(f"expecting {stop}", text, at)
             try:
                 value, end = self._decoder.raw_decode(text, at)
             except RecursionError:
-                raise JSONError(f"{self._name}:{self._line_of(text, at)}: nested too deep") from None
+                raise JSONError(f"{self._name}:{self._line_of(text, at)}: {_TOO_DEEP}") from None
             except json.JSONDecodeError as exc:
                 exc.msg = exc.msg[:1].lower() + exc.msg[1:]
                 raise
@@ -184,7 +194,8 @@ class JSONReader:
             if reason:
                 raise json.JSONDecodeError(reason, text, match.start()) from None
         if exc is not None:
-            raise JSONError(f"{self._name}: {exc}") from None
+            reason = _TOO_DEEP if str(exc).startswith("recursion limit exceeded") else str(exc)
+            raise JSONError(f"{self._name}: {reason}") from None
 
     def _reason(self, token: str) -> str:
         """Return why a string or number is refused; "" if it is accepted or if `json` itself refuses it."""
@@ -197,7 +208,7 @@ class JSONReader:
             except ValueError:
                 pass  # `json` itself refuses this text
         elif token[-1] in "yN":
-            return "" if self._allow_nan else f"{token} is not JSON; --allow-nan accepts it"
+            return "" if self._allow_nan else f"{token} is not JSON{self._nan_hint}"
         elif not token.lstrip("-").isdigit():
             return "the number overflows a 64-bit float" if abs(float(token)) == float("inf") else ""
         elif len(token) > 18:

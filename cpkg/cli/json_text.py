@@ -65,25 +65,28 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
     """
     Return values as JSON Lines; extension values must already be converted by `plain_ext`.
 
-    Raises JSONError for values that JSON cannot hold, ValueError for NaN and infinities without `allow_nan`, and
-    RecursionError for values that are nested too deep.
+    Raises JSONError for values that JSON cannot hold, and RecursionError for values that are nested too deep.
     """
     options: Keywords = {"allow_nan": allow_nan, "ensure_ascii": False, "separators": (",", ":")}
     try:
         return _encode(values, True, json.JSONEncoder(default=_plain, **options))
-    except (TypeError, RecursionError):
-        return _encode(_with_str_keys(values, "$", allow_nan), True, json.JSONEncoder(**options))
+    except (TypeError, ValueError, RecursionError):
+        return _encode([_with_str_keys(value, "$", allow_nan) for value in values], True, json.JSONEncoder(**options))
 
 
 def describe(value: object) -> str:
-    """Return what a value, not a list, is: "an object", "a string", "a boolean", "null" or "a single value"."""
+    """Return a phrase on a value, not a list: "an object", "a string", "a boolean", "null" or "a single value"."""
     if isinstance(value, dict):
         return "an object"
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
 
 
 def _plain(value: object) -> object:
-    """Return a value that JSON has no type for as one that it can hold; raises JSONError for an unknown type."""
+    """
+    Return a value that JSON has no type for as one that it can hold; an array becomes a list of any values.
+
+    Raises TypeError for an unknown type.
+    """
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")
     if isinstance(value, Timestamp):
@@ -98,7 +101,7 @@ def _plain(value: object) -> object:
         return value.tolist()  # type: ignore[attr-defined]
     if isinstance(value, ExtType):
         return plain_ext(value.code, value.data)
-    raise JSONError(f"JSON cannot represent a {type(value).__name__}")
+    raise TypeError(f"JSON cannot represent a {type(value).__name__}")
 
 
 def plain_ext(code: int, data: bytes) -> dict[str, object]:
@@ -112,20 +115,23 @@ def _rfc3339(stamp: Timestamp) -> str:
 
     A time outside the years 1 to 9999, which RFC 3339 lacks, becomes a number of seconds since 1970, as text.
     """
+    nanoseconds = stamp.nanoseconds
     try:
-        text = (_EPOCH + datetime.timedelta(seconds=stamp.seconds)).isoformat()
+        text, end = (_EPOCH + datetime.timedelta(seconds=stamp.seconds)).isoformat(), "Z"
     except OverflowError:
-        text = f"{stamp.seconds}"
-    fraction = f".{stamp.nanoseconds:09d}".rstrip("0") if stamp.nanoseconds else ""
-    return f"{text}{fraction}Z" if "T" in text else f"{text}{fraction}"
+        # nanoseconds count forwards, the digits of a negative number backwards
+        whole, nanoseconds = divmod(abs(stamp.seconds * 10**9 + nanoseconds), 10**9)
+        text, end = f"{'-' * (stamp.seconds < 0)}{whole}", ""
+    fraction = f".{nanoseconds:09d}".rstrip("0") if nanoseconds else ""
+    return f"{text}{fraction}{end}"
 
 
 def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
     """
     Return a copy that JSON can hold, in which all keys are str.
 
-    Raises JSONError, with the path in it, for NaN and infinities without `allow_nan` and for keys that become equal;
-    and JSONError without a path for a value of an unknown type.
+    Raises JSONError, with the path in it, for NaN and infinities without `allow_nan`, for keys that become equal, and
+    for a value of an unknown type.
     """
     if isinstance(value, dict):
         copy: dict[str, object] = {}
@@ -143,7 +149,11 @@ def _with_str_keys(value: object, path: str, allow_nan: bool) -> object:
         raise JSONError(f"{path}: {value!r} is not JSON; --allow-nan writes it")
     if value is None or isinstance(value, (str, int, float)):
         return value
-    return _plain(value)
+    try:
+        plain = _plain(value)
+    except TypeError as exc:
+        raise JSONError(f"{path}: {exc}; read it in Python") from None
+    return _with_str_keys(plain, path, allow_nan) if isinstance(plain, list) else plain
 
 
 def _key(key: object, path: str, allow_nan: bool) -> str:

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Final
@@ -86,14 +87,16 @@ Take = Callable[[list[Any]], object]
 """The type of a function that is called with the next records, as a list."""
 
 
-def read_json(stream: BinaryIO, name: str, take: Take, advance: Callable[[int], object]) -> None:
+def read_json(
+    stream: BinaryIO, name: str, take: Take, advance: Callable[[int], object], *, allow_nan: bool = False
+) -> None:
     """
     Read JSON Lines, a stream of values, or one array of records, and pass the records to `take` in lists.
 
     Any other single value is one record. Raises Failure for text that is not JSON.
     """
     lines = True if name.lower().endswith(json_text.LINES_SUFFIXES) else None
-    reader = JSONReader(stream, name, lines=lines, allow_nan=False, advance=advance)
+    reader = JSONReader(stream, name, lines=lines, allow_nan=allow_nan, advance=advance)
     try:
         reader.run(lambda values, is_document: take(values[0] if is_document and type(values[0]) is list else values))
     except JSONError as exc:
@@ -111,8 +114,9 @@ def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[obj
     try:
         rows = csv.reader(text, strict=True)
         columns = next(rows, [])
-        if len(set(columns)) != len(columns):
-            raise Failure(f"{name}: two columns have the same name")
+        twice = [column for column, count in Counter(columns).items() if count > 1]
+        if twice:
+            raise Failure(f"{name}: line {rows.line_num}: two columns are named {json.dumps(twice[0])}; rename one")
 
         def record(row: list[str]) -> object:
             if len(row) != len(columns):
@@ -154,12 +158,22 @@ def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[o
 
 def write_json(out: IO[bytes], *, allow_nan: bool = False) -> Take:
     """Return a function that writes a line of JSON per record, and raises Failure for one that JSON cannot hold."""
+    count = 0
 
     def take(batch: list[object]) -> None:
+        nonlocal count
         try:
-            write_all(out, json_text.lines(batch, allow_nan=allow_nan))
-        except (TypeError, ValueError, RecursionError) as exc:
-            raise Failure(f"a record cannot become JSON: {exc}") from None
+            text = json_text.lines(batch, allow_nan=allow_nan)
+        except (ValueError, RecursionError):
+            for record in batch:  # finds the record
+                count += 1
+                try:
+                    json_text.lines([record], allow_nan=allow_nan)
+                except (ValueError, RecursionError) as exc:
+                    raise Failure(f"the record of line {count} cannot become JSON: {exc}") from None
+            raise
+        count += len(batch)
+        write_all(out, text)
 
     return take
 

@@ -291,6 +291,7 @@ def _faults(report: records.Report) -> str:
 )
 @click.option("--append", is_flag=True, help="Add to the record file OUT.")
 @click.option("--numbers", is_flag=True, help="Convert CSV fields that look like numbers.")
+@click.option("--allow-nan", is_flag=True, help="Read and write NaN and infinities, which JSON does not have.")
 @_skip
 @_threads
 @MAX_SIZE
@@ -304,6 +305,7 @@ def convert(
     frame_size: int | None,
     append: bool,
     numbers: bool,
+    allow_nan: bool,
     skip_damage: bool,
     threads: int | None,
     max_output_size: int | None,
@@ -326,7 +328,9 @@ def convert(
     with contextlib.closing(Bar(2 if kind == "csv" else 1, total, quiet=quiet)) as bar:
         reading = formats.READ_OPTIONS if kind in ("jsonl", "csv") else formats.COPY_OPTIONS
         target = STDOUT if output == "-" else output
-        job = _Conversion(files, source, target, bar, numbers, skip_damage, threads, reading, max_output_size)
+        job = _Conversion(
+            files, source, target, bar, numbers, allow_nan, skip_damage, threads, reading, max_output_size
+        )
         options: Keywords = {"level": level, "threads": threads}
         if frame_size is not None:
             options["frame_size"] = frame_size
@@ -359,7 +363,7 @@ def _write(output: str, kind: str, job: _Conversion, options: Keywords) -> None:
         out = stack.enter_context(open_output(output))
         out = stack.enter_context(formats.compressed(out, output, kind, options["level"]))
         if kind == "jsonl":
-            take = formats.write_json(out)
+            take = formats.write_json(out, allow_nan=job.allow_nan)
         elif kind == "csv":
             take = stack.enter_context(formats.write_csv(out, columns))
         elif kind == "msgpack":
@@ -378,6 +382,7 @@ class _Conversion:
     target: str
     bar: Bar
     numbers: bool
+    allow_nan: bool
     skip: bool
     threads: int | None
     options: dict[str, object]
@@ -424,7 +429,9 @@ class _Conversion:
             stream.size = stream.objects = 0
 
         if kind == "jsonl":
-            formats.read_json(stream, name, take, lambda done: self.bar.at(self.before + done))
+            formats.read_json(
+                stream, name, take, lambda done: self.bar.at(self.before + done), allow_nan=self.allow_nan
+            )
             return
         if kind == "csv":
             batches = formats.read_csv(stream, name, numbers=self.numbers)

@@ -24,8 +24,8 @@ pytestmark = pytest.mark.once
 APART: dict[str, Any] = {"mix_stderr": False} if "mix_stderr" in inspect.signature(CliRunner).parameters else {}
 
 
-def run(*arguments: Any, status: int = 0) -> Result:
-    result = CliRunner(**APART).invoke(cli, ["archive", *map(str, arguments)], prog_name="cpkg")
+def run(*arguments: Any, status: int = 0, stdin: bytes = b"") -> Result:
+    result = CliRunner(**APART).invoke(cli, ["archive", *map(str, arguments)], input=stdin, prog_name="cpkg")
     assert result.exit_code == status, result.output
     return result
 
@@ -165,6 +165,13 @@ def test_an_archive_compressed_with_gzip_is_called_so(tree: Path, tmp_path: Path
     run("create", tmp_path / "a", "-C", tree, "text")
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:60])
     assert "; the data is" not in run("list", tmp_path / "a", status=1).stderr  # damaged, not of another format
+
+
+def test_hints_about_standard_input_read_no_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "standard input").write_bytes(b"{}")
+    monkeypatch.chdir(tmp_path)
+    assert "JSON" in run("list", "standard input", status=1).stderr
+    assert "JSON" not in run("list", "-", status=1, stdin=b"neither").stderr
 
 
 def test_a_wrong_date_in_the_environment(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import _signal
+import array
 import datetime as dt
 import decimal
 import gzip
@@ -140,7 +141,7 @@ def test_json_lines_are_recognised_and_can_be_asked_for(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n{"a": }\n')
     assert f"{tmp_path / 'x.jsonl'}:2:7: expecting value" in failure("pack", tmp_path / "x.jsonl")
     (tmp_path / "x.csv").write_text("a,b\n1,2\n")
-    assert "for .csv files, see 'cpkg records convert'" in failure("pack", tmp_path / "x.csv")
+    assert "for CSV, see 'cpkg records convert --from csv'" in failure("pack", tmp_path / "x.csv")
     packed = cpkg.dumps([1, [2]])
     assert run("unpack", "--format", "jsonl", stdin=packed).stdout == "1\n[2]\n"
 
@@ -158,8 +159,9 @@ def test_compression_options() -> None:
 def test_numbers_and_depth_that_pack_refuses() -> None:
     long = b'["18446744073709551616", 1' + b"0" * 5000 + b"]"
     assert "standard input:1:26: an integer of 5001 digits does not fit" in failure("pack", stdin=long)
-    assert "standard input: recursion limit exceeded." in failure("pack", stdin=b"[" * 1025 + b"]" * 1025)
-    assert "standard input" in failure("pack", stdin=b"[" * 100_000 + b"]" * 100_000)
+    for depth, place in ((1025, ""), (100_000, ":1")):
+        message = failure("pack", stdin=b"[" * depth + b"]" * depth)
+        assert f"standard input{place}: expected containers to nest at most 1024 deep, found more" in message
 
 
 def test_what_pack_takes_besides() -> None:
@@ -240,6 +242,7 @@ def test_what_json_has_no_type_for() -> None:
         "price": decimal.Decimal("1.50"),
         "ext": ExtType(5, b"x"),
         "far": Timestamp(2**40),
+        "ancient": Timestamp(-(2**40), 500_000_000),
     }
     expected = VECTORS["values as JSON"]
     assert json.loads(run("unpack", stdin=cpkg.dumps(value)).stdout) == expected
@@ -279,8 +282,18 @@ def test_unpack_options(tmp_path: Path) -> None:
     data = cpkg.dumps({"a": [1, float("nan")]})
     assert "$.a[1]: nan is not JSON; --allow-nan writes it" in failure("unpack", stdin=data)
     assert run("unpack", "--allow-nan", stdin=data).stdout == '{"a":[1,NaN]}\n'
+    numbers = cpkg.dumps({"a": [array.array("d", [1, float("inf")])]})
+    assert "$.a[0][1]: inf is not JSON; --allow-nan writes it" in failure("unpack", stdin=numbers)
     assert run("unpack", "--indent", "2", stdin=cpkg.dumps({"a": 1})).stdout == '{\n  "a": 1\n}\n'
     assert run("unpack", "--allow-nan", stdin=cpkg.dumps({1: float("inf")})).stdout == '{"1":Infinity}\n'
+
+
+def test_a_value_that_json_lacks_is_located() -> None:
+    numpy = pytest.importorskip("numpy")
+    data = cpkg.dumps({"a": [numpy.array([1j])]})
+    assert "$.a[0][0]: JSON cannot represent a complex; read it in Python" in failure("unpack", stdin=data)
+    days = cpkg.dumps({1: numpy.array(["2024-01-01"], "M8[D]")})
+    assert run("unpack", stdin=days).stdout == '{"1":["2024-01-01"]}\n'
 
 
 def test_damaged_input_leaves_no_file(tmp_path: Path) -> None:
@@ -437,7 +450,7 @@ def test_info_of_an_incomplete_archive() -> None:
     assert "truncated" in run("info", stdin=b"\xa5ab").stderr
     assert "truncated" in run("info", stdin=b"\xdc\x00").stderr
     assert "needs at least 4 bytes more" in run("info", stdin=b"\xdc\x00\x05\x01").stderr
-    assert "the file is empty" in run("info", stdin=b"").stderr
+    assert "the file is empty" in run("info", "-", stdin=b"").stderr
     assert "no type begins with the byte c1" in run("info", stdin=b"\xc1\x00").stderr
     assert (
         "expected a frame's magic number, found the bytes 67 61 72 62 (at byte 15)"
@@ -453,6 +466,7 @@ def test_info_of_something_else() -> None:
     assert "2 extra bytes after the object" in run("info", stdin=b"\xc0\xc0\xc0").stdout
     assert "JSON" not in run("info", stdin=b"\xc0\xc0\xc0").stdout
     assert "1 extra byte after the object" in run("info", stdin=b"\xc0\xc0").stdout
+    assert "3 extra bytes after the object; the data is a pickle" in run("info", stdin=b"\x80\x04N.").stdout
 
 
 def test_unpacking_something_else(tmp_path: Path) -> None:
@@ -462,7 +476,11 @@ def test_unpacking_something_else(tmp_path: Path) -> None:
     archive.create(tmp_path / "a.tar.zst", "file", base=tmp_path)
     assert "looks like JSON text: see 'cpkg pack'" in run("unpack", stdin=zstd.compress(text)).stderr
     assert "compressed with gzip: decompress it first" in run("unpack", stdin=gzip.compress(text)).stderr
-    assert "a tar archive: see 'cpkg archive list'" in run("unpack", str(tmp_path / "a.tar.zst")).stderr
+    packed = tmp_path / "a.tar.zst"
+    for command in ("unpack", "info"):
+        assert "; a tar archive: see 'cpkg archive list'" in run(command, packed).output.replace("note       ", "; ")
+        plain = run(command, stdin=zstd.decompress(packed.read_bytes()))
+        assert "an uncompressed tar archive: compress it with 'cpkg zstd'" in plain.output
     assert failure("unpack", stdin=b"\x81\xa1\xff\x01").count("at byte") == 1
 
 

@@ -42,7 +42,7 @@ def told(done: subprocess.CompletedProcess[bytes], status: int, message: bytes) 
 def test_standard_streams(shell: Shell) -> None:
     done = shell("cpkg pack <a.json")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\x91\x01", b"")
-    told(shell("printf '[' | cpkg pack"), 1, b"standard input:1:2: expecting value")
+    told(shell("printf '[' | cpkg pack"), 1, b"standard input:1:2: expecting value, found the end")
     done = shell("cpkg nonsense")
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     done = shell("cat a.json | cpkg pack /dev/stdin -o /dev/stdout | cpkg info /dev/stdin")

@@ -74,6 +74,16 @@ def test_values_that_json_does_not_have(tmp_path: Path) -> None:
     with records.open(tmp_path / "copy.rec") as reader:
         assert reader[1] == msgpack.ExtType(5, b"x")
     assert run("cat", tmp_path / "copy.rec").splitlines() == shown  # nanoseconds and all
+    text = tmp_path / "text.jsonl"
+    refused = "the record of line 4 cannot become JSON: $: nan is not JSON; --allow-nan writes it"
+    assert refused in run("convert", path, "-o", text, status=1)
+    run("convert", path, "-o", text, "--allow-nan")
+    assert text.read_text().splitlines() == shown
+    assert "text.jsonl:4:1: NaN is not JSON; --allow-nan accepts it" in run(
+        "convert", text, "-o", tmp_path / "out.rec", status=1
+    )
+    run("convert", text, "-o", tmp_path / "out.rec", "--allow-nan")
+    assert run("cat", tmp_path / "out.rec").splitlines() == shown
     write_all(path, [datetime.date(2024, 6, 1), array.array("h", [1, 2])])
     assert run("cat", path).splitlines() == ['"2024-06-01"', "[1,2]"]
 
@@ -186,11 +196,11 @@ def test_csv_with_fields_of_every_kind(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "a,a\n1,2\n", "same name"),
+        ("a.csv", "a,a\n1,2\n", 'line 1: two columns are named "a"; rename one'),
         ("a.csv", "a,b\n1\n", "line 2: expected 2 fields, found 1"),
         ("a.csv", "a\n\xff\n", "decode"),
         ("a.jsonl", '{"a":}\n', "a.jsonl"),
-        ("a.json", "[1][2]", "extra data"),
+        ("a.json", "[1][2]", "expecting a line break or the end, found"),
         ("a.msgpack", "\x81", "inside an object"),
         ("a.rec", "something else", "not a cpkg record file"),
         ("a.parquet", "PAR1", "unknown suffix"),
