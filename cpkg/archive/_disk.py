@@ -99,7 +99,8 @@ class Tree:
 
     def open(self) -> None:
         """Create the directory if it is missing, and open it."""
-        os.makedirs(self._directory, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # the next line reports that a file is not a directory
+            os.makedirs(self._directory, exist_ok=True)
         self._fds.append(opened(self._directory, os.O_RDONLY | system.O_DIRECTORY | system.OPEN_FLAGS))
 
     @property

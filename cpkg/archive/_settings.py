@@ -103,33 +103,34 @@ def _check_change(entry: Entry, before: Entry) -> None:
     Its type, size, sparse map and position must be unchanged, and its other fields must be valid.
     """
 
-    def refuse(name: str, kind: type[Exception] = ValueError) -> None:
-        raise kind(f"select returned an invalid {name} for {before.name!r}: {getattr(entry, name)!r}")
+    def refuse(name: str, expected: str, kind: type[Exception] = ValueError) -> None:
+        found = getattr(entry, name)
+        raise kind(f"select returned an invalid {name} for {before.name!r}: expected {expected}, found {found!r}")
 
     for name in ("type", "size", "sparse", "position"):
         if getattr(entry, name) != getattr(before, name):
-            refuse(name)
+            refuse(name, f"the unchanged {getattr(before, name)!r}")
     for name in ("name", "linkname", "uname", "gname"):
         text = getattr(entry, name)
         if not isinstance(text, str):
-            refuse(name, TypeError)
+            refuse(name, "a str", TypeError)
         if "\0" in text or (name == "name" and (not text or text.endswith("/"))):
-            refuse(name)
+            refuse(name, "text that is not empty, without NUL and without a slash at the end")
         encoded(text)
     time_max = SECONDS_MAX * NANO
     limits = {"mode": (0, 0o7777), "uid": (0, NUMBER_MAX), "gid": (0, NUMBER_MAX), "mtime_ns": (-time_max, time_max)}
     for name, (low, high) in limits.items():
         if not isinstance(getattr(entry, name), int):
-            refuse(name, TypeError)
+            refuse(name, "an int", TypeError)
         if not low <= getattr(entry, name) <= high:
-            refuse(name)
+            refuse(name, f"{low} to {high}")
     if entry.device != before.device and not all(0 <= number <= OCTAL_7_MAX for number in entry.device):
-        refuse("device")
+        refuse("device", f"two numbers from 0 to {OCTAL_7_MAX}")
     for key, value in (entry.xattrs or {}).items():
         if not (isinstance(key, str) and isinstance(value, bytes)):
-            refuse("xattrs", TypeError)
+            refuse("xattrs", "str keys and bytes values", TypeError)
         if not key or "\0" in key:
-            refuse("xattrs")
+            refuse("xattrs", "keys that are not empty and have no NUL")
 
 
 def _source_date() -> int:
