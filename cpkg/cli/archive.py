@@ -32,8 +32,10 @@ _KINDS: Final = {
     "character": stat.S_IFCHR,
     "block": stat.S_IFBLK,
 }
-_OTHER_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
+_OTHER_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".zip")
 """Suffixes of archives that these commands do not write."""
+
+_SEE_INFO: Final = "; 'cpkg info' describes the file"
 
 _archive = click.argument("archive_file", metavar="ARCHIVE", type=PATH, callback=not_empty)
 _threads = click.option(
@@ -61,7 +63,12 @@ _max_size = click.option(
     help="Refuse more content than this (64M, 2G, unlimited).  [default: 1G or 250 times the archive]",
 )
 _long = click.option(
-    "--long", "window_log_max", type=click.IntRange(10, 31), default=27, help="Allow windows of up to 2**N bytes."
+    "--long",
+    "window_log_max",
+    type=click.IntRange(10, 31),
+    default=27,
+    show_default=True,
+    help="Allow windows of up to 2**N bytes.",
 )
 
 
@@ -355,8 +362,11 @@ def _named(archive_file: str, stream: str = "standard input") -> Iterator[None]:
         raise Failure(f"{name}: {exc.args[0]}{hint}") from None
     except CodecError as exc:
         head = _head(archive_file)
-        # an archive that is only damaged is a frame
-        hint = "" if head.startswith(MAGIC) else other_format(head)
+        hint = ""
+        if head and not head.startswith(MAGIC):  # an archive that is only damaged is a frame
+            hint = other_format(head) or _SEE_INFO
+        elif head and str(exc).startswith("not a tar archive"):
+            hint = _SEE_INFO
         raise Failure(f"{name}: {exc}{hint}") from None
     except ValueError as exc:
         raise Failure(str(exc)) from None

@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 
 from cpkg import _backend
 from cpkg.cli import json_text
-from cpkg.cli.fitting import HEAD, NOT_ONE, counted, following, is_like_json, other_format
+from cpkg.cli.fitting import HEAD, NOT_ONE, counted, described, is_like_json, other_format
 from cpkg.cli.inout import open_output, open_seekable, open_text, read, shown, size_of, summarise, target_for, text_name
 from cpkg.cli.json_input import JSONReader, MessageBuilder
 from cpkg.cli.json_text import LINES_SUFFIXES, JSONError
@@ -30,7 +30,7 @@ from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, MAX_SIZE, PATH, QUIET, Commands, Failure, not_empty
 from cpkg.cli.standard_streams import open_standard_streams, when_terminated
 from cpkg.objects import dumps_loads
-from purepy.base.errors import CodecError, ExtraData, LimitError, ZstdError
+from purepy.base.errors import CodecError, ExtraData, LimitError
 from purepy.base.mistaken import ends
 from purepy.base.writing import write_all
 from purepy.msgpack.formats import ARRAY, FAMILY, MAP
@@ -286,9 +286,9 @@ def unpack(
         try:
             text = json_text.render(data, lines=lines, indent=indent, allow_nan=allow_nan, limits=limits)
         except LimitError as exc:
-            raise Failure(f"{_described(name, exc)}; raise --max-output-size") from None
+            raise Failure(f"{described(name, exc)}; raise --max-output-size") from None
         except CodecError as exc:
-            raise Failure(_described(name, exc) + _content_hint(data, exc)) from None
+            raise Failure(described(name, exc) + _content_hint(data, exc)) from None
         except (TypeError, ValueError) as exc:
             raise Failure(f"{name}: {exc}") from None
         except RecursionError:
@@ -297,16 +297,6 @@ def unpack(
         with open_output(target, overwrite=force or output is not None) as out:
             write_all(out, text)
     summarise(f"{name}: {counted(len(data), 'byte')} unpacked to {len(text):,} of JSON", target, quiet)
-
-
-def _described(name: str, exc: CodecError) -> str:
-    if isinstance(exc, ExtraData):
-        return f"{name}: {following(len(exc.extra))} (at byte {exc.offset})"
-    # LimitError.args[0] leaves out the advice, which is about Python arguments
-    text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
-    # an error with a detail names the offset in its text, and an output size has no offset
-    is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
-    return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"
 
 
 def _content_hint(data: bytes, exc: CodecError) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from purepy.base.errors import CodecError, ExtraData, LimitError, ZstdError
 from purepy.base.mistaken import RECORDS, advice_for, is_tar
 from purepy.zstd.format.rules import MAGIC
 
@@ -53,3 +54,14 @@ def other_format(head: bytes, *, compressed: bool = False) -> str:
     if advice is RECORDS:
         return "; this is a record file: see 'cpkg records cat'"
     return "" if advice is None else f"; {advice}"
+
+
+def described(name: str, exc: CodecError) -> str:
+    """Return the message for data of the file `name` that cannot be unpacked, with the offset of the error."""
+    if isinstance(exc, ExtraData):
+        return f"{name}: {following(len(exc.extra))} (at byte {exc.offset})"
+    # LimitError.args[0] leaves out the advice, which is about Python arguments
+    text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
+    # an error with a detail names the offset in its text, and an output size has no offset
+    is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
+    return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"

@@ -26,6 +26,7 @@ from cpkg.cli.shell import Failure
 from cpkg.objects.dumps_loads import OUTPUT_FLOOR, memory_allowed
 from purepy.base.errors import ZstdError
 from purepy.base.reading import read_some
+from purepy.zstd.format.error_codes import PREFIX_UNKNOWN
 
 if TYPE_CHECKING:
     from purepy.base.types import File
@@ -159,8 +160,10 @@ def open_text(file: str, most: int | None) -> Iterator[Text]:
                     yield Text(content, shown(file), stream, most)
             else:
                 yield Text(stream, shown(file), None, most)
-        except (EOFError, ZstdError, zlib.error) as exc:
-            raise Failure(f"{file}: {exc}") from None
+        except (EOFError, ZstdError, zlib.error, gzip.BadGzipFile) as exc:
+            is_other = isinstance(exc, gzip.BadGzipFile) or getattr(exc, "code", None) == PREFIX_UNKNOWN
+            hint = f"; rename it without {file[len(text_name(file)) :]} if it is not compressed" if is_other else ""
+            raise Failure(f"{file}: {exc}{hint}") from None
 
 
 def target_for(file: str, output: str | None, suffix: str, replaced: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ import sys
 from cpkg import backend_info
 from cpkg._backend_info import states
 from cpkg._version import VERSION
+from cpkg.cli.standard_streams import write_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,15 +72,13 @@ def main(arguments: list[str]) -> int:
     lacks += "pip install 'cpkg-codecs[cli]' (in a checkout: pip install '.[cli]')"
     try:
         if arguments in (["-V"], ["--version"]):
-            print(version_line())
-        elif arguments in (["-h"], ["--help"]):
-            print(_HELP + lacks)
-        elif arguments in (["backends"], ["backends", "--json"]):
-            print(*backend_lines(as_json="--json" in arguments), sep="\n")
-        else:
-            print(lacks if arguments else _HELP + lacks, file=sys.stderr)
-            return 1 if arguments else 2
+            return write_text(version_line() + "\n")
+        if arguments in (["-h"], ["--help"]):
+            return write_text(_HELP + lacks + "\n")
+        if arguments in (["backends"], ["backends", "--json"]):
+            return write_text("\n".join([*backend_lines(as_json="--json" in arguments), ""]))
     except ImportError as exc:
         print(f"cpkg: {exc}", file=sys.stderr)
         return 1
-    return 0
+    print(lacks if arguments else _HELP + lacks, file=sys.stderr)
+    return 1 if arguments else 2

@@ -18,11 +18,13 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Callable, Final
 
 from cpkg import msgpack, zstd
 from cpkg.cli import json_text
+from cpkg.cli.fitting import described
 from cpkg.cli.inout import text_name
 from cpkg.cli.json_input import JSONReader
 from cpkg.cli.json_text import JSONError
 from cpkg.cli.shell import Failure
 from cpkg.objects.types_written import with_ext_hook
+from purepy.base.errors import CodecError
 from purepy.base.writing import write_all
 
 if TYPE_CHECKING:
@@ -127,7 +129,11 @@ def read_csv(stream: BinaryIO, name: str, *, numbers: bool) -> Iterator[list[obj
     except csv.Error as exc:
         raise Failure(f"{name}: line {rows.line_num}: {exc}") from None
     except UnicodeDecodeError as exc:
-        raise Failure(f"{name}: {exc}") from None
+        where = f"in line {rows.line_num + 1} or later"  # text is decoded in pieces of several lines
+        byte = exc.object[exc.start]
+        raise Failure(
+            f"{name}: not UTF-8: {exc.reason} {byte:02x} {where}; convert it, for example with iconv"
+        ) from None
     finally:
         text.detach()
 
@@ -147,9 +153,14 @@ def _number(field: str) -> object:
 
 
 def read_msgpack(stream: BinaryIO, name: str, **options: Any) -> Iterator[list[object]]:
-    """Yield the objects of a MessagePack stream in lists; raises Failure if the last object is not complete."""
-    unpacker = msgpack.Unpacker(stream, max_buffer_size=0, strict_map_key=False, **options)
-    yield from _in_batches(unpacker)
+    """Yield the objects of a MessagePack stream in lists; raises Failure for one that cannot be read."""
+    unpacker = msgpack.Unpacker(stream, max_buffer_size=0, strict_map_key=False, tuple_keys=True, **options)
+    try:
+        yield from _in_batches(unpacker)
+    except CodecError as exc:
+        raise Failure(described(name, exc)) from None
+    except (ValueError, TypeError) as exc:
+        raise Failure(f"{name}: {exc} (in the object at byte {unpacker.tell()})") from None
     try:
         unpacker.read_bytes(0)
     except ValueError:  # the last object is not complete

@@ -85,13 +85,28 @@ def _place(file: str) -> Iterator[str | BinaryIO]:
 
 
 @contextlib.contextmanager
-def _named(file: str, kind: type[records.RecordsError] = records.RecordsError) -> Iterator[None]:
-    """Turn an error of the class `kind` in the block into a Failure that names the file."""
+def _named(file: str) -> Iterator[None]:
+    """Turn an error of reading in the block into a Failure that names the file."""
     try:
         yield
-    except kind as exc:
-        text = str(exc)
-        raise Failure(text if file in text else f"{shown(file)}: {text}") from None
+    except (records.RecordsError, ValueError, TypeError) as exc:
+        raise _failure(exc, file) from None
+
+
+def _failure(exc: Exception, file: str = "") -> Failure:
+    """Return the Failure for an error of records, with the name of the file if the error lacks it."""
+    text = str(exc).removeprefix(": ")  # a stream has no name
+    if not isinstance(exc, records.RecordsError):
+        text = f"a record cannot be read: {text}"
+    elif "not a cpkg record file" in text:
+        text += "; 'cpkg info' describes it, and 'cpkg records convert' creates record files"
+    return Failure(text if file in text else f"{shown(file)}: {text}")
+
+
+def _batches(file: str, reader: records.Reader) -> Iterator[list[object]]:
+    """Yield the records of a reader in lists; raises Failure for records that cannot be read."""
+    with _named(file):
+        yield from reader.batches()
 
 
 def _print(batches: Iterable[list[object]]) -> None:
@@ -169,7 +184,7 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
             report = records.verify(place, threads=threads, progress=_advance(bar))
     _show(file, report, as_json)
     if not report.ok:
-        raise Failure(f"{shown(file)}: {_faults(report)}")
+        raise Failure(f"{shown(file)}: {_faults(report)}; see 'cpkg records repair'")
     if not as_json:
         click.echo("  damage      none")
 
@@ -212,13 +227,15 @@ def join(files: tuple[str, ...], output: str, force: bool) -> None:
     Frames are copied unchanged if all files have the same dictionary or none. OUT appears when it is complete. With
     --force, OUT may be one of the FILEs.
     """
+    if "-" in (*files, output):
+        raise click.UsageError("only files can be joined: - names no file", click.get_current_context())
     try:
         torn = [records.inspect(file).torn for file in files]  # before OUT replaces one of the files
         total = records.join(files, output, overwrite=force)
     except FileExistsError:
         raise exists(output) from None
     except records.RecordsError as exc:
-        raise Failure(str(exc)) from None
+        raise _failure(exc) from None
     click.echo(f"{output}: {counted(total, 'record')}")
     for file, left_out in zip(files, torn):
         _note_torn(file, left_out)
@@ -343,7 +360,7 @@ def convert(
             else:
                 _write(output, kind, job, options)
         except records.RecordsError as exc:
-            raise Failure(str(exc)) from None
+            raise _failure(exc) from None
         except ValueError as exc:
             raise Failure(f"{output}: {exc}") from None
     summarise(counted(job.count, "record"), output, quiet)
@@ -417,8 +434,8 @@ class _Conversion:
     def _records(self, file: str, size: int, take: formats.Take) -> None:
         done = 0
         opened = _opened(file, skip=self.skip, quiet=not self.is_last, threads=self.threads, **self.options)
-        with opened as reader, _named(file, records.DamagedError):
-            for batch in reader.batches():
+        with opened as reader:
+            for batch in _batches(file, reader):
                 take(batch)
                 done += len(batch)
                 self.bar.at(self.before + size * done // max(len(reader), 1))

@@ -46,8 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     if not arguments:
         return _misused("no program given")
     if arguments[0] in ("-h", "--help"):
-        print(USAGE, end="")
-        return 0
+        from cpkg.cli.standard_streams import write_text
+
+        return write_text(USAGE)
     kind, *rest = arguments
     if kind in ("-m", "-c") and not rest:
         return _misused(f"{kind} needs an argument")

@@ -21,6 +21,7 @@ from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN
 PATH: Final = click.Path(readable=False)
 """An unchecked path; the type makes the shell complete names of files."""
 
+_WRITE_ERRORS: Final = {errno.EBADF, errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC)}
 _POWERS: Final = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -87,6 +88,12 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:  # caught here, because click would exit with status 1
             return close_stdout()
+        except click.UsageError as exc:
+            name = ctx.invoked_subcommand
+            command = self.get_command(ctx, name) if exc.ctx is None and name is not None else None
+            if command is not None:  # the parser of its options does not name it
+                exc.ctx = click.Context(command, parent=ctx, info_name=name)
+            raise
 
     def _run(self, args: Sequence[str] | None, prog_name: str | None, **rest: Any) -> int:
         try:
@@ -104,7 +111,7 @@ class Commands(click.Group):
             return close_stdout()
         except OSError as exc:
             where = f"{os.fsdecode(exc.filename)}: " if exc.filename is not None else ""
-            if not where and exc.errno == errno.EBADF:
+            if not where and exc.errno in _WRITE_ERRORS:
                 where = "standard output: "  # errors of all other files have a name
             return complain(f"{where}{exc.strerror or exc}", 1)
         except MemoryError:

@@ -53,3 +53,23 @@ def discard(stream: File) -> None:
     """Redirect a standard stream to the null device, so that the interpreter can flush its buffered data at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def write_text(text: str) -> int:
+    """
+    Write text to standard output without click, and return the exit status.
+
+    The status is 141 if the reader has closed standard output; 1 after another error, which is reported.
+    """
+    open_standard_streams()
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        discard(sys.stdout)
+        return 128 + SIGPIPE
+    except OSError as exc:
+        discard(sys.stdout)
+        print(f"cpkg: standard output: {exc.strerror}", file=sys.stderr)
+        return 1
+    return 0

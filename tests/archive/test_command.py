@@ -127,7 +127,7 @@ def test_a_file_that_is_not_an_archive_is_not_replaced(tree: Path, tmp_path: Pat
     assert made.read_bytes()
 
 
-@pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".TGZ", ".tar.xz", ".tar.bz2"])
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".TGZ", ".tar.xz", ".tar.bz2", ".zip"])
 def test_names_of_other_formats_are_refused(tree: Path, tmp_path: Path, suffix: str) -> None:
     error = run("create", tmp_path / f"x{suffix}", tree, status=1).stderr
     assert error.endswith(f"x{suffix}: this command writes Zstandard archives: name it {tmp_path / 'x'}.tar.zst\n")
@@ -164,7 +164,17 @@ def test_an_archive_compressed_with_gzip_is_called_so(tree: Path, tmp_path: Path
     assert error.endswith("; the data is compressed with gzip: decompress it first\n")
     run("create", tmp_path / "a", "-C", tree, "text")
     (tmp_path / "a").write_bytes((tmp_path / "a").read_bytes()[:60])
-    assert "; the data is" not in run("list", tmp_path / "a", status=1).stderr  # damaged, not of another format
+    error = run("list", tmp_path / "a", status=1).stderr
+    assert "; the data is" not in error  # damaged, not of another format
+    assert "cpkg info" not in error
+    cpkg.dump("text" * 1000, tmp_path / "a")
+    assert "'cpkg info' describes the file" in run("list", tmp_path / "a", status=1).stderr
+    (tmp_path / "a").write_bytes(b"a,b")
+    assert "'cpkg info' describes the file" in run("list", tmp_path / "a", status=1).stderr
+    assert (
+        f"{tmp_path / 'a'}: Not a directory"
+        in run("extract", tmp_path / "a.tgz", "-C", tmp_path / "a", status=1).stderr
+    )
 
 
 def test_hints_about_standard_input_read_no_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,8 +67,9 @@ def test_full_devices(shell: Shell) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("no /dev/full here")
     assert shell("cpkg nonsense 2>/dev/full").returncode == 2
-    told(shell("cpkg --help >/dev/full"), 1, b"No space left on device")
-    told(shell("cpkg backends >/dev/full"), 1, b"No space left on device")
+    told(shell("cpkg --help >/dev/full"), 1, b"standard output: No space left on device")
+    told(shell("cpkg backends >/dev/full"), 1, b"standard output: No space left on device")
+    told(shell("cpkg run --help >/dev/full"), 1, b"standard output: No space left on device")
     told(shell("cpkg pack <a.json >/dev/full"), 1, b"standard output: No space left on device")
     told(shell("cpkg pack a.json -o /dev/full"), 1, b"/dev/full: No space left on device")
 

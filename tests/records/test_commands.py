@@ -92,7 +92,9 @@ def test_damage(path: Path) -> None:
     second = spans(path)[1]
     flip(path, second.end - 9)
     hidden = f"records {second.first} to {second.stop - 1}"
+    assert f"{hidden} " in run("cat", path, status=1)
     assert "; with --skip-damage, " in run("cat", path, status=1).partition(hidden)[2]
+    assert "; with --skip-damage, " in run("head", path, "-n", 40, status=1)
     shown = run("cat", path, "--skip-damage")
     assert hidden in shown
     assert "to read the rest" not in shown
@@ -198,11 +200,14 @@ def test_csv_with_fields_of_every_kind(tmp_path: Path) -> None:
     [
         ("a.csv", "a,a\n1,2\n", 'line 1: two columns are named "a"; rename one'),
         ("a.csv", "a,b\n1\n", "line 2: expected 2 fields, found 1"),
-        ("a.csv", "a\n\xff\n", "decode"),
+        ("a.csv", "a\n\xff\n", "not UTF-8: invalid start byte ff in line 1 or later"),
         ("a.jsonl", '{"a":}\n', "a.jsonl"),
         ("a.json", "[1][2]", "expecting a line break or the end, found"),
         ("a.msgpack", "\x81", "inside an object"),
-        ("a.rec", "something else", "not a cpkg record file"),
+        ("a.msgpack", "\x01\xc1", "a.msgpack: byte 0xc1 is not a MessagePack format (at byte 1)"),
+        ("a.rec", "something else", "not a cpkg record file (header missing); 'cpkg info' describes it"),
+        ("a.json.gz", "[]", "rename it without .gz if it is not compressed"),
+        ("a.json.zst", "[]", "rename it without .zst if it is not compressed"),
         ("a.parquet", "PAR1", "unknown suffix"),
     ],
 )
@@ -213,10 +218,34 @@ def test_bad_input(tmp_path: Path, name: str, content: str, message: str) -> Non
     assert not (tmp_path / "out.rec").exists()
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\x81\x81\x01\x02\x03", "unhashable type: 'dict'"),
+        (b"\xd7\xff\xff\xff\xff\xff\xff\xff\xff\xff", "nanoseconds must be"),
+        (b"\xa1\xff", "can't decode byte 0xff"),
+    ],
+)
+def test_records_that_python_cannot_hold(tmp_path: Path, content: bytes, message: str) -> None:
+    """They are copied, and an error in one line names the file that contains them."""
+    stream, copy, text = tmp_path / "a.msgpack", tmp_path / "a.rec", tmp_path / "a.jsonl"
+    stream.write_bytes(b"\x01" + content)
+    run("convert", stream, "-o", copy)
+    assert f"cpkg: {stream}: " in run("convert", stream, "-o", text, status=1)
+    for arguments in (["cat", copy], ["head", copy], ["convert", copy, "-o", text]):
+        error = run(*arguments, status=1).splitlines()[-1]
+        assert error.startswith(f"cpkg: {copy}: a record cannot be read: ")
+        assert message in error
+    stream.write_bytes(b"\x81\x91\x01\x02")
+    run("convert", stream, "-o", text)
+    assert text.read_text() == '{"[1]":2}\n'
+
+
 def test_wrong_use(path: Path, tmp_path: Path) -> None:
     assert "No such file" in run("count", tmp_path / "missing", status=1)
     run("convert", path, status=2)
     run("repair", "-", status=2)
+    assert "- names no file" in run("join", path, "-o", "-", status=2)
     assert "only a record file" in run("convert", "--append", path, "-o", tmp_path / "a.csv", status=1)
     assert "name a file" in run("convert", "--from", "jsonl", "-o", tmp_path / "a.csv", status=1, data=b"{}")
     with records.open(path, "ab"):
