@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import importlib
-import importlib.resources
 import json
 import os
 import re
@@ -380,6 +379,8 @@ def demo(file: str | None, format_: str, level: int, seconds: float, max_output_
     Without FILE, use the data that comes with the package: the airports of the United States. The exit status is 1 if
     the backends disagree.
     """
+    import importlib.resources  # slow to import
+
     from cpkg.cli import compare
 
     packer = MessageBuilder()

@@ -124,6 +124,7 @@ def run(value: object, *, seconds: float, level: int, progress: Callable[[str], 
     a little. ROUNDS rounds then share `seconds`, and the best time of each round counts. `progress` is called with the
     text to show.
     """
+    chosen = tuple(_backend.choose(codec).module.BACKEND for codec in ("msgpack", "zstd"))  # fails before the work
     pack = partial(json.dumps, value, ensure_ascii=False, separators=(",", ":"))
     text = pack().encode()
     progress("json")
@@ -132,7 +133,6 @@ def run(value: object, *, seconds: float, level: int, progress: Callable[[str], 
     )
     outputs: dict[tuple[str, str], bytes] = {}
     messages: dict[str, bytes] = {}
-    chosen = tuple(_backend.choose(codec).module.BACKEND for codec in ("msgpack", "zstd"))
     pairs = list(itertools.product(_loading("msgpack", result.missing), _loading("zstd", result.missing)))
     for number, pair in enumerate(pairs, 1):
         progress(f"{number}/{len(pairs)} {_name(*pair)}")

@@ -26,9 +26,10 @@ from click.testing import CliRunner, Result
 
 import cpkg
 from cpkg import _backend, archive, zstd
-from cpkg.cli import compare, contents
+from cpkg.cli import compare, contents, inout
 from cpkg.cli.commands import cli
 from cpkg.cli.standard_streams import when_terminated
+from cpkg.objects import dumps_loads
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -333,11 +334,11 @@ def test_a_bomb_leaves_no_file(tmp_path: Path) -> None:
         assert "expected a size" in failure("unpack", tmp_path / "x.mpz", f"--max-output-size={size}", status=2)
 
 
-LONG = 66 << 20
+LONG = 3 << 20
 BOMBS = {
     "line.jsonl.zst": lambda: zstd.compress(b'{"a":"' + b"x" * LONG + b'"}\n', 1),
     "document.json.gz": lambda: gzip.compress(b'{"a":1}\n{"a":"' + b"x" * LONG + b'"}\n', 1),
-    "lists.json.zst": lambda: zstd.compress(b"[" + b"[]," * 600_000 + b"[]]", 1),
+    "lists.json.zst": lambda: zstd.compress(b"[" + b"[]," * 20_000 + b"[]]", 1),
     "row.csv.zst": lambda: zstd.compress(b"a,b\n1," + b"x" * LONG + b"\n", 1),
     "text.msgpack.zst": lambda: zstd.compress(cpkg.packb("x" * LONG), 1),
 }
@@ -345,7 +346,11 @@ BOMBS = {
 
 
 @pytest.mark.once
-def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path) -> None:
+def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a smaller limit, which is otherwise the same as that of messages."""
+    assert inout.OUTPUT_FLOOR is dumps_loads.OUTPUT_FLOOR
+    monkeypatch.setattr(inout, "OUTPUT_FLOOR", 2 << 20)
+    monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 2 << 20)
     for name, make in BOMBS.items():
         path = tmp_path / name
         path.write_bytes(make())
@@ -354,7 +359,7 @@ def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path) -> None:
             calls += [["pack", path, "-o", tmp_path / "out.mpz"], ["demo", path]]
         for call in calls:
             message = failure(*call)
-            assert message.startswith(f"cpkg: {path}: its content takes more than 67,108,864 bytes"), call
+            assert message.startswith(f"cpkg: {path}: its content takes more than 2,097,152 bytes"), call
             assert message.endswith("raise --max-output-size\n")
         assert sorted(os.listdir(tmp_path)) == [name]
         path.unlink()
@@ -364,14 +369,15 @@ def test_compressed_text_is_bounded_as_messages_are(tmp_path: Path) -> None:
 def test_a_limit_of_compressed_text(tmp_path: Path) -> None:
     """The limit is for data in memory: everything when packing, one part at a time when converting."""
     path = tmp_path / "lines.jsonl.zst"
-    path.write_bytes(zstd.compress(b'{"a":"text"}\n' * 200_000))
+    lines = b'{"a":"%s"}\n' % (b"text" * 25) * 24_000
+    path.write_bytes(zstd.compress(lines))
     pack = "pack", path, "-f", "-o", tmp_path / "out.mpz"
     convert = "records", "convert", path, "-o", tmp_path / "out.rec"
     assert "more than 2,097,152 bytes" in failure(*pack, "--max-output-size", "2M")
     for call in (pack, (*pack, "--max-output-size", "4M"), (*convert, "--max-output-size", "2300k")):
         result = run(*call)
         assert result.exit_code == 0, result.stderr
-    (tmp_path / "lines.jsonl").write_bytes(b'{"a":"text"}\n' * 200_000)
+    (tmp_path / "lines.jsonl").write_bytes(lines)
     assert run("pack", tmp_path / "lines.jsonl").exit_code == 0
     failure("pack", tmp_path / "lines.jsonl", "-f", "--max-output-size", "2M")
     (tmp_path / "lists.json.zst").write_bytes(BOMBS["lists.json.zst"]())
@@ -517,10 +523,16 @@ def test_info_does_not_unpack_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
 # demo, backends, help
 
 
+def compare_only(monkeypatch: pytest.MonkeyPatch, codec: str, *others: str) -> None:
+    """Let the demo compare fewer backends of a codec, each in a process: the chosen one and `others`."""
+    kept = {_backend.choose(codec).module.BACKEND, *others}
+    modules = {backend: module for backend, module in _backend.MODULES[codec].items() if backend in kept}
+    monkeypatch.setitem(_backend.MODULES, codec, modules)
+
+
 def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """With only the chosen zstd backend and one round, because the pure codec is slow for this data."""
-    chosen = _backend.choose("zstd").module.BACKEND
-    monkeypatch.setitem(_backend.MODULES, "zstd", {chosen: _backend.MODULES["zstd"][chosen]})
+    compare_only(monkeypatch, "zstd")
     monkeypatch.setattr(compare, "ROUNDS", 1)
     result = run("demo", "--seconds", "0")
     assert result.exit_code == 0, result.stderr
@@ -535,9 +547,10 @@ def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.once
-def test_demo_of_a_file(tmp_path: Path) -> None:
+def test_demo_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n' * 50)
     assert "combinations agree" in run("demo", tmp_path / "x.jsonl", "--seconds", "0").stdout
+    compare_only(monkeypatch, "zstd")
     assert "combinations agree" in run("demo", "-", "--seconds", "0", stdin=b'{"a": [1]}').stdout
 
 
@@ -553,6 +566,7 @@ def test_demo_warms_up_until_little_changes(monkeypatch: pytest.MonkeyPatch, jit
 @pytest.mark.once
 def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the last line of the demo could not be trusted."""
+    compare_only(monkeypatch, "zstd")
     # change both functions; the second one serves calls without options
     serve_wrongly(
         monkeypatch,
@@ -579,6 +593,8 @@ def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> No
 
 @pytest.mark.once
 def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    compare_only(monkeypatch, "msgpack")
+    compare_only(monkeypatch, "zstd", "pure")
     serve_wrongly(
         monkeypatch,
         "purepy.zstd",
@@ -605,6 +621,8 @@ def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.once
 def test_demo_notices_a_backend_that_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    compare_only(monkeypatch, "msgpack")
+    compare_only(monkeypatch, "zstd", "pure")
     serve_wrongly(monkeypatch, "purepy.zstd", "import os; module.compress = lambda *_, **options: os._exit(7)")
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
     assert result.exit_code == 1
@@ -613,6 +631,8 @@ def test_demo_notices_a_backend_that_ends_its_process(monkeypatch: pytest.Monkey
 
 @pytest.mark.once
 def test_demo_reports_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    compare_only(monkeypatch, "msgpack")
+    compare_only(monkeypatch, "zstd")
     unavailable = {**_backend.MODULES["zstd"], "dlopen": "cpkg._no_such_module"}
     monkeypatch.setitem(_backend.MODULES, "zstd", unavailable)
     monkeypatch.delitem(_backend._loaded, ("zstd", "dlopen"), raising=False)
