@@ -5,15 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from documents import DOCS, blocks, check_examples
-
-import cpkg
 
 
 def sessions(page: str) -> list[tuple[str, str]]:
@@ -33,20 +30,15 @@ def sessions(page: str) -> list[tuple[str, str]]:
     ("page", "least"),
     [("cli.md", 17), ("integrations.md", 3), ("archives.md", 5), ("records.md", 8), ("start/quickstart.md", 8)],
 )
-def test_the_command_lines(tmp_path: Path, page: str, least: int) -> None:
+def test_the_command_lines(environment: dict[str, str], program: Path, tmp_path: Path, page: str, least: int) -> None:
     (tmp_path / "bin").mkdir()
-    for name, line in (("cpkg", "-I -m cpkg "), ("python", "")):
-        program = tmp_path / "bin" / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {line}"$@"\n')
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "bin" / "cpkg").symlink_to(program)
+    python = tmp_path / "bin" / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
     work = tmp_path / "work"
     work.mkdir()
-    root = str(Path(cpkg.__file__).parent.parent)
-    environment = {
-        **os.environ,
-        "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH", "")])),
-    }
+    path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     commands = sessions(page)
     assert len(commands) >= least
     for command, expected in commands:
@@ -56,7 +48,7 @@ def test_the_command_lines(tmp_path: Path, page: str, least: int) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             cwd=work,
-            env=environment,
+            env={**environment, "PATH": path},
             text=True,
         )
         assert rough(done.stdout, command) == rough(expected, command), command

@@ -19,6 +19,7 @@ from cpkg.cli.json_text import JSONError
 
 pytestmark = pytest.mark.once
 
+SEEDS = [pytest.param(seed, marks=pytest.mark.nightly) if seed >= 15 else seed for seed in range(40)]
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 
 
@@ -70,7 +71,7 @@ def damaged(source: random.Random, text: str) -> str:
     return text[:at] + wrong + text[at + source.randrange(2) :]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_the_message_is_that_of_dumps_wherever_it_is_cut(cut: Any, seed: int) -> None:
     source = random.Random(seed)
     for _ in range(15):
@@ -89,7 +90,7 @@ def test_the_message_is_that_of_dumps_wherever_it_is_cut(cut: Any, seed: int) ->
             assert pack(("\ufeff" + as_lines).encode("utf-32-le"), lines=True) == cpkg.dumps(values, compress=False)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_errors_are_the_same_wherever_it_is_cut(cut: Any, seed: int) -> None:
     source = random.Random(seed)
     failed = 0

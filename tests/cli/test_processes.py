@@ -112,7 +112,7 @@ def test_pure_backends_can_be_asked_for(environment: dict[str, str]) -> None:
 # terminals
 
 
-def on_terminal(command: list[str], environment: dict[str, str]) -> tuple[int, str]:
+def on_terminal(command: list[str | Path], environment: dict[str, str]) -> tuple[int, str]:
     """Run a command whose standard error is a terminal; return its status and the output on the terminal."""
     master, slave = open_terminal()
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=slave, env=environment)
@@ -131,33 +131,35 @@ def on_terminal(command: list[str], environment: dict[str, str]) -> tuple[int, s
     return process.returncode, shown.decode(errors="replace")
 
 
-def test_a_bar_shows_on_a_terminal(environment: dict[str, str], large: Path, tmp_path: Path) -> None:
-    status, shown = on_terminal([*COMMAND, "pack", str(large), "-o", str(tmp_path / "x")], environment)
+def test_a_bar_shows_on_a_terminal(environment: dict[str, str], program: Path, large: Path, tmp_path: Path) -> None:
+    status, shown = on_terminal([program, "pack", str(large), "-o", str(tmp_path / "x")], environment)
     assert status == 0, shown
     for stage in ("packing", "writing"):
         assert stage in shown
     assert "%" in shown
     assert f"bytes of JSON packed to {(tmp_path / 'x').stat().st_size:,}" in shown
-    status, shown = on_terminal([*COMMAND, "unpack", str(tmp_path / "x"), "-o", str(tmp_path / "y")], environment)
+    status, shown = on_terminal([program, "unpack", str(tmp_path / "x"), "-o", str(tmp_path / "y")], environment)
     assert status == 0, shown
     assert len(cpkg.load(tmp_path / "x")) == ROWS
 
 
-def test_no_bar_where_none_is_wanted(environment: dict[str, str], large: Path, tmp_path: Path) -> None:
+def test_no_bar_where_none_is_wanted(environment: dict[str, str], program: Path, large: Path, tmp_path: Path) -> None:
     small = tmp_path / "small.json"
     small.write_text("[1]")
     out = ["-o", str(tmp_path / "x")]
-    assert "packing" not in on_terminal([*COMMAND, "pack", str(small), *out], environment)[1]
-    assert on_terminal([*COMMAND, "pack", "-q", str(large), *out], environment) == (0, "")
-    assert "packing" not in on_terminal([*COMMAND, "pack", str(large), *out], {**environment, "TERM": "dumb"})[1]
-    done = subprocess.run([*COMMAND, "pack", str(large), *out], capture_output=True, env=environment)
+    assert "packing" not in on_terminal([program, "pack", str(small), *out], environment)[1]
+    assert on_terminal([program, "pack", "-q", str(large), *out], environment) == (0, "")
+    assert "packing" not in on_terminal([program, "pack", str(large), *out], {**environment, "TERM": "dumb"})[1]
+    done = subprocess.run([program, "pack", str(large), *out], capture_output=True, env=environment)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
-def test_an_error_under_a_bar_is_still_reported(environment: dict[str, str], large: Path, tmp_path: Path) -> None:
+def test_an_error_under_a_bar_is_still_reported(
+    environment: dict[str, str], program: Path, large: Path, tmp_path: Path
+) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_bytes(large.read_bytes() + b"{]\n")
-    status, shown = on_terminal([*COMMAND, "pack", str(broken)], environment)
+    status, shown = on_terminal([program, "pack", str(broken)], environment)
     assert status == 1
     assert f"broken.jsonl:{ROWS + 1}:2: expecting property name" in shown
     assert os.listdir(tmp_path) == ["broken.jsonl"]
@@ -175,11 +177,11 @@ def test_an_error_under_a_bar_is_still_reported(environment: dict[str, str], lar
     ids=["pack", "convert"],
 )
 def test_packed_data_is_not_written_to_a_terminal(
-    environment: dict[str, str], arguments: list[str], told: bytes
+    environment: dict[str, str], program: Path, arguments: list[str], told: bytes
 ) -> None:
     master, slave = open_terminal()
     process = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=subprocess.PIPE, stdout=slave, stderr=subprocess.PIPE, env=environment
+        [program, *arguments], stdin=subprocess.PIPE, stdout=slave, stderr=subprocess.PIPE, env=environment
     )
     os.close(slave)
     _, error = process.communicate(b"[1]")
@@ -188,9 +190,9 @@ def test_packed_data_is_not_written_to_a_terminal(
     assert error == b"cpkg: " + told + b"\n"
 
 
-def test_a_terminal_is_not_read_from(environment: dict[str, str]) -> None:
+def test_a_terminal_is_not_read_from(environment: dict[str, str], program: Path) -> None:
     master, slave = open_terminal()
-    done = subprocess.run([*COMMAND, "unpack"], stdin=slave, capture_output=True, env=environment, timeout=60)
+    done = subprocess.run([program, "unpack"], stdin=slave, capture_output=True, env=environment, timeout=60)
     os.close(slave)
     os.close(master)
     assert done.returncode == 2
@@ -249,9 +251,9 @@ def test_a_reader_that_leaves_early(environment: dict[str, str], packed: Path, u
     assert process.returncode == 128 + signal.SIGPIPE
 
 
-def test_values_as_jq_prints_them_through_a_pipe(environment: dict[str, str], large: Path) -> None:
+def test_values_as_jq_prints_them_through_a_pipe(environment: dict[str, str], program: Path, large: Path) -> None:
     rows = [json.loads(line) for line in large.read_text().splitlines()]
     text = "".join(json.dumps(row, indent=2) + "\n" for row in rows).encode()
-    done = subprocess.run([*COMMAND, "pack"], input=text, capture_output=True, env=environment)
+    done = subprocess.run([program, "pack"], input=text, capture_output=True, env=environment)
     assert (done.returncode, done.stderr) == (0, b"")
     assert cpkg.loads(done.stdout) == rows

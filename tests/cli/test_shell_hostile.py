@@ -21,15 +21,15 @@ Shell = Callable[[str], "subprocess.CompletedProcess[bytes]"]
 
 
 @pytest.fixture
-def shell(environment: dict[str, str], tmp_path: Path) -> Shell:
+def shell(environment: dict[str, str], program: Path, tmp_path: Path) -> Shell:
     """Return a function that runs a script in a directory with [1] in a.json and a.mpz; `cpkg` is the command line."""
     (tmp_path / "a.json").write_bytes(b"[1]")
     (tmp_path / "a.mpz").write_bytes(b"\x91\x01")
 
     def run(script: str) -> subprocess.CompletedProcess[bytes]:
-        prelude = f'cpkg() {{ "{sys.executable}" -I -m cpkg "$@"; }}\n'
+        path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
         return subprocess.run(
-            ["bash", "-c", prelude + script], cwd=tmp_path, env=environment, capture_output=True, timeout=120
+            ["bash", "-c", script], cwd=tmp_path, env={**environment, "PATH": path}, capture_output=True, timeout=120
         )
 
     return run

@@ -26,11 +26,11 @@ DATA = b"".join(b"%d\n" % number for number in range(20_000))
 
 
 @pytest.fixture
-def call(environment: dict[str, str], tmp_path: Path) -> Any:
+def call(environment: dict[str, str], program: Path, tmp_path: Path) -> Any:
     """Return a function that runs the command in a new folder."""
 
     def run(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
-        command = [sys.executable, "-m", "cpkg", "zstd", *arguments]
+        command = [program, "zstd", *arguments]
         if "stdin" not in options:
             options.setdefault("input", b"")
         return subprocess.run(command, **{"cwd": tmp_path, "env": environment, "capture_output": True, **options})
@@ -117,8 +117,8 @@ def test_a_full_output(call: Any, tmp_path: Path, arguments: list[str]) -> None:
     assert done.stderr == b"zstd: error 70 : Write error : cannot write block : No space left on device \n"
 
 
-def test_closed_standard_streams(environment: dict[str, str], call: Any, tmp_path: Path) -> None:
-    command = f'"{sys.executable}" -m cpkg zstd'
+def test_closed_standard_streams(environment: dict[str, str], program: Path, call: Any, tmp_path: Path) -> None:
+    command = f'"{program}" zstd'
     for line, status in (
         (f"{command} -c data >&-", 70),
         (f"{command} data 2>&-", 0),
