@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from cpkg import zstd
-from purepy.base.errors import ZstdError, ZstdLimitError
+from purepy.base.errors import LimitError, ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import WINDOW_TOO_LARGE, located
 from purepy.zstd.format.rules import MAGIC, SKIPPABLE_MAGIC_TAIL
 
@@ -48,7 +48,7 @@ def may_transform(cache_control: str) -> bool:
 
 
 def largest_body(max_size: int) -> int:
-    """Return the largest possible compressed size of `max_size` bytes, in bytes; more need not be read."""
+    """Return the largest compressed size that `max_size` bytes need, in bytes; a longer body need not be read."""
     return max_size + max_size // 128 + 1024
 
 
@@ -103,9 +103,12 @@ def decompress_body(body: bytes, max_size: int) -> bytes:
     """
     Return the decompressed body of a request, which may have at most `max_size` bytes.
 
-    Raises LimitError for a larger body, before decompressing more, and ZstdError for damage, for a window of more than
-    8 MiB (RFC 9659 forbids it), and for a body with too many frames, because even an empty frame takes time.
+    Raises LimitError for a larger body, before decompressing more, and for a `body` beyond `largest_body(max_size)`;
+    ZstdError for damage, for a window of more than 8 MiB (RFC 9659 forbids it), and for a body with too many frames,
+    because even an empty frame takes time.
     """
+    if len(body) > largest_body(max_size):
+        raise LimitError(f"the compressed body is longer than {max_size} bytes of content can ever become")
     most = FRAMES_MAX + len(body) // FRAME_SIZE
     # an upper bound of the number of frames, which is found quickly
     if body.count(MAGIC) + body.count(SKIPPABLE_MAGIC_TAIL) > most:

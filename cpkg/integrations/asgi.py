@@ -37,6 +37,7 @@ class ZstdMiddleware:
     minimum_size: a complete body of fewer bytes is not compressed (default 500).
     max_request_size: the limit in bytes for a decompressed request (default 16 MiB). A compressed request is read
     completely before the application is called. The answer to a request beyond the limit is 413, to a damaged one 400.
+    If the client disconnects before the end of the body, the application receives only the disconnect.
 
     A body that comes in pieces is compressed in pieces, and each is flushed, so that the client can read it at once.
     Bodies with a content coding or `Cache-Control: no-transform`, bodies of a compressed type (image, video, zip, ...),
@@ -81,36 +82,33 @@ class ZstdMiddleware:
         """
         Read and decompress the body; return the scope and `receive` function that give it to the application.
 
+        If the client disconnects before the end of the body, the application gets the disconnect instead.
+
         Raises LimitError for a body that is too large, and ZstdError for one that is damaged or incomplete.
         """
         pieces = []
         size = 0
-        more = True
-        while more:
+        message: Message = {"more_body": True}
+        while message.get("more_body", False) and size <= coding.largest_body(self.max_request_size):
             message = await receive()
-            if message["type"] != "http.request":
-                break  # the client disconnected; a body without its end is refused below
             pieces.append(message.get("body", b""))
             size += len(pieces[-1])
-            if size > coding.largest_body(self.max_request_size):
-                raise LimitError(
-                    f"the compressed body is longer than {self.max_request_size} bytes of content can ever become"
-                )
-            more = message.get("more_body", False)
-        body = coding.decompress_body(b"".join(pieces), self.max_request_size)
         headers = list(scope["headers"])
         _drop(headers, "Content-Encoding", *coding.DIGESTS)
-        _set(headers, b"content-length", str(len(body)))
+        if message["type"] == "http.request":
+            body = coding.decompress_body(b"".join(pieces), self.max_request_size)
+            _set(headers, b"content-length", str(len(body)))
+            message = {"type": "http.request", "body": body, "more_body": False}
         is_given = False
 
-        async def receive_body() -> Message:
+        async def receive_first() -> Message:
             nonlocal is_given
             if is_given:
                 return await receive()
             is_given = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return message
 
-        return {**scope, "headers": headers}, receive_body
+        return {**scope, "headers": headers}, receive_first
 
 
 class _Response:

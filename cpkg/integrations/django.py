@@ -94,7 +94,7 @@ class ZstdMiddleware(MiddlewareMixin):
         if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() != coding.CODING:
             return None
         try:
-            body = request.read(coding.largest_body(self.max_request_size))
+            body = request.read(coding.largest_body(self.max_request_size) + 1)  # one more shows that it is too long
             data = coding.decompress_body(body, self.max_request_size)
         except (LimitError, RequestDataTooBig) as exc:
             return HttpResponse(f"the decompressed body is too large: {exc}", status=413, content_type="text/plain")

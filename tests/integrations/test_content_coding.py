@@ -8,6 +8,7 @@ from zstd_data import SKIPPABLE
 
 from cpkg import zstd
 from cpkg.integrations import _content_coding as coding
+from purepy.base.errors import LimitError
 
 
 @pytest.mark.parametrize("kind", ["empty", "one byte", "skippable"])
@@ -28,3 +29,13 @@ def test_content_may_contain_frames() -> None:
     content = zstd.compress(b"x") * 5000
     stored = zstd.compress(content, options={zstd.CompressionParameter.compression_level: -131072})
     assert coding.decompress_body(stored, 1 << 20) == content
+
+
+def test_a_body_longer_than_its_content_can_become_is_refused() -> None:
+    """Middlewares read one byte beyond the limit, so that a body of whole frames is not cut off unnoticed."""
+    frame = zstd.compress(b"x") + SKIPPABLE[:4]
+    size = coding.largest_body(1000) - len(frame) - 4
+    body = frame + size.to_bytes(4, "little") + bytes(size)
+    assert coding.decompress_body(body, 1000) == b"x"
+    with pytest.raises(LimitError, match="the compressed body is longer than 1000 bytes of content can ever become"):
+        coding.decompress_body(body + b"\0", 1000)
