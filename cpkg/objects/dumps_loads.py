@@ -15,7 +15,7 @@ from cpkg.objects import types_written
 from cpkg.objects.types_written import TIMESTAMP
 from purepy.base.errors import CodecError, FormatError, LimitError, TruncatedError, ZstdLimitError
 from purepy.base.lazy import imported
-from purepy.base.locks import RLock
+from purepy.base.locks import process_lock
 from purepy.msgpack.interface import HEAVIEST
 from purepy.zstd.format.rules import LEVEL_MAX, LEVEL_MIN, MAGIC, is_frame
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer, TypeAlias, Unpack
 
     from cpkg._backend_protocols import Function, MsgpackBackend, ZstdBackend
+    from purepy.base.locks import RLock
     from purepy.base.types import TypedDecoder
 
     Kind = TypeVar("Kind")
@@ -126,7 +127,7 @@ class Codecs:
 
 
 _chosen: Codecs | None = None
-_choosing = RLock()
+_choosing: dict[int, RLock] = {}
 
 
 def _compiled_functions(msgpack: MsgpackBackend) -> tuple[Function, Function]:
@@ -175,7 +176,8 @@ def chosen_codecs() -> Codecs:
     """Return the functions of the chosen backends; the first call chooses the backends."""
     global _chosen
     if _chosen is None:
-        with _choosing:  # the compiled module would take its functions anew while another thread is in them
+        # the compiled module would take its functions anew while another thread is in them
+        with process_lock(_choosing):
             if _chosen is None:
                 _chosen = Codecs(_backend.msgpack())
     return _chosen

@@ -58,12 +58,12 @@ def grouped_names(module: str, group: Callable[[str], Mapping[str, object]]) -> 
     `group(name)` returns the group that contains a name, or raises AttributeError. Existing names are kept.
     """
     namespace = vars(sys.modules[module])
-    locks: dict[str, RLock] = {}
+    locks: dict[int, RLock] = {}
 
     def __getattr__(name: str) -> Named:  # noqa: N807 - as above
-        from purepy.base.locks import RLock
+        from purepy.base.locks import process_lock
 
-        with locks.setdefault(module, RLock()):  # two threads must not create two types for one name
+        with process_lock(locks):  # two threads must not create two types for one name
             if name not in namespace:
                 for key, value in group(name).items():
                     namespace.setdefault(key, value)

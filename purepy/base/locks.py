@@ -18,6 +18,7 @@ callbacks and the caller's files can all cause such a call.
 from __future__ import annotations
 
 import sys
+from os import getpid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +42,15 @@ else:
     import _thread
 
     Lock, RLock = _thread.allocate_lock, _thread.RLock
+
+
+def process_lock(locks: dict[int, RLock]) -> RLock:
+    """
+    Return this process's own lock in `locks`: after a fork, a thread that the child lacks may hold the parent's.
+
+    The lock is an RLock, because a finalizer may take it again inside the block.
+    """
+    return locks.setdefault(getpid(), RLock())
 
 
 class Exclusive:

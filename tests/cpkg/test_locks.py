@@ -1,18 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks are released whenever a signal handler raises."""
+"""Locks are released whenever a signal handler raises, and never held in a forked child."""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import os
+import sys
+from functools import partial
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
+from types import ModuleType
+from typing import Any, Callable
 
 import pytest
 from interrupts import ROOTS, Outcome, by_timer
+from threads import run_threads
 
-from purepy.base.locks import Lock, RLock
+from cpkg.objects import dumps_loads
+from purepy.base import locks
+from purepy.base.lazy import grouped_names
+from purepy.base.locks import Lock, RLock, process_lock
+from purepy.zstd.format.zdict import Digests
 
 
 @pytest.mark.nightly
@@ -49,8 +58,8 @@ def ends_in_a_call(value: ast.expr | None) -> bool:
 
 def holds_a_lock(item: ast.withitem) -> bool:
     """Return whether the object of a `with` is named as a lock, or comes from a method that returns a lock."""
-    entered = ast.unparse(item.context_expr).split(".")[-1]
-    return entered.endswith("lock") or entered.partition("(")[0] in ("_turn", "_enter", "_open")
+    entered = ast.unparse(item.context_expr).partition("(")[0].split(".")[-1]
+    return entered.endswith("lock") or entered in ("_turn", "_enter", "_open")
 
 
 def calls_returned_with_a_lock(source: str) -> list[int]:
@@ -77,10 +86,35 @@ def test_no_block_that_holds_a_lock_returns_a_call() -> None:
 @pytest.mark.once
 def test_a_call_that_is_returned_with_a_lock_is_seen() -> None:
     def method(self: Any) -> Any:
-        with self._turn():
+        with process_lock(self.locks):
             if self:
                 return self.size
             return self.read() or self.write()
 
     lines, _ = inspect.getsourcelines(method)
     assert calls_returned_with_a_lock(dedent("".join(lines))) == [len(lines)]
+
+
+@pytest.mark.parametrize("made", ["codecs", "group", "digest"])
+def test_a_forked_child_waits_for_no_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch, made: str) -> None:
+    """In the child, what is made once is made again although a thread of the parent holds the lock."""
+    processes: list[int] = []
+
+    def make(*_: object) -> Any:
+        processes.append(locks.getpid())
+        if len(processes) == 1:
+            monkeypatch.setattr(locks, "getpid", lambda: -1)
+            assert run_threads(use) == []
+        return {"name": made}
+
+    module = ModuleType("of_this_test")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(dumps_loads, "_chosen", None)
+    monkeypatch.setattr(dumps_loads, "Codecs", make)
+    use: Callable[[], object] = {
+        "codecs": dumps_loads.chosen_codecs,
+        "group": partial(grouped_names(module.__name__, make), "name"),
+        "digest": partial(Digests().single, "key", make),
+    }[made]
+    use()
+    assert processes == [os.getpid(), -1]

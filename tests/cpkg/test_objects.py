@@ -34,6 +34,7 @@ from purepy.base.errors import (
     ZstdError,
     ZstdLimitError,
 )
+from purepy.base.locks import process_lock
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
@@ -618,7 +619,7 @@ def test_threads_wait_while_the_codecs_are_chosen(monkeypatch: pytest.MonkeyPatc
     taken = []
 
     def build(backend: ModuleType) -> ModuleType:
-        run_threads(lambda: taken.append(dumps_loads._choosing.acquire(blocking=False)))
+        run_threads(lambda: taken.append(process_lock(dumps_loads._choosing).acquire(blocking=False)))
         return backend
 
     monkeypatch.setattr(dumps_loads, "Codecs", build)

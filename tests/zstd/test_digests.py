@@ -279,14 +279,6 @@ def test_no_memory_for_the_tables(zstd: ModuleType, monkeypatch: pytest.MonkeyPa
     assert zstd.compress(DATA, zstd_dict=dictionary) == frame
 
 
-def test_a_forked_child_waits_for_no_thread_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    digests = Digests()
-    with digests._lock():
-        monkeypatch.setattr(zdict, "getpid", lambda: -1)
-        assert run_threads(lambda: digests.single("key", object)) == []
-    assert len(digests) == 1
-
-
 @pytest.mark.parametrize("wrong", [b"dictionary", 5, (), (None, 0), ("", 1)], ids=repr)
 def test_what_is_not_a_dictionary(zstd: ModuleType, wrong: Any) -> None:
     frame = zstd.compress(DATA)

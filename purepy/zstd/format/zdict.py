@@ -8,10 +8,8 @@ ZstdDict serves every backend, level and thread, and tables that are still kept 
 
 from __future__ import annotations
 
-from os import getpid
-
 from purepy.base.buffers import as_bytes
-from purepy.base.locks import RLock
+from purepy.base.locks import process_lock
 from purepy.zstd.format.error_codes import DST_SIZE_TOO_SMALL, SRC_SIZE_WRONG
 from purepy.zstd.format.locks import refuse_second_init
 from purepy.zstd.format.rules import DICTIONARY_MAGIC
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
     from purepy.base.errors import ZstdError
+    from purepy.base.locks import RLock
     from purepy.base.types import Buffer
 
     DictArgument: TypeAlias = "ZstdDict | tuple[ZstdDict, int] | None"
@@ -56,15 +55,11 @@ class Digests(dict["Hashable", "Any"]):
     def __init__(self) -> None:
         self._locks: dict[int, RLock] = {}
 
-    def _lock(self) -> RLock:
-        """Return this process's own lock: after a fork, the parent's lock may be held by a thread the child lacks."""
-        return self._locks.setdefault(getpid(), RLock())  # an RLock: a finalizer may return here while make() runs
-
     def single(self, key: Hashable, make: Callable[[], object]) -> Any:
         """Return the form under `key`; if there is none, create it by `make()`, in one thread only, and keep it."""
         found = self.get(key)
         if found is None:
-            with self._lock():
+            with process_lock(self._locks):
                 found = self.get(key)
                 if found is None:
                     found = self[key] = make()
@@ -78,7 +73,7 @@ class Digests(dict["Hashable", "Any"]):
         """
         found = self._among(key, part)
         if found is None:
-            with self._lock():
+            with process_lock(self._locks):
                 found = self._among(key, part)
                 if found is None:
                     found = make()

@@ -8,7 +8,6 @@ owns the buffer.
 
 from __future__ import annotations
 
-from _thread import allocate_lock
 from _weakref import ref
 
 from cpkg._native._msgpack_ffi import ffi, lib
@@ -19,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Callable, Final
 
+    from purepy.base.locks import RLock
     from purepy.base.types import Builder
 
 SCRATCH_SIZE: Final = 1 << 19
@@ -66,13 +66,15 @@ class _Token:
 # until the garbage collector finds it; meanwhile the pure codec packs.
 free: Final = [_Token()]
 _watched: Final = [ref(free[0])]
-_guard: Final = allocate_lock()
+_guards: Final[dict[int, RLock]] = {}
 
 
 def is_taken() -> bool:
     """Return whether a call owns the scratch buffer; replace a token that an interrupt lost."""
     if not free and _watched[0]() is None:
-        with _guard:
+        from purepy.base.locks import process_lock
+
+        with process_lock(_guards):
             if not free and _watched[0]() is None:
                 token = _Token()
                 _watched[0] = ref(token)
