@@ -45,6 +45,8 @@ def write_build_info(folder: Path) -> None:
         for codec, library in FOUND.items()
     }
     path = folder / "cpkg" / "_build_info.py"
+    if folder == ROOT:
+        codecs = build_info.with_others(path, codecs)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(build_info.text(MODE, f"{platform.python_implementation()} {platform.python_version()}", codecs))
 

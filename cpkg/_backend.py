@@ -180,12 +180,13 @@ def _first(codec: str) -> ModuleType:
 
 
 def record(codec: str) -> Built | None:
-    """Return what the build recorded about a codec; None if this copy of the package has no record of a build."""
+    """Return what the build recorded about a codec; None if this copy has no record of a build for this interpreter."""
     try:
-        found: Built = imported("cpkg._build_info").CODECS[codec]
+        codecs: dict[str, Built] = imported("cpkg._build_info").CODECS
     except ImportError:
         return None
-    return found
+    suffix: str = "".join(imported("_imp").extension_suffixes()[:1])
+    return codecs.get(codec + suffix) or codecs.get(codec)  # the first is of an editable install, the second of a wheel
 
 
 def _built(codec: str) -> tuple[bool, str]:
@@ -194,10 +195,10 @@ def _built(codec: str) -> tuple[bool, str]:
     if noted is None:
         installed = hidden_package()
         if installed is None:
-            return False, "not built: this is a source tree that was never installed (pip install -e .)"
+            return False, "not built: this source folder was never installed with this interpreter (pip install -e .)"
         return False, (
-            f"Python imported the source folder {_source_folder()}, which has no built modules and hides the package "
-            f"installed in {installed}: {ELSEWHERE}"
+            f"Python imported the source folder {_source_folder()}, which has no modules built for this interpreter "
+            f"and hides the package installed in {installed}: {ELSEWHERE}"
         )
     return noted["native"], noted["reason"]
 

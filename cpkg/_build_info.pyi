@@ -15,3 +15,4 @@ class Built(TypedDict):
 MODE: str
 BUILT_BY: str
 CODECS: dict[str, Built]
+"""By codec; of an editable install, by codec and suffix of the interpreter's modules."""

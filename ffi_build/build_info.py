@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Mapping, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 from pprint import pformat
 from typing import Any
 
@@ -20,6 +23,21 @@ def record(
     """
     noted = {"native": native, "reason": reason, "library": version, "bundled": bundled, "advice": advice}
     return {**noted, "patches": list(patches)}
+
+
+def with_others(path: Path, codecs: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """
+    Return records for an editable install: those of this interpreter, and those of others that the file `path` has.
+
+    A source folder serves all interpreters that it is installed with. As modules do, the names end with the suffix of
+    the interpreter.
+    """
+    try:
+        found = runpy.run_path(str(path))["CODECS"]
+    except (OSError, SyntaxError, KeyError):
+        found = {}
+    others = {name: noted for name, noted in found.items() if "." in name}
+    return {**others, **{codec + EXTENSION_SUFFIXES[0]: noted for codec, noted in codecs.items()}}
 
 
 def text(mode: str, built_by: str, codecs: Mapping[str, Mapping[str, Any]]) -> str:

@@ -110,12 +110,13 @@ def test_a_source_folder_in_front_of_the_installed_package_is_named(
     assert not is_built
     if is_installed:
         assert reason == (
-            f"Python imported the source folder {folder}, which has no built modules and hides the package "
-            f"installed in {tmp_path}: start Python in another folder, or run pip install -e . in the source folder"
+            f"Python imported the source folder {folder}, which has no modules built for this interpreter and hides "
+            f"the package installed in {tmp_path}: start Python in another folder, or run pip install -e . in the "
+            "source folder"
         )
         assert advice == "start Python in another folder, or run pip install -e . in the source folder"
     else:
-        assert "never installed (pip install -e .)" in reason
+        assert "never installed with this interpreter (pip install -e .)" in reason
         assert advice == "build the native modules: run pip install -e . in the source folder"
 
 

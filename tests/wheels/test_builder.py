@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import runpy
 import sys
 import tarfile
 import zipfile
@@ -15,6 +16,8 @@ from types import SimpleNamespace
 
 import pytest
 from processes import needs
+
+from cpkg import _backend
 
 # last, because the tests are for the installed package, and its source is also there
 sys.path.append(str(Path(__file__).resolve().parents[2]))
@@ -280,6 +283,25 @@ def test_build_info_is_a_module() -> None:
             "patches": ["1-a"],
         }
     }
+
+
+@pytest.mark.parametrize("builders", [[".other"], [".own"], [".other", ".own"], [""]], ids="+".join)
+def test_the_record_of_a_source_folder_is_for_one_interpreter(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, builders: list[str]
+) -> None:
+    """Each interpreter that installs a source folder adds its record; a wheel has one record, for all."""
+    path = tmp_path / "_build_info.py"
+    for suffix in builders:
+        codecs = {"zstd": build_info.record(False, f"built by {suffix}", None, "none")}
+        if suffix:
+            monkeypatch.setattr(build_info, "EXTENSION_SUFFIXES", [suffix])
+            codecs = build_info.with_others(path, codecs)
+        path.write_text(build_info.text("auto", "a compiler", codecs), encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "_imp", SimpleNamespace(extension_suffixes=lambda: [".own"]))
+    monkeypatch.setitem(sys.modules, "cpkg._build_info", SimpleNamespace(**runpy.run_path(str(path))))
+    record = _backend.record("zstd")
+    found = record and record["reason"]
+    assert found == (None if builders == [".other"] else f"built by {builders[-1]}")
 
 
 def test_a_failed_trial_names_what_is_missing(tmp_path: Path) -> None:
