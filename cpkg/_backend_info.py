@@ -109,7 +109,10 @@ def _advice(codec: str) -> str | None:
             return "use cpkg in the main interpreter of the process: cffi modules work in no other interpreter"
         return "the native module was built: if it does not load in a new process either, reinstall cpkg-codecs"
     if sys.platform == "win32":  # the pure wheel was built on another system, whose advice does not apply
-        return "install the wheel for Windows with a supported CPython: pip install cpkg-codecs"
+        return (
+            "install the wheel for Windows with a supported CPython: in a checkout on Linux, tox run -e wheels -- windows "
+            "builds it (once cpkg-codecs is on the package index: pip install cpkg-codecs)"
+        )
     return str(noted["advice"])
 
 

@@ -32,8 +32,8 @@ _ARGUMENTS = ("include_dirs", "library_dirs", "libraries", "extra_compile_args",
 _HEADERS = "pypy3-dev" if platform.python_implementation() == "PyPy" else "python3-dev"
 """Debian's package of this interpreter's headers."""
 _REBUILD = (
-    "build from source: pip install --force-reinstall --no-deps --no-binary=cpkg-codecs cpkg-codecs "
-    "(in a checkout: pip install -e .)"
+    "build from source: in a checkout run pip install -e . (once cpkg-codecs is on the package index: "
+    "pip install --force-reinstall --no-deps --no-binary=cpkg-codecs cpkg-codecs)"
 )
 
 

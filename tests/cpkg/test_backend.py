@@ -121,7 +121,7 @@ def test_a_source_folder_in_front_of_the_installed_package_is_named(
 
 
 @pytest.mark.parametrize(
-    ("system", "advice"), [("linux", "install gcc"), ("win32", "wheel for Windows"), ("emscripten", "None")]
+    ("system", "advice"), [("linux", "install gcc"), ("win32", "tox run -e wheels -- windows"), ("emscripten", "None")]
 )
 def test_the_advice_of_a_pure_wheel_is_for_the_system(fresh: pytest.MonkeyPatch, system: str, advice: str) -> None:
     """A pure wheel may be built on one system and installed on another, for which no compiler can be installed."""

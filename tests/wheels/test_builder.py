@@ -342,5 +342,8 @@ def test_an_editable_install_is_an_entry_of_the_search_path() -> None:
 def test_a_build_that_needs_a_library_ends_with_the_reason():
     """Otherwise a module without its library would be built, and its import would fail."""
     probe.demand(probe.FoundLibrary("zstd", "built against zstd 1.5.5", usable=True))
-    with pytest.raises(SystemExit, match=r"^needed, but not built: no setuptools\nTo fix this: install .*libzstd-dev"):
+    with pytest.raises(
+        SystemExit,
+        match=r"^needed, but not built: no setuptools\nTo fix this: install .*libzstd-dev, .* checkout run pip i",
+    ):
         probe.demand(probe.FoundLibrary("zstd", "not built: no setuptools"), "needed, but ")
