@@ -110,8 +110,8 @@ def _advice(codec: str) -> str | None:
         return "the native module was built: if it does not load in a new process either, reinstall cpkg-codecs"
     if sys.platform == "win32":  # the pure wheel was built on another system, whose advice does not apply
         return (
-            "install the wheel for Windows with a supported CPython: in a checkout on Linux, tox run -e wheels -- windows "
-            "builds it (once cpkg-codecs is on the package index: pip install cpkg-codecs)"
+            "install the wheel for Windows with a supported CPython: tox run -e wheels -- windows builds it in a "
+            "checkout on Linux (once cpkg-codecs is on the package index: pip install cpkg-codecs)"
         )
     return str(noted["advice"])
 

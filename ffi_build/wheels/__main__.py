@@ -6,7 +6,7 @@ NAMEs choose interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64
 and the files `pure` (the pure wheel) and `sdist`. Without NAMEs, everything is built. With NAMEs, these two are built
 only if they are named. If nothing else is named, no wheels with native modules are built; otherwise, each kind without
 a NAME (interpreters, architectures, C libraries) is complete. An interpreter that is not installed is skipped with a
-message, or is an error if it was named. `windows` or `macos` builds the wheels for that system instead, on all
+message, or is an error if it was named. `windows`, `macos` or both build the wheels for these systems instead, on all
 architectures, for each CPython that Maven has or for the named ones (needs mvn). `--pristine` builds libzstd without
 patches.
 """
@@ -42,27 +42,36 @@ class Wanted:
     extras: list[str] = field(default_factory=list)
     named: bool = False
     """Whether interpreters were named; then a missing one is an error."""
-    system: str = ""
-    """`windows` or `macos`, whose interpreters come from Maven; "" for Linux."""
+    systems: list[str] = field(default_factory=list)
+    """`windows` and `macos`, whose interpreters come from Maven; empty for Linux."""
 
 
 def parse(names: Sequence[str]) -> Wanted:
-    """Return what to build for these names; raises SystemExit for an unknown name."""
+    """
+    Return what to build for these names.
+
+    Raises SystemExit for an unknown name, and for an architecture or C library together with `windows` or `macos`.
+    """
     known = {*interpreters.NAMES, *ARCHITECTURES, *LIBCS, "pure", "sdist", *maven.SYSTEMS}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SystemExit(f"unknown: {', '.join(unknown)}; expected any of {', '.join(sorted(known))}")
     chosen = [name for name in names if name in interpreters.NAMES]
     extras = [name for name in names if name in ("pure", "sdist")]
-    system = next((name for name in names if name in maven.SYSTEMS), "")
-    if system:
-        return Wanted(interpreters=chosen, extras=extras, system=system)
-    architectures = [name for name in names if name in ARCHITECTURES] or list(ARCHITECTURES)
-    libcs = [LIBCS[name] for name in names if name in LIBCS] or list(LIBCS.values())
+    systems = [name for name in maven.SYSTEMS if name in names]
+    architectures = [name for name in names if name in ARCHITECTURES]
+    libcs = [name for name in names if name in LIBCS]
+    if systems:
+        if architectures or libcs:
+            found = ", ".join(architectures + libcs)
+            raise SystemExit(f"{found}: expected no architecture or C library with {systems[0]}: leave it out")
+        return Wanted(interpreters=chosen, extras=extras, systems=systems)
+    architectures = architectures or list(ARCHITECTURES)
+    chosen_libcs = [LIBCS[name] for name in libcs or LIBCS]
     others = len(extras) < len(names)
     return Wanted(
         interpreters=chosen or (list(interpreters.NAMES) if others or not names else []),
-        targets=[target for target in TARGETS if target.architecture in architectures and target.libc in libcs],
+        targets=[target for target in TARGETS if target.architecture in architectures and target.libc in chosen_libcs],
         extras=extras or ([] if names else ["pure", "sdist"]),
         named=bool(chosen),
     )
@@ -106,7 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     wanted = parse(options.names)
     roots = [root.resolve() for root in options.root]
-    found, missing = interpreters.find([] if wanted.system else wanted.interpreters, roots)
+    found, missing = interpreters.find([] if wanted.systems else wanted.interpreters, roots)
     if wanted.named and missing:
         raise SystemExit("; ".join(missing.values()))
     for name, reason in missing.items():
@@ -136,8 +145,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results.append(Path(shutil.copy(sdist, output)))
     if "pure" in wanted.extras:
         results.append(archives.write_wheel(output, pure, "py3", "none", ("any",)))
-    if wanted.system:
-        pairs = maven.interpreters(wanted.system, wanted.interpreters, work / "downloads", work / "sources")
+    for system in wanted.systems:
+        pairs += maven.interpreters(system, wanted.interpreters, work / "downloads", work / "sources")
     if pairs:
         say("libzstd and msgpack-c: fetched, and compiled for each target")
         with ThreadPoolExecutor(os.cpu_count()) as pool:

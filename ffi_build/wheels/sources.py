@@ -141,7 +141,7 @@ def _fetch(source: Source, downloads: Path) -> None:
 @contextlib.contextmanager
 def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list[str]]:
     """
-    Yield an apt-get command with its own package lists in `folder`, which is removed afterwards if nothing raises.
+    Yield an apt-get command with its own package lists in `folder`, which is removed afterwards.
 
     The lists are from the Debian release `suite`, from the mirror that this machine uses; `kind` is deb or deb-src.
 
@@ -154,10 +154,7 @@ def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list
     sites = [site for site in listed.split() if site.rstrip("/").endswith("/debian")]
     if not sites:
         raise SystemExit("apt has no Debian mirror configured")
-    (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
-    (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
     entries = folder / "sources.list"
-    entries.write_text(f"{kind} [arch=amd64] {sites[0]} {suite} main\n", encoding="utf-8")
     settings = {
         "Dir::Etc::sourcelist": entries,
         "Dir::Etc::sourceparts": "-",
@@ -167,9 +164,14 @@ def apt_for(folder: Path, kind: str, suite: str = DEBIAN_SUITE) -> Iterator[list
         "APT::Sandbox::User": "root",
     }
     apt = ["apt-get", "-qq", *(f"-o{name}={value}" for name, value in settings.items())]
-    run([*apt, "update"], folder)
-    yield apt
-    shutil.rmtree(folder)
+    try:
+        (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
+        (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
+        entries.write_text(f"{kind} [arch=amd64] {sites[0]} {suite} main\n", encoding="utf-8")
+        run([*apt, "update"], folder)
+        yield apt
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(command: list[str], folder: Path, **environment: str) -> str:

@@ -229,6 +229,30 @@ def test_pages_name_the_number_of_patches(page: str) -> None:
     assert {numbers.index(word) if word in numbers else int(word) for word in said} == {len(sources.ZSTD.patches)}
 
 
+def test_names_choose_what_is_built() -> None:
+    pytest.importorskip("lief")
+    from ffi_build.wheels import __main__ as wheels
+
+    assert wheels.parse(["windows", "3.13", "macos"]) == wheels.Wanted(["3.13"], systems=["windows", "macos"])
+    with pytest.raises(SystemExit, match="aarch64: expected no architecture or C library with windows"):
+        wheels.parse(["windows", "aarch64"])
+    assert [target.zig for target in wheels.parse(["s390x", "musllinux", "3.9"]).targets] == ["s390x-linux-musl"]
+
+
+@pytest.mark.parametrize("fails", ["update", "download"])
+def test_package_lists_are_removed_after_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: str) -> None:
+    def run(command: list[str], folder: Path) -> str:
+        if command[-1] == fails:
+            raise SystemExit(fails)
+        return "https://deb.debian.org/debian"
+
+    monkeypatch.setattr(sources, "run", run)
+    monkeypatch.setattr(sources.shutil, "which", str)
+    with pytest.raises(SystemExit, match=fails), sources.apt_for(tmp_path / "apt", "deb") as apt:
+        sources.run([*apt, "download"], tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> sources.Source:
     """Return a library whose archive is already there."""
@@ -343,7 +367,8 @@ def test_a_build_that_needs_a_library_ends_with_the_reason():
     """Otherwise a module without its library would be built, and its import would fail."""
     probe.demand(probe.FoundLibrary("zstd", "built against zstd 1.5.5", usable=True))
     with pytest.raises(
-        SystemExit,
-        match=r"^needed, but not built: no setuptools\nTo fix this: install .*libzstd-dev, .* checkout run pip i",
+        SystemExit, match=r"^needed, but not built: no setuptools\nTo fix this: install .*libzstd-dev, "
     ):
         probe.demand(probe.FoundLibrary("zstd", "not built: no setuptools"), "needed, but ")
+    advice = probe.advice("zstd")
+    assert advice.index("in a checkout run pip install -e .") < advice.index("once cpkg-codecs is on the package index")
