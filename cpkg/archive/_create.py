@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from purepy.base.types import Bytes
 
 _HELD_BACK = 4
+OTHER_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".zip")
+"""Suffixes of archives that `create` does not write."""
 
 
 def create(
@@ -73,9 +75,9 @@ def create(
     Write files and trees to a .tar.zst archive, like `tar -cf - PATHS | zstd`, and return a Summary.
 
     `target` is a path (the file is written completely or not at all), a binary file, which is written from its current
-    position, or a URL for fsspec. `paths` and `files_from` are relative to `base`, by default the working directory,
-    and become the names in the archive. Without `paths` and `files_from`, all of `base`, which is then required, is
-    archived as `.`. Links are stored as links.
+    position, or a URL for fsspec. Its name must not end in .tar, .tar.gz, .tgz, .tar.xz, .tar.bz2 or .zip. `paths` and
+    `files_from` are relative to `base`, by default the working directory, and become the names in the archive. Without
+    `paths` and `files_from`, all of `base`, which is then required, is archived as `.`. Links are stored as links.
 
     `level` is the Zstandard level. `threads` is the number of threads that compress: None or 0 for one per core, 1 for
     only the calling thread. `frame_size` is the content per frame in bytes. `exclude` and `include` are patterns like
@@ -94,6 +96,7 @@ def create(
     Raises OSError, ValueError for wrong arguments, ArchiveError (without `on_problem`) for an entry that tar cannot
     express, and the errors that methods of `target` raise.
     """
+    check_name(target)
     settings = CreateSettings(
         level,
         frame_size,
@@ -145,6 +148,16 @@ def create(
             end.add(END)
             output.end(frames.deflate(end))
     return Summary(count, output.table.decompressed_size, output.written, problems.found)
+
+
+def check_name(target: Place) -> None:
+    """Raise ValueError for the name of another archive format, which a later `tar -xzf` would not read."""
+    if isinstance(target, (str, bytes, os.PathLike)):
+        name = os.fsdecode(target)
+        for suffix in OTHER_SUFFIXES:
+            if name.lower().endswith(suffix):
+                stem = name[: -len(suffix)]
+                raise ValueError(f"{name}: create writes Zstandard archives: name it {stem}.tar.zst")
 
 
 def _names(

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Final
 import click
 
 from cpkg import archive
+from cpkg.archive._create import check_name
 from cpkg.cli.fitting import HEAD, counted, other_format
 from cpkg.cli.inout import STDOUT, naming, shown, size_of
 from cpkg.cli.progress import Bar
@@ -32,9 +33,6 @@ _KINDS: Final = {
     "character": stat.S_IFCHR,
     "block": stat.S_IFBLK,
 }
-_OTHER_SUFFIXES: Final = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".zip")
-"""Suffixes of archives that these commands do not write."""
-
 _SEE_INFO: Final = "; 'cpkg info' describes the file"
 
 _archive = click.argument("archive_file", metavar="ARCHIVE", type=PATH, callback=not_empty)
@@ -183,11 +181,10 @@ def _check_name(archive_file: str, force: bool) -> None:
 
     With `force`, any existing file may be replaced.
     """
-    name = archive_file.lower()
-    for suffix in _OTHER_SUFFIXES:
-        if name.endswith(suffix):
-            stem = archive_file[: -len(suffix)]
-            raise Failure(f"{archive_file}: this command writes Zstandard archives: name it {stem}.tar.zst")
+    try:
+        check_name(archive_file)
+    except ValueError as exc:
+        raise Failure(str(exc)) from None
     head = b"" if force else _head(archive_file)
     if head and not is_frame(head):
         raise Failure(

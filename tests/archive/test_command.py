@@ -130,7 +130,7 @@ def test_a_file_that_is_not_an_archive_is_not_replaced(tree: Path, tmp_path: Pat
 @pytest.mark.parametrize("suffix", [".tar", ".tar.gz", ".TGZ", ".tar.xz", ".tar.bz2", ".zip"])
 def test_names_of_other_formats_are_refused(tree: Path, tmp_path: Path, suffix: str) -> None:
     error = run("create", tmp_path / f"x{suffix}", tree, status=1).stderr
-    assert error.endswith(f"x{suffix}: this command writes Zstandard archives: name it {tmp_path / 'x'}.tar.zst\n")
+    assert error.endswith(f"x{suffix}: create writes Zstandard archives: name it {tmp_path / 'x'}.tar.zst\n")
     assert list(tmp_path.glob("x*")) == []
 
 
