@@ -17,8 +17,10 @@ Receive and return MessagePack in FastAPI: typed bodies, responses without its J
 import contextlib
 import functools
 import inspect
+import json
 import typing
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -40,6 +42,8 @@ from cpkg.integrations.starlette import InvalidBody, MsgpackResponse, read_msgpa
 __all__ = ["Body", "MsgpackResponse", "MsgpackRoute", "ZstdMiddleware", "read_msgpack"]
 
 _REFERENCE: Final = "#/$defs/"
+_COPIES_MAX: Final = 200
+"""How often schemas of classes may be repeated in the schema of a type."""
 _INVALID: Final = {"description": "Validation Error"}
 
 
@@ -162,24 +166,42 @@ def _of_result(endpoint: Callable[..., Any], hints: dict[str, Any]) -> Callable[
 def _content(tp: object) -> dict[str, object]:
     """Return the description of a body of a type for the OpenAPI document."""
     schema = typed.schema(tp)
-    return {_messages.MEDIA_TYPE: {"schema": _inlined(schema, schema.get("$defs", {}))}}
+    try:
+        found = _inlined(schema, schema.get("$defs", {}), iter(range(_COPIES_MAX)))
+    except StopIteration:
+        found = _shared(schema)
+    return {_messages.MEDIA_TYPE: {"schema": found}}
 
 
-def _inlined(node: Any, classes: Any, within: tuple[str, ...] = ()) -> Any:
+def _inlined(node: Any, classes: Any, copies: Iterator[int], within: tuple[str, ...] = ()) -> Any:
     """
-    Return a schema in which the schemas of classes replace references, which would not resolve in an OpenAPI document.
+    Return a schema in which the schemas of classes replace references, which not every tool resolves.
 
-    Where a class refers to itself, only its title remains.
+    Where a class refers to itself, only its title remains. Raises StopIteration for more schemas than `copies` has.
     """
     if isinstance(node, list):
-        return [_inlined(item, classes, within) for item in node]
+        return [_inlined(item, classes, copies, within) for item in node]
     if not isinstance(node, dict):
         return node
-    found = {key: _inlined(value, classes, within) for key, value in node.items() if key not in ("$defs", "$schema")}
+    found = {
+        key: _inlined(value, classes, copies, within) for key, value in node.items() if key not in ("$defs", "$schema")
+    }
     reference = found.pop("$ref", None)
     if not isinstance(reference, str):
         return found
+    next(copies)
     name = unquote(reference[len(_REFERENCE) :])
     if name in within:  # a recursive class
         return {"title": name, **found}
-    return {**_inlined(classes[name], classes, (*within, name)), **found}
+    return {**_inlined(classes[name], classes, copies, (*within, name)), **found}
+
+
+def _shared(schema: dict[str, object]) -> Any:
+    """
+    Return a schema with one schema of each class, to which references lead by the `$id` of the whole.
+
+    Its position in the OpenAPI document, which references would need otherwise, is known only to the application.
+    """
+    text = json.dumps(schema)
+    name = uuid.uuid5(uuid.NAMESPACE_OID, text).urn
+    return {"$id": name, **json.loads(text.replace(f'"$ref": "{_REFERENCE}', f'"$ref": "{name}{_REFERENCE}'))}

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import json
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from decimal import Decimal
 from types import ModuleType
 from typing import Annotated, Any, Optional
@@ -152,6 +153,35 @@ def test_the_openapi_document(included: bool) -> None:
     assert node["properties"]["next"]["anyOf"] == [{"title": "Node"}, {"type": "null"}]  # a class that holds itself
     assert "422" in operation["responses"]
     assert paths["/done"]["get"]["responses"]["200"]["content"][KIND]["schema"]["type"] == "array"
+
+
+def diamond(depth: int) -> Any:
+    """Return a class with two fields of a class with two fields, and so on."""
+    made: Any = int
+    for level in range(depth):
+        made = make_dataclass(f"Level{level}", [("left", made), ("right", made)])
+    return made
+
+
+def test_the_schema_of_a_type_grows_with_the_number_of_its_classes() -> None:
+    """Small types are inlined. Of 100 classes that are each used twice, inlining would need 2**100 copies."""
+    app = FastAPI()
+    app.router.route_class = MsgpackRoute
+
+    for depth in (3, 50, 100):
+
+        @app.post(f"/{depth}")
+        def endpoint(body: Any = Body(diamond(depth))) -> None:  # noqa: B008 - as FastAPI reads it
+            pass
+
+    paths = app.openapi()["paths"]
+    found = [paths[f"/{depth}"]["post"]["requestBody"]["content"][KIND]["schema"] for depth in (3, 50, 100)]
+    small, half, whole = found
+    assert small["properties"]["left"]["properties"]["right"]["properties"]["left"] == {"type": "integer"}
+    assert len(json.dumps(whole)) < 2.1 * len(json.dumps(half))
+    assert whole["$ref"] == f"{whole['$id']}#/$defs/Level99"
+    assert sorted(whole["$defs"]) == sorted(f"Level{level}" for level in range(100))
+    assert whole["$defs"]["Level99"]["properties"]["left"]["$ref"] == f"{whole['$id']}#/$defs/Level98"
 
 
 def test_a_type_that_cannot_be_decoded_is_refused_at_once() -> None:
