@@ -107,21 +107,23 @@ def decompress_body(body: bytes, max_size: int) -> bytes:
     ZstdError for damage, for a window of more than 8 MiB (RFC 9659 forbids it), and for a body with too many frames,
     because even an empty frame takes time.
     """
+    too_large = f"expected at most {max_size} bytes: send a smaller body, or raise max_request_size of ZstdMiddleware"
     if len(body) > largest_body(max_size):
-        raise LimitError(f"the compressed body is longer than {max_size} bytes of content can ever become")
+        raise LimitError(too_large)
     most = FRAMES_MAX + len(body) // FRAME_SIZE
     # an upper bound of the number of frames, which is found quickly
     if body.count(MAGIC) + body.count(SKIPPABLE_MAGIC_TAIL) > most:
         for number, frame in enumerate(zstd.iter_frames(body)):
             if number >= most:
-                raise located(ZstdError(f"the body has more than {most} frames"), frame.offset)
+                raise located(ZstdError(f"the body has more than {most} frames: send one frame"), frame.offset)
     options: dict[int, int] = {zstd.DecompressionParameter.window_log_max: WINDOW_LOG}
     try:
         return zstd.decompress(body, options=options, max_output_size=max_size)
     except ZstdLimitError as exc:
         if exc.code != WINDOW_TOO_LARGE:
-            raise
-        raise ZstdError(f"a frame needs a window of more than {1 << WINDOW_LOG} bytes (RFC 9659)") from exc
+            raise LimitError(too_large) from exc
+        found = f"a frame needs a window of more than {1 << WINDOW_LOG} bytes (RFC 9659)"
+        raise ZstdError(f"{found}: compress with a window log of at most {WINDOW_LOG}") from exc
 
 
 class BodyCompressor:

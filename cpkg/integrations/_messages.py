@@ -22,7 +22,8 @@ def reason_to_refuse(content_type: str, content_encoding: str) -> str:
     if content_type.split(";")[0].strip().lower() not in _MEDIA_TYPES:
         return f"expected a body of type {' or '.join(_MEDIA_TYPES)}, found {content_type or 'no Content-Type'}"
     if content_encoding.strip().lower() not in ("", "identity"):
-        return f"the body still has Content-Encoding {content_encoding!r}: ZstdMiddleware decodes only zstd"
+        found = f"the body still has Content-Encoding {content_encoding!r}"
+        return f"{found}: send it without, or add a middleware that decodes it (ZstdMiddleware decodes zstd)"
     return ""
 
 

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 try:
     from blake2signer.interfaces import CompressorInterface, SerializerInterface
 except ImportError as exc:
-    raise ImportError("cpkg.integrations.blake2signer needs blake2signer: pip install blake2signer") from exc
+    raise ImportError(f"cpkg.integrations.blake2signer needs blake2signer: pip install blake2signer ({exc})") from exc
 
 from cpkg import msgpack, zstandard, zstd
 from cpkg.objects import dumps_loads

@@ -21,7 +21,7 @@ try:
     from django.http import HttpResponse
     from django.utils.deprecation import MiddlewareMixin
 except ImportError as exc:
-    raise ImportError("cpkg.integrations.django needs Django: pip install django") from exc
+    raise ImportError(f"cpkg.integrations.django needs Django: pip install django ({exc})") from exc
 
 import cpkg
 from cpkg import zstd

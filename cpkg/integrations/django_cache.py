@@ -157,8 +157,10 @@ class ZstdCompressor:
             if is_frame(value):
                 return zstd.decompress(value, max_output_size=self.limit)
             return self._inflate(value)
-        except LimitError:
-            raise
+        except LimitError as exc:
+            raise LimitError(
+                f"{exc}: delete the entry, or set a larger `limit` in a subclass of ZstdCompressor"
+            ) from exc
         except (ZstdError, zlib.error) as exc:
             raise CompressorError(str(exc)) from exc
 
@@ -166,7 +168,7 @@ class ZstdCompressor:
         stream = zlib.decompressobj()
         data = stream.decompress(value, self.limit + 1)
         if len(data) > self.limit:
-            raise LimitError(f"a cached value exceeds {self.limit} bytes when it is decompressed")
+            raise LimitError(f"decompressed data is larger than limit ({self.limit} bytes)")
         if not stream.eof:
-            raise zlib.error("the cached value is truncated")
+            raise zlib.error("expected a complete zlib stream, found a truncated one: delete the entry")
         return data

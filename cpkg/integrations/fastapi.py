@@ -31,7 +31,7 @@ try:
     from fastapi.params import Depends as Dependency
     from fastapi.routing import APIRoute
 except ImportError as exc:
-    raise ImportError("cpkg.integrations.fastapi needs FastAPI: pip install fastapi") from exc
+    raise ImportError(f"cpkg.integrations.fastapi needs FastAPI: pip install fastapi ({exc})") from exc
 
 from cpkg import typed
 from cpkg.integrations import _messages

@@ -23,7 +23,7 @@ try:
     from fsspec.archive import AbstractArchiveFileSystem
     from fsspec.compression import register_compression
 except ImportError as exc:
-    raise ImportError("cpkg.integrations.fsspec needs fsspec: pip install fsspec") from exc
+    raise ImportError(f"cpkg.integrations.fsspec needs fsspec: pip install fsspec ({exc})") from exc
 
 from cpkg import zstd
 

@@ -19,6 +19,7 @@ from typing import Final
 import cpkg
 from cpkg import zstd
 from cpkg.integrations._messages import MAX_SIZE
+from purepy.base.errors import LimitError
 
 __all__ = ["SERIALIZER", "register"]
 
@@ -42,13 +43,19 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, max_size: int = MAX
     `level` is the Zstandard level (default 3). `max_size` limits the decompressed size of a message in bytes (default
     64 MiB); beyond it, decoding raises LimitError. Raises ImportError without kombu.
     """
-    from kombu import compression, serialization
+    try:
+        from kombu import compression, serialization
+    except ImportError as exc:
+        raise ImportError(f"cpkg.integrations.kombu needs kombu: pip install kombu ({exc})") from exc
 
     def compress(data: bytes) -> bytes:
         return zstd.compress(data, level)
 
     def decompress(data: bytes) -> bytes:
-        return zstd.decompress(data, max_output_size=max_size)
+        try:
+            return zstd.decompress(data, max_output_size=max_size)
+        except LimitError as exc:
+            raise LimitError(f"{exc}: to accept such a message, pass a larger max_size to kombu.register()") from exc
 
     encode, decode, _, encoding = SERIALIZER
     serialization.register("msgpack", encode, decode, "application/x-msgpack", encoding)

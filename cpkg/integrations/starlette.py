@@ -18,7 +18,7 @@ try:
     from starlette.requests import Request
     from starlette.responses import Response
 except ImportError as exc:
-    raise ImportError("cpkg.integrations.starlette needs starlette: pip install starlette") from exc
+    raise ImportError(f"cpkg.integrations.starlette needs starlette: pip install starlette ({exc})") from exc
 
 import cpkg
 from cpkg.integrations import _messages
@@ -67,7 +67,10 @@ async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **
     async for piece in request.stream():
         body += piece
         if len(body) > max_size:
-            raise HTTPException(413, f"the body exceeds {max_size} bytes")
+            raise HTTPException(
+                413,
+                f"expected a body of at most {max_size} bytes: send a smaller one, or raise max_size of read_msgpack",
+            )
     try:
         return _messages.unpack(bytes(body), **options)
     except ValidationError as exc:

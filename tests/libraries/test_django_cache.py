@@ -153,7 +153,7 @@ def test_a_value_is_compressed_once(django_redis: Any) -> None:
 
 @pytest.mark.parametrize("bomb", [zstd.compress(bytes(10**8)), zlib.compress(bytes(10**8))])
 def test_a_bomb_is_an_error(django_redis: Any, own: Any, bomb: bytes) -> None:
-    with pytest.raises(LimitError):
+    with pytest.raises(LimitError, match="set a larger `limit`"):
         ZstdCompressor({}).decompress(bomb)
     client = django_redis.client.get_client()
     client.set(django_redis.make_key("bomb"), bomb)

@@ -53,7 +53,7 @@ def test_the_compression_is_bounded() -> None:
     body, kind = compression.compress(b"text" * 1000, "zstd")
     assert kind == "application/zstd"
     assert compression.decompress(body, kind) == b"text" * 1000
-    with pytest.raises(LimitError):
+    with pytest.raises(LimitError, match="pass a larger max_size"):
         compression.decompress(zstd.compress(bytes(10**8)), kind)
 
 
