@@ -91,7 +91,9 @@ def test_paths_that_cannot_be(engine: str, arguments: dict[str, Any]) -> None:
         archive.create(io.BytesIO(), **arguments)
 
 
-@pytest.mark.parametrize("name", ["q.tar", "q.tar.gz", b"q.TGZ", Path("q.tar.xz"), "memory://q.tar.bz2", "q.zip"], ids=str)
+@pytest.mark.parametrize(
+    "name", ["q.tar", "q.tar.gz", b"q.TGZ", Path("q.tar.xz"), "memory://q.tar.bz2", "q.zip"], ids=str
+)
 def test_names_of_other_formats_are_refused(name: Any) -> None:
     """Other programs would read such a file as the format of its name."""
     with pytest.raises(ValueError, match=r"q\.\S+: create writes Zstandard archives: name it \S*q\.tar\.zst$"):
