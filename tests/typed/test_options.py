@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from datetime import datetime, timezone
-from typing import Annotated, Any, Dict, List, Optional, Tuple, Union
+from typing import Annotated, Any, Dict, List, NamedTuple, Optional, Tuple, TypedDict, Union
 
 import annotated_types as at
 import pytest
@@ -90,6 +90,55 @@ def test_invalid_options_are_refused():
 
     with pytest.raises(TypeError, match="same key"):
         typed.Decoder(Twice)
+
+
+def test_a_subclass_switches_off_inherited_options():
+    on = {"rename": "upper", "omit_defaults": True, "forbid_unknown_fields": True}
+    base = typed.options(**on)(make_dataclass("Base", [("a", int, 1)]))
+    kept = typed.options(array_like=False)(make_dataclass("Kept", [], bases=(base,)))
+    off = typed.options(**{**dict.fromkeys(on, False), "rename": None})(make_dataclass("Off", [], bases=(base,)))
+    assert typed.encode(kept()) == cpkg.packb({})
+    with pytest.raises(typed.ValidationError, match="unknown key 'a'"):
+        typed.decode(cpkg.packb({"a": 1}), kept)
+    assert typed.encode(off()) == cpkg.packb({"a": 1})
+    assert typed.decode(cpkg.packb({"a": 2, "b": 3}), off) == off(2)
+
+
+class Pair(NamedTuple):
+    a: int
+
+
+class Keys(TypedDict):
+    a: int
+
+
+@pytest.mark.parametrize(
+    ("cls", "options", "error", "text"),
+    [
+        (Pair, {"array_like": False}, TypeError, "array_like=.* not namedtuple"),
+        (Keys, {"array_like": True}, TypeError, "array_like=.* not typeddict"),
+        (Keys, {"rename": "upper"}, TypeError, "rename=.* not typeddict"),
+        (Plain, {"rename": "snail"}, ValueError, "rename must be one of .*, not 'snail'"),
+        (Plain, {"rename": 5}, ValueError, "rename must be one of .*, not 5"),
+        (Plain, {"rname": "upper"}, TypeError, "'rname'"),
+        (Plain, 5, TypeError, "must be a mapping, not int"),
+    ],
+)
+def test_options_in_a_class_are_checked(cls, options, error, text):
+    wrong = type("Wrong", (cls,), {}) if cls is not Keys else TypedDict("Wrong", {"a": int})  # type: ignore[misc]
+    wrong.__typed_options__ = options
+    with pytest.raises(error, match=rf"^Wrong(\.__typed_options__)?: .*{text}"):
+        typed.Decoder(wrong)
+
+
+def test_a_class_without_fields_is_refused_with_advice():
+    class Bare:
+        a: int
+
+    with pytest.raises(TypeError, match=r"Bare: it is not a dataclass, .*; add @dataclass, or pass dec_hook="):
+        typed.Decoder(Bare)
+    with pytest.raises(TypeError, match=r"decorator of classes, not of 5"):
+        typed.options(array_like=True)(5)  # type: ignore[type-var]
 
 
 def test_objects_as_arrays():
