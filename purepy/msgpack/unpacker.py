@@ -63,8 +63,8 @@ class Unpacker:
             raise _busy("__init__")
         if file_like is not None and not callable(file_like.read):
             raise TypeError("`file_like.read` must be a callable.")
-        max_buffer_size = as_size(max_buffer_size)
-        read_size = as_size(read_size)
+        max_buffer_size = as_size("max_buffer_size", max_buffer_size)
+        read_size = as_size("read_size", read_size)
         if max_buffer_size < 0 or read_size < 0:
             raise ValueError("max_buffer_size and read_size must be 0 or more")
         max_buffer_size = max_buffer_size or _INT_MAX
@@ -349,9 +349,9 @@ class Unpacker:
 
     def read_bytes(self, nbytes: int, /) -> bytes:
         """Return the next `nbytes` bytes of the stream unchanged, or fewer at its end."""
-        nbytes = as_size(nbytes)
+        nbytes = as_size("nbytes", nbytes)
         if nbytes < 0:
-            raise ValueError("the number of bytes to read must be 0 or more")
+            raise ValueError(f"nbytes must be 0 or more, not {nbytes}")
         with self._enter("read_bytes"):
             self._check_whole()
             if self._partial is not None:
