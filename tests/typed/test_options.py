@@ -13,6 +13,7 @@ import pytest
 
 import cpkg
 from cpkg import typed
+from purepy.base.errors import TruncatedError
 
 
 @typed.options(rename="camel", forbid_unknown_fields=True, omit_defaults=True)
@@ -76,6 +77,30 @@ def test_styles_of_renaming(rename, key):
 def test_the_error_names_a_type_that_is_not_a_buffer(obj: Any) -> None:
     with pytest.raises(TypeError, match=f"^a bytes-like object is required, not '{type(obj).__name__}'$"):
         typed.decode(obj, int)
+
+
+def test_the_error_says_that_the_input_is_empty():
+    with pytest.raises(TruncatedError, match=r"^Unpack failed: incomplete input: the input is empty, expected "):
+        typed.decode(b"", int)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "text"),
+    [
+        ("dec_hook", 5, TypeError, "a function or None, not 5"),
+        ("max_errors", "x", TypeError, "an int, not str"),
+        ("max_memory", -2, ValueError, "0 or more, or -1 for no limit, not -2"),
+        ("max_str_len", "x", TypeError, "an int, not str"),
+        ("max_total_bytes", None, TypeError, "an int, not NoneType"),
+        ("max_total_items", 1.0, TypeError, "an int, not float"),
+    ],
+)
+def test_an_error_names_a_wrong_option(name, value, error, text):
+    with pytest.raises(error, match=f"^{name} must be {text}$"):
+        typed.Decoder(int, **{name: value})
+    if name == "dec_hook":
+        with pytest.raises(error, match=f"^enc_hook must be {text}$"):
+            typed.to_builtins(1, enc_hook=value)
 
 
 def test_invalid_options_are_refused():
