@@ -28,7 +28,7 @@ from purepy.base.lazy import imported
 from purepy.msgpack.conversions import ENUM
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
 from purepy.msgpack.interface import HEAVIEST
-from purepy.msgpack.options import as_depth
+from purepy.msgpack.options import as_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Limits:
 
         `totals` are `max_total_items` and `max_total_bytes`, and `lengths` the largest lengths by family.
         """
-        self.max_depth = as_depth(max_depth)
+        self.max_depth = as_count("max_depth", max_depth)
         self.counts_extras = heaviest > 0
         self.heaviest = max(HEAVIEST, heaviest)
         checked_limit = dumps_loads.checked_limit
@@ -630,7 +630,7 @@ class Encoder:
         if enc_hook is not None:
             types_written.checked_hook("enc_hook", enc_hook)
         self.enc_hook = enc_hook
-        self.max_depth = as_depth(max_depth)
+        self.max_depth = as_count("max_depth", max_depth)
         other = types_written.default_of("enc_hook=") if enc_hook is None else types_written.with_default(enc_hook)
 
         def default(obj: Value) -> object:

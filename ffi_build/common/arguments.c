@@ -10,7 +10,7 @@
 enum option_kind {
     OPTION_BOOL,
     OPTION_SIZE,
-    OPTION_DEPTH,
+    OPTION_COUNT,
     OPTION_CALLABLE,
     OPTION_STR,
     OPTION_BYTEARRAY,
@@ -83,12 +83,12 @@ static int option_set(const Option *opt, void *options, PyObject *value)
         *(bool *)field = truth != 0;
         return 0;
     }
-    case OPTION_DEPTH:
+    case OPTION_COUNT:
     case OPTION_SIZE: {
         Py_ssize_t size;
         if (size_read(opt->name, value, &size) < 0)
             return -1;
-        if (opt->kind == OPTION_DEPTH && size < 0) {
+        if (opt->kind == OPTION_COUNT && size < 0) {
             PyErr_Format(PyExc_ValueError, "%s must be 0 or more, not %zd", opt->name, size);
             return -1;
         }

@@ -12,7 +12,7 @@ from purepy.msgpack.formats import (
     MAP,
 )
 from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS, NUMBER_TYPES
-from purepy.msgpack.options import UNPACKING, as_depth, as_error_handler, as_limit, as_size, hook_attribute
+from purepy.msgpack.options import UNPACKING, as_count, as_error_handler, as_limit, as_size, hook_attribute
 from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
 from purepy.msgpack.skimmer import Skimmer
 
@@ -138,7 +138,7 @@ class DecoderBase:
         self.max_array_len = as_limit("max_array_len", options.max_array_len, most)
         self.max_map_len = as_limit("max_map_len", options.max_map_len, most // 2)
         self.max_ext_len = as_limit("max_ext_len", options.max_ext_len, longest)
-        self.max_depth = as_depth(options.max_depth)
+        self.max_depth = as_count("max_depth", options.max_depth)
         self.max_total_items = as_size("max_total_items", options.max_total_items)
         self.max_total_bytes = as_size("max_total_bytes", options.max_total_bytes)
         self.tuple_keys = bool(options.tuple_keys)

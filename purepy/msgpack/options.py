@@ -392,9 +392,9 @@ def hook_attribute(hook: object, name: str) -> Any:
     return getattr(hook, name, None) if type(hook) is type(hook_attribute) else None
 
 
-def as_depth(value: SupportsIndex) -> int:
-    """Return `max_depth`; raise ValueError if it is negative."""
-    levels = as_size("max_depth", value)
-    if levels < 0:
-        raise ValueError(f"max_depth must be 0 or more, not {levels}")
-    return levels
+def as_count(name: str, value: SupportsIndex) -> int:
+    """Return the argument `name`, as `as_size` does; raise ValueError if it is negative."""
+    count = as_size(name, value)
+    if count < 0:
+        raise ValueError(f"{name} must be 0 or more, not {count}")
+    return count

@@ -103,8 +103,10 @@ def test_out_of_range(msgpack: ModuleType) -> None:
         with pytest.raises(ValueError, match=r"timestamp must be 0\.\.3"):
             msgpack.unpackb(b"\x01", timestamp=value)
     for name in ("read_size", "max_buffer_size"):
-        with pytest.raises(ValueError, match="must be 0 or more"):
+        with pytest.raises(ValueError, match=f"^{name} must be 0 or more, not -1$"):
             msgpack.Unpacker(**{name: -1})
+    with pytest.raises(ValueError, match=r"^nbytes must be 0 or more, not -1$"):
+        msgpack.Unpacker().read_bytes(-1)
     for call in packing(msgpack):
         with pytest.raises(OverflowError, match="negative"):
             call(1, buf_size=-1)

@@ -89,10 +89,6 @@ static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_l
 {
     if (options->max_buffer_size == 0)
         options->max_buffer_size = INT32_MAX;
-    if (options->max_buffer_size < 0 || options->read_size < 0) {
-        PyErr_SetString(PyExc_ValueError, "max_buffer_size and read_size must be 0 or more");
-        return -1;
-    }
     if (options->read_size > options->max_buffer_size) {
         PyErr_SetString(PyExc_ValueError, "read_size should be less or equal to max_buffer_size");
         return -1;
