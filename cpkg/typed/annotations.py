@@ -396,8 +396,10 @@ class Model:
                     f"{cls.__qualname__}: typed.options(array_like=True) does not support an InitVar"
                     f" ({init_vars[0]}), which has no position in the array"
                 )
-        if len({field.key for field, _ in found}) < len(found):
-            raise TypeError(f"{cls.__qualname__}: two fields have the same key in messages")
+        keys = [field.key for field, _ in found]
+        if len(set(keys)) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise TypeError(f"{cls.__qualname__}: two fields have the same key in messages, {twice!r}")
         node.fields, node.written = tuple(taken), tuple(written)
         node.passed = frozenset([field.key for field in passed])
         if node.style in ("dataclass", "attrs"):
@@ -645,5 +647,7 @@ def _table(kind: str, name: str, pairs: list[tuple[object, object]]) -> Node:
 def _literal(args: tuple[object, ...], name: str) -> Node:
     for value in args:
         if not isinstance(value, (int, str, bytes, enum.Enum, type(None))):
-            raise TypeError(f"{name}: a Literal cannot contain {value!r}")
+            raise TypeError(
+                f"{name}: a Literal cannot contain {value!r}: expected an int, str, bytes, bool, Enum member or None"
+            )
     return _table("literal", name, [(arg.value if isinstance(arg, enum.Enum) else arg, arg) for arg in args])

@@ -121,6 +121,13 @@ def test_a_stack_error_names_the_limit_of_the_message(tp):
     assert caught.value.offset == 3
 
 
+@pytest.mark.parametrize("tp", [Any, List[Any], Tuple[int, Any]])
+def test_the_error_of_an_extension_has_an_offset(tp):
+    with pytest.raises(FormatError, match=r"^extension type 85 \(UUID\): expected 16 bytes, found 1$") as caught:
+        typed.decode(b"\x92\x01\x92\x01\xd4\x55\x00", tp)
+    assert caught.value.offset == 4
+
+
 def check_depth():
     assert typed.decode(nested(100), Chain).next.next.value == 1
     with pytest.raises(StackError):

@@ -113,7 +113,7 @@ def test_invalid_options_are_refused():
         a: int
         b: int
 
-    with pytest.raises(TypeError, match="same key"):
+    with pytest.raises(TypeError, match="two fields have the same key in messages, 'same'"):
         typed.Decoder(Twice)
 
 
