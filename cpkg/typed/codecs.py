@@ -97,7 +97,8 @@ class Limits:
         self.heaviest = max(HEAVIEST, heaviest)
         checked_limit = dumps_loads.checked_limit
         self.max_memory = None if max_memory is None else checked_limit("max_memory", max_memory)
-        self.max_total_items, self.max_total_bytes = map(checked_limit, ("max_total_items", "max_total_bytes"), totals)
+        self.max_total_items = checked_limit("max_total_items", totals[0])
+        self.max_total_bytes = checked_limit("max_total_bytes", totals[1])
         self.lengths = {family: checked_limit(_LENGTHS[family], length) for family, length in lengths.items()}
         self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
         # messages of at most this size exceed no limit
