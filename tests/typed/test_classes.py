@@ -279,9 +279,6 @@ class Unhashable:
 
 
 def test_metadata_may_be_unhashable():
-    class Doc(Generic[T]):
-        pass
-
     tp = Annotated[int, {"a": 1}, Unhashable()]
     assert decode_in_all_ways([1], List[tp]) == [1]
     box = Crate[tp]
@@ -537,6 +534,8 @@ def test_attrs_objects_equal_those_from_constructors():
             if name != "self":
                 assert (repr(made), made) == (repr(expected), expected), name
             assert name != "hash" or hash(made) == hash(expected)
+    slots = shapes_of_attrs(attr)["slots"]
+    assert typed.decode(typed.encode(slots(1, y=2)), slots) == slots(1, y=2)
     with pytest.raises(typed.ValidationError, match="'x' must be in"):
         typed.decode(cpkg.packb({"x": 2}), shapes_of_attrs(attr)["validator"])
 
@@ -759,6 +758,7 @@ def test_all_constraints_of_one_kind_apply():
 @pytest.mark.parametrize("tp", [
     Annotated[Optional[int], at.MinLen(2)], Annotated[str, at.Gt(0)], Annotated[int, at.Lt("x")],
     Annotated[str, __import__("re").compile(b"x")], Annotated[Union[int, str], at.Timezone(None)],
+    Annotated[str, at.MultipleOf(2)], Annotated[int, at.MinLen(1)], Annotated[int, typed.Pattern("x")],
 ])  # fmt: skip
 def test_a_constraint_that_does_not_apply_is_refused(tp):
     with pytest.raises(TypeError, match="does not apply"):
@@ -777,8 +777,11 @@ def test_classes_are_freed():
     for _ in range(2):
         assert typed.decode(typed.encode(Kept()), Kept) == Kept()
     typed.decode(b"\x90", list[Kept])
+    for tp in (Kept, list[Kept], dict[str, Kept]):  # typing keeps its own forms
+        with pytest.raises(typed.ValidationError):
+            typed.decode(b"\x01", tp)
     reference = weakref.ref(Kept)
-    del Kept
+    del Kept, tp
     for _ in range(3):
         gc.collect()
     assert reference() is None

@@ -8,7 +8,7 @@ import copy
 import datetime as dt
 import math
 import pickle
-from dataclasses import InitVar, asdict, dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from typing import Any, Dict, FrozenSet, List, Optional, Union
 from uuid import UUID
@@ -23,25 +23,6 @@ from cpkg.typed import UNSET, UnsetType
 utc = dt.timezone.utc
 noon = dt.datetime(2020, 1, 1, 12, tzinfo=utc)
 later = dt.timezone(dt.timedelta(hours=2))
-
-
-@dataclass
-class Job:
-    name: str
-    scale: InitVar[int] = 2
-    retries: int = field(init=False, default=0)
-    done: bool = field(init=False)
-
-    def __post_init__(self, scale):
-        self.done = scale > 5
-
-
-@typed.options(array_like=True)
-@dataclass
-class Row:
-    total: int = field(init=False, default=7)
-    a: int = 1
-    b: int = 2
 
 
 @dataclass(frozen=True)
@@ -113,15 +94,6 @@ def test_an_error_of_a_comparison_is_raised_unchanged():
         cls = typed.options(omit_defaults=True)(make_dataclass("Made", [("value", Any, field(default=default))]))
         with pytest.raises(LookupError, match="cannot compare"):
             typed.encode(cls(value))
-
-
-def test_the_result_of_asdict_is_written():
-    job = Job("a", 9)
-    job.retries = 5
-    assert cpkg.loads(typed.encode(job)) == typed.to_builtins(job) == asdict(job) == cpkg.loads(cpkg.dumps(job))
-    assert typed.encode(Row()) == cpkg.packb([1, 2, 7])
-    assert typed.to_builtins(Row()) == [1, 2, 7]
-    assert typed.decode(typed.encode(Row(3)), Row) == Row(3)
 
 
 def test_array_like_objects_omit_nothing():

@@ -60,6 +60,13 @@ class ByPath(Generic[T]):
     content: Optional[List[T]] = None
 
 
+@typed.options(forbid_unknown_fields=True)
+@dataclass
+class Closed(Generic[T]):
+    next: Optional[Closed[T]] = None
+    content: Optional[List[T]] = None
+
+
 SHAPES = {
     "tag first": lambda inner, tag: {"kind": tag, "next": inner},
     "tag last": lambda inner, tag: {"next": inner, "kind": tag},
@@ -70,6 +77,7 @@ SHAPES = {
     "passed over": lambda inner, tag: {"unknown": inner, "kind": tag},
     "by keys": lambda inner, tag: {"next": inner, "url" if tag == "one" else "path": ""},
     "without a key": lambda inner, tag: {"next": inner},
+    "a wrong word at each level": lambda inner, tag: {"next": inner, "wrong": 1},
 }
 
 
@@ -108,9 +116,9 @@ def judge(rng: random.Random, shape: str, mode: dict[str, Any]) -> None:
     """Compare the steps for messages of a shape around values of a random type."""
     tp = reference.random_type(rng, 2)
     content = [reference.random_value(rng, tp) for _ in range(4)]
-    pair = (ByUrl, ByPath) if "key" in shape else (One, Two)
+    classes = (Closed,) if "wrong" in shape else (ByUrl, ByPath) if "key" in shape else (One, Two)
     try:
-        decoder = typed.Decoder(Union[pair[0][tp], pair[1][tp]], **mode)
+        decoder = typed.Decoder(Union[tuple(cls[tp] for cls in classes)], **mode)
     except TypeError:  # a union of types that look alike
         return
     for last in ([], [reference.ExtType(99, b"")]):

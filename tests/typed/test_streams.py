@@ -163,6 +163,8 @@ def test_loads_accepts_a_decoder_and_all_errors(msgpack, tmp_path):
             load(given, type=lax, all_errors=True, max_depth=2, max_memory=1)
         with pytest.raises(TypeError, match="all_errors= needs type="):
             load(given, all_errors=True)
+    with pytest.raises(TypeError, match="hooks"):
+        cpkg.loads(b"\x01", type=int, use_list=False)
 
 
 def test_a_decoder_in_loads_has_the_limits_of_loads(msgpack):
@@ -237,17 +239,6 @@ def test_limits_of_compressed_messages_share_compiled_functions(monkeypatch):
         cpkg.loads(messages[0], type=List[User], max_memory=4000)
 
 
-def test_loads_accepts_a_type():
-    for compress in (True, False):
-        assert cpkg.loads(cpkg.dumps(USERS, compress=compress), type=List[User]) == USERS
-    with pytest.raises(typed.ValidationError):
-        cpkg.loads(cpkg.dumps(1), type=User)
-    with pytest.raises(StackError):
-        cpkg.loads(cpkg.dumps(USERS), type=List[User], max_depth=2)
-    with pytest.raises(TypeError, match="hooks"):
-        cpkg.loads(b"\x01", type=int, use_list=False)
-
-
 def test_threads_share_a_decoder_and_an_encoder():
     decoder, encoder = typed.Decoder(List[User]), typed.Encoder()
     data = encoder.encode(USERS)
@@ -259,22 +250,3 @@ def test_threads_share_a_decoder_and_an_encoder():
                 decoder.decode(data[:-3])
 
     assert run_threads(*[work] * 4) == []
-
-
-def test_an_exception_of_a_constructor_is_raised_and_leaves_no_references():
-    class Stop(BaseException):
-        pass
-
-    @dataclass
-    class Stops:
-        x: int
-
-        def __post_init__(self):
-            if self.x == 2:
-                raise Stop
-
-    decoder = typed.Decoder(List[Stops])
-    for _ in range(3):
-        with pytest.raises(Stop):
-            decoder.decode(b"\x93\x81\xa1x\x01\x81\xa1x\x02\x81\xa1x\x03")
-    assert decoder.decode(b"\x91\x81\xa1x\x01")[0].x == 1

@@ -4,21 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, make_dataclass
-from functools import partial
 from typing import Any, List, Literal, Optional, Union
 
 import pytest
-from counting import calls_of
-from typed_untagged import ByPath, ByUrl
 
 import cpkg
 from cpkg import typed
 from cpkg.typed import codecs
 from cpkg.typed.inputs import Message
-
-
-def array(items: List[bytes]) -> bytes:
-    return b"\xdd" + len(items).to_bytes(4, "big") + b"".join(items)
 
 
 @dataclass
@@ -41,31 +34,6 @@ class Twig:
 
 def text(value: str) -> bytes:
     return typed.encode(value)
-
-
-def tagged(depth: int) -> bytes:
-    tree: Any = {"value": [{}, {"kind": 1}, [[], [1]]] * 20, "kind": "leaf"}
-    for level in range(depth):
-        tree = {"inner": [{"kind": 7}, tree, {"value": {"kind": "x"}, "kind": "leaf"}], "kind": "branch"}
-        if level % 3 == 0:
-            tree = {"x": [{}, tree], "inside": tree if level < 9 else None, "kind": True if level % 2 else 300}
-            tree = {"inner": [tree], "other": {1: {"kind": "y"}}, "kind": "branch"}
-    return cpkg.packb(tree)
-
-
-def untagged(depth: int) -> bytes:
-    inside = b"\x82" + text("x") + array([b"\x81\x01\x90"] * 200) + text("path") + text("p")
-    return (b"\x82" + text("next")) * depth + inside + (text("url") + text("u")) * depth
-
-
-@pytest.mark.parametrize(("make", "tp"), [(tagged, Union[Branch, Leaf, Twig]), (untagged, Union[ByUrl, ByPath])])
-def test_unions_in_unions_are_decided_in_one_pass(make, tp):
-    decoder = typed.Decoder(tp)
-    decoder.decode(make(2))
-    calls = {depth: calls_of(partial(decoder.decode, make(depth))) for depth in (30, 60)}
-    assert calls[60] <= 2.5 * calls[30] + 20
-    plain = cpkg.unpackb(make(15), strict_map_key=False)
-    assert decoder.decode(make(15)) == typed.Decoder(tp, strict=False).decode(make(15)) == typed.convert(plain, tp)
 
 
 def test_unions_of_many_classes_and_a_long_map():
