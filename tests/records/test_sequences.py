@@ -21,7 +21,6 @@ from record_files import (
     forget_index,
     nested,
     numbered,
-    record,
     spans,
     trained,
     write_all,
@@ -74,15 +73,6 @@ def test_one_sequence_however_it_is_asked_for(place: Any, threads: int) -> None:
                     sequence.take([0, wrong])
     with pytest.raises(ValueError, match="closed"):
         reader.take([7])
-
-
-def test_take_of_damaged_records(path: Path) -> None:
-    written(path, 60, per_frame=20)
-    flip(path, spans(path)[1].end - 20)
-    with records.open(path, errors="skip") as reader:
-        assert reader.take([59, 0]) == [record(59), record(0)]
-        with pytest.raises(records.DamagedError):
-            reader.take([0, 25])
 
 
 @pytest.mark.parametrize("has_dictionary", [False, True])
@@ -243,14 +233,6 @@ def test_a_record_of_too_many_items(path: Path, count: int, options: dict[str, A
             with pytest.raises(error):
                 use()
     assert records.verify(path).ok == bool(items)
-
-
-@pytest.mark.parametrize("wrong", ["x", 1.5])
-def test_a_limit_that_is_not_an_integer(path: Path, wrong: Any) -> None:
-    """It is refused at once, not at the first large frame."""
-    written(path, 3)
-    with pytest.raises(TypeError, match="integer"):
-        records.open(path, max_memory=wrong)
 
 
 def test_a_content_beyond_the_limit(path: Path) -> None:

@@ -60,17 +60,6 @@ def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> 
         assert max(sizes) < 2.5 * sum(sizes) / len(sizes)
 
 
-@pytest.mark.parametrize("count", [2, 3, 17, 100])
-def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
-    """Records that contain other record files are read unchanged."""
-    nested = path.with_name("nested.rec")
-    written(nested, 6, per_frame=2)
-    values = [noise(500 + n) + nested.read_bytes() + noise(500) for n in range(30)]
-    write_all(path, values, frame_size=4000)
-    forget_index(path)
-    assert [value for split in records.splits(path, count) for value in split.read()] == values
-
-
 def test_a_dictionary_after_the_first_frames(path: Path) -> None:
     """Each split finds the dictionary from the headers of its frames."""
     check_trains()
@@ -234,20 +223,6 @@ def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
         assert splits[0].first == 0
         for errors in ("raise", "skip"):
             assert [row for split in splits for row in split.read(errors=errors)] == expected
-
-
-def test_splits_after_a_lost_byte(path: Path) -> None:
-    """Headers after the lost byte have moved, but still belong to the file."""
-    fsspec = pytest.importorskip("fsspec")
-    data = path.read_bytes()[: spans(path)[-1].end]
-    fsspec.filesystem("memory").pipe_file("folder/moved.rec", data[:300] + data[301:])
-    left = [row["number"] for row in read_all("memory://folder/moved.rec", errors="skip")]
-    assert 100 < len(left) < 200
-    for count in (1, 3, 7):
-        splits = records.splits("memory://folder/moved.rec", count)
-        assert [row["number"] for split in splits for row in split.read(errors="skip")] == left
-        with pytest.raises(records.DamagedError):
-            sum(len(list(split.read())) for split in splits)
 
 
 def up_to_damage(rows: Iterator[Any]) -> tuple[list[int], bool]:
