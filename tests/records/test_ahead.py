@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from extent import some
 from interrupts import nothing_left
-from record_files import flip, flipped, numbered, read_all, record, spans, trained, write_all, written
+from record_files import file_of, flip, flipped, numbered, read_all, record, spans, trained, write_all, written
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead
@@ -115,27 +115,35 @@ def test_damage_waits_for_its_turn(path: Path, threads_of: str) -> None:
         with pytest.raises(records.DamagedError) as info:
             next(rows)
         assert (info.value.first, info.value.count) == (60, 20)
+        for _ in range(2):
+            assert reader[10] == ALL[10]
+            with pytest.raises(records.DamagedError) as info:
+                reader[70]
+            assert (info.value.first, info.value.count) == (60, 20)
     with records.open(path, threads=2, errors="skip") as reader:
         assert list(reader) == [*ALL[:60], *ALL[80:220], *ALL[240:]]
         assert [damage.first for damage in reader.damage] == [60, 220]
+        os.truncate(path, spans(path)[9].start)
+        assert list(reader) == [*ALL[:60], *ALL[80:180]]
+        with pytest.raises(records.DamagedError):
+            reader[399]
 
 
 def test_wrong_messagepack(path: Path, threads_of: str) -> None:
-    """The valid records of such a frame come first, whichever thread laid it out."""
-    whole = [{"id": number, "text": "x" * 10} for number in range(200)]
-    packed = [msgpack.packb(row) for row in whole]
-    content = b"".join([*packed[:99], b"\x82\xa2id\x63\xa4text\xc1", *packed[99:]])
-    with records.open(path, "wb", threads=1) as writer:
-        writer.extend(whole[:50])
-        writer.flush()
-        writer._frames.add(1, 0, content)
-        writer._whole = 1, 200, len(content), 0
+    """The valid records in front come first in order, whichever thread laid the frame out; none is read by number."""
+    rows = numbered(200)
+    packed = [msgpack.packb(row) for row in rows]
+    wrong = b"".join([*packed[:99], b"\x82\xa2id\x63\xa4text\xc1", *packed[99:]])
+    path.write_bytes(file_of((b"".join(packed[:50]), 50), (wrong, 200)))
     for threads in (1, 2):
         with records.open(path, threads=threads) as reader:
-            rows, found = iter(reader), []
+            for use in (lambda: reader[50], lambda: reader[52], lambda: reader.take([51, 53])):
+                with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
+                    use()
+            found: list[Any] = []
             with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
-                found.extend(rows)
-            assert found == [*whole[:50], *whole[:99]], threads
+                found.extend(reader)
+            assert found == [*rows[:50], *rows[:99]], threads
 
 
 def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,14 +165,6 @@ def test_more_records_than_bytes(path: Path, threads_of: str) -> None:
             reader._layout._records = array("I", [2**32 - 1] * len(reader._layout))
             with pytest.raises(records.DamagedError, match="its header claims 4294967295 records"):
                 open_it(reader)
-
-
-def test_a_file_that_was_cut_since(path: Path, threads_of: str) -> None:
-    written(path, COUNT, per_frame=20)
-    with records.open(path, threads=2, errors="skip") as reader:
-        os.truncate(path, spans(path)[9].start)
-        assert list(reader) == ALL[:180]
-        assert [damage.first for damage in reader.damage] == list(range(180, COUNT, 20))
 
 
 def test_a_reader_that_is_closed_midway(path: Path, threads_of: str) -> None:
@@ -369,32 +369,6 @@ def test_compressing_that_fails_is_reported_and_loses_nothing(path: Path, monkey
         writer.extend(ALL[30:])
     assert read_all(path) == ALL
     assert zstd.decompress(path.read_bytes())
-
-
-def test_a_single_record_of_a_damaged_frame(path: Path, threads_of: str) -> None:
-    """The error names the lost records, and the reader can return others afterwards."""
-    written(path, COUNT, per_frame=20)
-    flip(path, spans(path)[3].end - 20)
-    with records.open(path) as reader:
-        for _ in range(2):
-            assert reader[10] == ALL[10]
-            with pytest.raises(records.DamagedError) as info:
-                reader[70]
-            assert (info.value.first, info.value.count) == (60, 20)
-        os.truncate(path, spans(path)[9].start)
-        with pytest.raises(records.DamagedError):
-            reader[399]
-
-
-def test_a_single_record_whose_neighbours_are_wrong(path: Path, threads_of: str) -> None:
-    """The frame is damaged, whichever of its records is requested first."""
-    with records.open(path, "wb", threads=1) as writer:
-        writer._frames.add(0, 0, b"\x01\x02\xc1\x04")
-        writer._whole = 0, 4, 4, 0
-    with records.open(path) as reader:
-        for take in (lambda: reader[0], lambda: reader[2], lambda: reader.take([1, 3])):
-            with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
-                take()
 
 
 def test_a_dictionary_that_comes_later(path: Path, threads_of: str) -> None:

@@ -94,20 +94,6 @@ def test_taking_by_several_frames_at_a_time(
                 assert reader[numbers[0]] == ALL[numbers[0]]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_taking_what_one_frame_does_not_hold(path: Path, threads: int) -> None:
-    """A frame with fewer or more records than in its header loses only its own records."""
-    contents = b"\x01\x02\x03", b"\x04\x05", b"\x06\x07\x08\x09", b"\x0a\xa1", b"\x0d\x0e\x0f"
-    path.write_bytes(file_of(*zip(contents, (3, 3, 3, 2, 3)), close=False))
-    for wanted, found in (([0, 2, 11, 13], [1, 3, 13, 15]), ([12, 1], [14, 2])):
-        with records.open(path, threads=threads) as reader:
-            assert reader.take(wanted) == found
-    for wrong in ([0, 3], [0, 5, 13], [0, 6], [0, 9], [0, 10]):
-        with records.open(path, threads=threads) as reader, pytest.raises(records.DamagedError) as caught:
-            reader.take(wrong)
-        assert caught.value.first <= wrong[1] < caught.value.first + caught.value.count
-
-
 def test_taking_with_options(path: Path) -> None:
     """Options of unpacking apply; an exception of a hook is not changed, and the next call works."""
     written(path, 300, frame_size=700)

@@ -80,10 +80,6 @@ def test_splits_of_a_size(path: Path) -> None:
     assert len(records.splits(path, size=size)) == 1
     assert len(records.splits(path, size=size // 3)) in (3, 4)
     assert len(records.splits(path, size=1)) == len(spans(path))
-    with pytest.raises(ValueError, match="not 0"):
-        records.splits(path, size=0)
-    with pytest.raises(ValueError, match="not 0"):
-        records.splits(path, 0)
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -120,7 +116,7 @@ def test_options_reach_the_unpacker(path: Path) -> None:
 
 def test_places_without_splits(tmp_path: Path, path: Path) -> None:
     for wrong in ({"count": 0}, {"size": 0}, {"count": -1}):
-        with pytest.raises(ValueError, match="1 or more"):
+        with pytest.raises(ValueError, match="1 or more, not"):
             records.splits(path, **wrong)
     for wrong in ({}, {"count": 1, "size": 1}, {"count": "3"}, {"size": "3"}, {"count": 1.5}):
         with pytest.raises(TypeError):
