@@ -248,17 +248,6 @@ def test_slices_skip_what_iterating_skips(path: Path, errors: Any, step: int) ->
             assert all(error.reason.startswith(f"{path}: ") for error in shards.damage)
 
 
-def test_a_lost_end_keeps_its_numbers(path: Path) -> None:
-    flip(path, spans(path)[-1].end - 10)
-    records.repair(path)
-    with records.open(path, "ab") as writer:
-        assert len(writer) == 24
-        writer.append(record(24))
-    with records.open(path) as reader:
-        assert [row["number"] for row in reader] == [*range(18), 24]
-        assert reader[24] == record(24)
-
-
 def test_bytes_lost_in_the_middle_or_put_there(path: Path) -> None:
     """Later records have moved, but are still found."""
     data, frames = path.read_bytes(), spans(path)

@@ -573,21 +573,6 @@ def test_a_slot_of_another_class_is_refused():
         typed.encode(broken)
 
 
-def test_slots_of_a_base_are_used():
-    @dataclass
-    class Base:
-        __slots__ = ("x",)
-        x: int
-
-    @dataclass
-    class Derived(Base):
-        __slots__ = ("y",)
-        y: int
-
-    assert decode_in_all_ways({"x": 1, "y": 2}, Derived) == Derived(1, 2)
-    assert typed.encode(Derived(1, 2)) == cpkg.packb({"x": 1, "y": 2})
-
-
 def class_of_three() -> Any:
     return dataclasses.make_dataclass("Three", [("a", int), ("b", str), ("c", float, field(default=2.0))])
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work that a small message can cause: probes of dicts and sets, memory, and errors."""
+"""Work that a small message can cause: probes of dicts and sets, memory, errors; and unions of objects."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import uuid
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from typing import Any, Callable, Deque, Dict, FrozenSet, List, Literal, Optional, OrderedDict, Set, Tuple, Union
 
@@ -16,6 +17,7 @@ from bombs import on_one_way
 import cpkg
 from cpkg import typed
 from cpkg.typed import codecs
+from cpkg.typed.inputs import Message
 from purepy.base.errors import LimitError
 from purepy.msgpack.interface import HEAVIEST
 
@@ -290,3 +292,52 @@ def test_tags_may_have_any_type(decoder):
         with pytest.raises(typed.ValidationError) as info:
             decoder(tp).decode(typed.encode([{"name": "a", "state": tag}]))
         assert info.value.errors[0].path == (0, "state")
+
+
+def test_unions_of_many_classes_and_a_long_map():
+    classes = [
+        make_dataclass(f"C{i}", [("t", Literal[f"c{i}"])], namespace={"__module__": __name__}) for i in range(300)
+    ]
+    decoder = typed.Decoder(Union[(*classes, int)])
+    assert decoder.decode(b"\x05") == 5
+    assert type(decoder.decode(cpkg.packb({"t": "c299"}))) is classes[299]
+    cat = make_dataclass("Cat", [("lives", int, 9), ("t", Literal["cat"], "cat")])
+    dog = make_dataclass("Dog", [("name", str, ""), ("t", Literal["dog"], "dog")])
+    # its length, 0xa174, is not the key "t"
+    long = b"\xde\xa1\x74" + text("cat") + b"\x00" + b"".join([text(f"k{i:05}") + b"\0" for i in range(0xA173)])
+    for message in (
+        long,
+        b"\x80",
+        b"\x81\x01\x02",
+        cpkg.packb({"t": 1}),
+        cpkg.packb({"t": None}),
+        cpkg.packb({"t": "cow"}),
+    ):
+        with pytest.raises(typed.ValidationError):
+            typed.Decoder(Union[cat, dog]).decode(message)
+    assert typed.Decoder(Union[cat, dog]).decode(b"\x82\xa1x\xc0\xd9\x01t\xd9\x03dog") == dog()
+
+
+def test_an_exception_of_a_signal_handler_in_a_union_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This holds even for exceptions that decoding itself raises for an invalid message."""
+    data = typed.encode([On("a"), Off("b")])
+    decoder = typed.Decoder(List[Union[On, Off]])
+    value = decoder.decode(data)
+    look = Message.look
+
+    class Handled(ValueError):
+        pass
+
+    def interrupted(message: Message, at: int) -> Any:
+        monkeypatch.setattr(Message, "look", look)
+        raise Handled
+
+    def all_of(data: bytes) -> Any:
+        made, begin, failure, _ = codecs.decode_all(decoder, data, 1, -1)
+        return made[0] if failure is None else codecs.decode_within(decoder, data[begin:], -1, failure)[0]
+
+    for decode in (decoder.decode, all_of):
+        monkeypatch.setattr(Message, "look", interrupted)
+        with contextlib.suppress(Handled):
+            assert decode(data) == value
+        assert decode(data) == value

@@ -10,7 +10,6 @@ from typing import Dict, List, Optional
 
 import pytest
 from msgpack_messages import fed
-from threads import run_threads
 
 import cpkg
 import purepy.msgpack
@@ -237,16 +236,3 @@ def test_limits_of_compressed_messages_share_compiled_functions(monkeypatch):
         assert cpkg.loads(message, type=List[User], max_memory=50_000 + number) == [User(number)] * (50 + number)
     with pytest.raises(LimitError, match="max_memory=4000"):
         cpkg.loads(messages[0], type=List[User], max_memory=4000)
-
-
-def test_threads_share_a_decoder_and_an_encoder():
-    decoder, encoder = typed.Decoder(List[User]), typed.Encoder()
-    data = encoder.encode(USERS)
-
-    def work() -> None:
-        for _ in range(50):
-            assert encoder.encode(decoder.decode(data)) == data
-            with pytest.raises(TruncatedError):
-                decoder.decode(data[:-3])
-
-    assert run_threads(*[work] * 4) == []
