@@ -6,35 +6,33 @@ from __future__ import annotations
 import collections
 import dataclasses
 import datetime
+import decimal
 import enum
 import struct
 import sys
 import typing
+import uuid
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import (
     Annotated,
     Any,
-    Dict,
     Generic,
     List,
     Literal,
     NamedTuple,
     NewType,
     Optional,
-    Set,
     Tuple,
     TypeVar,
     Union,
 )
-from uuid import UUID
 
 import pytest
 
 import cpkg
 from cpkg import typed
-from cpkg.msgpack import ExtType, Raw, Timestamp
+from cpkg.msgpack import ExtType, Raw
 from cpkg.typed import codecs, source
 from purepy.base.errors import TruncatedError
 
@@ -126,9 +124,16 @@ class Boxes(Box[str]):
 
 UserId = NewType("UserId", int)
 utc = datetime.timezone.utc
-NAMES = {**vars(typing), **globals()}
-VALUES = [eval(row, NAMES) for row in Path(__file__).with_name("values.txt").read_text(encoding="utf-8").splitlines()]
-"""Pairs of a type and a value."""
+
+
+def rows_of(name: str) -> List[Any]:
+    """Return the rows of a file beside this one: a type, a value and what else its test takes."""
+    lines = Path(__file__).with_name(f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    names = {**vars(decimal), **vars(uuid), **vars(cpkg.msgpack), **vars(typing), **globals()}
+    return [eval(line, names) for line in lines]
+
+
+VALUES = rows_of("values")
 assert Boxes.__mro__[1] is Box
 
 
@@ -165,17 +170,7 @@ class Loud(enum.Enum):
 
 A = Literal["a"]
 SEVERAL = Union[Color, Loud, A, str, None]
-TEXT_LIKE = [
-    (Union[Color, str], "red", Color.RED), (Union[str, Color], "pink", "pink"), (Union[A, str], "a", "a"),
-    (Union[Color, Literal["a", 7]], "a", "a"), (Union[Color, Literal["a", 7]], 7, 7),
-    (Optional[Union[Color, str]], None, None),
-    (Union[Color, Loud], "RED", Loud.RED), (Union[Color, Loud], "red", Color.RED), (Union[Color, Loud], 10, Loud.TEN),
-    (SEVERAL, "RED", Loud.RED), (SEVERAL, 10, Loud.TEN), (SEVERAL, None, None), (SEVERAL, "other", "other"),
-    (Annotated[Union[Color, str], typed.Pattern("^p")], "red", Color.RED), (Union[Color, Union[str, int]], 5, 5),
-    (Union[Optional[Color], Optional[str]], "blue", Color.BLUE),
-    (List[Union[Color, str]], ["red", "x"], [Color.RED, "x"]),
-    (Dict[Union[Color, str], int], {"red": 1, "x": 2}, {Color.RED: 1, "x": 2}),
-]  # fmt: skip
+TEXT_LIKE = rows_of("values_like_text")
 
 
 @pytest.mark.parametrize(("tp", "value", "wanted"), TEXT_LIKE)
@@ -210,15 +205,7 @@ def test_unions_of_text_refuse_other_text_and_are_described():
     assert len(typed.schema(SEVERAL)["anyOf"]) == 5
 
 
-STRICT = [
-    (int, True), (int, 1.0), (int, "1"), (bool, 1), (bool, "true"), (float, "1"), (float, True), (str, b"x"),
-    (bytes, "x"), (Literal[1], True), (Literal[1], 1.0), (Color, "green"), (Level, True), (type(None), 0),
-    (List[int], {}), (Dict[str, int], []), (Tuple[int, int], [1]), (Tuple[()], [1]), (tuple[()], [1]),
-    (Point, [1.0, 2.0]), (Point, {}), (Point, {1: 2}),
-    (Movie, {"year": 1}), (Place, {"lat": 1.0}), (Union[int, str], 1.5), (Union[Cat, Dog], {"kind": "cow"}),
-    (Union[Cat, Dog], {}), (datetime.date, "yesterday"), (UUID, "0"), (Decimal, "x"), (ExtType, 1),
-    (Timestamp, "2024-01-02T03:04:05"), (datetime.datetime, "2024-01-02T03:04:05.1234567Z"),
-]  # fmt: skip
+STRICT = rows_of("values_refused")
 
 
 @pytest.mark.parametrize(("tp", "value"), STRICT)
@@ -230,12 +217,7 @@ def test_values_of_other_types_are_refused(tp, value):
         typed.convert(value, tp)
 
 
-LAX = [
-    (int, "12", 12), (int, 3.0, 3), (float, "1.5", 1.5), (bool, "false", False), (bool, 1, True),
-    (type(None), "null", None), (List[Optional[int]], ["1", "null"], [1, None]), (Level, "2", Level.HIGH),
-    (Decimal, 3, Decimal(3)), (datetime.timedelta, 90, datetime.timedelta(0, 90)),
-    (datetime.datetime, 0, datetime.datetime(1970, 1, 1, tzinfo=utc)),
-]  # fmt: skip
+LAX = rows_of("values_converted")
 
 
 @pytest.mark.parametrize(("tp", "value", "wanted"), LAX)
@@ -247,18 +229,7 @@ def test_not_strict_converts_between_text_and_numbers(tp, value, wanted):
     assert type(made) is type(wanted)
 
 
-TEXTS = [
-    (datetime.datetime, "2024-01-02T03:04:05Z", datetime.datetime(2024, 1, 2, 3, 4, 5, tzinfo=utc)),
-    (datetime.datetime, "2024-01-02T03:04:05.25", datetime.datetime(2024, 1, 2, 3, 4, 5, 250000)),
-    (Timestamp, "2024-01-02T03:04:05.123456789Z", Timestamp(1704164645, 123456789)),
-    (Timestamp, "1969-12-31T23:59:59.5-01:00", Timestamp(3599, 500000000)),
-    (datetime.date, "2024-01-02", datetime.date(2024, 1, 2)),
-    (datetime.time, "03:04:05", datetime.time(3, 4, 5)),
-    (datetime.timedelta, "P1DT2H3.5S", datetime.timedelta(1, 7203, 500000)),
-    (datetime.timedelta, "-P1D", datetime.timedelta(-1)),
-    (UUID, "00000000-0000-0000-0000-000000000007", UUID(int=7)),
-    (Decimal, "1.50", Decimal("1.50")),
-]
+TEXTS = rows_of("values_from_text")
 
 
 @pytest.mark.parametrize(("tp", "text", "wanted"), TEXTS)
@@ -272,14 +243,7 @@ class Unknown:
     pass
 
 
-REFUSED = [
-    (complex, "dec_hook"), (Unknown, "dec_hook"), (List["Nobody"], "forward reference"), (Set[List[int]], "unhashable"),  # noqa: F821
-    (Dict[Dict[str, int], int], "unhashable"), (Union[List[int], Set[int]], "list looks like set; leave one"),
-    (Union[Literal["red"], Color], "ambiguous"),
-    (Union[Point, Dict[str, int]], "ambiguous"), (Union[ByUrl, Point, Movie], None),
-    (Union[Tree, Box[int]], None), (Union[Movie, Song], "Literal field"),
-    (3, "expected a type"), (Literal[1.5], "Literal"),
-]  # fmt: skip
+REFUSED = rows_of("types_refused")
 
 
 @pytest.mark.parametrize(("tp", "words"), REFUSED)
