@@ -11,17 +11,7 @@ from typing import Any
 
 import pytest
 from processes import run_python
-from record_files import (
-    event,
-    numbered,
-    read_all,
-    record,
-    spans,
-    trained,
-    write_all,
-    write_in_pieces,
-    written,
-)
+from record_files import event, numbered, read_all, record, spans, trained, write_all, write_in_pieces, written
 
 from cpkg import records
 from cpkg.records import positions

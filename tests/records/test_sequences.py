@@ -14,18 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import (
-    depth_of,
-    file_of,
-    flip,
-    forget_index,
-    nested,
-    numbered,
-    spans,
-    trained,
-    write_all,
-    written,
-)
+from record_files import depth_of, file_of, flip, forget_index, nested, numbered, spans, trained, write_all, written
 from seeds import SEED
 
 from cpkg import records

@@ -14,19 +14,7 @@ import typing
 import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    Generic,
-    List,
-    Literal,
-    NamedTuple,
-    NewType,
-    Optional,
-    Tuple,
-    TypeVar,
-    Union,
-)
+from typing import Annotated, Any, Generic, List, Literal, NamedTuple, NewType, Optional, Tuple, TypeVar, Union
 
 import pytest
 
