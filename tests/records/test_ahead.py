@@ -146,17 +146,6 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
             assert found == [*rows[:50], *rows[:99]], threads
 
 
-def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """C threads get the bytes of the source, and decompress all frames except the first one of an iterator."""
-    written(path, COUNT, frame_size=1000)
-    with records.open(io.BytesIO(path.read_bytes()), threads=2) as reader:
-        if threads_of == "C":
-            first = iter([reader._decoder.content])
-            monkeypatch.setattr(reader._decoder, "content", lambda *arguments: next(first)(*arguments))
-        assert list(reader) == ALL
-        assert reader[7] == ALL[7]
-
-
 def test_more_records_than_bytes(path: Path, threads_of: str) -> None:
     """A wrong number of records in the index does not allocate memory."""
     written(path, COUNT, per_frame=20)

@@ -12,22 +12,18 @@ from typing import Any
 
 import pytest
 from record_files import (
-    event,
     flipped,
     forget_index,
-    layout_of,
     numbered,
     read_all,
     record,
     spans,
-    trained,
     write_all,
     written,
 )
 from seeds import SEED, noise
-from zstd_data import check_trains
 
-from cpkg import records, zstd
+from cpkg import records
 from cpkg.records import format as fmt
 from cpkg.records import sources
 
@@ -58,21 +54,6 @@ def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> 
     sizes = [split.end - split.start for split in splits]
     if count <= 7:
         assert max(sizes) < 2.5 * sum(sizes) / len(sizes)
-
-
-def test_a_dictionary_after_the_first_frames(path: Path) -> None:
-    """Each split finds the dictionary from the headers of its frames."""
-    check_trains()
-    rows = [event(n) for n in range(2000)]
-    write_all(path, rows[:1])
-    write_all(path, rows[1:], mode="ab", frame_size=500, dictionary=trained(rows), threads=3)
-    layout, data = layout_of(path), path.read_bytes()
-    assert layout.dictionary_at > layout.offsets[0]
-    forget_index(path)
-    for count in COUNTS:
-        assert [row for split in records.splits(path, count) for row in split.read()] == rows
-    last = layout.frame(len(layout) - 1)
-    assert zstd.get_frame_info(data[last.offset : last.offset + last.compressed]).dictionary_id  # and it is used
 
 
 def test_splits_of_a_size(path: Path) -> None:

@@ -17,7 +17,6 @@ import weakref
 from dataclasses import dataclass, field
 from typing import (
     Any,
-    ClassVar,
     DefaultDict,
     Dict,
     Final,
@@ -298,37 +297,6 @@ def test_classes_may_nest_deeper_than_the_recursion_limit():
 
 
 # --- which fields, and how they are set ----------------------------------------------------------------------------
-
-
-@dataclass
-class Job:
-    name: str
-    kind: ClassVar[str] = "job"
-    retries: int = field(init=False, default=0)
-    where: Annotated[str, typed.Name("at")] = field(init=False, default="here")
-
-
-@dataclass
-class Scaled:
-    x: int
-    scale: dataclasses.InitVar[int] = 2
-    y: int = field(init=False, default=0)
-
-    def __post_init__(self, scale: int) -> None:
-        self.y = self.x * scale
-
-
-def test_encoding_matches_asdict():
-    job = Job("a")
-    job.retries, job.where = 5, "there"
-    written = {"name": "a", "retries": 5, "at": "there"}
-    assert typed.encode(job) == cpkg.packb(written)
-    assert typed.to_builtins(job) == written
-    assert decode_in_all_ways(written, Job) == Job("a")
-    scaled = Scaled(2, 3)
-    assert typed.encode(scaled) == cpkg.packb(dataclasses.asdict(scaled))
-    assert typed.to_builtins(scaled) == dataclasses.asdict(scaled)
-    assert decode_in_all_ways({"x": 2, "scale": 3, "y": 100}, Scaled) == scaled
 
 
 def test_attrs_fields_without_init_are_written():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 import datetime
 import decimal
 import enum
@@ -269,16 +268,6 @@ def test_type_statements_and_new_generics():
 def test_a_default_is_created_for_each_object():
     one, two = typed.decode(cpkg.packb([{"value": 1}, {"value": 2}]), List[Tree])
     assert one.children is not two.children
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="slots, kw_only, weakref_slot")
-def test_slots_and_keyword_only_fields():
-    kinds = [{"slots": True}, {"slots": True, "frozen": True}, {"kw_only": True}, {"slots": True, "weakref_slot": True}]
-    for options in kinds:
-        made = dataclasses.make_dataclass("Made", [("x", int), ("y", str, field(default="d"))], **options)
-        assert typed.decode(b"\x81\xa1x\x01", made) == made(x=1)
-        assert typed.decode(cpkg.packb({"y": "q", "x": 1}), made) == made(x=1, y="q")
-        assert typed.encode(made(x=1)) == cpkg.packb({"x": 1, "y": "d"})
 
 
 class Money:
