@@ -34,7 +34,7 @@ from cpkg.records import Split
 from cpkg.records import format as fmt
 from purepy.base.errors import LimitError, StackError
 
-EVERY = 1 if IS_THOROUGH else 5
+EVERY = 1 if IS_THOROUGH else 7
 """Every so many bytes are damaged, from one that the seed chooses."""
 NOISE = noise(300)
 
