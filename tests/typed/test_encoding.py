@@ -14,7 +14,6 @@ from typing import Any, Dict, FrozenSet, List, Optional, Union
 from uuid import UUID
 
 import pytest
-from extent import IS_FULL
 
 import cpkg
 from cpkg import typed
@@ -107,7 +106,7 @@ def test_array_like_objects_omit_nothing():
     assert typed.to_builtins(Line(c=4)) == cpkg.loads(typed.encode(Line(c=4))) == [1, None, 4]
 
 
-@pytest.mark.parametrize("count", [70, 1500 if IS_FULL else 300])
+@pytest.mark.parametrize("count", [70, 300])
 def test_objects_with_many_fields(count):
     names = [f"f{index}" for index in range(count)]
     cls = typed.options(omit_defaults=True)(make_dataclass("Wide", [(name, int, 0) for name in names]))

@@ -10,6 +10,7 @@ from typing import Dict, List, Optional
 
 import pytest
 from msgpack_messages import fed
+from waitless import result_of
 
 import cpkg
 import purepy.msgpack
@@ -64,37 +65,26 @@ class Stopping:
 
 
 def test_a_constructor_does_not_end_a_stream(msgpack):
-    data = [typed.encode({"x": number}) for number in range(6)]
+    class Source(io.BytesIO):
+        async def read(self, size):
+            return super().read(size)
 
-    async def read() -> list:
-        reader = asyncio.StreamReader()
-        reader.feed_data(b"".join(data))
-        reader.feed_eof()
+    def read_all(next_of) -> list:
         found = []
-        stream = msgpack.unpack_async(reader, type=Stopping)
         while True:
             try:
-                found.append((await stream.__anext__()).x)
+                found.append(next_of().x)
             except RuntimeError as exc:
                 found.append(str(exc))
-            except StopAsyncIteration:
+            except (StopIteration, StopAsyncIteration):
                 return found
 
-    def read_all() -> list:
-        found = []
-        unpacker = msgpack.Unpacker(io.BytesIO(b"".join(data)), type=Stopping)
-        while True:
-            try:
-                found.append(next(unpacker).x)
-            except RuntimeError as exc:
-                found.append(str(exc))
-            except StopIteration:
-                return found
-
-    text = "decoding the message before byte %d raised %s"
-    stops = [text % (3 * len(data[0]), "StopIteration"), text % (4 * len(data[0]), "StopAsyncIteration")]
-    assert read_all() == [0, 1, *stops, 4, 5]
-    assert asyncio.run(read())[:3] == [0, 1, stops[0]]
+    messages = [typed.encode({"x": number}) for number in range(6)]
+    text, data = "decoding the message before byte %d raised %s", b"".join(messages)
+    stops = [text % (3 * len(messages[0]), "StopIteration"), text % (4 * len(messages[0]), "StopAsyncIteration")]
+    assert read_all(msgpack.Unpacker(io.BytesIO(data), type=Stopping).__next__) == [0, 1, *stops, 4, 5]
+    stream = msgpack.unpack_async(Source(data), type=Stopping)
+    assert read_all(lambda: result_of(stream.__anext__()))[:3] == [0, 1, stops[0]]
 
 
 def test_asynchronous_streams(msgpack):
