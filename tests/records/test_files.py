@@ -465,9 +465,6 @@ def test_discarding_that_is_interrupted_takes_nothing_more(path: Path, monkeypat
     records.open(path, "ab").close()
 
 
-# --- backends -------------------------------------------------------------------------------------------------------
-
-
 def test_every_backend_reads_what_every_backend_writes(path: Path, msgpack: Any, zstd: Any, monkeypatch: Any) -> None:
     for module in (decoding, packing):
         monkeypatch.setattr(module, "msgpack", msgpack)

@@ -35,9 +35,6 @@ def test_growth_is_seen_when_it_is_asked_for(path: Path, threads: int) -> None:
         assert [row["number"] for row in reader] == list(range(11))
 
 
-# --- every order of reads and writes --------------------------------------------------------------------------------
-
-
 class Local(Source):
     """A source that looks like a local file to a reader."""
 

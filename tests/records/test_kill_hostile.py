@@ -187,9 +187,6 @@ def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatc
         assert len(writer) == 9
 
 
-# --- how far it goes ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("fsync", "flushes", "closes"), [("never", 0, 0), ("close", 0, 1), ("flush", 1, 1)])
 def test_fsync_says_what_outlasts_the_system(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: Any, flushes: int, closes: int

@@ -262,9 +262,6 @@ def test_type_statements_and_new_generics():
     assert "Json" in typed.schema(names["Json"])["$defs"]
 
 
-# --- dataclasses and their kin --------------------------------------------------------------------------------------
-
-
 def test_a_default_is_created_for_each_object():
     one, two = typed.decode(cpkg.packb([{"value": 1}, {"value": 2}]), List[Tree])
     assert one.children is not two.children
