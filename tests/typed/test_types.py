@@ -66,6 +66,7 @@ class Dog:
 class ByUrl:
     url: str
     size: int = 0
+    is_old: bool = False
 
 
 @dataclass
