@@ -9,9 +9,6 @@ from types import ModuleType
 import pytest
 from zstd_frames import RAW, RLE, block, compressed, header, raw_literals, rle_sequences
 
-from purepy.base.errors import ZstdError
-from purepy.zstd.format.xxh64 import xxh64
-
 TEN = compressed(raw_literals(b"0123456789") + b"\0")
 SKIPPABLE = b"\x5a\x2a\x4d\x18\x05\0\0\0abcde"
 
@@ -38,24 +35,6 @@ def long_frame(window_log: int, size: int) -> tuple[bytes, int]:
         total += 1023 * count
     parts.append(block(b"", RAW))
     return b"".join(parts), total
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-def test_pieces(codec: ModuleType, size: int) -> None:
-    """With input in pieces of any size, the output, `eof` and `needs_input` follow the input."""
-    expected = b"abccc"
-    checksum = (xxh64(expected) & 0xFFFFFFFF).to_bytes(4, "little")
-    frame = header(descriptor=4) + block(b"ab", RAW, last=False) + block(b"c", RLE, 3) + checksum
-    decompressor = codec.ZstdDecompressor()
-    output = b""
-    for at in range(0, len(frame), size):
-        assert decompressor.needs_input
-        assert not decompressor.eof
-        assert decompressor.unused_data == b""
-        output += decompressor.decompress(frame[at : at + size])
-    assert output == expected
-    assert decompressor.eof
-    assert not decompressor.needs_input
 
 
 def test_large_output_is_held_back_block_by_block(codec: ModuleType) -> None:
@@ -91,18 +70,6 @@ def test_multi_frame(codec: ModuleType) -> None:
     assert not decompressor.needs_input
     assert output + decompressor.decompress(b"", 25) == b"0123456789" * 3
     assert decompressor.eof
-
-
-def test_magicless(codec: ModuleType) -> None:
-    """Frames without magic number, by libzstd's experimental parameter; such frames are never skippable."""
-    frame = TEN[4:]
-    assert codec.decompress(frame + frame, options={1000: 1}) == b"0123456789" * 2
-    with pytest.raises(ZstdError):
-        codec.decompress(frame)
-    with pytest.raises(ZstdError):
-        codec.decompress(SKIPPABLE, options={1000: 1})
-    decompressor = codec.ZstdDecompressor(options={1000: 1})
-    assert decompressor.decompress(frame) == b"0123456789"
 
 
 @pytest.mark.parametrize("window_log", [10, 11, 14, 17, 18])

@@ -8,7 +8,6 @@ import pytest
 from purepy.zstd import (
     CompressionParameter,
     ZstdCompressor,
-    ZstdError,
     compress,
     decompress,
 )
@@ -38,14 +37,6 @@ def test_frame_in_one_call_needs_no_pledge() -> None:
         assert decompress(compressor.compress(b"x" * 20, FLUSH_FRAME)) == b"x" * 20
 
 
-def test_breaking_the_pledge_has_the_error_code_of_libzstd() -> None:
-    compressor = ZstdCompressor()
-    compressor.set_pledged_input_size(6)
-    with pytest.raises(ZstdError) as caught:
-        compressor.compress(b"abcdefg")
-    assert (caught.value.code, caught.value.name) == (72, "Src size is incorrect")
-
-
 def test_other_failures_reset(monkeypatch: pytest.MonkeyPatch) -> None:
     compressor = ZstdCompressor()
     compressor.compress(b"abc")
@@ -72,25 +63,3 @@ def test_call_from_inside_of_a_call_is_refused(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(RuntimeError, match="from inside"):
             compressor.compress(b"abc", FLUSH_BLOCK)
     assert decompress(compressor.compress(b"def", FLUSH_FRAME)) == b"def"
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {CompressionParameter.strategy: strategy, CompressionParameter.min_match: min_match}
-        for strategy in range(1, 10)
-        for min_match in (3, 5, 7)
-    ]
-    + [
-        {CompressionParameter.hash_log: 6, CompressionParameter.chain_log: 6},
-        {CompressionParameter.search_log: 10, CompressionParameter.strategy: 5},
-        {CompressionParameter.target_length: 131072, CompressionParameter.strategy: 1},
-        {CompressionParameter.window_log: 10, CompressionParameter.strategy: 4},
-        {CompressionParameter.window_log: 31, CompressionParameter.hash_log: 30, CompressionParameter.chain_log: 30},
-    ],
-)
-def test_options_of_the_match_finder(options: dict[int, int]) -> None:
-    data = (b"To be, or not to be, that is the question: " + bytes(range(60))) * 40
-    frame = compress(data, options=options)
-    assert decompress(frame) == data
-    assert len(frame) < len(data)

@@ -8,7 +8,6 @@ import random
 import pytest
 
 from purepy.zstd import ZstdCompressor, compress, decompress, get_frame_info
-from purepy.zstd.format.zdict import ZstdDict
 
 pytestmark = pytest.mark.once
 
@@ -50,12 +49,3 @@ def test_pieces(level: int, piece: int) -> None:
     out = [compressor.compress(data[at : at + piece]) for at in range(0, len(data), piece)]
     out.append(compressor.flush())
     assert decompress(b"".join(out)) == data
-
-
-def test_dictionary_makes_small_data_smaller() -> None:
-    data = b'{"name": "value", "number": 12345}'
-    zstd_dict = ZstdDict(data * 3, is_raw=True)
-    for argument in (zstd_dict, zstd_dict.as_digested_dict, zstd_dict.as_undigested_dict):
-        frame = compress(data, zstd_dict=argument)
-        assert len(frame) < len(data) // 2
-        assert decompress(frame, zstd_dict) == data

@@ -63,19 +63,3 @@ def check_trains(zstd: ModuleType | None = None) -> None:
     """Skip a test of training if the backend (by default the one in use) is `pure`."""
     if (zstd or _backend.zstd()).BACKEND == "pure":
         pytest.skip("the backend pure does not train dictionaries")
-
-
-COMING_BACK = """
-compressor, frame = zstd.ZstdCompressor(), zstd.compress(b"abc" * 100)
-decompressor = zstd.ZstdDecompressor(multi_frame=True)
-seen = []
-def come_back():
-    for call in (lambda: compressor.compress(b"x", 2), lambda: decompressor.decompress(frame)):
-        try:
-            call()
-            seen.append("turn")
-        except RuntimeError as exc:
-            assert "from inside" in str(exc), exc
-            seen.append("error")
-"""
-"""The beginning of a program that calls two objects from inside their own calls, with the results in `seen`."""

@@ -208,28 +208,6 @@ async def cancelled_in(gate: Any, work: Awaitable[Any]) -> None:
         await task
 
 
-@pytest.mark.parametrize("kind", ["read", "readline", "iterate", "read all"])
-def test_a_read_that_is_cancelled_loses_nothing(zstd: ModuleType, kind: str) -> None:
-    async def first_line(file: Any) -> Any:
-        return await file.__aiter__().__anext__()
-
-    async def work() -> None:
-        gate = Gate(zstd.compress(DATA))
-        async with zstd.aopen(gate) as file:
-            begun = {
-                "read": lambda: file.read(10),
-                "readline": file.readline,
-                "iterate": lambda: first_line(file),
-                "read all": file.read,
-            }[kind]()
-            await cancelled_at(gate, begun)
-            assert await file.tell() == 0
-            assert await file.readline() == b"line 0\n"
-            assert await file.read() == DATA[7:]
-
-    asyncio.run(work())
-
-
 @pytest.mark.parametrize("name", ["read", "read 5000", "read1", "readline", "readlines", "readlines 300", "lines"])
 @pytest.mark.parametrize(("is_done", "text"), some([(False, False), (True, False), (True, True), (False, True)], 2))
 def test_data_read_by_a_cancelled_call_comes_next(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import io
-import sys
 from types import ModuleType
 from typing import Any, Callable
 
@@ -180,34 +179,6 @@ def test_a_file_that_ended_inside_a_frame_is_read_again_after_a_seek(zstd: Modul
         assert (file.seek(7), file.read()) == (7, b"half of a line\n")
 
 
-def test_interrupt_while_decompressing(zstd: ModuleType) -> None:
-    """An interrupted decompressor has lost its position; later content must not be mistaken for the next part."""
-    interrupts = []
-
-    class Interrupted(zstd.ZstdDecompressor):  # type: ignore[misc, name-defined]
-        def decompress(self, data: Any, max_length: int = -1) -> bytes:
-            content: bytes = super().decompress(data, max_length)
-            if interrupts:
-                raise interrupts.pop()
-            return content
-
-        _decompress_into = None
-
-    class File(zstd.ZstdFile):  # type: ignore[misc, name-defined]
-        _decompressor_type = Interrupted
-
-    with File(io.BytesIO(b"".join(zstd.compress(line.encode()) for line in LINES))) as file:
-        for read in (file.readline, file.read, lambda: file.read(100_000)):
-            interrupts.append(KeyboardInterrupt())
-            with pytest.raises(KeyboardInterrupt):
-                read()
-            with pytest.raises(OSError, match="seek"):
-                read()
-            file.seek(0)
-            assert file.read() == CONTENT
-            file.seek(0)
-
-
 PARTS = [bytes([65 + number]) * 100_000 for number in range(10)]
 WHOLE = b"".join(PARTS)
 READS: dict[str, Callable[[Any], bytes]] = {
@@ -294,56 +265,6 @@ def test_a_failed_seek_is_final_until_the_next(zstd: ModuleType) -> None:
             file.read(200_000)
         source.fails = False
         assert (file.seek(1), file.read()) == (1, WHOLE[1:])
-
-
-def test_exception_after_a_read_of_the_file_leaves_out_nothing(zstd: ModuleType) -> None:
-    """A handler may raise wherever Python code runs, even between the read and the code that uses its result."""
-    unit = 1 << 20
-    skippable = b"\x50\x2a\x4d\x18" + unit.to_bytes(4, "little") + bytes(unit)
-    data = b"".join(zstd.compress(part) + skippable for part in PARTS[:4])
-    expected = b"".join(PARTS[:4])
-
-    class Source(io.BytesIO):
-        pass
-
-    class Alarm:
-        """Raises at the n-th line after a read."""
-
-        def __init__(self, number: int) -> None:
-            self.left = number
-
-        def __call__(self, frame: Any, event: str, argument: Any) -> Any:
-            if frame.f_code.co_name not in ("_chunk", "_read_file", "_more", "read_some"):
-                return None
-            if event == "line" and frame.f_locals.get("data"):
-                self.left -= 1
-                if self.left < 0:
-                    sys.settrace(before)
-                    raise TimeoutError("a handler's")
-            return self
-
-    before = sys.gettrace()
-    for number in range(20):
-        file = zstd.ZstdFile(Source(data), threads=2)
-        alarm = Alarm(number)
-        sys.settrace(alarm)
-        try:
-            found = file.read()
-        except TimeoutError:
-            pass
-        else:
-            assert found == expected
-            break
-        finally:
-            sys.settrace(before)
-        try:
-            assert file.read() == expected
-        except OSError as exc:
-            if "call seek() with" not in str(exc):
-                raise
-        file.seek(0)
-        assert file.read() == expected
-    assert 0 < number < 20
 
 
 @pytest.mark.parametrize("threads", [None, 2])

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from processes import run_alone
+from processes import run_alone, sections
 from zstd_data import DICTIONARY, SAMPLES, TEXT, check_trains
 from zstd_data import trained as trained_by
 
@@ -50,13 +50,6 @@ def test_dict_id_flag(zstd: ModuleType, trained: Any) -> None:
     compressed = zstd.compress(SAMPLES[5], options=options, zstd_dict=trained)
     assert zstd.get_frame_info(compressed).dictionary_id == 0
     assert zstd.decompress(compressed, trained) == SAMPLES[5]
-
-
-def test_streams_take_dictionaries(zstd: ModuleType, trained: Any) -> None:
-    compressor = zstd.ZstdCompressor(zstd_dict=trained)
-    for sample in SAMPLES[:20]:
-        frame = compressor.compress(sample) + compressor.flush()
-        assert zstd.ZstdDecompressor(trained).decompress(frame) == sample
 
 
 @pytest.mark.parametrize("how", ["as_digested_dict", "as_undigested_dict", "as_prefix"])
@@ -108,31 +101,7 @@ def test_identity(zstd: ModuleType, trained: Any) -> None:
 def test_too_little_to_train_on(zstd: ModuleType) -> None:
     """libzstd crashes in several ways if the first three quarters of the samples have less than 8 bytes."""
     check_trains(zstd)
-    code = """
-def outcome(samples, size):
-    try:
-        return len(zstd.train_dict(samples, size)) > 0
-    except zstd.ZstdError as exc:
-        return exc.code
-
-ten = bytes(range(10))
-short = [[b""] * 6 + [ten], [b"a"] * 9, [b"a"] * 6 + [b""] * 8 + [ten] * 4, [b""] * 7 + [ten * 30] * 2]
-short += [[b"abc", b"def"] + [b""] * 9 + [b"long" * 100] * 3, [b"abcdefg"] + [b""] * 11 + [ten] * 4]
-for samples in short:
-    for size in (256, 257, 300, 1000, 100_000):
-        assert outcome(samples, size) == 72, (samples, size)
-    assert outcome(samples, 255) == 70
-for samples in ([b"abcdefgh"] + [b""] * 11 + [ten] * 4, [b"ab"] * 20, [ten] * 7):
-    assert outcome(samples, 1000) in (True, 72)  # enough, though nothing may come of it
-for samples in short:
-    for content in (b"contents", bytes(300), ten * 30):
-        for size in (256, 1000):
-            try:
-                zstd.finalize_dict(zstd.ZstdDict(content, is_raw=True), samples, size, 3)
-            except zstd.ZstdError:
-                pass
-"""
-    done = run_alone(zstd, "zstd", code)
+    done = run_alone(zstd, "zstd", sections(__file__, "programs.txt")["too little to train on"])
     assert done.returncode == 0, (done.returncode, done.stderr)
 
 

@@ -277,13 +277,3 @@ def test_no_memory_for_the_tables(zstd: ModuleType, monkeypatch: pytest.MonkeyPa
         assert not dictionary.digests
     assert run_threads(lambda: zstd.compress(DATA, zstd_dict=dictionary)) == []  # the lock was released
     assert zstd.compress(DATA, zstd_dict=dictionary) == frame
-
-
-@pytest.mark.parametrize("wrong", [b"dictionary", 5, (), (None, 0), ("", 1)], ids=repr)
-def test_what_is_not_a_dictionary(zstd: ModuleType, wrong: Any) -> None:
-    frame = zstd.compress(DATA)
-    for call in (lambda: zstd.compress(DATA, zstd_dict=wrong), lambda: zstd.decompress(frame, wrong)):
-        with pytest.raises(TypeError, match="should be a ZstdDict"):
-            call()
-    with pytest.raises(TypeError, match="should be a ZstdDict"):
-        zstd.compress("text", zstd_dict=wrong)  # if both arguments are wrong, the dictionary is reported

@@ -44,12 +44,6 @@ def test_sizes_beyond_memory(zstd: ModuleType, size: int) -> None:
             zstd.decompress(frame + b"garbage", max_output_size=size, size_hint=size)
 
 
-def test_into_several_frames(zstd: ModuleType) -> None:
-    target = bytearray(9)
-    assert zstd.decompress_into(FRAME_ABC + SKIPPABLE + FRAME_ABC_UNSIZED + FRAME_ABC, target) == 9
-    assert target == b"abcabcabc"
-
-
 @pytest.mark.parametrize("step", [1, 2, 7, 1000])
 @pytest.mark.parametrize("max_length", [-1, 1, 2, 5])
 def test_multi_frame(zstd: ModuleType, step: int, max_length: int) -> None:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from zstd_data import FRAME_ABC, SKIPPABLE, TEXT
+from zstd_data import FRAME_ABC, TEXT
 
 LINES = TEXT.splitlines(keepends=True)
 
@@ -100,16 +100,6 @@ def test_seek_needs_a_seekable_file(zstd: ModuleType) -> None:
         assert file.read() == TEXT
 
 
-def test_several_frames(zstd: ModuleType) -> None:
-    data = FRAME_ABC + SKIPPABLE + zstd.compress(TEXT) + FRAME_ABC + SKIPPABLE
-    content = b"abc" + TEXT + b"abc"
-    with zstd.ZstdFile(io.BytesIO(data)) as file:
-        assert file.read() == content
-        file.seek(2)
-        assert file.read(5) == content[2:7]
-        assert b"".join(iter(lambda: file.read(1000), b"")) == content[7:]
-
-
 def test_truncated_file(zstd: ModuleType) -> None:
     compressed = zstd.compress(TEXT, options={zstd.CompressionParameter.checksum_flag: 1})
     for cut in (1, 4, 5, 1000, len(compressed) - 1, len(compressed) - 7):
@@ -120,38 +110,6 @@ def test_truncated_file(zstd: ModuleType) -> None:
         assert file.read(len(TEXT)) == TEXT
         with pytest.raises(EOFError):
             file.read(1)
-
-
-@pytest.mark.parametrize("data", [b"no Zstandard file", FRAME_ABC + b"12345", SKIPPABLE + b"\0\0\0\0\0"])
-def test_bad_file(zstd: ModuleType, data: bytes) -> None:
-    for call in (lambda f: f.read(), lambda f: [f.read(100), f.read(100)], lambda f: list(f)):
-        with zstd.ZstdFile(io.BytesIO(data)) as file, pytest.raises(zstd.ZstdError):
-            call(file)
-
-
-def test_errors_of_the_file_pass(zstd: ModuleType) -> None:
-    class Broken(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
-            raise OSError("broken")
-
-        def write(self, data: object) -> int:
-            raise OSError("broken")
-
-    with zstd.ZstdFile(Broken()) as file:
-        for call in (file.read, file.readline, lambda: file.read(5)):
-            with pytest.raises(OSError, match="broken"):
-                call()
-    broken = Broken()
-    file = zstd.ZstdFile(broken, "w")
-    file.write(b"abc")
-    with pytest.raises(OSError, match="broken"):
-        file.flush()
-    with pytest.raises(OSError, match="broken"):
-        file.close()
-    assert not file.closed
-    broken.write = lambda data: len(data)  # type: ignore[method-assign, assignment]
-    file.close()
-    assert file.closed
 
 
 def test_no_read_ahead_beyond_the_buffer(zstd: ModuleType) -> None:
@@ -171,17 +129,6 @@ def test_written_bytes(zstd: ModuleType) -> None:
             for start in range(0, len(TEXT), step):
                 file.write(TEXT[start : start + step])
         assert target.getvalue() == expected
-
-
-def test_write_takes_buffers(zstd: ModuleType) -> None:
-    target = io.BytesIO()
-    data = bytearray(b"abc")
-    with zstd.ZstdFile(target, "w") as file:
-        assert file.write(data) == 3
-        data[:] = b"xyz"
-        assert file.write(memoryview(data)[1:]) == 2
-        assert file.write(array.array("I", [0, 0])) == 8
-    assert zstd.decompress(target.getvalue()) == b"abcyz" + bytes(8)
 
 
 def test_flush(zstd: ModuleType) -> None:
@@ -228,17 +175,6 @@ def test_failed_write_leaves_no_gap(zstd: ModuleType) -> None:
             pass
     file.close()
     assert zstd.decompress(target.getvalue()) == TEXT
-
-
-def test_dictionary_and_options(zstd: ModuleType) -> None:
-    raw = zstd.ZstdDict(TEXT[:2000], is_raw=True)
-    target = io.BytesIO()
-    options = {zstd.CompressionParameter.checksum_flag: 1, zstd.CompressionParameter.compression_level: 1}
-    with zstd.open(target, "wb", options=options, zstd_dict=raw) as file:
-        file.write(TEXT)
-    read_options = {zstd.DecompressionParameter.window_log_max: 25}
-    with zstd.open(io.BytesIO(target.getvalue()), zstd_dict=raw, options=read_options) as file:
-        assert file.read() == TEXT
 
 
 @pytest.mark.parametrize("newline", [None, "", "\n", "\r\n"])

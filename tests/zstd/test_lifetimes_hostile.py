@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from processes import run_alone
+from processes import run_alone, sections
 
+PROGRAMS = sections(__file__, "programs.txt")
 DATA = b"some data to compress, some data to compress\n" * 2000
 
 
@@ -87,46 +88,8 @@ def test_writer_takes_a_part_of_its_own_memory(zstd: ModuleType) -> None:
     assert taken == [bytes(range(60)), b"abcbc" + bytes(range(3, 51))]
 
 
-HALF_MADE = """
-import gc, io, os
-module = sys.modules[zstd.ZstdFile.__module__]
-file = zstd.ZstdFile
-kinds = [zstd.ZstdCompressor, zstd.ZstdDecompressor, zstd.ZstdDict, file, file._writer_type, file._reader_type]
-kinds += [getattr(module, name) for name in ("_WriteBuffer", "_LineBuffer") if hasattr(module, name)]
-kinds += [getattr(file, name) for name in ("_line_reader_type", "_text_reader_type") if hasattr(file, name)]
-for place in (zstd.open(io.BytesIO(), "w"), zstd.open(io.BytesIO(zstd.compress(b"")))):
-    kinds.append(type(place._buffer.raw))
-kept = []
-for kind in kinds:
-    for count in range(2):
-        made = kind.__new__(kind)
-        for name in dir(made):
-            if name in ("__class__", "__init__", "__new__", "__init_subclass__", "__subclasshook__"):
-                continue
-            try:
-                getattr(made, name)()
-            except Exception:
-                pass
-        for arguments in ((), (5,), (None, -1), (os.devnull, "w"), (io.BytesIO(), "?"), (io.BytesIO(), 10**30)):
-            again = kind.__new__(kind)
-            try:
-                again.__init__(*arguments)
-            except Exception:
-                pass
-            kept.append(again)
-        made_too = kind.__new__(kind)
-        kept.append([made_too, made])
-        kept[-1].append(kept[-1])
-    if len(kept) > 20:
-        kept.clear()
-        gc.collect()
-        gc.collect()
-print("done")
-"""
-
-
 def test_half_made_objects_tell_nothing(zstd: ModuleType) -> None:
-    result = run_alone(zstd, "zstd", HALF_MADE)
+    result = run_alone(zstd, "zstd", PROGRAMS["half-made objects"])
     assert result.returncode == 0, result.stderr
     assert "done" in result.stdout
     assert "Exception ignored" not in result.stderr
@@ -139,26 +102,7 @@ def test_half_made_objects_tell_nothing(zstd: ModuleType) -> None:
 )
 def test_finalizer_at_the_end_takes_a_context(zstd: ModuleType, use: str) -> None:
     """A thread's kept objects are not finalized before the objects that use them."""
-    result = run_alone(
-        zstd,
-        "zstd",
-        f"""
-data = b"some data " * 1000
-frame = zstd.compress(data)
-class Late:
-    def __init__(self):
-        self.itself = self
-    def __del__(self, zstd=zstd, data=data, frame=frame):
-        {use}
-        print("used", flush=True)
-compressor, decompressor = zstd.ZstdCompressor(), zstd.ZstdDecompressor()
-compressor.compress(data)
-decompressor.decompress(frame)
-zstd.decompress(frame)  # what is loaded at its first use cannot be loaded at the end
-del compressor, decompressor
-late = [Late() for _ in range(3)]
-""",
-    )
+    result = run_alone(zstd, "zstd", f"USE = {use!r}\n" + PROGRAMS["late finalizer"])
     assert result.returncode == 0, result.stderr
     assert result.stdout == "used\n" * 3
     assert not result.stderr

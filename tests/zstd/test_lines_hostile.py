@@ -16,7 +16,7 @@ from typing import Any, Callable
 from unittest import mock
 
 import pytest
-from processes import run_alone
+from processes import run_alone, sections
 from seeds import noise
 from threads import run_threads, switching
 
@@ -166,14 +166,6 @@ def test_position_in_small_memory_after_the_rest(zstd: ModuleType, newline: str 
         assert next(text) == " without end"
 
 
-def test_long_lines(zstd: ModuleType) -> None:
-    lines = ["short\n", "x" * (BUFFER_SIZE - 1) + "\n", "y" * BUFFER_SIZE + "\n", "short\n", "z" * (3 * BUFFER_SIZE)]
-    with opened(zstd, "".join(lines).encode()) as text:
-        assert list(text) == lines
-        text.seek(len("".join(lines[:3])))
-        assert list(text) == lines[3:]
-
-
 @pytest.mark.parametrize("cut", [True, False])
 def test_bad_file(zstd: ModuleType, cut: bool) -> None:
     frame = zstd.compress(noise(3 * BUFFER_SIZE).replace(b"\n", b" ").replace(b" ", b"\n"))
@@ -197,23 +189,6 @@ def test_the_file_under_the_text(zstd: ModuleType) -> None:
     binary.seek(len(LINES[0]))
     with type(text)(binary, "utf-8") as again:
         assert list(again) == LINES[1:]
-
-
-def test_reconfigure(zstd: ModuleType) -> None:
-    with opened(zstd, "ünï\nünï\n".encode()) as text:
-        text.reconfigure(encoding="latin-1")
-        assert text.readline() == "ünï\n".encode().decode("latin-1")
-    with opened(zstd) as text:
-        text.reconfigure(line_buffering=True)
-        assert next(text) == LINES[0]
-        text.reconfigure(line_buffering=False, encoding=None)
-        for options in ({"encoding": "latin-1"}, {"errors": "ignore"}, {"newline": None}):
-            with pytest.raises(io.UnsupportedOperation, match="after the first read"):
-                text.reconfigure(**options)
-        assert list(text) == LINES[1:]
-        text.reconfigure(newline="")
-        text.seek(0)
-        assert list(text) == LINES
 
 
 def test_other_errors(zstd: ModuleType) -> None:
@@ -249,52 +224,12 @@ def test_collector(zstd: ModuleType) -> None:
     assert not source.closed
 
 
-REFERENCES = """
-import gc, io
-
-def use():
-    for content in (b"a line of text\\n" * 500, b"\\n", b"", "ü\\n".encode() * 50, b"a\\r\\nb\\n", b"\\xff\\n"):
-        with zstd.open(io.BytesIO(zstd.compress(content)), "rt", encoding="utf-8", errors="replace") as text:
-            binary = text.buffer
-            for _ in text:
-                pass
-            text.seek(0)
-            while text.readline():
-                pass
-            try:
-                text.readline(None, None)
-            except TypeError:
-                pass
-        things.append(sys.getrefcount(binary._buffer))
-        try:
-            next(text)
-        except ValueError:
-            pass
-
-things = []
-use()
-gc.collect()
-counted = type(zstd.open(io.BytesIO(zstd.compress(b"")), "rt")), "\\n", None, True
-counts = [lambda thing=thing: sys.getrefcount(thing) for thing in counted] + [sys.getallocatedblocks]
-changes = []
-for _ in range(24):
-    before = [count() for count in counts]
-    for _ in range(20):
-        use()
-    gc.collect()
-    changes.append([abs(count() - earlier) for count, earlier in zip(counts, before)])
-# what the interpreter keeps settles after some rounds; a reference too many or too few shows 20 times in each
-assert all(min(each) < 20 for each in zip(*changes)), changes
-assert len(set(things)) == 1
-"""
-
-
 @pytest.mark.skipif(not hasattr(sys, "getrefcount"), reason="counts are CPython's")
 def test_reference_counts(zstd: ModuleType) -> None:
     """Count in a new process, where no other test releases anything meanwhile."""
     if not hasattr(sys.modules[zstd.ZstdFile.__module__], "_LineBuffer"):
         pytest.skip("this backend has no reader in C")
-    result = run_alone(zstd, "zstd", REFERENCES)
+    result = run_alone(zstd, "zstd", sections(__file__, "programs.txt")["references of lines"])
     assert result.returncode == 0, result.stderr
 
 

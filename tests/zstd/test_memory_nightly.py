@@ -11,52 +11,16 @@ from types import ModuleType
 
 import pytest
 from memory import needs_tracemalloc, peak_of
-from processes import MEASURED, run_alone
+from processes import MEASURED, run_alone, sections
 from zstd_data import LIARS, rle_bomb
 from zstd_ways import PATHS, Way, fails, parts
 
 from cpkg.zstd import zipfile
 
 DOCS = Path(__file__).parents[2] / "docs" / "zstd.md"
+PROGRAMS = sections(__file__, "programs.txt")
 needs_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 
-PRELUDE = """
-import gc, io
-
-MIB = 1 << 20
-
-def memory(name):
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) << 10 for line in file if line.startswith(name))
-
-def runs(size, window_log=21, declared=False):
-    # Blocks of a few bytes, each a run of 128 KiB: the frame itself takes hardly any memory.
-    count = size >> 17
-    header = bytes.fromhex("28b52ffd") + bytes([0xC0 if declared else 0, window_log - 10 << 3])
-    if declared:
-        header += size.to_bytes(8, "little")
-    return header + b"".join((1 << 20 | 2 | (i == count - 1)).to_bytes(3, "little") + b"a" for i in range(count))
-
-def by_object(data):
-    return zstd.ZstdDecompressor().decompress(data)
-
-def from_file(data):
-    with zstd.open(io.BytesIO(data)) as file:
-        return file.read()
-
-def text_from_file(data):
-    with zstd.open(io.BytesIO(data), "rt", encoding="ascii") as file:
-        return file.read()
-
-def measured(decompress, data, *room):
-    for _ in range(3):
-        decompress(runs(MIB), *room)  # imports and compiles before the measurement
-    gc.collect()
-    gc.collect()
-    before = memory("VmRSS")
-    size = decompress(data, *room)
-    print((memory("VmHWM") - before) / (size if isinstance(size, int) else len(size)))
-"""
 CASES = {
     "32 MiB, size declared": "measured(zstd.decompress, runs(32 * MIB, declared=True))",
     "32 MiB, window of 128 MiB, size declared": "measured(zstd.decompress, runs(32 * MIB, 27, declared=True))",
@@ -98,31 +62,17 @@ def test_peak(zstd: ModuleType, case: str) -> None:
     """A call raises its process's memory by at most the figure in the table."""
     if zstd.BACKEND == "stdlib":
         pytest.skip("the interpreter's own library makes the output, in a list of pieces that it joins")
-    result = run_alone(zstd, "zstd", PRELUDE + CASES[case], **MEASURED)
+    result = run_alone(zstd, "zstd", PROGRAMS["of measuring peaks"] + CASES[case], **MEASURED)
     assert result.returncode == 0, result.stderr
     assert float(result.stdout) <= bounds(zstd.BACKEND)[case]
 
 
 def grown(zstd: ModuleType, code: str, **environment: str) -> int:
     """Return what code prints that calls grown(work, times[, settle]): how many bytes its process grows."""
-    measure = """
-import os
-
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-def grown(work, times, settle=lambda: None):
-    work()
-    settle()
-    before = resident()
-    for _ in range(times):
-        work()
-    settle()
-    print(resident() - before)
-"""
     # glibc would keep freed contexts itself: 70 to 120 MB under PyPy, which frees those of threads late
-    result = run_alone(zstd, "zstd", measure + code, MALLOC_TRIM_THRESHOLD_="131072", **environment, **MEASURED)
+    result = run_alone(
+        zstd, "zstd", PROGRAMS["of measuring growth"] + code, MALLOC_TRIM_THRESHOLD_="131072", **environment, **MEASURED
+    )
     assert result.returncode == 0, result.stderr
     return int(result.stdout)
 

@@ -5,24 +5,23 @@ from __future__ import annotations
 
 import functools
 import gc
-import io
 import os
 import select
 import signal
 import sys
 import threading
-import weakref
 from types import ModuleType
 from typing import Any, Callable
 
 import pytest
-from processes import run_alone
+from processes import run_alone, sections
 from threads import beside, run_threads
-from zstd_data import COMING_BACK, FRAME_ABC, PAYLOADS, TEXT, trained
+from zstd_data import FRAME_ABC, PAYLOADS, TEXT, trained
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
 
+PROGRAMS = sections(__file__, "programs.txt")
 IN_C = "calls of C: only real signals run inside them, in test_signals_nightly.py"
 
 
@@ -89,20 +88,6 @@ def test_threads_share_a_decompressor(zstd: ModuleType) -> None:
 
     assert sum(in_threads(work)) == 6 * len(rounds(zstd, 50)) * len(TEXT)
     assert decompressor.eof
-
-
-def test_streams_dropped_in_the_middle(zstd: ModuleType) -> None:
-    raw = zstd.ZstdDict(TEXT[:4000], is_raw=True)
-    for _ in rounds(zstd, 50):
-        compressor = zstd.ZstdCompressor(zstd_dict=raw.as_prefix)
-        compressor.compress(TEXT[:1000])
-        decompressor = zstd.ZstdDecompressor()
-        decompressor.decompress(zstd.compress(TEXT)[:500])
-        file = zstd.open(io.BytesIO(zstd.compress(TEXT)))
-        file.readline()
-        del compressor, decompressor, file
-    gc.collect()
-    assert zstd.decompress(zstd.compress(TEXT)) == TEXT
 
 
 def test_dictionary_outlives_its_name(zstd: ModuleType) -> None:
@@ -215,19 +200,8 @@ def test_reentering_the_same_object(zstd: ModuleType) -> None:
     """A signal handler that calls the object whose call it interrupts gets an error or its turn, never a deadlock."""
     if not hasattr(zstd.ZstdCompressor(), "_lock"):
         pytest.skip(IN_C)
-    code = """
-def trace(*_):
-    come_back()
-    return trace
-sys.settrace(trace)
-compressor.compress(b"y" * 500, 2)
-content = decompressor.decompress(frame)
-sys.settrace(None)
-assert content == b"abc" * 100
-assert decompressor.decompress(zstd.compress(b"d")) + compressor.compress(b"", 2)
-print(*sorted(set(seen)))
-"""
-    result = run_alone(zstd, "zstd", COMING_BACK + code)
+    program = PROGRAMS["of coming back"] + PROGRAMS["coming back at each line"]
+    result = run_alone(zstd, "zstd", program)
     assert result.stdout == "error turn\n", result.stderr
 
 
@@ -287,18 +261,6 @@ def test_buffer_changes_size_while_it_is_read(zstd: ModuleType) -> None:
         finally:
             stop.set()
     assert errors == []
-
-
-def test_weak_reference_to_dictionary(zstd: ModuleType) -> None:
-    text = text_for(zstd)
-    raw = zstd.ZstdDict(text, is_raw=True)
-    zstd.compress(text, zstd_dict=raw)
-    zstd.decompress(zstd.compress(text, zstd_dict=raw.as_prefix), raw.as_prefix)
-    gone = weakref.ref(raw)
-    del raw
-    gc.collect()
-    gc.collect()
-    assert gone() is None
 
 
 def child_says(work: Callable[[], None]) -> int:
@@ -376,47 +338,9 @@ def test_fork_with_workers(zstd: ModuleType) -> None:
     assert child_says(work) == 0
 
 
-EXITS = {
-    "daemon thread inside": """
-import threading
-inside = threading.Barrier(4)
-def work():
-    zstd.decompress(zstd.compress(data))
-    inside.wait()
-    while True:
-        zstd.decompress(zstd.compress(data))
-for _ in range(3):
-    threading.Thread(target=work, daemon=True).start()
-inside.wait()
-""",
-    "open objects": """
-import io
-held = [zstd.ZstdCompressor(), zstd.ZstdDecompressor(), zstd.open(io.BytesIO(zstd.compress(data)))]
-held[0].compress(data)
-held[1].decompress(zstd.compress(data)[:100])
-held[2].readline()
-held.append(held)
-""",
-    "use at exit": """
-import atexit
-atexit.register(lambda: print(zstd.decompress(zstd.compress(data)) == data))
-class Late:
-    def __del__(self):
-        zstd.decompress(zstd.compress(data))
-late = Late()
-late.cycle = late
-""",
-}
-
-
-@pytest.mark.parametrize("ending", EXITS.values(), ids=EXITS)
+@pytest.mark.parametrize("ending", ["daemon thread inside", "open objects", "use at exit"])
 def test_interpreter_exit(zstd: ModuleType, ending: str) -> None:
-    code = f"""
-data = b"some data " * 10000
-{ending}
-print("end")
-"""
-    result = run_alone(zstd, "zstd", code)
+    result = run_alone(zstd, "zstd", PROGRAMS[f"exit with: {ending}"])
     assert result.returncode == 0, result.stderr
     assert "end" in result.stdout
     assert "Traceback" not in result.stderr

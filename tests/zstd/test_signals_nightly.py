@@ -9,11 +9,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from processes import run_alone
-from zstd_data import COMING_BACK, TEXT
+from processes import run_alone, sections
+from zstd_data import TEXT
 
 from cpkg import zstandard
 
+PROGRAMS = sections(__file__, "programs.txt")
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
 
 
@@ -46,25 +47,8 @@ def test_signal_handler_compresses(zstd: ModuleType) -> None:
 
 def test_reentering_the_same_object(zstd: ModuleType) -> None:
     """A handler that calls the object whose call it interrupts gets an error or its turn, never a deadlock."""
-    code = """
-import signal
-def handler(*_):
-    if seen and seen[-1] != "outside":
-        return
-    seen.append("inside")
-    come_back()
-    seen.append("outside")
-signal.signal(signal.SIGALRM, handler)
-signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
-for _ in range(20000):
-    compressor.compress(b"y" * 500, 2)
-    assert decompressor.decompress(frame) == b"abc" * 100
-    if len(seen) > 200:
-        break
-signal.setitimer(signal.ITIMER_REAL, 0)
-print("done")
-"""
-    result = run_alone(zstd, "zstd", COMING_BACK + code)
+    program = PROGRAMS["of coming back"] + PROGRAMS["coming back in a signal handler"]
+    result = run_alone(zstd, "zstd", program)
     assert result.stdout.startswith("done"), result.stderr
 
 
@@ -109,32 +93,5 @@ def test_no_signal_interrupts_what_frees_a_context(zstd: ModuleType) -> None:
     """Nothing can catch an exception from a handler there: Python prints and drops it."""
     if not zstd.IS_WRAPPED:
         pytest.skip("has no contexts")
-    code = """
-import gc, random, signal
-class Interruption(BaseException): pass
-def handler(number, frame): raise Interruption
-signal.signal(signal.SIGALRM, handler)
-workers = {zstd.CompressionParameter.nb_workers: 1}
-dictionary = zstd.ZstdDict(b"content" * 100, is_raw=True)
-draw, interrupted = random.Random(1), 0
-def use():
-    zstd.ZstdCompressor(options=workers, zstd_dict=dictionary.as_digested_dict).compress(b"x")
-    zstd.ZstdCompressor().compress(b"x")
-    zstd.ZstdDecompressor(dictionary).decompress(b"")
-use()  # importlib frees locks of modules in Python code, which loses a signal
-for number in range(3):
-    gc.collect()
-for number in range(400):
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 5e-4))
-            while True:
-                use()
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-    except Interruption:
-        interrupted += 1
-print(interrupted > 100)
-"""
-    result = run_alone(zstd, "zstd", code)
+    result = run_alone(zstd, "zstd", PROGRAMS["freeing contexts under signals"])
     assert (result.stdout, result.stderr) == ("True\n", "")

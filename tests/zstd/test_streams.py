@@ -7,7 +7,7 @@ import random
 from types import ModuleType
 
 import pytest
-from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, PAYLOADS, SKIPPABLE, TEXT, ZEROS
+from zstd_data import FRAME_ABC, PAYLOADS, SKIPPABLE, TEXT, ZEROS
 
 from purepy.zstd.format.header import read_header
 
@@ -150,31 +150,6 @@ def test_input_is_copied_before_it_is_kept(zstd: ModuleType) -> None:
         first = decompressor.decompress(data, limit)
         data[:] = bytes(size)
         assert first + decompressor.decompress(frame[size:]) == TEXT
-
-
-def test_one_byte_at_a_time(zstd: ModuleType) -> None:
-    frame = zstd.compress(TEXT[:5000], options={zstd.CompressionParameter.checksum_flag: 1})
-    decompressor = zstd.ZstdDecompressor()
-    content = b"".join(decompressor.decompress(frame[i : i + 1]) for i in range(len(frame)))
-    assert content == TEXT[:5000]
-    assert decompressor.eof
-
-
-def test_error_resets_the_object(zstd: ModuleType) -> None:
-    decompressor = zstd.ZstdDecompressor()
-    for _ in range(3):
-        with pytest.raises(zstd.ZstdError, match="Unknown frame descriptor"):
-            decompressor.decompress(b"garbage, no frame")
-        assert (decompressor.eof, decompressor.needs_input) == (False, True)
-    assert decompressor.decompress(FRAME_ABC) == b"abc"
-
-
-def test_truncated_is_no_error_but_no_eof(zstd: ModuleType) -> None:
-    for frame in (FRAME_ABC, FRAME_ABC_UNSIZED, zstd.compress(TEXT)):
-        decompressor = zstd.ZstdDecompressor()
-        decompressor.decompress(frame[:-1])
-        assert not decompressor.eof
-        assert decompressor.needs_input
 
 
 def test_nothing_asked_for_after_a_frame(zstd: ModuleType) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from interrupts import nothing_left
-from processes import run_alone
+from processes import run_alone, sections
 
 import purepy.base.crew
 from purepy.zstd.threads import compress as parallel_compress
@@ -23,6 +23,7 @@ from purepy.zstd.threads import decompress as parallel_decompress
 from purepy.zstd.threads import decompress_buffer
 from purepy.zstd.threads.arguments import frame_size_for
 
+PROGRAMS = sections(__file__, "programs.txt")
 FRAME = 4096
 
 
@@ -401,52 +402,12 @@ def test_a_large_frame_waits_for_its_reader(zstd: ModuleType) -> None:
 def test_a_fork_has_none_of_the_threads(zstd: ModuleType) -> None:
     if zstd.BACKEND == "pure":
         pytest.skip("uses no threads")
-    code = f"""
-import io, os, sys, warnings
-warnings.simplefilter("ignore")
-data = bytes(range(256)) * 400
-packed = zstd.compress(data, frame_size={FRAME})
-pieces = zstd.compress_iter([data] * 9, threads=2, frame_size={FRAME})
-writer = zstd.open(io.BytesIO(), "wb", threads=2, frame_size={FRAME})
-next(pieces)
-writer.write(data)
-pid = os.fork()
-if not pid:
-    try:
-        for use in (lambda: next(pieces), lambda: (writer.write(data), writer.flush())):
-            try:
-                use()
-            except RuntimeError as exc:
-                assert "fork" in str(exc), exc
-            else:
-                os._exit(2)
-        pieces.close()
-        assert zstd.decompress(zstd.compress(data, threads=2, frame_size={FRAME}), threads=2) == data
-        os._exit(0)
-    except BaseException as exc:
-        print(repr(exc), flush=True)
-        os._exit(1)
-assert os.waitpid(pid, 0)[1] == 0
-assert zstd.decompress(zstd.compress(data, frame_size={FRAME}) ) == data
-list(pieces)
-writer.close()
-print("done")
-"""
-    result = run_alone(zstd, "zstd", code)
+    result = run_alone(zstd, "zstd", PROGRAMS["fork with threads"])
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stdout + result.stderr
 
 
 def test_the_interpreter_ends_with_threads_at_work(zstd: ModuleType) -> None:
-    code = f"""
-import io
-data = bytes(range(256)) * 4000
-packed = io.BytesIO(zstd.compress(data))
-kept = [zstd.compress_iter([data] * 9, threads=2, frame_size={FRAME}), zstd.open(packed, threads=2)]
-for one in kept:
-    next(iter(one))
-print("done")
-"""
-    result = run_alone(zstd, "zstd", code)
+    result = run_alone(zstd, "zstd", PROGRAMS["exit with threads at work"])
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
 
 
@@ -455,65 +416,14 @@ def test_the_caller_does_the_work_if_no_thread_can_start(zstd: ModuleType) -> No
     """There is no memory for a thread's stack: each call with `threads=` returns the same as with threads."""
     import resource
 
-    code = f"""
-import _thread, asyncio, resource, tempfile
-from pathlib import Path
-from cpkg import archive, records, zstandard
-
-folder = tempfile.TemporaryDirectory()
-root = Path(folder.name)
-(root / "tree").mkdir()
-(root / "out").mkdir()
-data = bytes(range(256)) * 200
-for number in range(9):
-    (root / "tree" / str(number)).write_bytes(data)
-frames = zstd.compress(data, 1, frame_size={FRAME})
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (400 << 20), resource.RLIM_INFINITY))
-try:
-    _thread.start_new_thread(print, ("there are threads",))
-except (RuntimeError, MemoryError):
-    pass
-else:
-    raise SystemExit("there is memory for threads")
-
-more = {{"threads": 4, "frame_size": {FRAME}}}
-assert zstd.compress(data, 1, **more) == frames
-assert b"".join(zstd.compress_iter([data], 1, **more)) == frames
-assert zstd.decompress(frames, threads=4) == data
-assert b"".join(zstd.decompress_iter([frames], threads=4)) == data
-assert asyncio.run(zstd.acompress(data, 1, **more)) == frames
-assert asyncio.run(zstd.adecompress(frames, threads=4)) == data
-for mode, given, expected, options in (("compress", data, frames, {{"level": 1, **more}}),
-                                       ("decompress", frames, data, {{"threads": 4}})):
-    (root / "source").write_bytes(given)
-    with open(root / "source", "rb") as source, open(root / "target", "wb") as target:
-        zstd.copy_stream(source, target, mode=mode, **options)
-    assert (root / "target").read_bytes() == expected
-with zstd.open(root / "file.zst", "wb", level=1, **more) as file:
-    file.write(data)
-with zstd.open(root / "file.zst", threads=4) as file:
-    assert file.read() == data
-items = [b"%d" % number * 999 for number in range(99)]
-packed = zstandard.ZstdCompressor().multi_compress_to_buffer(items, threads=4)
-unpacked = zstandard.ZstdDecompressor().multi_decompress_to_buffer(packed, threads=4)
-assert [segment.tobytes() for segment in unpacked] == items
-with records.open(root / "file.rec", "wb", **more) as writer:
-    writer.extend(items)
-with records.open(root / "file.rec", threads=4) as reader:
-    assert (list(reader), reader.take([5, 90])) == (items, [items[5], items[90]])
-archive.create(root / "a.tar.zst", base=root / "tree", threads=4, frame_size=64 << 10)
-archive.extract(root / "a.tar.zst", root / "out", threads=4)
-assert all((root / "out" / str(number)).read_bytes() == data for number in range(9))
-folder.cleanup()
-print("done")
-"""
     kept = resource.getrlimit(resource.RLIMIT_STACK)
     if kept[1] != resource.RLIM_INFINITY and kept[1] < 1 << 30:
         pytest.skip("the stack of a thread may not be large here")
     resource.setrlimit(resource.RLIMIT_STACK, (1 << 30, kept[1]))  # the default stack size of a new process's threads
     try:
-        result = run_alone(zstd, "zstd", code, CPKG_ZSTD_BACKEND=zstd.BACKEND, CPKG_MSGPACK_BACKEND="auto")
+        result = run_alone(
+            zstd, "zstd", PROGRAMS["no thread can start"], CPKG_ZSTD_BACKEND=zstd.BACKEND, CPKG_MSGPACK_BACKEND="auto"
+        )
     finally:
         resource.setrlimit(resource.RLIMIT_STACK, kept)
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stdout + result.stderr
@@ -526,30 +436,7 @@ def test_threads_without_memory_give_the_result_or_memory_error(zstd: ModuleType
     """The result or a MemoryError; no other exception, whichever allocation fails."""
     if not zstd.IS_WRAPPED:
         pytest.skip("allocates in Python")
-    code = f"""
-import importlib, resource
-zstd = importlib.import_module({zstd.__name__!r})
-data = bytes(32 << 20)
-frames = zstd.compress(data, 1, frame_size=2 << 20)
-calls = [
-    lambda threads: zstd.decompress(frames, threads=threads),
-    lambda threads: sum(map(len, zstd.decompress_iter([frames], threads=threads))),
-    lambda threads: zstd.compress(data, 12, threads=threads, frame_size=4 << 20),
-    lambda threads: sum(map(len, zstd.compress_iter([data], 12, threads=threads, frame_size=4 << 20))),
-]
-for mebibytes in (2, 20, 40, 80):
-    used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-    for threads in (1, 4):
-        for number, call in enumerate(calls):
-            resource.setrlimit(resource.RLIMIT_AS, (used + (mebibytes << 20), resource.RLIM_INFINITY))
-            try:
-                call(threads)
-                ended = "result"
-            except BaseException as exc:
-                ended = type(exc).__name__
-            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-            print(threads, ended)
-"""
+    code = f"NAME = {zstd.__name__!r}\n" + PROGRAMS["threads without memory"]
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     found = set(run.stdout.splitlines())
     assert found <= {f"{threads} {ended}" for threads in (1, 4) for ended in ("result", "MemoryError")}

@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import gc
 import io
-import random
 import sys
-from functools import partial
 from types import ModuleType
 from typing import Any
 
 import pytest
-from threads import run_threads, switching
 
 SIZE = 1000
 
@@ -61,25 +58,6 @@ def writer(zstd: ModuleType, sink: Sink) -> Any:
     return zstd.ZstdFile._writer_type(sink, SIZE)
 
 
-def test_gathers_and_writes_in_order(writer: Any, sink: Sink) -> None:
-    chance = random.Random(5)
-    expected = b""
-    for size in [0, 1, SIZE - 1, SIZE, SIZE + 1, 3 * SIZE, *(chance.randrange(SIZE) for _ in range(200))]:
-        data = chance.randbytes(size)
-        expected += data
-        assert writer.write(data) == size
-        assert writer.tell() == len(expected)
-        assert expected.startswith(sink.content)
-        assert len(expected) - len(sink.content) <= SIZE
-    writer.flush()
-    assert sink.content == expected
-    writer.flush()
-    writer.close()
-    writer.close()
-    assert sink.content == expected
-    assert sink.closes == 1
-
-
 def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink) -> None:
     expected = b""
     for size in (10, SIZE - 10, 5 * SIZE):
@@ -111,24 +89,6 @@ def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink)
             writer.write(bad)
     writer.close()
     assert sink.content == expected + b"cd\1\0\0\0\2\0\0\0"
-
-
-def test_failure_consumes_nothing_and_loses_nothing(writer: Any, sink: Sink) -> None:
-    for _ in range(SIZE // 5 - 1):
-        writer.write(b"a" * 5)
-    assert not sink.content
-    for data in (b"b" * 10, b"b" * (2 * SIZE)):
-        sink.failures = 1
-        with pytest.raises(OSError, match="no room"):
-            writer.write(data)
-        assert writer.tell() == SIZE - 5
-    sink.failures = 1
-    with pytest.raises(OSError, match="no room"):
-        writer.flush()
-    assert writer.write(b"c" * 3) == 3
-    assert writer.write(b"d" * 10) == 10
-    writer.flush()
-    assert sink.content == b"a" * (SIZE - 5) + b"ccc" + b"d" * 10
 
 
 def test_failing_close_closes(writer: Any, sink: Sink) -> None:
@@ -184,28 +144,6 @@ def test_exporter_that_reenters(writer: Any, sink: Sink) -> None:
     writer.close()
     with pytest.raises(ValueError, match="closed"):
         writer.write(Exporter())
-
-
-def test_threads_write_whole_pieces(writer: Any, sink: Sink) -> None:
-    count, each = 6, 400
-
-    def work(number: int) -> None:
-        for index in range(each):
-            piece = b"<%d:%d>" % (number, index)
-            writer.write(piece * (200 if index % 50 == 7 else 1))
-            if index % 90 == 0:
-                writer.flush()
-
-    with switching(1e-5):
-        failures = run_threads(*(partial(work, number) for number in range(count)))
-    writer.flush()
-    assert not failures
-    content = sink.content
-    for number in range(count):
-        indices = [
-            int(part.partition(b":")[2]) for part in content[1:-1].split(b"><") if part.startswith(b"%d:" % number)
-        ]
-        assert indices == [index for index in range(each) for _ in range(200 if index % 50 == 7 else 1)]
 
 
 def test_unreferenced_writer_writes(zstd: ModuleType, sink: Sink) -> None:
