@@ -53,7 +53,6 @@ def feed_bytes(decompressor: Any, data: bytes) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_error(codec: ModuleType, case: Case) -> None:
-    """Each error has libzstd's code, describes the fault, and has its offset."""
     error = decoding_fails(codec, case.frame)
     assert case.text in str(error)
     assert (error.code, error.offset) == (case.code, case.offset)
@@ -64,7 +63,6 @@ def test_error(codec: ModuleType, case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_error_in_pieces(codec: ModuleType, case: Case) -> None:
-    """A stream raises the same error for the same input byte by byte, and can be used again."""
     decompressor = codec.ZstdDecompressor(multi_frame=True)
     with pytest.raises(ZstdError) as caught:
         feed_bytes(decompressor, case.frame)
@@ -79,7 +77,6 @@ LIBZSTD_LETS_PASS = {"empty block", "window's offset", "length"}
 
 @pytest.mark.parametrize("case", CASES, ids=IDS)
 def test_libzstd_rejects_it_too(case: Case) -> None:
-    """libzstd also rejects the frames, except those that it is known to accept."""
     library = libzstd()
     if case.name in LIBZSTD_LETS_PASS:
         assert isinstance(library.decompress(case.frame), bytes)
@@ -134,7 +131,6 @@ def test_no_error_is_left_out() -> None:
 
 
 def test_truncated_frames(codec: ModuleType) -> None:
-    """A truncated frame is distinguished from a corrupted one, wherever it ends."""
     frame = header(descriptor=0x04) + block(LITERALS + rle_sequences(1, (5, 3, 0), (0, 3))) + bytes(4)
     for size in range(len(frame)):
         with pytest.raises(ZstdError, match="Compressed data ended before the end-of-stream marker") as caught:
@@ -147,7 +143,6 @@ def test_truncated_frames(codec: ModuleType) -> None:
 
 
 def test_magic_is_refused_at_once(codec: ModuleType) -> None:
-    """Data that is not Zstandard is rejected as soon as its bytes show it."""
     for prefix in (b"\0", MAGIC[:1] + b"\0", MAGIC[:3] + b"\0", b"\x50\x2a\0", b"\x60\x2a\x4d\x18"):
         with pytest.raises(ZstdError, match="Unknown frame descriptor"):
             codec.ZstdDecompressor().decompress(prefix)

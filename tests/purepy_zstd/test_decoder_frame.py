@@ -40,7 +40,6 @@ FRAMES = {
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_as_libzstd_says(name: str) -> None:
-    """Sizes and numbers are the same as libzstd's."""
     library = libzstd()
     frame = FRAMES[name]
     ours, theirs = get_frame_info(frame), library.get_frame_info(frame)
@@ -60,7 +59,6 @@ def test_values() -> None:
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_truncated(name: str) -> None:
-    """An incomplete frame has no size, and an incomplete header gives no information."""
     frame = FRAMES[name]
     for size in range(len(frame)):
         with pytest.raises(ZstdError, match="Unable to find a Zstandard frame's size") as caught:
@@ -73,7 +71,6 @@ def test_truncated(name: str) -> None:
 
 
 def test_bad_frames() -> None:
-    """Each error describes the fault; a window log that no decoder supports is a limit."""
     for data, code, text in (
         (b"garbage", 10, "expected a frame's magic number, found the bytes 67 61 72 62"),
         (header(descriptor=8), 14, "reserved bit of the frame header descriptor"),
@@ -128,7 +125,6 @@ def test_dictionary(codec: ModuleType) -> None:
     ],
 )
 def test_corrupt_dictionary(codec: ModuleType, content: bytes, text: str, offset: int) -> None:
-    """A faulty dictionary raises when it is loaded, with libzstd's code."""
     zstd_dict = codec.ZstdDict(content)
     with pytest.raises(ZstdError, match="Dictionary is corrupted: " + text) as caught:
         codec.decompress(TEN, zstd_dict)

@@ -29,7 +29,6 @@ HANDMADE["largest blocks"] = (header() + block(b"a", RLE, 1 << 17, last=False) +
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=range(len(GOLDEN)))
 def test_golden(codec: ModuleType, golden: dict[str, Any]) -> None:
-    """Frames from libzstd decode to the content that it had compressed."""
     content = codec.decompress(base64.b64decode(golden["frame"]))
     assert len(content) == golden["size"]
     assert hashlib.sha256(content).hexdigest() == golden["sha256"]
@@ -49,7 +48,6 @@ def test_handmade_frames(codec: ModuleType, name: str) -> None:
 
 @pytest.mark.parametrize("name", HANDMADE)
 def test_libzstd_agrees(name: str) -> None:
-    """libzstd decodes the handmade frames to the same content."""
     library = libzstd()
     frame, _ = HANDMADE[name]
     if library.zstd_version_info < (1, 5, 6) and name == "no sequences in 2 bytes":

@@ -78,7 +78,6 @@ def decompress_in_pieces(codec: ModuleType, frame: bytes, rng: random.Random, **
 @SETTINGS
 @given(content=contents(), names=option_sets(), seed=st.integers(0, 2**32), is_streamed=st.booleans())
 def test_any_parameters(form: str, content: bytes, names: dict[str, int], seed: int, is_streamed: bool) -> None:
-    """Levels, long mode, windows, flags; compressed at once or in pieces with flushes."""
     library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     options = options_for(library, names)
     if is_streamed:
@@ -144,7 +143,6 @@ def trained_dictionary(library: ModuleType) -> bytes:
 @SETTINGS
 @given(first=contents(3000), second=contents(3000), seed=st.integers(0, 2**32), level=st.integers(-5, 19))
 def test_several_frames(form: str, first: bytes, second: bytes, seed: int, level: int) -> None:
-    """Concatenated and skippable frames; a stream for one frame stops at its end."""
     library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     note = rng.choice((b"", b"note"))
     skippable = bytes((0x50 | seed & 15,)) + b"\x2a\x4d\x18" + len(note).to_bytes(4, "little") + note

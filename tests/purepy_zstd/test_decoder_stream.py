@@ -38,7 +38,6 @@ def long_frame(window_log: int, size: int) -> tuple[bytes, int]:
 
 
 def test_large_output_is_held_back_block_by_block(codec: ModuleType) -> None:
-    """A small frame with much content is decoded only as far as requested."""
     frame = header(17) + block(b"x", RLE, 1 << 17, last=False) * 400 + block(b"", RAW)
     decompressor = codec.ZstdDecompressor()
     total = len(decompressor.decompress(frame, 1000))

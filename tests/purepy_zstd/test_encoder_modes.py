@@ -29,7 +29,6 @@ def blocks_of(data: bytes, level: int = 3, zstd_dict: ZstdDict | None = None) ->
 
 
 def blocks_of_pieces(*pieces: bytes, level: int) -> list[Block]:
-    """Return the blocks of a frame from a compressor that was flushed after each piece."""
     compressor = ZstdCompressor(level)
     frame = b"".join(compressor.compress(piece, ZstdCompressor.FLUSH_BLOCK) for piece in pieces) + compressor.flush()
     assert decompress(frame) == b"".join(pieces)

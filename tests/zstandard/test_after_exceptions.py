@@ -78,7 +78,6 @@ def test_a_source_that_raises(zstandard: SimpleNamespace, size: int) -> None:
 
 
 def test_readall_keeps_what_it_has(zstandard: SimpleNamespace) -> None:
-    """A readall() that fails leaves its content for other reads."""
     frame = zstandard.compress(CONTENT)
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(frame + b"this is no frame"))
     for _ in range(2):
@@ -144,7 +143,6 @@ def test_an_interrupted_compressor(zstandard: SimpleNamespace) -> None:
 
 
 def test_a_chunker_that_was_interrupted(zstandard: SimpleNamespace) -> None:
-    """A chunker whose iterator has raised refuses other calls."""
     chunker = zstandard.ZstdCompressor().chunker(chunk_size=100)
     chunker._feed._stream = Interrupted(chunker._feed._stream)
     list(chunker.compress(CONTENT))

@@ -25,7 +25,6 @@ WRITER_METHODS = [*FILE_METHODS, "fileno", "memory_size", "seek", "truncate"]
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_signatures(zstandard: SimpleNamespace, name: str) -> None:
-    """Each function accepts the original's arguments, by position and by name."""
     thing: Any = zstandard
     for part in name.split("."):
         thing = getattr(thing, part)
@@ -34,7 +33,6 @@ def test_signatures(zstandard: SimpleNamespace, name: str) -> None:
 
 
 def test_file_types(zstandard: SimpleNamespace) -> None:
-    """Readers and writers have the methods of the original types."""
     for reader in (zstandard.ZstdCompressionReader, zstandard.ZstdDecompressionReader):
         assert [name for name in [*FILE_METHODS, "read1", "readinto1"] if not hasattr(reader, name)] == []
     for writer in (zstandard.ZstdCompressionWriter, zstandard.ZstdDecompressionWriter):
@@ -43,7 +41,6 @@ def test_file_types(zstandard: SimpleNamespace) -> None:
 
 
 def test_all_names_exist() -> None:
-    """`__all__` lists the module's names, and `__version__` is the version whose interface it has."""
     assert [name for name in cpkg.zstandard.__all__ if not hasattr(cpkg.zstandard, name)] == []
     assert cpkg.zstandard.__version__ == "0.25.0"
     assert cpkg.zstandard.backend_features == {
@@ -57,8 +54,6 @@ def test_all_names_exist() -> None:
 
 
 def test_subclasses(zstandard: SimpleNamespace) -> None:
-    """Both types can be subclassed, with methods that call the inherited ones."""
-
     class Counting(zstandard.ZstdCompressor):  # type: ignore[misc, name-defined]
         calls = 0
 
@@ -73,7 +68,6 @@ def test_subclasses(zstandard: SimpleNamespace) -> None:
 
 
 def test_examples(zstandard: SimpleNamespace) -> None:
-    """Run the examples of docs/zstandard.md."""
     at_least, but = 15, ""
     if zstandard.codec.BACKEND == "pure":  # the pure backend does not train
         at_least, but = 10, "Dictionaries"

@@ -37,7 +37,6 @@ def test_buffer_protocol(zstandard: SimpleNamespace) -> None:
 
 @pytest.mark.parametrize("threads", [0, 1, 3, 50, -1])
 def test_batches(zstandard: SimpleNamespace, threads: int) -> None:
-    """Many buffers are compressed and decompressed in one call, in order, with any number of threads."""
     compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
     frames = compressor.multi_compress_to_buffer(ITEMS, threads=threads)
     assert [frame.tobytes() for frame in frames] == [compressor.compress(item) for item in ITEMS]
@@ -51,7 +50,6 @@ def test_batches(zstandard: SimpleNamespace, threads: int) -> None:
 
 
 def test_sizes_of_contents(zstandard: SimpleNamespace) -> None:
-    """Sizes are accepted for frames that do not declare them, and must be correct."""
     compressor = zstandard.ZstdCompressor(write_content_size=False)
     frames = [compressor.compress(item) for item in ITEMS[1:4]]
     decompressor = zstandard.ZstdDecompressor()
@@ -71,7 +69,6 @@ def test_sizes_of_contents(zstandard: SimpleNamespace) -> None:
 
 @pytest.mark.parametrize("threads", [-1, 0, 1, 4, 50])
 def test_one_item_that_fails(zstandard: SimpleNamespace, threads: int) -> None:
-    """The error names the item."""
     with pytest.raises(TypeError, match="item 2 not a bytes like object"):
         zstandard.ZstdCompressor().multi_compress_to_buffer([b"a", b"b", 3], threads=threads)
     frames = [zstandard.compress(item) for item in ITEMS]

@@ -54,7 +54,6 @@ def test_round_trips(zstandard: SimpleNamespace, kind: str, prepared: str) -> No
 
 
 def test_ids(zstandard: SimpleNamespace) -> None:
-    """A frame names its dictionary unless this is disabled."""
     check_trains(zstandard.codec)
     dictionary = zstandard.train_dictionary(1024, SAMPLES, dict_id=4711)
     assert dictionary.dict_id() == 4711
@@ -67,13 +66,11 @@ def test_ids(zstandard: SimpleNamespace) -> None:
 
 
 def test_pure_does_not_train() -> None:
-    """The error names the other backends."""
     with pytest.raises(ZstdError, match=r"cannot train dict: .*pure backend does not support"):
         names_over(available("zstd")["pure"])["train_dictionary"](1024, SAMPLES)
 
 
 def test_pickling(zstandard: SimpleNamespace) -> None:
-    """A dictionary can be sent to another process."""
     check_trains(zstandard.codec)
     dictionary = zstandard.train_dictionary(1024, SAMPLES, k=200, d=8)
     again = pickle.loads(pickle.dumps(dictionary))

@@ -37,7 +37,6 @@ class Kept(io.BytesIO):
 
 @pytest.fixture
 def frame(zstandard: SimpleNamespace) -> bytes:
-    """A frame that declares its content's size."""
     made: bytes = zstandard.compress(CONTENT)
     return made
 
@@ -69,7 +68,6 @@ def test_truncated_input_is_an_error(zstandard: SimpleNamespace, frame: bytes) -
 
 
 def test_an_error_is_raised_again(zstandard: SimpleNamespace, frame: bytes) -> None:
-    """After an error, a stream raises it again, because further content would not follow the earlier content."""
     damaged = frame + b"this is no frame"
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(damaged), read_across_frames=True)
     assert reader.read(len(CONTENT)) == CONTENT
@@ -83,8 +81,6 @@ def test_an_error_is_raised_again(zstandard: SimpleNamespace, frame: bytes) -> N
 
 
 def test_leaving_a_writer_with_an_exception_raises_no_other(zstandard: SimpleNamespace, frame: bytes) -> None:
-    """A `with` block that ends with an exception lets that exception through."""
-
     def give_up() -> None:
         with zstandard.ZstdDecompressor().stream_writer(io.BytesIO()) as writer:
             writer.write(frame[:20])
@@ -138,7 +134,6 @@ def test_close_after_an_error(zstandard: SimpleNamespace) -> None:
 
 
 def test_raw_files_receive_all_data(zstandard: SimpleNamespace) -> None:
-    """A file whose write() takes only a part of the data gets the rest."""
     slow = Slow()
     with zstandard.ZstdCompressor().stream_writer(slow) as writer:
         writer.write(CONTENT)
@@ -168,7 +163,6 @@ def test_objects_may_be_shared(zstandard: SimpleNamespace) -> None:
 
 
 def test_streams_of_one_compressor_are_independent(zstandard: SimpleNamespace) -> None:
-    """Two simultaneous streams of one object do not affect each other, nor does a call in between."""
     compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
     first, second = compressor.compressobj(), compressor.compressobj()
     frames = [first.compress(CONTENT), second.compress(CONTENT[::-1]), compressor.compress(b"between")]

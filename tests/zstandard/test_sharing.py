@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stream objects of cpkg.zstandard that are used by several threads, re-entrantly, or in cycles."""
+"""Stream objects of cpkg.zstandard that are used by several threads, re-entrantly, or in cycles; their lifetimes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,6 @@ class Reentrant(io.BytesIO):
 
 
 def test_a_second_thread_waits(zstandard: SimpleNamespace) -> None:
-    """While one call runs, the next one waits; the frame contains the data of both, in order."""
     inside, go_on = threading.Event(), threading.Event()
     target = Reentrant()
 
@@ -75,8 +74,6 @@ def test_reentrant_calls_are_refused(zstandard: SimpleNamespace) -> None:
 
 
 def test_reentrant_reads_are_refused(zstandard: SimpleNamespace) -> None:
-    """The same applies to a reader whose source reads from it."""
-
     class Source(io.BytesIO):
         def read(self, size: Any = -1) -> bytes:
             with pytest.raises(RuntimeError):
@@ -85,29 +82,6 @@ def test_reentrant_reads_are_refused(zstandard: SimpleNamespace) -> None:
 
     reader = zstandard.ZstdDecompressor().stream_reader(Source(zstandard.compress(CONTENT)))
     assert reader.read(len(CONTENT)) == CONTENT
-
-
-def test_threads_share_streams(zstandard: SimpleNamespace) -> None:
-    """Threads that feed one compressobj, or read from one reader, get every byte once."""
-    size = 20 if zstandard.codec.BACKEND == "pure" else 400
-    packer, pieces = zstandard.ZstdCompressor().compressobj(), []
-    lock = threading.Lock()
-
-    def pack(letter: bytes) -> None:
-        for _ in range(size):
-            with lock:  # the caller determines the order of the output
-                pieces.append(packer.compress(letter * 50))
-
-    assert run_threads(*[lambda letter=letter: pack(letter) for letter in (b"a", b"b", b"c")]) == []
-    reader = zstandard.ZstdDecompressor().stream_reader(b"".join(pieces) + packer.flush())
-    found: list[bytes] = []
-
-    def read() -> None:
-        while piece := reader.read(7):
-            found.append(piece)
-
-    assert run_threads(read, read, read) == []
-    assert sorted(b"".join(found)) == sorted(b"abc" * 50 * size)
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="needs to know when the collector runs")
@@ -137,7 +111,6 @@ def test_cycles_are_collected(zstandard: SimpleNamespace) -> None:
 
 
 def test_iterators_of_a_chunker_are_used_up_first(zstandard: SimpleNamespace) -> None:
-    """A chunker refuses the next call until the previous iterator is exhausted."""
     chunker = zstandard.ZstdCompressor().chunker(chunk_size=16)
     first = chunker.compress(bytes(range(256)) * 2000)
     for call in (lambda: chunker.compress(b"x"), chunker.flush, chunker.finish):
@@ -152,7 +125,6 @@ def test_iterators_of_a_chunker_are_used_up_first(zstandard: SimpleNamespace) ->
 
 
 def test_threads_read_whole_records(zstandard: SimpleNamespace) -> None:
-    """Threads that read records of different sizes from one reader get each in one piece."""
     count = 300 if zstandard.codec.BACKEND == "pure" else 6000
     content = b"".join(number.to_bytes(4, "big") for number in range(count))
     reader = zstandard.ZstdDecompressor().stream_reader(zstandard.compress(content))
@@ -166,3 +138,47 @@ def test_threads_read_whole_records(zstandard: SimpleNamespace) -> None:
 
     assert run_threads(*[lambda records=records: read(records) for records in (1, 2, 3, 3)]) == []
     assert sorted(found) == list(range(count))
+
+
+# --- what is freed with its last reference ----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="counts references")
+def test_no_cycles(zstandard: SimpleNamespace) -> None:
+    """Nothing waits for the collector, which does not know about the megabytes in contexts."""
+    dictionary = zstandard.ZstdCompressionDict(CONTENT[:1000])
+    frame = zstandard.compress(CONTENT)
+    gc.collect()
+    gc.disable()
+    try:
+        for options in ({}, {"dict_data": dictionary}):
+            compressor, decompressor = zstandard.ZstdCompressor(**options), zstandard.ZstdDecompressor(**options)
+            made = [
+                compressor.compressobj(),
+                compressor.chunker(),
+                compressor.stream_reader(CONTENT),
+                compressor.stream_writer(io.BytesIO()),
+                decompressor.decompressobj(),
+                decompressor.stream_reader(frame),
+                decompressor.stream_writer(io.BytesIO()),
+            ]
+            made[0].compress(CONTENT)
+            made[2].read(10)
+            made[4].decompress(frame[:10])
+            made[5].read(10)
+            list(decompressor.read_to_iter(frame))
+            compressor.copy_stream(io.BytesIO(CONTENT), io.BytesIO())
+            gone = [weakref.ref(thing) for thing in (compressor, decompressor, made[2], made[5])]
+            del compressor, decompressor
+            made.clear()
+            assert [reference() for reference in gone] == [None] * 4
+    finally:
+        gc.enable()
+
+
+def test_streams_keep_what_they_need(zstandard: SimpleNamespace) -> None:
+    packer = zstandard.ZstdCompressor(dict_data=zstandard.ZstdCompressionDict(CONTENT[:1000])).compressobj()
+    reader_of = zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(CONTENT[:1000])).stream_reader
+    gc.collect()
+    frame = packer.compress(CONTENT) + packer.flush()
+    assert reader_of(io.BytesIO(frame), 5).read() == CONTENT

@@ -56,7 +56,6 @@ def test_every_way_to_compress(zstandard: SimpleNamespace) -> None:
 
 
 def test_every_way_to_decompress(zstandard: SimpleNamespace) -> None:
-    """Each way returns the content of a frame, and the ways for several frames return all content."""
     decompressor = zstandard.ZstdDecompressor()
     frame = zstandard.compress(CONTENT)
     more = frame + b"\x50\x2a\x4d\x18\x03\0\0\0abc" + zstandard.compress(b"") + zstandard.compress(b"the end")
@@ -90,7 +89,6 @@ def test_every_way_to_decompress(zstandard: SimpleNamespace) -> None:
 
 
 def test_reads_stop_between_frames(zstandard: SimpleNamespace) -> None:
-    """A read returns at most the rest of a frame unless asked for more, and that for thousands of frames."""
     count = 200 if zstandard.codec.BACKEND == "pure" else 5000
     frames = b"".join(zstandard.compress(b"%d" % number) for number in range(count))
     reader = zstandard.ZstdDecompressor().stream_reader(frames)
@@ -105,7 +103,6 @@ def test_reads_stop_between_frames(zstandard: SimpleNamespace) -> None:
 
 @given(st.data())
 def test_pieces_property(data: st.DataObject) -> None:
-    """Any sequence of writes, flushes and reads returns the content, on every backend."""
     codecs = available("zstd")
     names = {name: SimpleNamespace(**names_over(codec)) for name, codec in codecs.items()}
     writing, reading = (names[data.draw(st.sampled_from(sorted(names)))] for _ in range(2))
@@ -131,7 +128,6 @@ def test_pieces_property(data: st.DataObject) -> None:
 
 
 def test_progress(zstandard: SimpleNamespace) -> None:
-    """frame_progression() counts what the most recent stream has taken and returned."""
     compressor = zstandard.ZstdCompressor()
     assert compressor.frame_progression() == (0, 0, 0)
     packer = compressor.compressobj()
@@ -145,7 +141,6 @@ def test_progress(zstandard: SimpleNamespace) -> None:
 
 
 def test_memory_sizes(zstandard: SimpleNamespace) -> None:
-    """memory_size() depends on the parameters in use."""
     compressor, decompressor = zstandard.ZstdCompressor(level=1), zstandard.ZstdDecompressor()
     assert compressor.memory_size() > 100
     assert decompressor.memory_size() > 90_000
@@ -158,7 +153,6 @@ def test_memory_sizes(zstandard: SimpleNamespace) -> None:
 
 
 def test_magicless(zstandard: SimpleNamespace) -> None:
-    """Frames without a magic number, in one call and in streams."""
     parameters = zstandard.ZstdCompressionParameters(format=zstandard.FORMAT_ZSTD1_MAGICLESS)
     frame = zstandard.ZstdCompressor(compression_params=parameters).compress(CONTENT)
     assert zstandard.MAGIC_NUMBER.to_bytes(4, "little") + frame == zstandard.compress(CONTENT) or frame[:4] != b"\x28"
@@ -187,7 +181,6 @@ def test_threads_after_a_fork(zstandard: SimpleNamespace) -> None:
 
 
 def test_open(zstandard: SimpleNamespace, tmp_path: Path) -> None:
-    """open() reads, writes, appends and creates, bytes and text, by path and by file."""
     path = tmp_path / "data.zst"
     with zstandard.open(path, "w", newline="\n", encoding="utf-8") as text:
         text.write("grün\n")
@@ -207,7 +200,6 @@ def test_open(zstandard: SimpleNamespace, tmp_path: Path) -> None:
 
 
 def test_small_reads_of_all_kinds(zstandard: SimpleNamespace) -> None:
-    """Reads of changing sizes and kinds return consecutive content, across what was read ahead and its ends."""
     frame = zstandard.compress(CONTENT)
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(frame), read_size=1000)
     position = 0

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import io
 import threading
-from collections.abc import Awaitable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -18,122 +19,114 @@ from seeds import noise
 DATA = b"".join(b"line %d\n" % number for number in range(20_000))
 
 
+def in_loop(test: Callable[..., Any]) -> Callable[..., None]:
+    """Run a test in an event loop, whose end waits for its threads."""
+
+    @functools.wraps(test)
+    def run(**fixtures: Any) -> None:
+        asyncio.run(test(**fixtures))
+
+    return run
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "file.zst"
 
 
-def test_functions(zstd: ModuleType) -> None:
-    async def work() -> None:
-        for content in (b"", DATA[:10], DATA):
-            frame = await zstd.acompress(content, 5)
-            assert zstd.get_frame_info(frame).decompressed_size == len(content)
-            assert zstd.get_frame_size(frame) == len(frame)
-            assert await zstd.adecompress(memoryview(frame)) == content
-        frames = await zstd.acompress(bytearray(DATA), threads=2, frame_size=30_000)
-        assert frames == zstd.compress(DATA, frame_size=30_000)
-        assert await zstd.adecompress(frames, threads=2) == DATA
-        with pytest.raises(zstd.ZstdLimitError):
-            await zstd.adecompress(frames, max_output_size=len(DATA) - 1)
-        with pytest.raises(zstd.ZstdError):
-            await zstd.adecompress(frames[:-1])
-        with pytest.raises(ValueError, match="level"):
-            await zstd.acompress(DATA, 99)
-        for bad in ("text", 5):
-            with pytest.raises(TypeError):
-                await zstd.acompress(bad)
-            with pytest.raises(TypeError):
-                await zstd.adecompress(bad)
-
-    asyncio.run(work())
-
-
-def test_output_larger_than_what_is_joined(zstd: ModuleType) -> None:
-    content = bytes(5 << 20) + DATA
-
-    async def work() -> None:
-        assert await zstd.adecompress(await zstd.acompress(content)) == content
-
-    asyncio.run(work())
+@in_loop
+async def test_functions(zstd: ModuleType) -> None:
+    for content in (b"", DATA[:10], DATA, bytes(5 << 20) + DATA):  # the last one is not joined
+        frame = await zstd.acompress(content, 5)
+        assert zstd.get_frame_info(frame).decompressed_size == len(content)
+        assert zstd.get_frame_size(frame) == len(frame)
+        assert await zstd.adecompress(memoryview(frame)) == content
+    frames = await zstd.acompress(bytearray(DATA), threads=2, frame_size=30_000)
+    assert frames == zstd.compress(DATA, frame_size=30_000)
+    assert await zstd.adecompress(frames, threads=2) == DATA
+    with pytest.raises(zstd.ZstdLimitError):
+        await zstd.adecompress(frames, max_output_size=len(DATA) - 1)
+    with pytest.raises(zstd.ZstdError):
+        await zstd.adecompress(frames[:-1])
+    with pytest.raises(ValueError, match="level"):
+        await zstd.acompress(DATA, 99)
+    for bad in ("text", 5):
+        with pytest.raises(TypeError):
+            await zstd.acompress(bad)
+        with pytest.raises(TypeError):
+            await zstd.adecompress(bad)
 
 
 @pytest.mark.parametrize("threads", [None, 2])
-def test_files(zstd: ModuleType, path: Path, threads: int | None) -> None:
-    async def work() -> None:
-        async with zstd.aopen(path, "wb", level=5, threads=threads) as file:
-            assert (file.writable(), file.readable(), file.closed) == (True, False, False)
-            assert await file.write(DATA[:1000]) == 1000
-            await file.flush()
-            await file.write(DATA[1000:])
-        assert file.closed
-        await file.close()
-        assert zstd.decompress(path.read_bytes()) == DATA
-        async with zstd.aopen(path, threads=threads) as file:
-            assert (file.name, file.mode) == (str(path), "rb") or file.name == path
-            assert await file.read(10) == DATA[:10]
-            assert await file.readline() == DATA[10:].splitlines(keepends=True)[0]
-            position = await file.tell()
-            lines = []
-            async for line in file:
-                lines.append(line)
-                if len(lines) == 100:
-                    break
-            assert lines == DATA[position:].splitlines(keepends=True)[:100]
-            position += sum(map(len, lines))
-            assert await file.tell() == position
-            assert await file.read(5) == DATA[position : position + 5]
-            assert await file.readlines(20) == DATA[position + 5 :].splitlines(keepends=True)[:3]
-            assert (await file.peek())[:1] != b""
-            assert await file.seek(7) == 7
-            assert await file.seek(3, io.SEEK_CUR) == 10
-            assert await file.read1(4) == DATA[10:14]
-            assert await file.read() == DATA[14:]
-            assert (await file.read(), await file.readline(), await file.read(5)) == (b"", b"", b"")
-        file = await zstd.aopen(path)
-        assert b"".join([chunk async for chunk in file.chunks(999)]) == DATA
-        await file.close()
-        with pytest.raises(ValueError, match="closed"):
-            await file.read()
-
-    asyncio.run(work())
+@in_loop
+async def test_files(zstd: ModuleType, path: Path, threads: int | None) -> None:
+    async with zstd.aopen(path, "wb", level=5, threads=threads) as file:
+        assert (file.writable(), file.readable(), file.closed) == (True, False, False)
+        assert await file.write(DATA[:1000]) == 1000
+        await file.flush()
+        await file.write(DATA[1000:])
+    assert file.closed
+    await file.close()
+    assert zstd.decompress(path.read_bytes()) == DATA
+    async with zstd.aopen(path, threads=threads) as file:
+        assert (file.name, file.mode) == (str(path), "rb") or file.name == path
+        assert await file.read(10) == DATA[:10]
+        assert await file.readline() == DATA[10:].splitlines(keepends=True)[0]
+        position = await file.tell()
+        lines = []
+        async for line in file:
+            lines.append(line)
+            if len(lines) == 100:
+                break
+        assert lines == DATA[position:].splitlines(keepends=True)[:100]
+        position += sum(map(len, lines))
+        assert await file.tell() == position
+        assert await file.read(5) == DATA[position : position + 5]
+        assert await file.readlines(20) == DATA[position + 5 :].splitlines(keepends=True)[:3]
+        assert (await file.peek())[:1] != b""
+        assert await file.seek(7) == 7
+        assert await file.seek(3, io.SEEK_CUR) == 10
+        assert await file.read1(4) == DATA[10:14]
+        assert await file.read() == DATA[14:]
+        assert (await file.read(), await file.readline(), await file.read(5)) == (b"", b"", b"")
+    file = await zstd.aopen(path)
+    assert b"".join([chunk async for chunk in file.chunks(999)]) == DATA
+    await file.close()
+    with pytest.raises(ValueError, match="closed"):
+        await file.read()
 
 
 @pytest.mark.parametrize("newline", [None, "", "\n", "\r"])
-def test_text(zstd: ModuleType, path: Path, newline: str | None) -> None:
+@in_loop
+async def test_text(zstd: ModuleType, path: Path, newline: str | None) -> None:
     text = "fünf\r\nzwei\rdrei\n\nlast"
-
-    async def work() -> None:
-        async with zstd.aopen(path, "wt", encoding="utf-8", newline="") as file:
-            await file.write(text)
-        with io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline=newline) as plain:
-            expected = list(plain)
-        async with zstd.aopen(path, "rt", encoding="utf-8", newline=newline) as file:
-            assert [line async for line in file] == expected
-            await file.seek(0)
-            assert await file.read(3) == "".join(expected)[:3]
-            assert await file.read() == "".join(expected)[3:]
-
-    asyncio.run(work())
+    async with zstd.aopen(path, "wt", encoding="utf-8", newline="") as file:
+        await file.write(text)
+    with io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline=newline) as plain:
+        expected = list(plain)
+    async with zstd.aopen(path, "rt", encoding="utf-8", newline=newline) as file:
+        assert [line async for line in file] == expected
+        await file.seek(0)
+        assert await file.read(3) == "".join(expected)[:3]
+        assert await file.read() == "".join(expected)[3:]
 
 
-def test_errors_of_opening_and_reading(zstd: ModuleType, path: Path) -> None:
-    async def work() -> None:
-        with pytest.raises(FileNotFoundError):
-            await zstd.aopen(path)
-        with pytest.raises(ValueError, match="mode"):
-            async with zstd.aopen(path, "q"):
+@in_loop
+async def test_errors_of_opening_and_reading(zstd: ModuleType, path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await zstd.aopen(path)
+    with pytest.raises(ValueError, match="mode"):
+        async with zstd.aopen(path, "q"):
+            pass
+    path.write_bytes(zstd.compress(DATA)[:-5])
+    async with zstd.aopen(path) as file:
+        with pytest.raises(EOFError):
+            await file.read()
+    path.write_bytes(b"no frame, this")
+    async with zstd.aopen(path) as file:
+        with pytest.raises(zstd.ZstdError):
+            async for _ in file:
                 pass
-        path.write_bytes(zstd.compress(DATA)[:-5])
-        async with zstd.aopen(path) as file:
-            with pytest.raises(EOFError):
-                await file.read()
-        path.write_bytes(b"no frame, this")
-        async with zstd.aopen(path) as file:
-            with pytest.raises(zstd.ZstdError):
-                async for _ in file:
-                    pass
-
-    asyncio.run(work())
 
 
 class Meeting:
@@ -180,32 +173,26 @@ def test_the_loop_goes_on(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, thr
         assert threading.get_ident() not in meeting.threads
 
 
-class Gate(io.BytesIO):
-    """A file whose reads wait until they are released."""
+def cancelling(monkeypatch: pytest.MonkeyPatch, is_done: bool = True) -> list[int]:
+    """
+    Cancel a task at one of its calls in a thread: at the start of the call, or when its result arrives.
 
-    def __init__(self, data: bytes) -> None:
-        super().__init__(data)
-        self.reached, self.open = threading.Event(), threading.Event()
+    The list that is returned holds how many calls are left until then.
+    """
+    from purepy.zstd.aio import file as aio_file
 
-    def read(self, size: int | None = -1, /) -> bytes:
-        self.reached.set()
-        assert self.open.wait(60)
-        return super().read(size)
+    start, left = aio_file.Work.start, [0]
 
+    def started(work: Any) -> Any:
+        left[0] -= 1
+        future = start(work)
+        if not left[0]:
+            task = asyncio.current_task()
+            future.add_done_callback(lambda _: task.cancel()) if is_done else task.cancel()
+        return future
 
-async def cancelled_at(gate: Any, work: Awaitable[Any]) -> None:
-    """Start a task, cancel it while it is in the file's read, and then release the read."""
-    await cancelled_in(gate, work)
-    gate.open.set()
-
-
-async def cancelled_in(gate: Any, work: Awaitable[Any]) -> None:
-    """Start a task and cancel it while it is blocked."""
-    task = asyncio.ensure_future(work)
-    await asyncio.get_running_loop().run_in_executor(None, gate.reached.wait, 60)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    monkeypatch.setattr(aio_file.Work, "start", started)
+    return left
 
 
 @pytest.mark.parametrize("name", ["read", "read 5000", "read1", "readline", "readlines", "readlines 300", "lines"])
@@ -213,25 +200,15 @@ async def cancelled_in(gate: Any, work: Awaitable[Any]) -> None:
 def test_data_read_by_a_cancelled_call_comes_next(
     zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, is_done: bool, text: bool
 ) -> None:
-    """A task is cancelled at each of its calls in a thread, at the start of the call and when its result arrives."""
     from purepy.zstd.aio import file as aio_file
 
     if text and name == "read1":
         pytest.skip("text files have no read1()")
     for constant in ("STEP", "JOINED_MAX", "_LINES_SIZE"):
         monkeypatch.setattr(aio_file, constant, 1000)
-    start, content = aio_file.Work.start, DATA[:8000]
+    content, left = DATA[:8000], cancelling(monkeypatch, is_done)
     packed, newline = zstd.compress(content), "\n" if text else b"\n"
-    left = 0
-
-    def counted(work: Any) -> Any:
-        nonlocal left
-        left -= 1
-        future = start(work)
-        if not left:
-            task = asyncio.current_task()
-            future.add_done_callback(lambda _: task.cancel()) if is_done else task.cancel()
-        return future
+    options = {"mode": "rt", "encoding": "ascii"} if text else {}
 
     async def call(file: Any) -> Any:
         method, _, size = name.partition(" ")
@@ -240,21 +217,17 @@ def test_data_read_by_a_cancelled_call_comes_next(
         return await getattr(file, method)(*map(int, size.split()))
 
     async def work(number: int) -> bool:
-        nonlocal left
-        seen = []
-        async with zstd.aopen(
-            io.BytesIO(packed), "rt" if text else "rb", **({"encoding": "ascii"} if text else {})
-        ) as file:
-            left = 0
-            seen.append(await file.read(10))
-            left = number
+        async with zstd.aopen(io.BytesIO(packed), **options) as file:
+            left[0] = 0
+            seen = [await file.read(10)]
+            left[0] = number
             task = asyncio.ensure_future(call(file))
             try:
                 result = await task
                 seen += result if isinstance(result, list) else [result]
             except asyncio.CancelledError:
                 pass
-            was_cancelled, left = task.cancelled(), 0
+            was_cancelled, left[0] = task.cancelled(), 0
             seen.append(await file.readline())
             assert seen[-1].count(newline) <= 1
             seen.append(await file.read())
@@ -262,7 +235,6 @@ def test_data_read_by_a_cancelled_call_comes_next(
             assert (newline[:0]).join(seen) == (content.decode() if text else content), number
         return was_cancelled
 
-    monkeypatch.setattr(aio_file.Work, "start", counted)
     number = 1
     while asyncio.run(work(number)):
         number += 1
@@ -272,25 +244,12 @@ def test_data_read_by_a_cancelled_call_comes_next(
 @pytest.mark.parametrize("newline", [None, "", "\n", "\r", "\r\n"])
 def test_lines_after_a_cancelled_call(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, newline: str | None) -> None:
     """The lines are those of io.TextIOWrapper, wherever the data of the cancelled call ends."""
-    from purepy.zstd.aio import file as aio_file
-
     text = b"a\r\nb\rc\n\rd\r\r\ne\n\nf\r"
-    packed, start = zstd.compress(text), aio_file.Work.start
-    left = 0
-
-    def cancelling(work: Any) -> Any:
-        nonlocal left
-        left -= 1
-        future = start(work)
-        if not left:
-            task = asyncio.current_task()
-            future.add_done_callback(lambda _: task.cancel())
-        return future
+    packed, left = zstd.compress(text), cancelling(monkeypatch)
 
     async def lines(begun: Any, number: int, rest: Any) -> list[str]:
-        nonlocal left
         async with zstd.aopen(io.BytesIO(packed), "rt", encoding="ascii", newline=newline) as file:
-            left = number
+            left[0] = number
             with pytest.raises(asyncio.CancelledError):
                 await asyncio.ensure_future(begun(file))
             return [line async for line in rest(file)]
@@ -299,7 +258,6 @@ def test_lines_after_a_cancelled_call(zstd: ModuleType, monkeypatch: pytest.Monk
         while line := await file.readline():
             yield line
 
-    monkeypatch.setattr(aio_file.Work, "start", cancelling)
     expected = io.TextIOWrapper(io.BytesIO(text), "ascii", newline=newline).readlines()
     several = 3 if newline == "" else 1  # calls of readlines() in a thread
     for begun, number in (
@@ -357,22 +315,26 @@ def test_opening_that_is_cancelled_closes_the_file(
     monkeypatch.setattr(zstd, "open", watched)
 
     async def work() -> None:
-        async def opening() -> Any:
-            return await zstd.aopen(slow)
+        task = asyncio.ensure_future(opening())
+        await asyncio.get_running_loop().run_in_executor(None, slow.reached.wait, 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        if loop == "runs":
+            slow.open.set()
 
-        await (cancelled_at if loop == "runs" else cancelled_in)(slow, opening())
+    async def opening() -> Any:
+        return await zstd.aopen(slow)
 
     asyncio.run(work())
     slow.open.set()
     assert is_closed.wait(60)
 
 
-def test_tasks_take_turns(zstd: ModuleType, path: Path) -> None:
-    async def work() -> None:
-        async with zstd.aopen(path, "wb") as file:
-            await asyncio.gather(*(file.write(b"%06d\n" % number) for number in range(200)))
-        async with zstd.aopen(path) as file:
-            lines = await asyncio.gather(*(file.readline() for _ in range(200)))
-        assert sorted(lines) == [b"%06d\n" % number for number in range(200)]
-
-    asyncio.run(work())
+@in_loop
+async def test_tasks_take_turns(zstd: ModuleType, path: Path) -> None:
+    async with zstd.aopen(path, "wb") as file:
+        await asyncio.gather(*(file.write(b"%06d\n" % number) for number in range(200)))
+    async with zstd.aopen(path) as file:
+        lines = await asyncio.gather(*(file.readline() for _ in range(200)))
+    assert sorted(lines) == [b"%06d\n" % number for number in range(200)]

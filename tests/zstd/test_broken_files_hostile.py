@@ -40,7 +40,6 @@ def good(zstd: ModuleType) -> bytes:
 
 @pytest.fixture
 def broken(zstd: ModuleType, tail: bytes) -> bytes:
-    """A thousand frames, followed by invalid data."""
     return good(zstd) + tail
 
 
@@ -133,33 +132,6 @@ def test_streams(zstd: ModuleType, broken: bytes, tail: bytes) -> None:
     with pytest.raises(zstd.ZstdError):
         zstd.copy_stream(io.BytesIO(broken), target, mode="decompress")
     assert target.getvalue() == CONTENT
-
-
-@pytest.mark.parametrize("limit", [-1, len(CONTENT), len(CONTENT) + 1, 1 << 20])
-def test_object_for_several_frames(zstd: ModuleType, broken: bytes, limit: int) -> None:
-    decompressor = zstd.ZstdDecompressor(multi_frame=True)
-    assert decompressor.decompress(broken, limit) == CONTENT
-    assert (decompressor.eof, decompressor.needs_input, decompressor.unused_data) == (False, False, b"")
-    assert decompressor.decompress(b"", 0) == b""
-    assert (decompressor.eof, decompressor.needs_input) == (False, False)
-    with pytest.raises(zstd.ZstdError):
-        decompressor.decompress(b"more")
-    assert (decompressor.eof, decompressor.needs_input) == (False, True)
-    assert decompressor.decompress(FRAME_ABC) == b"abc"
-    assert decompressor.eof
-
-
-@pytest.mark.parametrize("mode", ["rb", "rt"])
-def test_an_error_at_the_start_ends_with_a_seek(zstd: ModuleType, mode: str) -> None:
-    source = io.BytesIO(bytes(len(FRAME_ABC)))
-    with zstd.open(source, mode) as file:
-        for _ in range(3):
-            for _ in range(2):
-                with pytest.raises(zstd.ZstdError):
-                    file.read(1)
-            assert file.seek(0) == 0
-        source.getbuffer()[:] = FRAME_ABC
-        assert file.read() == ("abc" if mode == "rt" else b"abc")
 
 
 @pytest.mark.parametrize("threads", [None, 2])

@@ -8,15 +8,12 @@ import io
 import random
 from functools import partial
 from types import ModuleType
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, PAYLOADS, RANDOM, SKIPPABLE, TEXT
 
 FILL = bytes(range(251, 0, -1))
-
-FORMAT = {10: 1}, {1000: 1}
-"""Options for frames without magic number."""
 
 
 def filled(size: int) -> bytearray:
@@ -109,39 +106,6 @@ def test_nothing_is_written_after_the_frames_before_an_error(zstd: ModuleType) -
             check(buffer, first, file.readinto1(buffer))
             with pytest.raises(zstd.ZstdError):
                 file.readinto1(buffer)
-
-
-def test_frames_without_magic_number(zstd: ModuleType) -> None:
-    frame = zstd.compress(TEXT[:6355], options=FORMAT[0])
-    for frames, content in ((frame, TEXT[:6355]), (frame * 2, TEXT[:6355] * 2)):
-        buffer = filled(200_000)
-        check(buffer, content, zstd.decompress_into(frames, buffer, options=FORMAT[1]))
-        with zstd.open(io.BytesIO(frames), options=FORMAT[1]) as file:
-            buffer = filled(200_000)
-            size = file.readinto(buffer)
-            check(buffer, content[:size], size)
-
-
-def test_source_that_comes_in_pieces(zstd: ModuleType) -> None:
-    """Headers and contents that arrive in pieces."""
-
-    class Pieces(io.BytesIO):
-        step = 1
-
-        def read(self, size: Any = -1) -> bytes:
-            return super().read(self.step)
-
-    frames = compressed(zstd, TEXT[:6355]) * 2
-    for step in (1, 5, 11, 1000, len(frames) // 2, len(frames) // 2 + 3):
-        source = Pieces(frames)
-        source.step = step
-        with zstd.open(source) as file:
-            total = 0
-            buffer = filled(300_000)
-            while size := file.readinto1(memoryview(buffer)[total:]):
-                total += size
-                assert buffer[total:] == filled(len(buffer))[total:]
-        check(buffer, TEXT[:6355] * 2, total)
 
 
 @pytest.mark.parametrize("level", [-5, 1, 3, 9, 19])

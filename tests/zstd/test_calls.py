@@ -57,7 +57,6 @@ def names(zstd: ModuleType) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder that contains one file."""
     folder = tmp_path_factory.mktemp("calls")
     (folder / "there").write_bytes(zstd_data.FRAME_ABC)
     return folder

@@ -259,40 +259,6 @@ def test_many_random_calls_leave_no_trace(zstd: ModuleType, seed: int) -> None:
     poison(zstd, 4 * CALLS[zstd.BACKEND], 100 + seed)
 
 
-STABLE_INPUT = 1006  # ZSTD_c_stableInBuffer
-
-
-def test_options_that_bindings_cannot_honour_are_refused(zstd: ModuleType) -> None:
-    """It was once accepted, failed, and left behind a context that failed in the next call."""
-    raw = zstd.ZstdDict(TEXT[:600], is_raw=True)
-    expected = zstd.compress(b"hello world", zstd_dict=raw)
-    for key in (STABLE_INPUT, *STRANGE[1:2], *STRANGE[5:]):
-        for make in (
-            zstd.compress,
-            zstd.compress_iter,
-            lambda data, options: zstd.ZstdCompressor(options=options),
-            lambda data, options: zstd.compress_into(data, bytearray(5000), options=options),
-            lambda data, options: zstd.open(io.BytesIO(), "w", options=options),
-        ):
-            with pytest.raises(ValueError, match=r"invalid compression parameter 'unknown parameter \(key "):
-                list(make(b"x" * 1000, options={key: 1}))
-        if key in (1000,):
-            continue
-        for make in (
-            lambda data, options: zstd.decompress(data, None, options),
-            lambda data, options: zstd.decompress_into(data, bytearray(10), None, options),
-            lambda data, options: zstd.ZstdDecompressor(None, options),
-            lambda data, options: zstd.open(io.BytesIO(data), options=options),
-            lambda data, options: zstd.decompress_iter([data], None, options),
-        ):
-            with pytest.raises(ValueError, match=r"invalid decompression parameter 'unknown parameter \(key "):
-                make(FRAME_ABC, {key: 1})
-        with pytest.raises(ValueError, match="unknown parameter"):
-            zstd.parameter_bounds(key, True)
-    assert zstd.compress(b"hello world", zstd_dict=raw) == expected
-    assert zstd.decompress(zstd.ZstdCompressor().compress(b"hello world", 2)) == b"hello world"
-
-
 def test_format_is_honoured(zstd: ModuleType) -> None:
     """Frames without magic number; the parameter for them is in no enum."""
     for data in (b"", b"abc", SMALL, TEXT):

@@ -50,7 +50,6 @@ def created(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[Any]]:
 
 
 def variants(zstd: ModuleType) -> dict[str, dict[str, Any]]:
-    """Return different sets of arguments for compress calls."""
     parameter = zstd.CompressionParameter
     level = {parameter.compression_level: 5}
     return {
@@ -68,7 +67,6 @@ def variants(zstd: ModuleType) -> dict[str, dict[str, Any]]:
 
 
 def anew(zstd: ModuleType, data: bytes, how: str, **arguments: Any) -> bytes:
-    """Compress with a new dictionary and a new compressor."""
     dictionary = zstd.ZstdDict(DICTIONARY)
     compressor = zstd.ZstdCompressor(zstd_dict=getattr(dictionary, how), **arguments)
     frame: bytes = compressor.compress(data, compressor.FLUSH_FRAME)

@@ -34,7 +34,6 @@ SHORT = DATA[: 5 * FRAME]
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make small frames worth a thread."""
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)  # an exception in a finalizer is printed and lost
     # asyncio logs what a handler breaks in its own callbacks, and pytest would keep the record, and so the loop
     monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", True)
@@ -295,7 +294,6 @@ async def opened(opening: Any) -> Any:
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make small reads take several steps."""
     for name in ("STEP", "JOINED_MAX", "_LINES_SIZE"):
         monkeypatch.setattr(aio_file, name, 1000)
 

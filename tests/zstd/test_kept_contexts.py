@@ -17,13 +17,12 @@ from cpkg._native.zstd import contexts
 SMALL = TEXT[:3000]
 
 
-def one_shot(zstd: ModuleType) -> None:
-    assert zstd.decompress(zstd.compress(SMALL)) == SMALL
+def one_shot(zstd: ModuleType, **dictionary: Any) -> None:
+    assert zstd.decompress(zstd.compress(SMALL, **dictionary), **dictionary) == SMALL
 
 
 def with_dictionary(zstd: ModuleType) -> None:
-    zstd_dict = zstd.ZstdDict(TEXT[2000:3500], is_raw=True)
-    assert zstd.decompress(zstd.compress(SMALL, zstd_dict=zstd_dict), zstd_dict) == SMALL
+    one_shot(zstd, zstd_dict=zstd.ZstdDict(TEXT[2000:3500], is_raw=True))
 
 
 def through_files(zstd: ModuleType) -> None:
@@ -37,8 +36,7 @@ def through_files(zstd: ModuleType) -> None:
 def into_buffers(zstd: ModuleType) -> None:
     frame, content = bytearray(len(SMALL) + 100), bytearray(len(SMALL))
     size = zstd.compress_into(SMALL, frame)
-    assert zstd.decompress_into(frame[:size], content) == len(SMALL)
-    assert content == SMALL
+    assert (zstd.decompress_into(frame[:size], content), content) == (len(SMALL), SMALL)
 
 
 CALLS = (one_shot, with_dictionary, through_files, into_buffers)

@@ -59,7 +59,6 @@ def test_the_table_has_what_is_measured() -> None:
 @needs_linux
 @pytest.mark.parametrize("case", CASES)
 def test_peak(zstd: ModuleType, case: str) -> None:
-    """A call raises its process's memory by at most the figure in the table."""
     if zstd.BACKEND == "stdlib":
         pytest.skip("the interpreter's own library makes the output, in a list of pieces that it joins")
     result = run_alone(zstd, "zstd", PROGRAMS["of measuring peaks"] + CASES[case], **MEASURED)
@@ -83,7 +82,6 @@ def rounds(zstd: ModuleType, count: int) -> int:
 
 @needs_linux
 def test_memory_of_short_lived_threads_returns(zstd: ModuleType) -> None:
-    """The contexts that a thread keeps are freed when the thread ends."""
     code = f"""
 import gc, threading
 text = bytes(range(256)) * 400
@@ -189,7 +187,6 @@ def test_output_peaks_at_twice_its_size(zstd: ModuleType, declared: bool) -> Non
 
 @needs_tracemalloc
 def test_a_member_of_a_zip_file_is_read_in_parts() -> None:
-    """Reading a member takes no more memory than the part that is read."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("bomb", bytes(300 << 20))

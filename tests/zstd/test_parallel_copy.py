@@ -104,7 +104,6 @@ def extents(data: bytes) -> list[Any]:
 
 
 def inspected(data: bytes) -> list[Any]:
-    """Return the same as `extents`, computed from iter_frames."""
     found: list[Any] = []
     for frame in scan_frames(io.BytesIO(data)):
         is_told = frame.content_size is not None and frame.content_size <= min(frame.content_max, len(DATA))
@@ -325,7 +324,6 @@ def test_threads_compress_what_they_read_themselves(
 
 @pytest.mark.parametrize("size", [0, FRAME, 2 * FRAME + 100])
 def test_a_file_truncated_while_it_is_compressed(zstd: ModuleType, tmp_path: Path, size: int) -> None:
-    """The rest of the file is compressed, as with one thread."""
     (tmp_path / "source").write_bytes(DATA)
     with open(tmp_path / "source", "r+b", buffering=0) as source:
         pieces = zstd.compress_iter(source, threads=2, frame_size=FRAME)

@@ -27,7 +27,6 @@ def test_patches_are_small_and_right(zstd: ModuleType, size: int, level: int | N
 
 
 def test_patches_are_compatible_with_the_tool(zstd: ModuleType) -> None:
-    """A patch has a prefix, a window for both versions, and a checksum."""
     old = noise(200_000)
     patch = zstd.patch(old, old + b"new")
     (frame,) = zstd.iter_frames(patch)

@@ -261,7 +261,6 @@ def test_lying_tables(zstd: ModuleType) -> None:
 
 
 def test_frames_without_checksums_are_verified_by_the_table(zstd: ModuleType) -> None:
-    """zstd's own tool writes such frames."""
     honest = entries(zstd)[1]
     no_checksums = [zstd.compress(DATA[start : start + FRAME]) for start in range(0, len(DATA), FRAME)]
     for wrong in (0, 1):
@@ -321,34 +320,6 @@ def test_a_close_that_fails_can_be_tried_again(zstd: ModuleType) -> None:
         file.close()
         assert target.getvalue() == whole
         file.close()
-
-
-def test_fsspec(zstd: ModuleType) -> None:
-    """A file from fsspec reads through its own block cache."""
-    fsspec = pytest.importorskip("fsspec")
-    system = fsspec.filesystem("memory")
-    with system.open("/cpkg/file.zst", "wb") as file:
-        file.write(packed(zstd))
-    try:
-        with system.open("/cpkg/file.zst", "rb") as file, zstd.SeekableZstdFile(file) as opened:
-            opened.seek(50_000)
-            assert opened.read(100) == DATA[50_000:50_100]
-    finally:
-        system.rm("/cpkg", recursive=True)
-
-
-# pyzstd 0.20.0: SeekableZstdFile(..., "w", max_frame_content_size=10).write(b"hello pyzstd, seek me")
-FROM_PYZSTD = bytes.fromhex(
-    "28b52ffd005851000068656c6c6f2070797a7328b52ffd005851000074642c207365656b206d28b52ffd005809000065"
-    "5e2a4d1821000000130000000a000000130000000a0000000a000000010000000300000000b1ea928f"
-)
-
-
-def test_a_file_of_pyzstd_is_read(zstd: ModuleType) -> None:
-    with zstd.SeekableZstdFile(io.BytesIO(FROM_PYZSTD)) as file:
-        assert file.seek_table_info[::2] == (3, 21)
-        file.seek(14)
-        assert file.read() == b"seek me"
 
 
 def test_pyzstd_reads_and_writes_the_same(zstd: ModuleType, path: Path) -> None:

@@ -99,7 +99,6 @@ def test_round_trip(tree: Path, write_mode: str, read_mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["zst", "|zst"])
 def test_threads(tree: Path, mode: str) -> None:
-    """With threads, a large archive consists of several frames, and is read in the same way."""
     separator = "" if mode.startswith("|") else ":"
     with tarfile.open("out.tar.zst", f"w{separator}{mode}", threads=2) as archive:
         archive.add("tree")
@@ -164,14 +163,6 @@ def test_nothing_to_open() -> None:
         tarfile.open(mode="r|zst")
 
 
-def test_exclusive_creation(tmp_path: Path) -> None:
-    path = tmp_path / "out.tar.zst"
-    path.write_bytes(b"there")
-    with pytest.raises(FileExistsError):
-        tarfile.open(path, "x:zst")
-    assert path.read_bytes() == b"there"
-
-
 @pytest.mark.parametrize("compression", ["", "gz", "xz"])
 def test_other_compressions(tree: Path, compression: str) -> None:
     for mode in ("w:", "w|"):
@@ -210,13 +201,6 @@ def test_a_fifo(tree: Path) -> None:
     with beside(feed) as errors, tarfile.open("fifo", "r|*") as archive:
         assert contents(archive) == CONTENT
     assert errors == []
-
-
-def test_streams_go_forward(tree: Path) -> None:
-    with tarfile.open(fileobj=Pipe(FRAMES["many"]), mode="r|zst") as archive:
-        first, *_ = archive.getmembers()
-        with pytest.raises(tarfile.StreamError):
-            archive.extractfile(first).read()
 
 
 def test_is_tarfile(tree: Path) -> None:
@@ -319,7 +303,6 @@ def test_shutil(tree: Path, suffix: str) -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_shutil_in_its_own_tree(tree: Path) -> None:
-    """An archive does not contain itself, neither under its final name nor under its temporary one."""
     for _ in range(2):
         name = shutil.make_archive("tree/archive", "zstdtar", base_dir="tree")
         with tarfile.open(name) as archive:
@@ -361,7 +344,6 @@ def test_shutil_arguments(tree: Path, registered: None) -> None:
 @pytest.mark.interpreter
 @pytest.mark.parametrize("command", [["cpkg.zstd.tarfile"], ["cpkg", "run", "--force", "-m", "backports.zstd.tarfile"]])
 def test_the_command_line_of_the_module(command: list[str], tmp_path: Path) -> None:
-    """The command line of the interpreter's tarfile, which chooses the compression by the suffix."""
     (tmp_path / "file").write_bytes(b"content")
 
     def run(*arguments: str) -> str:

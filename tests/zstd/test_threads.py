@@ -246,7 +246,6 @@ def mutants(data: bytes, count: int) -> Iterator[bytes]:
 
 
 def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
-    """Several threads report the same errors as one thread, for any wrong input."""
     small = mixture(zstd)[:12_000]
     count = 5 if zstd.BACKEND == "pure" else operations // 200
     for data in (b"", b"\x28", small, *mutants(mixture(zstd), count)):

@@ -106,25 +106,6 @@ def test_failing_close_closes(writer: Any, sink: Sink) -> None:
     assert sink.closes == 1
 
 
-@pytest.mark.parametrize("size", [2, 2 * SIZE])
-def test_reentering_is_refused(writer: Any, sink: Sink, size: int) -> None:
-    for _ in range(SIZE - 1):
-        writer.write(b"a")
-    for back in (
-        lambda: writer.write(b"x"),
-        lambda: writer.write(b"x" * 2 * SIZE),
-        writer.flush,
-        writer.close,
-    ):
-        sink.meanwhile = back
-        with pytest.raises(RuntimeError, match=r"from inside|reentrant call inside"):
-            writer.write(b"b" * size)
-    sink.meanwhile = None
-    assert writer.write(b"b" * size) == size
-    writer.flush()
-    assert sink.content == b"a" * (SIZE - 1) + b"b" * size
-
-
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ came with 3.12")
 def test_exporter_that_reenters(writer: Any, sink: Sink) -> None:
     class Exporter:

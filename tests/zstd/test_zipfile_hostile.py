@@ -60,12 +60,8 @@ def archive_of(**arguments: Any) -> io.BytesIO:
 def test_round_trip() -> None:
     with zipfile.ZipFile(archive_of()) as archive:
         assert isinstance(archive, standard.ZipFile)
-        assert {name: archive.read(name) for name in archive.namelist()} == {
-            "text": TEXT,
-            "folder/empty": b"",
-            "folder/streamed": TEXT,
-            "deflated": TEXT,
-        }
+        found = {name: archive.read(name) for name in archive.namelist()}
+        assert found == {"text": TEXT, "folder/empty": b"", "folder/streamed": TEXT, "deflated": TEXT}
         assert archive.testzip() is None
         info = archive.getinfo("text")
         assert (info.compress_type, info.extract_version) == (93, 63)
@@ -161,13 +157,8 @@ def test_members_of_several_frames() -> None:
 
 def test_reading_in_pieces_and_seeking() -> None:
     with zipfile.ZipFile(archive_of()) as archive, archive.open("text") as file:
-        assert (file.name, file.mode, file.readable(), file.writable(), file.seekable()) == (
-            "text",
-            "rb",
-            True,
-            False,
-            True,
-        )
+        assert (file.name, file.mode) == ("text", "rb")
+        assert (file.readable(), file.writable(), file.seekable()) == (True, False, True)
         assert file.readline() == b"a line of text\n"
         assert file.seek(len(TEXT) - 5) == len(TEXT) - 5
         assert file.read() == TEXT[-5:]
@@ -183,13 +174,6 @@ def test_reading_in_pieces_and_seeking() -> None:
             file.seek(0, 9)
     with zipfile.ZipFile(archive_of()) as archive, io.TextIOWrapper(archive.open("text"), "ascii") as lines:
         assert sum(1 for _ in lines) == 2_000
-
-
-def test_two_members_at_once() -> None:
-    archive = zipfile.ZipFile(archive_of())
-    with archive, archive.open("text") as one, archive.open("folder/streamed") as two:
-        while piece := one.read(10_000):
-            assert two.read(10_000) == piece
 
 
 @pytest.mark.parametrize("size", [0, 10, len(TEXT) - 1, len(TEXT) + 1, 1 << 31])
@@ -274,9 +258,7 @@ def test_a_limit_on_members() -> None:
     file = archive_of()
     with zipfile.ZipFile(file, max_output_size=len(TEXT) - 1) as archive:
         for name in ("text", "deflated"):
-            with pytest.raises(
-                cpkg.LimitError, match=f"the member '{name}' has 30000 bytes, more than max_output_size"
-            ):
+            with pytest.raises(cpkg.LimitError, match=f"'{name}' has 30000 bytes, more than max_output_size"):
                 archive.read(name)
         assert archive.read("folder/empty") == b""
     with zipfile.ZipFile(file, max_output_size=len(TEXT)) as archive:
@@ -328,7 +310,6 @@ def test_with_the_standard_module() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="the standard one has the method itself")
 def test_the_standard_module_is_as_it_was() -> None:
-    """Importing cpkg's module changes nothing for users of the standard module."""
     with pytest.raises(NotImplementedError):
         standard.ZipFile(io.BytesIO(), "w", 93)
 
@@ -343,7 +324,6 @@ def test_every_name_is_there() -> None:
 
 
 def test_the_command_line_of_the_module(tmp_path: Path) -> None:
-    """The command line of the interpreter's zipfile, which reads members compressed with method 93."""
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("file", "content")
     for arguments, told in ((("-t", "a.zip"), "Done testing"), (("-e", "a.zip", "out"), "")):
