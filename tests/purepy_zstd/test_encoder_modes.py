@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any, Callable
 
 import pytest
 from zstd_data import DICTIONARY, SAMPLES
@@ -45,30 +46,25 @@ def text(size: int, letters: bytes = b"etaoinshrdlucmfwypvbgkjqxz") -> bytes:
     return bytes(_random.choices(letters, weights, k=size))
 
 
-def test_raw_block() -> None:
-    assert [block.kind for block in blocks_of(noise(BLOCK + 10))] == ["raw", "raw"]
-
-
-def test_rle_block_except_for_the_first() -> None:
-    # zstd 1.4.3 and older reject a frame that begins with an RLE block.
-    kinds = [block.kind for block in blocks_of(b"r" * (3 * BLOCK))]
-    assert kinds == ["compressed", "rle", "rle"]
-
-
-def test_empty_frame_is_one_empty_raw_block() -> None:
-    assert blocks_of(b"") == [Block("raw", 0, True)]
-
-
-def test_raw_literals() -> None:
-    (block,) = blocks_of(b"0123456789" * 100)
-    assert (block.literals, block.literals_size, block.sequences) == ("raw", 10, 1)
-
-
-@pytest.mark.parametrize("size", [20, 400, 5000])
-def test_raw_literals_with_each_header(size: int) -> None:
-    start = noise(size)
-    (block,) = blocks_of(start + start)
-    assert (block.literals, block.literals_size) == ("raw", size)
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (lambda: noise(BLOCK + 10), {"kind": ["raw", "raw"]}),
+        # zstd 1.4.3 and older reject a frame that begins with an RLE block
+        (lambda: b"r" * (3 * BLOCK), {"kind": ["compressed", "rle", "rle"]}),
+        (lambda: b"", {"kind": ["raw"], "size": [0], "last": [True]}),
+        (lambda: b"0123456789" * 100, {"literals": ["raw"], "literals_size": [10], "sequences": [1]}),
+        *(
+            (lambda size=size: noise(size) * 2, {"literals": ["raw"], "literals_size": [size]})
+            for size in (20, 400, 5000)
+        ),
+        (lambda: text(200), {"literals": ["compressed"], "streams": [1]}),
+        *((lambda size=size: text(size), {"literals": ["compressed"], "streams": [4]}) for size in (600, 4000, 60_000)),
+    ],
+)
+def test_blocks_and_literals(data: Callable[[], bytes], expected: dict[str, list[Any]]) -> None:
+    blocks = blocks_of(data(), 1 if "streams" in expected else 3)
+    assert {name: [getattr(block, name) for block in blocks] for name in expected} == expected
 
 
 def test_rle_literals() -> None:
@@ -76,17 +72,6 @@ def test_rle_literals() -> None:
     data = b"".join(filler[at : at + 100] + b"-" for at in range(0, 3000, 100))
     (block,) = blocks_of(data, zstd_dict=ZstdDict(filler, is_raw=True))
     assert (block.literals, block.literals_size) == ("rle", 30)
-
-
-def test_huffman_literals_in_one_stream() -> None:
-    (block,) = blocks_of(text(200), 1)
-    assert (block.literals, block.streams) == ("compressed", 1)
-
-
-@pytest.mark.parametrize("size", [600, 4000, 60_000])
-def test_huffman_literals_in_four_streams(size: int) -> None:
-    (block,) = blocks_of(text(size), 1)
-    assert (block.literals, block.streams) == ("compressed", 4)
 
 
 @pytest.mark.parametrize(("size", "streams"), [(1000, 4), (40, 1)])

@@ -136,42 +136,6 @@ def test_match_finders_keep_their_limits(level: int, distance: int) -> None:
         start = end
 
 
-def test_repeat_offsets_are_those_of_the_decoder() -> None:
-    sequences = EncoderSequences()
-    history = [1, 4, 8]
-    expected = []
-    for _ in range(3000):
-        literals = _random.choice((0, 0, 1, 5))
-        value = _random.choice((1, 2, 3, 3, _random.randrange(4, 60)))
-        # RFC 8878, section 3.1.1.5
-        place = value - (literals > 0) if value <= 3 else 4
-        if value <= 3 and not literals and value == 3 and history[0] == 1:
-            continue
-        if place == 4:
-            offset = value - 3
-            if offset in history or offset == history[0] - 1:
-                continue
-            history = [offset, *history[:2]]
-        elif place == 3:
-            offset = history[0] - 1
-            if offset in history[1:]:
-                continue
-            history = [offset, *history[:2]]
-        else:
-            offset = history[place]
-            if offset in history[:place]:
-                continue
-            history.insert(0, history.pop(place))
-        sequences.literal_lengths.append(literals)
-        sequences.match_lengths.append(3)
-        sequences.offsets.append(offset)
-        expected.append(value)
-    values, repeats = offset_values(sequences, INITIAL_REPEATS)
-    assert values == expected
-    assert repeats == tuple(history)
-    assert {1, 2, 3} < set(values)
-
-
 def test_parameters_fit_the_input() -> None:
     assert parameters_for(3, None) == MatchParameters(21, 16, 17, 1, 5, 0, 2)
     assert parameters_for(3, 100_000).window_log == 17

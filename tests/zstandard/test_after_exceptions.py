@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -108,56 +108,45 @@ def test_an_interrupted_reader(zstandard: SimpleNamespace) -> None:
         reader.readall()
 
 
+def interrupted(call: Callable[..., Any], *arguments: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        call(*arguments)
+
+
 def test_an_interrupted_decompressobj(zstandard: SimpleNamespace) -> None:
     """A decompressobj whose stream was reset inside a frame accepts no more data."""
     first, second = halves(zstandard)
     unpacker = zstandard.ZstdDecompressor().decompressobj()
     unpacker._stream = Interrupted(unpacker._stream)
     assert unpacker.decompress(first) == CONTENT
-    with pytest.raises(KeyboardInterrupt):
-        unpacker.decompress(second)
+    interrupted(unpacker.decompress, second)
     with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
         unpacker.decompress(second)
 
 
 def test_an_interrupted_compressor(zstandard: SimpleNamespace) -> None:
-    """A compressobj and a writer whose stream was reset inside a frame do not end the frame."""
-    packer = zstandard.ZstdCompressor().compressobj()
-    packer._feed._stream = Interrupted(packer._feed._stream)
+    """An object whose stream was reset inside a frame does not end the frame, nor return one without its start."""
+    compressor, target = zstandard.ZstdCompressor(), io.BytesIO()
+    packer, writer = compressor.compressobj(), compressor.stream_writer(target, closefd=False)
+    chunker, reader = compressor.chunker(chunk_size=100), compressor.stream_reader(io.BytesIO(CONTENT), read_size=1000)
+    for made, call in ((packer, 2), (writer, 2), (chunker, 2), (reader, 1)):
+        made._feed._stream = Interrupted(made._feed._stream, call)
     packer.compress(CONTENT)
-    with pytest.raises(KeyboardInterrupt):
-        packer.compress(CONTENT)
+    interrupted(packer.compress, CONTENT)
     with pytest.raises(zstandard.ZstdError, match="abandoned because of KeyboardInterrupt"):
         packer.flush()
-    target = io.BytesIO()
-    writer = zstandard.ZstdCompressor().stream_writer(target, closefd=False)
-    writer._feed._stream = Interrupted(writer._feed._stream)
     writer.write(CONTENT)
-    with pytest.raises(KeyboardInterrupt):
-        writer.write(CONTENT)
+    interrupted(writer.write, CONTENT)
     with pytest.raises(zstandard.ZstdError, match="abandoned because of KeyboardInterrupt"):
         writer.write(CONTENT)
     written = target.tell()
     writer.close()
     assert target.tell() == written
-
-
-def test_a_chunker_that_was_interrupted(zstandard: SimpleNamespace) -> None:
-    chunker = zstandard.ZstdCompressor().chunker(chunk_size=100)
-    chunker._feed._stream = Interrupted(chunker._feed._stream)
     list(chunker.compress(CONTENT))
-    with pytest.raises(KeyboardInterrupt):
-        list(chunker.compress(CONTENT))
+    interrupted(list, chunker.compress(CONTENT))
     with pytest.raises(zstandard.ZstdError, match="before consuming output"):
         chunker.finish()
-
-
-def test_a_compressing_reader_that_was_interrupted(zstandard: SimpleNamespace) -> None:
-    """A reader that has lost its first chunk does not return a frame without it."""
-    reader = zstandard.ZstdCompressor().stream_reader(io.BytesIO(CONTENT), read_size=1000)
-    reader._feed._stream = Interrupted(reader._feed._stream, call=1)
-    with pytest.raises(KeyboardInterrupt):
-        reader.read(100)
+    interrupted(reader.read, 100)
     with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
         reader.read(100)
 

@@ -127,22 +127,3 @@ def test_damage_has_the_same_outcome(zstd: ModuleType, data: bytes, where: float
     assert outcome(lambda: zstd.open(io.BytesIO(damaged)).read()) == outcome(
         lambda: reference.open(io.BytesIO(damaged)).read()
     )
-
-
-@relaxed
-@given(
-    keywords=st.fixed_dictionaries(
-        {},
-        optional={
-            "level": st.sampled_from([None, 0, 3, 22, 23, -131072, -131073, 2**40, 1.5, "3", True]),
-            "options": st.sampled_from([None, {}, {201: 1}, {101: 9}, {100: 99}, {9999: 1}, {"a": 1}, 5, []]),
-            "zstd_dict": st.sampled_from([None, 5, b"12345678", (None, 1)]),
-        },
-    ),
-    data=st.sampled_from([b"", b"abc", "abc", None, 5]),
-)
-def test_arguments_have_the_same_outcome(zstd: ModuleType, keywords: dict[str, Any], data: Any) -> None:
-    ours = outcome(lambda: zstd.decompress(zstd.compress(data, **keywords)))
-    assert ours == outcome(lambda: reference.decompress(reference.compress(data, **keywords)))
-    ours = outcome(lambda: type(zstd.ZstdCompressor(**keywords)).__name__)
-    assert ours == outcome(lambda: type(reference.ZstdCompressor(**keywords)).__name__)

@@ -14,6 +14,7 @@ import json
 import random
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,17 +25,7 @@ from shrinking import Case, check
 
 from purepy.zstd.files import readers, zstd_file
 
-PARTS = [
-    b"a",
-    b"some words of text",
-    b"\n",
-    b"\n",
-    b"\n",
-    "ü".encode(),
-    "\u2028".encode(),
-    "\U0001f600".encode(),
-    b"\0",
-]
+PARTS = [part.encode() for part in ("a", "some words of text", "\n", "\n", "\n", "ü", "\u2028", "\U0001f600", "\0")]
 RETURNS = [b"\r", b"\r\n", b"\n\r", b"\r\r\n"]
 PAIRS = [b"\r\n", b"\r\n", b"words", "ü".encode()]
 LONG = [b"long" * 20, ("lö" * 50).encode(), b"l" * 300]
@@ -63,31 +54,18 @@ def make_content(chance: random.Random) -> tuple[bytes, ...]:
     return tuple(chance.choice(kind) for _ in range(chance.choice([0, 3, 10, 40, 150])))
 
 
-def text_case(chance: random.Random) -> Case:
-    options = {
-        "encoding": chance.choice(ENCODINGS),
-        "errors": chance.choice(ERRORS),
-        "newline": chance.choice(NEWLINES),
-        "buffer": chance.choice(BUFFER_SIZES),
-        "read": chance.choice(READ_SIZES),
-        "frames": chance.choice(FRAMES),
-    }
-    return Case(make_content(chance), options, calls(chance, CALLS["text"], chance.choice([3, 10, 30, 60])))
+# the options of each kind of case
+SOURCES = {"buffer": BUFFER_SIZES, "read": READ_SIZES, "frames": FRAMES}
+OPTIONS: dict[str, dict[str, list[Any]]] = {
+    "text": {"encoding": ENCODINGS, "errors": ERRORS, "newline": NEWLINES, **SOURCES},
+    "binary": {**SOURCES, "is_text": [False, True]},
+    "writer": {"buffer": BUFFER_SIZES, "level": [1, 3]},
+}
 
 
-def binary_case(chance: random.Random) -> Case:
-    options = {
-        "buffer": chance.choice(BUFFER_SIZES),
-        "read": chance.choice(READ_SIZES),
-        "frames": chance.choice(FRAMES),
-        "is_text": chance.random() < 0.5,
-    }
-    return Case(make_content(chance), options, calls(chance, CALLS["binary"], chance.choice([3, 10, 30, 60])))
-
-
-def writer_case(chance: random.Random) -> Case:
-    options = {"buffer": chance.choice(BUFFER_SIZES), "level": chance.choice([1, 3])}
-    return Case(make_content(chance), options, calls(chance, CALLS["writer"], chance.choice([3, 10, 30, 60])))
+def make(kind: str, chance: random.Random) -> Case:
+    options = {name: chance.choice(choices) for name, choices in OPTIONS[kind].items()}
+    return Case(make_content(chance), options, calls(chance, CALLS[kind], chance.choice([3, 10, 30, 60])))
 
 
 def compressed(zstd: ModuleType, case: Case) -> bytes:
@@ -167,27 +145,27 @@ class Texts:
         self.rewound()
 
     def call(self, name: str, number: int) -> None:
+        if name in ("start", "end"):
+            self.seek(0, io.SEEK_SET if name == "start" else io.SEEK_END)
+            return
         method = getattr(self, "do_" + name.replace(" ", "_"), None)
         if method is not None:
             method(number)
             return
         self.is_exact = False
         self.iterated = self.iterated or name in ("next", "lines", "lines of")
-        if name == "next":
-            self.both("__next__")
-        elif name == "readline":
-            self.both("readline")
-        elif name == "readline of":
-            self.both("readline", number)
-        elif name == "read of":
-            self.both("read", number)
-        elif name == "rest":
-            self.both("read")
+        called, *arguments = {
+            "next": ["__next__"],
+            "readline": ["readline"],
+            "readline of": ["readline", number],
+            "read of": ["read", number],
+            "rest": ["read"],
+            "lines": ["readlines"],
+            "lines of": ["readlines", number],
+        }[name]
+        self.both(called, *arguments)
+        if name == "rest":
             self.holds = self.iterated and sys.version_info >= (3, 13)
-        elif name == "lines":
-            self.both("readlines")
-        elif name == "lines of":
-            self.both("readlines", number)
 
     def do_tell(self, number: int) -> None:
         if not self.tells:
@@ -210,12 +188,6 @@ class Texts:
     def do_seek(self, number: int) -> None:
         self.seek(position(self.content, number))
 
-    def do_start(self, number: int) -> None:
-        self.seek(0)
-
-    def do_end(self, number: int) -> None:
-        self.seek(0, io.SEEK_END)
-
     def do_here(self, number: int) -> None:
         if self.tells and not self.iterated:
             self.file.seek(0, io.SEEK_CUR)
@@ -224,10 +196,7 @@ class Texts:
 
     def do_all(self, number: int) -> None:
         self.seek(0)
-        if number % 2:
-            self.both("list")
-        else:
-            self.both("readlines")
+        self.both("list" if number % 2 else "readlines")
         self.iterated = True
         self.is_exact = False
         assert self.file.newlines == self.plain.newlines
@@ -421,15 +390,8 @@ def run_writer(zstd: ModuleType, case: Case) -> None:
     assert not found or zstd.decompress(data) == written
 
 
-TEXT_DEFAULTS = {
-    "encoding": "utf-8",
-    "errors": "replace",
-    "newline": "\n",
-    "buffer": zstd_file.BUFFER_SIZE,
-    "read": readers.READ_SIZE,
-    "frames": 1,
-}
-DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": readers.READ_SIZE, "frames": 1, "is_text": False}
+DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": readers.READ_SIZE, "frames": 1}
+TEXT_DEFAULTS = {"encoding": "utf-8", "errors": "replace", "newline": "\n", **DEFAULTS}
 
 
 @pytest.mark.skipif(
@@ -437,12 +399,12 @@ DEFAULTS = {"buffer": zstd_file.BUFFER_SIZE, "read": readers.READ_SIZE, "frames"
     reason="text files are io.TextIOWrapper, whose lines on PyPy depend on where its chunks end",
 )
 def test_text_reader(zstd: ModuleType, operations: int) -> None:
-    check(lambda case: run_text(zstd, case), text_case, operations, TEXT_DEFAULTS)
+    check(lambda case: run_text(zstd, case), partial(make, "text"), operations, TEXT_DEFAULTS)
 
 
 def test_binary_reader(zstd: ModuleType, operations: int) -> None:
-    check(lambda case: run_binary(zstd, case), binary_case, operations, DEFAULTS)
+    check(lambda case: run_binary(zstd, case), partial(make, "binary"), operations, DEFAULTS | {"is_text": False})
 
 
 def test_binary_writer(zstd: ModuleType, operations: int) -> None:
-    check(lambda case: run_writer(zstd, case), writer_case, operations, DEFAULTS | {"level": 3})
+    check(lambda case: run_writer(zstd, case), partial(make, "writer"), operations, DEFAULTS | {"level": 3})

@@ -79,34 +79,22 @@ def ended(expected: Any) -> Callable[[Any, Outcome], None]:
     return check
 
 
-def calls(zstd: ModuleType) -> dict[str, tuple[Callable[[], Any], Any]]:
-    frames = zstd.compress(SHORT, 1, frame_size=FRAME)
-    large = zstd.compress(SHORT, options={zstd.CompressionParameter.content_size_flag: 0})
-    return {
-        "compress": (lambda: zstd.compress(SHORT, 1, threads=2, frame_size=FRAME), frames),
-        "decompress": (lambda: zstd.decompress(frames, threads=2), SHORT),
-        "compress_iter": (
-            lambda: b"".join(zstd.compress_iter([SHORT], 1, threads=2, frame_size=FRAME)),
-            frames,
-        ),
-        "decompress_iter": (lambda: b"".join(zstd.decompress_iter([frames], threads=2)), SHORT),
-        "decompress_iter of one frame": (lambda: b"".join(zstd.decompress_iter([large], threads=2)), SHORT),
-    }
-
-
 @pytest.mark.parametrize(
-    "call",
-    [
-        "compress",
-        "decompress",
-        "compress_iter",
-        "decompress_iter",
-        "decompress_iter of one frame",
-    ],
+    "call", ["compress", "decompress", "compress_iter", "decompress_iter", "decompress_iter of one frame"]
 )
 def test_functions(zstd: ModuleType, interrupted: Callable[..., None], call: str) -> None:
-    work, expected = calls(zstd)[call]
-    interrupted(lambda: None, lambda _: work(), ended(expected))
+    frames = zstd.compress(SHORT, 1, frame_size=FRAME)
+    name, _, is_one = call.partition(" of ")
+    given = zstd.compress(SHORT, options={zstd.CompressionParameter.content_size_flag: 0}) if is_one else frames
+    if name.startswith("compress"):
+        given, arguments, expected = SHORT, {"level": 1, "threads": 2, "frame_size": FRAME}, frames
+    else:
+        arguments, expected = {"threads": 2}, SHORT
+    function = getattr(zstd, name)
+    if name.endswith("_iter"):
+        interrupted(lambda: None, lambda _: b"".join(function([given], **arguments)), ended(expected))
+    else:
+        interrupted(lambda: None, lambda _: function(given, **arguments), ended(expected))
 
 
 @pytest.mark.parametrize("call", ["compress", "decompress"])

@@ -17,11 +17,9 @@ from unittest import mock
 
 import pytest
 from processes import run_alone, sections
-from seeds import noise
 from threads import run_threads, switching
 
 from purepy.zstd.files import zstd_file
-from purepy.zstd.files.zstd_file import BUFFER_SIZE
 
 LINES = [f"{number} {'x' * (number % 90)}\n" for number in range(8_000)]
 CONTENT = "".join(LINES).encode()
@@ -132,28 +130,6 @@ def test_position_after_next(zstd: ModuleType) -> None:
         assert text.readline() == LINES[0]
 
 
-@pytest.mark.parametrize("rest", ["read", "readlines", "bytes", "bytes into memory"])
-def test_position_after_the_rest(zstd: ModuleType, rest: str) -> None:
-    # content that was in memory before does not precede the end
-    with opened(zstd) as text:
-        for at in (len(CONTENT) // 2, len(CONTENT) - 100, 5, len(CONTENT), 0):
-            text.seek(0)
-            text.readline()
-            if rest.startswith("bytes"):
-                text.buffer.read(10)
-                if rest == "bytes":
-                    text.buffer.read()
-                else:
-                    text.buffer.readinto(bytearray(len(CONTENT)))
-                assert text.buffer.tell() == len(CONTENT)
-                assert text.buffer.seek(at) == at
-                assert text.buffer.read(10) == CONTENT[at : at + 10]
-            else:
-                getattr(text, rest)()
-                text.seek(at)
-                assert text.read(10) == CONTENT[at : at + 10].decode()
-
-
 @pytest.mark.parametrize("newline", [None, "", "\n"])
 def test_position_in_small_memory_after_the_rest(zstd: ModuleType, newline: str | None) -> None:
     with mock.patch.object(zstd_file, "BUFFER_SIZE", 16):
@@ -164,17 +140,6 @@ def test_position_in_small_memory_after_the_rest(zstd: ModuleType, newline: str 
         text.read()
         text.seek(cookie)
         assert next(text) == " without end"
-
-
-@pytest.mark.parametrize("cut", [True, False])
-def test_bad_file(zstd: ModuleType, cut: bool) -> None:
-    frame = zstd.compress(noise(3 * BUFFER_SIZE).replace(b"\n", b" ").replace(b" ", b"\n"))
-    frame = frame[:-100] if cut else frame + b"no frame"
-    lines: list[str] = []
-    with zstd.open(io.BytesIO(frame), "rt", encoding="utf-8", errors="replace", newline="\n") as text:
-        with pytest.raises(EOFError if cut else zstd.ZstdError):
-            lines.extend(text)
-        assert lines
 
 
 def test_the_file_under_the_text(zstd: ModuleType) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Callable
 import pytest
 from processes import run_alone, sections
 from threads import beside, run_threads
-from zstd_data import FRAME_ABC, PAYLOADS, TEXT, trained
+from zstd_data import FRAME_ABC, TEXT, trained
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
@@ -46,24 +46,6 @@ def rounds(zstd: ModuleType, count: int) -> range:
 def text_for(zstd: ModuleType) -> bytes:
     """Return text that a backend compresses in a few milliseconds."""
     return TEXT[:10_000] if zstd.BACKEND == "pure" else TEXT
-
-
-def test_functions_in_threads(zstd: ModuleType) -> None:
-    payloads = {payload[: 5000 if zstd.BACKEND == "pure" else None] for payload in PAYLOADS.values()}
-    expected = {payload: zstd.compress(payload) for payload in payloads}
-    shared = zstd.ZstdDict(TEXT[:4000], is_raw=True)
-
-    def work(index: int) -> None:
-        for _ in rounds(zstd, 20):
-            for payload, compressed in expected.items():
-                assert zstd.compress(payload) == compressed
-                assert zstd.decompress(compressed) == payload
-                with_dict = zstd.compress(payload, zstd_dict=shared.as_digested_dict)
-                assert zstd.decompress(with_dict, shared) == payload
-            with pytest.raises(zstd.ZstdError):
-                zstd.decompress(b"garbage, no frame")
-
-    in_threads(work)
 
 
 def test_threads_share_a_compressor(zstd: ModuleType) -> None:

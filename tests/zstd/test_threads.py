@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from functools import partial
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -130,8 +131,8 @@ def test_frames_that_are_ready_at_the_end_of_the_file(zstd: ModuleType, monkeypa
 
 
 def test_slow_levels_look_up_in_between(zstd: ModuleType) -> None:
-    one = zstd.compress(DATA, 10, threads=1, frame_size=10 * FRAME)
-    assert zstd.compress(DATA, 10, threads=2, frame_size=10 * FRAME) == one
+    one, two = (zstd.compress(DATA, 10, threads=threads, frame_size=10 * FRAME) for threads in (1, 2))
+    assert one == two
     assert zstd.decompress(one) == DATA
     assert zstd.get_frame_info(one).decompressed_size == 10 * FRAME
 
@@ -140,14 +141,11 @@ def test_slow_levels_look_up_in_between(zstd: ModuleType) -> None:
 def test_every_way_to_read(zstd: ModuleType, size: int) -> None:
     data = mixture(zstd)
     if size == 1:
-        data, content = data[: len(data) // 4], None
-    else:
-        content = MIXTURE_CONTENT
-    assert outcome(lambda: b"".join(zstd.decompress_iter(cut(data, size), threads=3))) == outcome(
-        lambda: b"".join(zstd.decompress_iter(cut(data, size)))
-    )
-    if content is None:
+        data = data[: len(data) // 4]
+        one, several = (lambda t=t: b"".join(zstd.decompress_iter(cut(data, 1), threads=t)) for t in (None, 3))
+        assert outcome(several) == outcome(one)
         return
+    content = MIXTURE_CONTENT
     assert zstd.decompress(data, threads=3) == content
     assert b"".join(zstd.decompress_iter(cut(data, size), threads=3)) == content
     assert max(map(len, zstd.decompress_iter(cut(data, size), threads=3, write_size=999))) == 999
@@ -155,12 +153,7 @@ def test_every_way_to_read(zstd: ModuleType, size: int) -> None:
     result = zstd.copy_stream(cut(data, size), target, mode="decompress", threads=3)
     assert (result, target.getvalue()) == ((len(data), len(content)), content)
     kept: list[bytes] = []
-
-    class Keeper:
-        def write(self, piece: bytes) -> None:
-            kept.append(piece)
-
-    zstd.copy_stream(io.BytesIO(data), Keeper(), mode="decompress", threads=3)
+    zstd.copy_stream(io.BytesIO(data), SimpleNamespace(write=kept.append), mode="decompress", threads=3)
     assert b"".join(kept) == content
 
 
@@ -248,16 +241,15 @@ def mutants(data: bytes, count: int) -> Iterator[bytes]:
 def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
     small = mixture(zstd)[:12_000]
     count = 5 if zstd.BACKEND == "pure" else operations // 200
+    calls: list[Callable[..., Any]] = [
+        zstd.decompress,
+        partial(zstd.decompress, max_output_size=40_000),
+        lambda data, **more: b"".join(zstd.decompress_iter(cut(data, 3000), **more)),
+        lambda data, **more: zstd.open(io.BytesIO(data), **more).read(),
+    ]
     for data in (b"", b"\x28", small, *mutants(mixture(zstd), count)):
-        expected = outcome(lambda data=data: zstd.decompress(data))
-        assert outcome(lambda data=data: zstd.decompress(data, threads=3)) == expected
-        limited = outcome(lambda data=data: zstd.decompress(data, max_output_size=40_000))
-        assert outcome(lambda data=data: zstd.decompress(data, max_output_size=40_000, threads=3)) == limited
-        expected = outcome(lambda data=data: b"".join(zstd.decompress_iter(cut(data, 3000))))
-        assert outcome(lambda data=data: b"".join(zstd.decompress_iter(cut(data, 3000), threads=3))) == expected
-        expected = outcome(lambda data=data: zstd.open(io.BytesIO(data)).read())
-        with zstd.open(io.BytesIO(data), threads=3) as file:
-            assert outcome(file.read) == expected
+        for call in calls:
+            assert outcome(partial(call, data, threads=3)) == outcome(partial(call, data))
 
 
 def test_content_before_an_error_comes_first(zstd: ModuleType) -> None:
@@ -301,12 +293,8 @@ def test_errors_of_sources_and_destinations_end_it(zstd: ModuleType) -> None:
         yield from cut(data, 1000)
         raise Broken
 
-    class Full(io.RawIOBase):
-        def writable(self) -> bool:
-            return True
-
-        def write(self, data: Any, /) -> int:
-            raise Broken
+    def full(data: Any) -> int:
+        raise Broken
 
     packed = zstd.compress(DATA, frame_size=FRAME)
     for mode, data in (("compress", DATA), ("decompress", packed)):
@@ -318,7 +306,7 @@ def test_errors_of_sources_and_destinations_end_it(zstd: ModuleType) -> None:
             with pytest.raises(zstd.ZstdError, match="ended before"):
                 zstd.decompress(target.getvalue())
         with pytest.raises(Broken):
-            zstd.copy_stream([data], Full(), mode=mode, threads=2, **more)
+            zstd.copy_stream([data], SimpleNamespace(write=full), mode=mode, threads=2, **more)
 
 
 def test_errors_of_workers_reach_the_caller_with_their_cause(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

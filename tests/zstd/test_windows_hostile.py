@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from extent import IS_PYPY
-from zstd_data import FRAME_ABC, RANDOM, TEXT
+from zstd_data import FRAME_ABC, RANDOM
 from zstd_ways import Way, file, hinted, into, iterator, limited, one_shot, readinto
 from zstd_ways import stream as many
 
@@ -81,16 +81,6 @@ def test_frames_without_magic_number(zstd: ModuleType) -> None:
             assert way(zstd, frame, {1000: 1, 100: 12}) == content
             with pytest.raises(zstd.ZstdLimitError):
                 way(zstd, frame, {1000: 1, 100: 11} if window != (11, 7) else {1000: 1, 100: 10})
-
-
-def test_real_frames(zstd: ModuleType) -> None:
-    """Frames from compressors, whose content is a single segment."""
-    frame = zstd.compress(TEXT)
-    assert len(TEXT) > 1 << 17
-    for way in WAYS:
-        with pytest.raises(zstd.ZstdLimitError):
-            way(zstd, frame, {zstd.DecompressionParameter.window_log_max: 17})
-        assert way(zstd, frame, {zstd.DecompressionParameter.window_log_max: 18}) == TEXT
 
 
 def test_an_error_has_an_offset(zstd: ModuleType) -> None:
