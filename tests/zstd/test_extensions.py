@@ -6,10 +6,15 @@ from __future__ import annotations
 import io
 import sys
 from types import ModuleType
+from typing import Any, Callable
 
 import pytest
 from odd_files import Slow
+from seeds import noise
 from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, SKIPPABLE, TEXT, rle_bomb
+
+from purepy.base.errors import ZstdLimitError
+from purepy.zstd.format.padding import Unpadded
 
 
 def test_limit_errors_have_an_offset(zstd: ModuleType) -> None:
@@ -145,3 +150,125 @@ def test_buffers_are_free_after_the_call(zstd: ModuleType) -> None:
     zstd.decompress_into(frame, room)
     for buffer in (data, frame, room):
         buffer.append(0)
+
+
+# --- zero bytes after frames, as tapes and pipes leave them -----------------------------------------------------------
+
+
+class Sevens(io.BytesIO):
+    """A file that returns seven bytes at a time."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(7)
+
+
+CONTENT = b"some content\n" * 1000
+WAYS: dict[str, Callable[[ModuleType, bytes, bool], bytes]] = {
+    "decompress": lambda zstd, data, padding: zstd.decompress(data, padding=padding),
+    "decompress a bytearray": lambda zstd, data, padding: zstd.decompress(bytearray(data), padding=padding),
+    "decompress with threads": lambda zstd, data, padding: zstd.decompress(data, threads=2, padding=padding),
+    "decompress_iter": lambda zstd, data, padding: b"".join(
+        zstd.decompress_iter((data[i : i + 3] for i in range(0, len(data), 3)), padding=padding)
+    ),
+    "decompress_iter with threads": lambda zstd, data, padding: b"".join(
+        zstd.decompress_iter(io.BytesIO(data), read_size=7, threads=2, padding=padding)
+    ),
+    "read": lambda zstd, data, padding: zstd.ZstdFile(io.BytesIO(data), padding=padding).read(),
+    "read with threads": lambda zstd, data, padding: zstd.ZstdFile(io.BytesIO(data), threads=2, padding=padding).read(),
+    "lines": lambda zstd, data, padding: b"".join(zstd.open(Sevens(data), padding=padding)),
+    "text": lambda zstd, data, padding: zstd.open(io.BytesIO(data), "rt", newline="\n", padding=padding)
+    .read()
+    .encode(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_padding(zstd: ModuleType, way: Callable[[ModuleType, bytes, bool], bytes]) -> None:
+    frame = zstd.compress(CONTENT)
+    for frames, content in ((frame, CONTENT), (frame + SKIPPABLE + frame, 2 * CONTENT), (SKIPPABLE, b"")):
+        assert way(zstd, frames, True) == content
+        for size in (1, 3, 4, 3000):
+            assert way(zstd, frames + bytes(size), True) == content
+            with pytest.raises((zstd.ZstdError, EOFError)):
+                way(zstd, frames + bytes(size), False)
+            for wrong in (b"x", frame, b"\0" * 4 + frame):
+                with pytest.raises(zstd.ZstdError):
+                    way(zstd, frames + bytes(size) + wrong, True)
+        with pytest.raises((zstd.ZstdError, EOFError)):
+            way(zstd, frames[:-1], True)
+        with pytest.raises((zstd.ZstdError, EOFError)):
+            way(zstd, frames[:-1] + bytes(9), True) if content else way(zstd, frames[:9], True)
+    for nothing in (b"", bytes(8)):
+        with pytest.raises((zstd.ZstdError, EOFError)):
+            way(zstd, nothing, True)
+
+
+def test_a_padded_file_can_seek(zstd: ModuleType) -> None:
+    data = zstd.compress(CONTENT) + bytes(10_000)
+    for source in (io.BytesIO(data), Sevens(data)):
+        with zstd.ZstdFile(source, padding=True) as file:
+            assert file.seek(0, io.SEEK_END) == len(CONTENT)
+            assert (file.seek(5), file.read()) == (5, CONTENT[5:])
+            assert file.read() == b""
+    with pytest.raises(TypeError, match="illegal in write mode"):
+        zstd.ZstdFile(io.BytesIO(), "w", padding=True)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 17, 1000])
+def test_the_filter_changes_nothing_else(zstd: ModuleType, size: int) -> None:
+    """In pieces of any size; a frame whose checksum or content ends with zero bytes stays whole."""
+    raw = zstd.compress(bytes(range(256)) + bytes(40), options={100: -100})
+    for data in (
+        raw,
+        raw + SKIPPABLE + bytes([0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0]) + bytes(4),
+        bytes(50),
+        b"no frame" * 9,
+    ):
+        unpadded: Any = Unpadded()
+        assert b"".join(unpadded.feed(data[i : i + size]) for i in range(0, len(data), size)) == data
+
+
+# --- patch() and apply_patch(): the differences of new data from old data ---------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 100, 5000, 150_000, 3_000_000])
+@pytest.mark.parametrize("level", [None, 1, 9])
+def test_patches_are_small_and_right(zstd: ModuleType, size: int, level: int | None) -> None:
+    if zstd.BACKEND == "pure" and (size > 150_000 or (size > 5000 and level == 1)):
+        pytest.skip("takes long, or the tables of the level do not hold so much")
+    old = noise(size)
+    for new in (b"", old, old[: size // 3] + b"changed" + old[size // 3 + 5 :] + b"more", bytes(5000)):
+        patch = zstd.patch(bytearray(old), memoryview(new), level)
+        assert zstd.apply_patch(bytearray(old), patch) == new
+        assert len(patch) <= 120 + size // 500 or size < 8
+        if patch != zstd.compress(new):
+            assert zstd.get_frame_info(patch).decompressed_size == len(new)
+
+
+def test_patches_are_compatible_with_the_tool(zstd: ModuleType) -> None:
+    old = noise(200_000)
+    patch = zstd.patch(old, old + b"new")
+    (frame,) = zstd.iter_frames(patch)
+    assert frame.checksum is not None
+    assert zstd.decompress(patch, zstd.ZstdDict(old, is_raw=True).as_prefix) == old + b"new"
+
+
+def test_another_old_is_an_error(zstd: ModuleType) -> None:
+    old = noise(200_000)
+    patch = zstd.patch(old, old + b"new")
+    for other in (old[:1000] + b"X" + old[1001:], old[:100_000], b"", bytes(200_000)):
+        with pytest.raises(zstd.ZstdError):
+            zstd.apply_patch(other, patch)
+    with pytest.raises(zstd.ZstdError):
+        zstd.apply_patch(old, patch[:-5])
+
+
+def test_limits_of_patches(zstd: ModuleType) -> None:
+    patch = zstd.patch(b"old " * 10, bytes(1 << 20))
+    with pytest.raises(ZstdLimitError):
+        zstd.apply_patch(b"old " * 10, patch, max_output_size=(1 << 20) - 1)
+    assert zstd.apply_patch(b"old " * 10, patch, max_output_size=1 << 20) == bytes(1 << 20)
+    options: Any = {zstd.CompressionParameter.window_log: 28, zstd.CompressionParameter.content_size_flag: 0}
+    compressor = zstd.ZstdCompressor(options=options)
+    with pytest.raises(zstd.ZstdError, match="window"):  # larger than any patch of this size needs
+        zstd.apply_patch(b"", compressor.compress(b"abc") + compressor.flush())

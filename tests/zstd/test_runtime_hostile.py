@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+import pathlib
 import select
 import signal
 import sys
@@ -14,6 +15,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from extent import some
 from processes import run_alone, sections
 from threads import beside, run_threads
 from zstd_data import FRAME_ABC, TEXT, trained
@@ -337,3 +339,34 @@ def test_frame_of_another_backend_object(zstd: ModuleType) -> None:
         frame = other.compress(TEXT, zstd_dict=raw.as_digested_dict)
         assert zstd.decompress(frame, raw) == TEXT
     assert zstd.decompress(FRAME_ABC) == b"abc"
+
+
+# --- writers that are never closed, in cycles of several kinds --------------------------------------------------------
+
+ENDINGS = ["collected", "kept elsewhere", "dropped", "kept", "in a thread", "kept by the module"]
+COUNT = 2 * (2 * 9 + 4)
+LINE = "line of text é\n".encode()
+
+
+@pytest.mark.parametrize("ending", some(ENDINGS, 2))
+def test_unclosed_writer_is_complete_at_exit(zstd: ModuleType, ending: str, tmp_path: pathlib.Path) -> None:
+    if ending == "dropped" and sys.implementation.name != "cpython":
+        pytest.skip("PyPy ends without the finalizers of what is garbage by then, and flushes only what is held")
+    code = PROGRAMS["writers in cycles"] + f"folder = {str(tmp_path)!r}\n" + PROGRAMS[f"writers {ending}"]
+    result = run_alone(zstd, "zstd", code)
+    assert result.returncode == 0, result.stderr
+    assert not result.stderr
+    found = {}
+    for path in tmp_path.iterdir():
+        size = int(path.name.rpartition("-")[2])
+        content = path.read_bytes()
+        if ending == "collected" or sys.implementation.name == "cpython":
+            try:
+                whole = zstd.decompress(content) if content else b""
+            except zstd.ZstdError as exc:
+                whole = repr(exc).encode()
+        else:  # PyPy exits without running finalizers, but flushes files
+            whole = zstd.ZstdDecompressor().decompress(content)
+        found[path.name] = "whole" if whole == LINE * size else whole[:60]
+    assert found == dict.fromkeys(found, "whole")
+    assert len(found) == COUNT
