@@ -220,8 +220,7 @@ def test_other_failures_reset(monkeypatch: pytest.MonkeyPatch) -> None:
 
     with monkeypatch.context() as patch:
         patch.setattr("purepy.zstd.encoder.frame_encoder.encode_block", fail)
-        with pytest.raises(MemoryError):
-            compressor.flush()
+        pytest.raises(MemoryError, compressor.flush)
     assert compressor.last_mode == FLUSH_FRAME
     assert decompress(compressor.compress(b"def", FLUSH_FRAME)) == b"def"
 
@@ -234,6 +233,5 @@ def test_call_from_inside_of_a_call_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
     with monkeypatch.context() as patch:
         patch.setattr("purepy.zstd.encoder.frame_encoder.encode_block", come_back)
-        with pytest.raises(RuntimeError, match="from inside"):
-            compressor.compress(b"abc", FLUSH_BLOCK)
+        pytest.raises(RuntimeError, compressor.compress, b"abc", FLUSH_BLOCK).match("from inside")
     assert decompress(compressor.compress(b"def", FLUSH_FRAME)) == b"def"

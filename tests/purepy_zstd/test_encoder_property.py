@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from zstd_contents import contents
 from zstd_data import DICTIONARY_HEADER
 
-from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress
+from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict
 
 PARAMETER = CompressionParameter
 MODES = (ZstdCompressor.CONTINUE, ZstdCompressor.FLUSH_BLOCK, ZstdCompressor.FLUSH_FRAME)
@@ -37,15 +37,6 @@ MATCHING = st.fixed_dictionaries(
         PARAMETER.dict_id_flag: st.integers(0, 1),
     },
 )
-
-
-@SETTINGS
-@given(data=contents(), level=LEVELS)
-def test_one_call(zstd: ModuleType, data: bytes, level: int) -> None:
-    frame = compress(data, level)
-    assert zstd.decompress(frame) == data
-    assert zstd.get_frame_info(frame).decompressed_size == len(data)
-    assert zstd.get_frame_size(frame) == len(frame)
 
 
 @SETTINGS

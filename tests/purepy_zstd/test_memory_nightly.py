@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from memory import needs_tracemalloc, peak_of
-from zstd_frames import COMPRESSED, RAW, RLE, block, header
+from zstd_frames import COMPRESSED, RLE, block, header
 
 from purepy.zstd import CompressionParameter, ZstdCompressor
 
@@ -28,18 +28,6 @@ def test_decoder_holds_two_windows(codec: ModuleType, window_log: int) -> None:
         assert total == 5 << window_log
 
     assert peak_of(decode) <= (2 << window_log) + 4 * (1 << 17) + 100_000
-
-
-def test_decoder_stops_at_the_limit_of_a_call(codec: ModuleType) -> None:
-    frame = header(17) + block(b"x", RLE, 1 << 17, last=False) * 400 + block(b"", RAW)
-
-    def decode() -> None:
-        decompressor = codec.ZstdDecompressor()
-        decompressor.decompress(frame, 1000)
-        while not decompressor.eof:
-            decompressor.decompress(b"", 100_000)
-
-    assert peak_of(decode) <= 6 << 17
 
 
 def test_declared_sizes_allocate_nothing(codec: ModuleType) -> None:

@@ -48,10 +48,8 @@ def test_find_passes_over_empty_frames() -> None:
     table = table_of([(9, 0, 0), *FRAMES], True)
     assert [table.find(position) for position in (0, 99, 100, 131171)] == [1, 1, 4, 4]
     for position in (-1, 131172):
-        with pytest.raises(IndexError, match="is outside the content"):
-            table.find(position)
-    with pytest.raises(IndexError, match="frame 5 does not exist"):
-        table.frame(5)
+        pytest.raises(IndexError, table.find, position).match("is outside the content")
+    pytest.raises(IndexError, table.frame, 5).match("frame 5 does not exist")
 
 
 def test_a_table_that_was_read_can_grow() -> None:
@@ -74,8 +72,7 @@ def test_many_entries_are_read_from_a_file_that_gives_little_at_a_time() -> None
 )
 def test_values_too_large_for_an_entry_are_refused(frame: tuple[int, int, int | None], error: type[Exception]) -> None:
     table = SeekTable(checksums=True)
-    with pytest.raises(error):
-        table.append(*frame)
+    pytest.raises(error, table.append, *frame)
     assert len(table) == 0
 
 

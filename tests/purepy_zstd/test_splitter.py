@@ -76,9 +76,6 @@ def test_errors_are_described() -> None:
         assert caught.value.offset == len(SKIPPABLE)
     with pytest.raises(ZstdError, match=r"truncated: it ends within a skippable frame \(in the frame at byte 0\)"):
         split(SKIPPABLE[:-1])
-    with pytest.raises(ZstdError, match="expected a frame's magic number"):
-        split(FRAMES[0] + b"garbage!!")
-    with pytest.raises(ZstdLimitError, match="window_log_max"):
-        split(b"\x28\xb5\x2f\xfd\x00\x90\x01\0\0")
-    with pytest.raises(ZstdError, match="dictionary"):
-        split(b"\x28\xb5\x2f\xfd\x21\x05\x00\x01\0\0")
+    pytest.raises(ZstdError, split, FRAMES[0] + b"garbage!!").match("expected a frame's magic number")
+    pytest.raises(ZstdLimitError, split, b"\x28\xb5\x2f\xfd\x00\x90\x01\0\0").match("window_log_max")
+    pytest.raises(ZstdError, split, b"\x28\xb5\x2f\xfd\x21\x05\x00\x01\0\0").match("dictionary")

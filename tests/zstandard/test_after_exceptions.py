@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import io
 from types import SimpleNamespace
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 
@@ -81,11 +81,9 @@ def test_readall_keeps_what_it_has(zstandard: SimpleNamespace) -> None:
     frame = zstandard.compress(CONTENT)
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(frame + b"this is no frame"))
     for _ in range(2):
-        with pytest.raises(zstandard.ZstdError, match="Unknown frame descriptor"):
-            reader.readall()
+        pytest.raises(zstandard.ZstdError, reader.readall).match("Unknown frame descriptor")
     assert reader.read(len(CONTENT)) == CONTENT
-    with pytest.raises(zstandard.ZstdError, match="Unknown frame descriptor"):
-        reader.read(1)
+    pytest.raises(zstandard.ZstdError, reader.read, 1).match("Unknown frame descriptor")
 
 
 def halves(zstandard: SimpleNamespace) -> tuple[bytes, bytes]:
@@ -101,16 +99,9 @@ def test_an_interrupted_reader(zstandard: SimpleNamespace) -> None:
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(first + second), read_size=len(first))
     reader._stream = Interrupted(reader._stream)
     assert reader.read(10) == CONTENT[:10]
-    with pytest.raises(KeyboardInterrupt):
-        reader.read(2 * len(CONTENT))
+    pytest.raises(KeyboardInterrupt, reader.read, 2 * len(CONTENT))
     assert reader.read(20) == CONTENT[10:30]
-    with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
-        reader.readall()
-
-
-def interrupted(call: Callable[..., Any], *arguments: Any) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        call(*arguments)
+    pytest.raises(zstandard.ZstdError, reader.readall).match("content was lost because of KeyboardInterrupt")
 
 
 def test_an_interrupted_decompressobj(zstandard: SimpleNamespace) -> None:
@@ -119,7 +110,7 @@ def test_an_interrupted_decompressobj(zstandard: SimpleNamespace) -> None:
     unpacker = zstandard.ZstdDecompressor().decompressobj()
     unpacker._stream = Interrupted(unpacker._stream)
     assert unpacker.decompress(first) == CONTENT
-    interrupted(unpacker.decompress, second)
+    pytest.raises(KeyboardInterrupt, unpacker.decompress, second)
     with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
         unpacker.decompress(second)
 
@@ -132,23 +123,19 @@ def test_an_interrupted_compressor(zstandard: SimpleNamespace) -> None:
     for made, call in ((packer, 2), (writer, 2), (chunker, 2), (reader, 1)):
         made._feed._stream = Interrupted(made._feed._stream, call)
     packer.compress(CONTENT)
-    interrupted(packer.compress, CONTENT)
-    with pytest.raises(zstandard.ZstdError, match="abandoned because of KeyboardInterrupt"):
-        packer.flush()
+    pytest.raises(KeyboardInterrupt, packer.compress, CONTENT)
+    pytest.raises(zstandard.ZstdError, packer.flush).match("abandoned because of KeyboardInterrupt")
     writer.write(CONTENT)
-    interrupted(writer.write, CONTENT)
-    with pytest.raises(zstandard.ZstdError, match="abandoned because of KeyboardInterrupt"):
-        writer.write(CONTENT)
+    pytest.raises(KeyboardInterrupt, writer.write, CONTENT)
+    pytest.raises(zstandard.ZstdError, writer.write, CONTENT).match("abandoned because of KeyboardInterrupt")
     written = target.tell()
     writer.close()
     assert target.tell() == written
     list(chunker.compress(CONTENT))
-    interrupted(list, chunker.compress(CONTENT))
-    with pytest.raises(zstandard.ZstdError, match="before consuming output"):
-        chunker.finish()
-    interrupted(reader.read, 100)
-    with pytest.raises(zstandard.ZstdError, match="content was lost because of KeyboardInterrupt"):
-        reader.read(100)
+    pytest.raises(KeyboardInterrupt, list, chunker.compress(CONTENT))
+    pytest.raises(zstandard.ZstdError, chunker.finish).match("before consuming output")
+    pytest.raises(KeyboardInterrupt, reader.read, 100)
+    pytest.raises(zstandard.ZstdError, reader.read, 100).match("content was lost because of KeyboardInterrupt")
 
 
 @pytest.mark.parametrize("compresses", [False, True])
@@ -167,8 +154,6 @@ def test_an_exception_after_the_read_of_a_source(zstandard: SimpleNamespace, com
         reader = zstandard.ZstdCompressor().stream_reader(Source(rest), read_size=50)
     else:
         reader = zstandard.ZstdDecompressor().stream_reader(Source(zstandard.compress(rest)), read_size=50)
-    with pytest.raises(TimeoutError):
-        reader.readall()
+    pytest.raises(TimeoutError, reader.readall)
     for _ in range(2):
-        with pytest.raises(zstandard.ZstdError, match="content was lost because of TimeoutError"):
-            reader.readall()
+        pytest.raises(zstandard.ZstdError, reader.readall).match("content was lost because of TimeoutError")

@@ -56,15 +56,13 @@ def test_truncated_input_is_an_error(zstandard: SimpleNamespace, frame: bytes) -
         target = Kept()
         writer = decompressor.stream_writer(target)
         writer.write(frame[:cut])
-        with pytest.raises(zstandard.ZstdError, match="ended before"):
-            writer.close()
+        pytest.raises(zstandard.ZstdError, writer.close).match("ended before")
         assert writer.closed
         assert target.closed
     reader = decompressor.stream_reader(zstandard.compress(b"first") + frame[:9])
     assert reader.read(100) == b"first"
     for _ in range(2):
-        with pytest.raises(zstandard.ZstdError, match="ended before"):
-            reader.read(100)
+        pytest.raises(zstandard.ZstdError, reader.read, 100).match("ended before")
 
 
 def test_an_error_is_raised_again(zstandard: SimpleNamespace, frame: bytes) -> None:
@@ -72,12 +70,10 @@ def test_an_error_is_raised_again(zstandard: SimpleNamespace, frame: bytes) -> N
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(damaged), read_across_frames=True)
     assert reader.read(len(CONTENT)) == CONTENT
     for _ in range(3):
-        with pytest.raises(zstandard.ZstdError, match="Unknown frame descriptor"):
-            reader.read(1)
+        pytest.raises(zstandard.ZstdError, reader.read, 1).match("Unknown frame descriptor")
     unpacker = zstandard.ZstdDecompressor().decompressobj()
     for data in (b"this is no frame", frame):
-        with pytest.raises(zstandard.ZstdError, match="Unknown frame descriptor"):
-            unpacker.decompress(data)
+        pytest.raises(zstandard.ZstdError, unpacker.decompress, data).match("Unknown frame descriptor")
 
 
 def test_leaving_a_writer_with_an_exception_raises_no_other(zstandard: SimpleNamespace, frame: bytes) -> None:
@@ -86,8 +82,7 @@ def test_leaving_a_writer_with_an_exception_raises_no_other(zstandard: SimpleNam
             writer.write(frame[:20])
             raise KeyError
 
-    with pytest.raises(KeyError):
-        give_up()
+    pytest.raises(KeyError, give_up)
 
 
 def test_windows_are_limited_in_one_call_too(zstandard: SimpleNamespace) -> None:
@@ -97,8 +92,7 @@ def test_windows_are_limited_in_one_call_too(zstandard: SimpleNamespace) -> None
     )
     for limit in (1 << 16, (1 << 17) - 1):
         decompressor = zstandard.ZstdDecompressor(max_window_size=limit)
-        with pytest.raises(ZstdLimitError, match="Frame requires too much memory"):
-            decompressor.decompress(frame)
+        pytest.raises(ZstdLimitError, decompressor.decompress, frame).match("Frame requires too much memory")
         with pytest.raises(ZstdLimitError, match="Frame requires too much memory"):
             decompressor.stream_reader(frame).read()
     assert len(zstandard.ZstdDecompressor(max_window_size=1 << 17).decompress(frame)) == 1 << 17
@@ -109,10 +103,8 @@ def test_close_after_an_error(zstandard: SimpleNamespace) -> None:
     target = Kept()
     writer = zstandard.ZstdCompressor().stream_writer(target, size=len(CONTENT) + 5)
     writer.write(CONTENT)
-    with pytest.raises(zstandard.ZstdError, match="Src size is incorrect"):
-        writer.write(CONTENT)
-    with pytest.raises(zstandard.ZstdError, match="Src size is incorrect"):
-        writer.flush()
+    pytest.raises(zstandard.ZstdError, writer.write, CONTENT).match("Src size is incorrect")
+    pytest.raises(zstandard.ZstdError, writer.flush).match("Src size is incorrect")
     writer.close()
     assert target.closed
     with pytest.raises(zstandard.ZstdError):
@@ -125,10 +117,8 @@ def test_close_after_an_error(zstandard: SimpleNamespace) -> None:
     full = Full()
     writer = zstandard.ZstdCompressor().stream_writer(full)
     writer.write(b"abc")
-    with pytest.raises(OSError, match="No space"):
-        writer.flush()
-    with pytest.raises(zstandard.ZstdError, match="No space"):
-        writer.write(b"abc")
+    pytest.raises(OSError, writer.flush).match("No space")
+    pytest.raises(zstandard.ZstdError, writer.write, b"abc").match("No space")
     writer.close()
     assert full.closed
 
@@ -191,8 +181,7 @@ def test_leading_skippable_frames_are_skipped(zstandard: SimpleNamespace, conten
         assert zstandard.decompress(skippable + frame) == CONTENT
     for rest in (b"", frame[:3], skippable[:7]):
         for limit in (0, len(CONTENT)):
-            with pytest.raises(zstandard.ZstdError):
-                decompressor.decompress(skippable + rest, max_output_size=limit)
+            pytest.raises(zstandard.ZstdError, decompressor.decompress, skippable + rest, max_output_size=limit)
 
 
 def test_objects_are_initialized_again(zstandard: SimpleNamespace) -> None:
@@ -261,8 +250,7 @@ def test_a_whole_frame_needs_no_stream(zstandard: SimpleNamespace, monkeypatch: 
         for _ in range(2):
             assert decompressor.decompress(with_dictionary) == CONTENT
             decompressor.__init__(dict_data=dictionary)
-    with pytest.raises(zstandard.ZstdError):
-        decompressor.decompress(with_dictionary[:-1])
+    pytest.raises(zstandard.ZstdError, decompressor.decompress, with_dictionary[:-1])
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])

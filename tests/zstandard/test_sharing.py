@@ -61,8 +61,7 @@ def test_reentrant_calls_are_refused(zstandard: SimpleNamespace) -> None:
     raised = []
 
     def again() -> None:
-        with pytest.raises(RuntimeError) as caught:
-            writer.write(b"no")
+        caught = pytest.raises(RuntimeError, writer.write, b"no")
         raised.append(caught.value)
 
     target.during = again
@@ -76,8 +75,7 @@ def test_reentrant_calls_are_refused(zstandard: SimpleNamespace) -> None:
 def test_reentrant_reads_are_refused(zstandard: SimpleNamespace) -> None:
     class Source(io.BytesIO):
         def read(self, size: Any = -1) -> bytes:
-            with pytest.raises(RuntimeError):
-                reader.read(1)
+            pytest.raises(RuntimeError, reader.read, 1)
             return super().read(size)
 
     reader = zstandard.ZstdDecompressor().stream_reader(Source(zstandard.compress(CONTENT)))
@@ -114,14 +112,12 @@ def test_iterators_of_a_chunker_are_used_up_first(zstandard: SimpleNamespace) ->
     chunker = zstandard.ZstdCompressor().chunker(chunk_size=16)
     first = chunker.compress(bytes(range(256)) * 2000)
     for call in (lambda: chunker.compress(b"x"), chunker.flush, chunker.finish):
-        with pytest.raises(zstandard.ZstdError, match="before consuming output"):
-            call()
+        pytest.raises(zstandard.ZstdError, call).match("before consuming output")
     pieces = [*first, *chunker.flush(), *chunker.finish()]
     assert list(first) == []
     assert zstandard.ZstdDecompressor().stream_reader(b"".join(pieces)).read() == bytes(range(256)) * 2000
     for call in (lambda: chunker.compress(b"x"), chunker.flush, chunker.finish):
-        with pytest.raises(zstandard.ZstdError, match="after compression finished"):
-            call()
+        pytest.raises(zstandard.ZstdError, call).match("after compression finished")
 
 
 def test_threads_read_whole_records(zstandard: SimpleNamespace) -> None:

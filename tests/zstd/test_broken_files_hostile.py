@@ -73,17 +73,14 @@ def test_bytes(zstd: ModuleType, broken: bytes, read: Callable[[Any], Any]) -> N
                 parts.extend(read(file))
             assert b"".join(parts) == CONTENT
             for call in (file.read, file.readline, lambda: file.read(1), file.peek, lambda: next(file)):
-                with pytest.raises(zstd.ZstdError) as again:
-                    call()
+                again = pytest.raises(zstd.ZstdError, call)
                 assert (str(again.value), again.value.offset) == (str(first.value), first.value.offset)
             assert file.tell() == len(CONTENT)
             assert file.seek(0) == 0
         assert file.seek(len(CONTENT) - 4) == len(CONTENT) - 4
         assert file.read(4) == CONTENT[-4:]
-        with pytest.raises(zstd.ZstdError):
-            file.seek(1, io.SEEK_CUR)
-        with pytest.raises(zstd.ZstdError):
-            file.seek(0, io.SEEK_END)
+        pytest.raises(zstd.ZstdError, file.seek, 1, io.SEEK_CUR)
+        pytest.raises(zstd.ZstdError, file.seek, 0, io.SEEK_END)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +98,7 @@ def test_text(zstd: ModuleType, broken: bytes, read: Callable[[Any], Any], encod
                 pass
             assert "".join(lines) == "".join(LINES) or (newline == "\r\n" and not lines)
             for call in (text.read, text.readline, text.__next__):
-                with pytest.raises(zstd.ZstdError):
-                    call()
+                pytest.raises(zstd.ZstdError, call)
             text.seek(0)
         assert newline == "\r\n" or text.readline() == LINES[0]
 
@@ -111,8 +107,7 @@ def test_everything_at_once_is_an_error(zstd: ModuleType, broken: bytes) -> None
     for mode in ("rb", "rt"):
         with zstd.open(io.BytesIO(broken), mode) as file:
             for _ in range(2):
-                with pytest.raises(zstd.ZstdError):
-                    file.read()
+                pytest.raises(zstd.ZstdError, file.read)
             file.seek(0)
             assert file.readline() == (LINES[0] if mode == "rt" else LINES[0].encode())
 
@@ -129,8 +124,7 @@ def test_streams(zstd: ModuleType, broken: bytes, tail: bytes) -> None:
             if isinstance(chunks, io.BytesIO):
                 chunks.seek(0)
     target = io.BytesIO()
-    with pytest.raises(zstd.ZstdError):
-        zstd.copy_stream(io.BytesIO(broken), target, mode="decompress")
+    pytest.raises(zstd.ZstdError, zstd.copy_stream, io.BytesIO(broken), target, mode="decompress")
     assert target.getvalue() == CONTENT
 
 
@@ -141,13 +135,11 @@ def test_a_file_that_ended_inside_a_frame_is_read_again_after_a_seek(zstd: Modul
     source = io.BytesIO(frames[:-1])
     with zstd.ZstdFile(source, threads=threads) as file:
         assert file.readline() == b"a line\n"
-        with pytest.raises(EOFError):
-            file.readline()
+        pytest.raises(EOFError, file.readline)
         source.seek(0, io.SEEK_END)
         source.write(frames[-1:])
         source.seek(-1, io.SEEK_END)
-        with pytest.raises(EOFError):
-            file.read()
+        pytest.raises(EOFError, file.read)
         assert (file.seek(7), file.read()) == (7, b"half of a line\n")
 
 
@@ -193,12 +185,10 @@ def test_an_error_of_the_file_is_final_until_a_seek(zstd: ModuleType, read: Call
     file = (zstd.SeekableZstdFile if kind == "seekable" else zstd.ZstdFile)(source, **more)
     for failure in FAILURES:
         source.failure = failure
-        with pytest.raises(type(failure)) as first:
-            read(file)
+        first = pytest.raises(type(failure), read, file)
         assert first.value is failure
         for call in (file.read, file.readline, file.peek, lambda: file.read1(1), lambda: file.readinto(bytearray(9))):
-            with pytest.raises(OSError, match=FINAL.format(type(failure).__name__)):
-                call()
+            pytest.raises(OSError, call).match(FINAL.format(type(failure).__name__))
         assert (file.seek(3), file.read(), file.read()) == (3, WHOLE[3:], b"")
         file.seek(0)
     file.close()
@@ -231,10 +221,8 @@ def test_a_failed_seek_is_final_until_the_next(zstd: ModuleType) -> None:
     with zstd.ZstdFile(source) as file:
         file.seek(500_000)
         source.fails = True
-        with pytest.raises(OSError, match="not now"):
-            file.seek(0)
-        with pytest.raises(OSError, match=FINAL.format("OSError")):
-            file.read(200_000)
+        pytest.raises(OSError, file.seek, 0).match("not now")
+        pytest.raises(OSError, file.read, 200_000).match(FINAL.format("OSError"))
         source.fails = False
         assert (file.seek(1), file.read()) == (1, WHOLE[1:])
 

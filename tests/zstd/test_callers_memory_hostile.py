@@ -63,8 +63,7 @@ def one_shot(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
 @pytest.mark.parametrize("data", [FRAME_ABC[:-1], FRAME_ABC * 9, b"no frame"], ids=["truncated", "too long", "text"])
 def test_the_buffer_is_free_after_an_error(zstd: ModuleType, data: bytes) -> None:
     buffer = bytearray(10)
-    with pytest.raises(zstd.ZstdError) as caught:
-        zstd.decompress_into(data, buffer)
+    caught = pytest.raises(zstd.ZstdError, zstd.decompress_into, data, buffer)
     buffer.append(1)  # BufferError if the exception's frames still hold the buffer
     assert caught.value.__traceback__ is not None
 
@@ -104,8 +103,7 @@ def test_nothing_is_written_after_the_frames_before_an_error(zstd: ModuleType) -
         with zstd.open(io.BytesIO(compressed(zstd, first) + bytes(broken))) as file:
             buffer = filled(200_000)
             check(buffer, first, file.readinto1(buffer))
-            with pytest.raises(zstd.ZstdError):
-                file.readinto1(buffer)
+            pytest.raises(zstd.ZstdError, file.readinto1, buffer)
 
 
 @pytest.mark.parametrize("level", [-5, 1, 3, 9, 19])
@@ -125,8 +123,7 @@ def test_too_small_a_room_stays_as_it_is(zstd: ModuleType) -> None:
         size = len(zstd.compress(data))
         for room in {0, 1, size // 2, size - 1}:
             buffer = filled(room)
-            with pytest.raises(zstd.ZstdError) as caught:
-                zstd.compress_into(data, buffer)
+            caught = pytest.raises(zstd.ZstdError, zstd.compress_into, data, buffer)
             assert caught.value.code == 70
             assert buffer == filled(room)
     assert zstd.decompress(zstd.compress(TEXT)) == TEXT

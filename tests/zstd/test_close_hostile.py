@@ -113,14 +113,12 @@ def test_file_goes_on_after_a_failed_close(zstd: ModuleType) -> None:
     file = zstd.ZstdFile(target, "w")
     file.write(b"first ")
     target.write_plan = [full()]
-    with pytest.raises(OSError, match="no room"):
-        file.close()
+    pytest.raises(OSError, file.close).match("no room")
     assert file.write(b"second") == 6
     file.close()
     file.close()
     assert zstd.decompress(target.content) == b"first second"
-    with pytest.raises(ValueError, match="closed"):
-        file.write(b"third")
+    pytest.raises(ValueError, file.write, b"third").match("closed")
 
 
 def test_failing_flush_of_the_file_is_tried_again(zstd: ModuleType) -> None:
@@ -129,11 +127,9 @@ def test_failing_flush_of_the_file_is_tried_again(zstd: ModuleType) -> None:
     file.write(TAIL)
     target.flush_plan = [full(), full()]
     for call in (file.flush, file.flush):
-        with pytest.raises(OSError, match="no room"):
-            call()
+        pytest.raises(OSError, call).match("no room")
     target.flush_plan = [full()]
-    with pytest.raises(OSError, match="no room"):
-        file.close()
+    pytest.raises(OSError, file.close).match("no room")
     file.close()
     assert not target.flush_plan
     assert zstd.decompress(target.content) == TAIL
@@ -212,10 +208,8 @@ def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
 
     file.write(TAIL)
     file._buffer.raw.compressor = Failing()
-    with pytest.raises(MemoryError):
-        file.close()
-    with pytest.raises(zstd.ZstdError, match="earlier write failed"):
-        file.flush(file.FLUSH_FRAME)
+    pytest.raises(MemoryError, file.close)
+    pytest.raises(zstd.ZstdError, file.flush, file.FLUSH_FRAME).match("earlier write failed")
     for _ in range(2):
         file.close()
         assert file.closed
@@ -243,8 +237,7 @@ def test_a_file_whose_write_was_interrupted_is_closed_as_it_is(
                 file.write(RANDOM)
                 file.flush()
 
-    with pytest.raises(kind):
-        write()
+    pytest.raises(kind, write)
     assert not is_whole(zstd, target.content)
     decompressor = zstd.ZstdDecompressor(multi_frame=True)
     assert (RANDOM * 4).startswith(decompressor.decompress(target.content))

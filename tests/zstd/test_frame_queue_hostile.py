@@ -44,8 +44,7 @@ def test_calls_that_are_repeated(backend: Any) -> None:
             assert zstd.decompress(queue.wait(job)[:]) == content
             queue.back(job)
             queue.back(job)
-            with pytest.raises(ValueError, match="given back"):
-                queue.wait(job)
+            pytest.raises(ValueError, queue.wait, job).match("given back")
     queue.close()
     queue.close()
 
@@ -69,8 +68,7 @@ def test_jobs_dropped_at_work(backend: Any) -> None:
     assert queue.wait(left) is None
     queue.close()
     assert queue.wait(left) is None
-    with pytest.raises(ValueError, match="closed"):
-        left.input(5)
+    pytest.raises(ValueError, left.input, 5).match("closed")
 
 
 def test_a_job_is_not_changed_at_work(backend: Any) -> None:
@@ -79,8 +77,7 @@ def test_a_job_is_not_changed_at_work(backend: Any) -> None:
     job.put(0, b"content")
     queue.submit(job, 7)  # no thread has started, so the job waits
     for call in (lambda: job.put(0, b"other"), lambda: job.read_frames(0, [0, 5, 5]), lambda: queue.expect(job, 5)):
-        with pytest.raises(RuntimeError, match="working"):
-            call()
+        pytest.raises(RuntimeError, call).match("working")
     assert not job.make(1, 1, 1, 1)
     assert zstd.decompress(queue.wait(job)[:]) == b"content"  # the caller has run it
     queue.close()

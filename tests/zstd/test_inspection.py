@@ -80,8 +80,7 @@ def test_incomplete_data_is_reported(zstd: ModuleType, cut: int) -> None:
             list(zstd.iter_frames(data))
         assert caught.value.offset in (0, len(first))
         for call in (zstd.verify, zstd.index_frames):
-            with pytest.raises(zstd.ZstdError):
-                call(data)
+            pytest.raises(zstd.ZstdError, call, data)
 
 
 def test_data_that_is_no_frame_is_reported(zstd: ModuleType) -> None:
@@ -92,8 +91,7 @@ def test_data_that_is_no_frame_is_reported(zstd: ModuleType) -> None:
         found = []
         frames = zstd.iter_frames(first + bad)
         found.append(next(frames))
-        with pytest.raises(zstd.ZstdError) as caught:
-            next(frames)
+        caught = pytest.raises(zstd.ZstdError, next, frames)
         assert caught.value.offset == len(first) + offset
         assert found[0].size == len(first)
 
@@ -126,12 +124,10 @@ def test_verify(zstd: ModuleType, tmp_path: Path) -> None:
             found = zstd.verify(source, threads=threads)
             assert found == (3, 1, 1, len(data), 2 * len(DATA), False)
             assert (found.frames, found.checksums, found.decompressed_size) == (3, 1, 2 * len(DATA))
-    with pytest.raises(zstd.ZstdLimitError):
-        zstd.verify(data, max_output_size=2 * len(DATA) - 1)
+    pytest.raises(zstd.ZstdLimitError, zstd.verify, data, max_output_size=2 * len(DATA) - 1)
     damaged = bytearray(data)
     damaged[len(checked) - 1] ^= 1
-    with pytest.raises(zstd.ZstdError, match="checksum"):
-        zstd.verify(damaged)
+    pytest.raises(zstd.ZstdError, zstd.verify, damaged).match("checksum")
 
 
 def test_verify_compares_the_seek_table_with_the_frames(zstd: ModuleType) -> None:

@@ -25,8 +25,7 @@ def test_second_init_is_refused(zstd: ModuleType) -> None:
     begun = compressor.compress(DATA)
     content = decompressor.decompress(frame[:8])
     for thing, arguments in ((compressor, (5,)), (decompressor, ()), (raw, (b"other content",))):
-        with pytest.raises(RuntimeError, match=f"{type(thing).__name__} is already initialized"):
-            thing.__init__(*arguments)
+        pytest.raises(RuntimeError, thing.__init__, *arguments).match(f"{type(thing).__name__} is already initialized")
     assert raw.dict_content == DATA[:5000]
     assert zstd.decompress(begun + compressor.flush(), raw) == DATA
     assert content + decompressor.decompress(frame[8:]) == DATA
@@ -34,8 +33,7 @@ def test_second_init_is_refused(zstd: ModuleType) -> None:
 
 def test_init_may_fail_before_it_succeeds(zstd: ModuleType) -> None:
     made = zstd.ZstdDict.__new__(zstd.ZstdDict)
-    with pytest.raises(ValueError, match="short"):
-        made.__init__(b"abc", is_raw=True)
+    pytest.raises(ValueError, made.__init__, b"abc", is_raw=True).match("short")
     made.__init__(DATA[:50], is_raw=True)
     assert zstd.decompress(zstd.compress(DATA, zstd_dict=made), made) == DATA
 
@@ -185,8 +183,7 @@ def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink)
     assert writer.write(memoryview(b"\1\0\0\0\2\0\0\0").cast("I")) == 8
     scattered = memoryview(b"abcdef")[::2]
     for bad, error in (("text", TypeError), (None, TypeError), (5, TypeError), (scattered, BufferError)):
-        with pytest.raises(error):
-            writer.write(bad)
+        pytest.raises(error, writer.write, bad)
     writer.close()
     assert sink.content == expected + b"cd\1\0\0\0\2\0\0\0"
 
@@ -194,15 +191,12 @@ def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink)
 def test_failing_close_closes(writer: Any, sink: Sink) -> None:
     writer.write(b"abc")
     sink.failures = 1
-    with pytest.raises(OSError, match="no room"):
-        writer.close()
+    pytest.raises(OSError, writer.close).match("no room")
     assert sink.closed
     writer.close()
     for call in (lambda: writer.write(b""), lambda: writer.write(b"abc"), lambda: writer.write(b"a" * 2 * SIZE)):
-        with pytest.raises(ValueError, match="closed"):
-            call()
-    with pytest.raises(ValueError, match="closed"):
-        writer.flush()
+        pytest.raises(ValueError, call).match("closed")
+    pytest.raises(ValueError, writer.flush).match("closed")
     assert sink.closes == 1
 
 
@@ -267,10 +261,8 @@ def test_references_stay_even(zstd: ModuleType, sink: Sink) -> None:
             writer.write(data)
             writer.write(large)
             sink_of_use.failures = 1
-            with pytest.raises(OSError):
-                writer.write(large)
-            with pytest.raises(TypeError):
-                writer.write(None)
+            pytest.raises(OSError, writer.write, large)
+            pytest.raises(TypeError, writer.write, None)
         sink_of_use.failures = 0
         writer.close()
 
@@ -287,31 +279,23 @@ def test_misuse_of_the_type_in_c(zstd: ModuleType) -> None:
     if base is None:
         pytest.skip("this backend has no writer in C")
     for arguments in ((), (b"abc",), (None,), (bytearray(), 5)):
-        with pytest.raises(TypeError):
-            base(*arguments)
+        pytest.raises(TypeError, base, *arguments)
     raw = base.__new__(base)
     with pytest.raises(AttributeError):
         raw.write(b"abc")  # it has no memory, and its class lacks the other methods
     memory = bytearray(10)
     buffer = base(memory)
-    with pytest.raises(RuntimeError):
-        buffer.__init__(bytearray(5))
-    with pytest.raises(BufferError):
-        memory.append(1)
+    pytest.raises(RuntimeError, buffer.__init__, bytearray(5))
+    pytest.raises(BufferError, memory.append, 1)
     assert buffer.write(b"abc") == 3
     assert (buffer.held, buffer._hold()) == (3, 3)
-    with pytest.raises(AttributeError):
-        buffer.write(b"d")
+    pytest.raises(AttributeError, buffer.write, b"d")
     for bad in (-1, 11):
-        with pytest.raises(ValueError):
-            buffer._resume(bad)
-    with pytest.raises(OverflowError):
-        buffer._resume(1 << 80)
-    with pytest.raises(TypeError):
-        buffer._resume("3")
+        pytest.raises(ValueError, buffer._resume, bad)
+    pytest.raises(OverflowError, buffer._resume, 1 << 80)
+    pytest.raises(TypeError, buffer._resume, "3")
     buffer._resume(10)
     assert buffer.write(b"") == 0
-    with pytest.raises(AttributeError):
-        buffer.write(b"d")
+    pytest.raises(AttributeError, buffer.write, b"d")
     del buffer
     memory.append(1)

@@ -47,8 +47,7 @@ def test_reentering_while_reading(zstd: ModuleType) -> None:
     with zstd.open(source, "rt", encoding="utf-8") as text:
         for call in (text.__next__, text.readline, text.read, text.buffer.read1):
             source.meanwhile = call
-            with pytest.raises(RuntimeError):
-                next(text)
+            pytest.raises(RuntimeError, next, text)
             source.meanwhile = None
             text.seek(0)  # until then, an error of the file is final
         assert list(text) == LINES
@@ -107,8 +106,7 @@ def test_closing_between_lines(zstd: ModuleType) -> None:
         (text if close == "text" else text.buffer).close()
         assert text.closed is True
         for call in (text.__next__, text.readline, text.read, text.tell, text.seekable, text.buffer.tell):
-            with pytest.raises(ValueError, match="closed file"):
-                call()
+            pytest.raises(ValueError, call).match("closed file")
         text.close()
 
 
@@ -119,8 +117,7 @@ def test_position_after_next(zstd: ModuleType) -> None:
         assert text.tell() == len(LINES[0])
         next(text)
         for call in (text.tell, lambda: text.seek(0, io.SEEK_CUR)):
-            with pytest.raises(OSError, match="next"):
-                call()
+            pytest.raises(OSError, call).match("next")
         text.flush()
         assert text.tell() == len(LINES[0]) + len(LINES[1])
         assert list(text) == LINES[2:]
@@ -149,8 +146,7 @@ def test_the_file_under_the_text(zstd: ModuleType) -> None:
     assert isinstance(binary, zstd.ZstdFile)
     assert text.detach() is binary
     for call in (text.__next__, text.readline, lambda: text.closed):
-        with pytest.raises(ValueError, match="detached"):
-            call()
+        pytest.raises(ValueError, call).match("detached")
     binary.seek(len(LINES[0]))
     with type(text)(binary, "utf-8") as again:
         assert list(again) == LINES[1:]
@@ -161,15 +157,12 @@ def test_other_errors(zstd: ModuleType) -> None:
     with opened(zstd, b"one\nt\xffwo\nthree\n", errors="cpkg.test") as text:
         assert list(text) == ["one\n", "t!wo\n", "three\n"]
         for bad in ((None, None), ("x",), (1.5,)):
-            with pytest.raises(TypeError):
-                text.readline(*bad)
-        with pytest.raises(TypeError):
-            text.readline(size=1)
+            pytest.raises(TypeError, text.readline, *bad)
+        pytest.raises(TypeError, text.readline, size=1)
         assert isinstance(text, io.TextIOWrapper)
         assert "encoding='utf-8'" in repr(text)
         for copying in (pickle.dumps, copy.copy):
-            with pytest.raises(TypeError):
-                copying(text)
+            pytest.raises(TypeError, copying, text)
 
 
 def test_collector(zstd: ModuleType) -> None:
@@ -204,24 +197,18 @@ def test_misuse_of_the_types_in_c(zstd: ModuleType) -> None:
     if base is None:
         pytest.skip("this backend has no reader in C")
     for arguments in ((), (b"abc",), (None,), (bytearray(), 5)):
-        with pytest.raises(TypeError):
-            base(*arguments)
+        pytest.raises(TypeError, base, *arguments)
     assert base.__new__(base)._take(5) == b""
     memory = bytearray(b"one\ntwo\nthree")
     buffer = base(memory)
-    with pytest.raises(RuntimeError):
-        buffer.__init__(bytearray(5))
-    with pytest.raises(BufferError):
-        memory.append(1)
+    pytest.raises(RuntimeError, buffer.__init__, bytearray(5))
+    pytest.raises(BufferError, memory.append, 1)
     for bad in (-1, len(memory) + 1):
-        with pytest.raises(ValueError):
-            buffer._add(bad)
+        pytest.raises(ValueError, buffer._add, bad)
     buffer._add(len(memory))
-    with pytest.raises(ValueError):
-        buffer._add(1)
+    pytest.raises(ValueError, buffer._add, 1)
     for method in (buffer._add, buffer._take, buffer._take_line, buffer._move):
-        with pytest.raises(TypeError):
-            method("1")
+        pytest.raises(TypeError, method, "1")
     assert (buffer._take_line(2), buffer._take_line(10), buffer._take(1 << 80)) == (b"on", b"e\n", b"two\nthree")
     assert [buffer._move(by) for by in (1, -14, 1 << 80, -(1 << 80), -5)] == [False, False, False, False, True]
     assert (buffer._look(), buffer._make_room(), buffer.position, buffer.end) == (b"three", 5, 0, 5)

@@ -18,7 +18,7 @@ from zstd_ways import PATHS, Way, fails, parts
 from cpkg.zstd import zipfile
 
 DOCS = Path(__file__).parents[2] / "docs" / "zstd.md"
-PROGRAMS = sections(__file__, "programs.txt")
+PROGRAMS = sections(__file__, "programs_nightly.txt")
 needs_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 
 CASES = {

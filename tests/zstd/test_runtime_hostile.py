@@ -18,7 +18,7 @@ import pytest
 from extent import some
 from processes import run_alone, sections
 from threads import beside, run_threads
-from zstd_data import FRAME_ABC, TEXT, trained
+from zstd_data import TEXT, trained
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 
@@ -328,17 +328,6 @@ def test_interpreter_exit(zstd: ModuleType, ending: str) -> None:
     assert result.returncode == 0, result.stderr
     assert "end" in result.stdout
     assert "Traceback" not in result.stderr
-
-
-def test_frame_of_another_backend_object(zstd: ModuleType) -> None:
-    """A dictionary digested by one backend also works with another."""
-    from backends import available
-
-    raw = zstd.ZstdDict(TEXT[:3000], is_raw=True)
-    for other in available("zstd").values():
-        frame = other.compress(TEXT, zstd_dict=raw.as_digested_dict)
-        assert zstd.decompress(frame, raw) == TEXT
-    assert zstd.decompress(FRAME_ABC) == b"abc"
 
 
 # --- writers that are never closed, in cycles of several kinds --------------------------------------------------------

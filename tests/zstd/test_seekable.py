@@ -119,8 +119,7 @@ def test_appending(zstd: ModuleType, path: Path, checksums: bool) -> None:
         file.write(b"new")
     assert zstd.verify(path)[4:] == (3, True)
     path.write_bytes(b"no table")
-    with pytest.raises(zstd.SeekableFormatError):
-        zstd.SeekableZstdFile(path, "a")
+    pytest.raises(zstd.SeekableFormatError, zstd.SeekableZstdFile, path, "a")
     assert path.read_bytes() == b"no table"
 
 
@@ -176,8 +175,7 @@ def test_a_missing_seek_table_is_reported_or_replaced_by_a_scan(zstd: ModuleType
     with pytest.raises(zstd.SeekableFormatError, match=r"no seek table, or is truncated.*scan=True"):
         zstd.SeekableZstdFile(path)
     index = path.with_name("file.zst.seek")
-    with pytest.raises(zstd.SeekableFormatError, match="missing or does not fit"):
-        zstd.SeekableZstdFile(path, index=True)
+    pytest.raises(zstd.SeekableFormatError, zstd.SeekableZstdFile, path, index=True).match("missing or does not fit")
     assert not index.exists()
     for more in ({"scan": True}, {"scan": True, "index": True}, {"index": True}, {"index": index}):
         with zstd.SeekableZstdFile(path, **more) as file:
@@ -186,8 +184,7 @@ def test_a_missing_seek_table_is_reported_or_replaced_by_a_scan(zstd: ModuleType
             assert file.read(FRAME) == DATA[5 * FRAME + 7 : 6 * FRAME + 7]
     assert [entry.name for entry in path.parent.iterdir()].count(index.name) == 1
     path.write_bytes(data + zstd.compress(b"more"))
-    with pytest.raises(zstd.SeekableFormatError, match="does not fit"):
-        zstd.SeekableZstdFile(path, index=True)
+    pytest.raises(zstd.SeekableFormatError, zstd.SeekableZstdFile, path, index=True).match("does not fit")
     for _ in range(2):
         with zstd.SeekableZstdFile(path, scan=True, index=True) as file:
             assert file.read() == DATA + b"more"
@@ -199,8 +196,7 @@ def test_a_missing_seek_table_is_reported_or_replaced_by_a_scan(zstd: ModuleType
 def test_damaged_tables(zstd: ModuleType) -> None:
     data = packed(zstd)
     for cut in (1, 9, 17, 100):
-        with pytest.raises(zstd.SeekableFormatError):
-            zstd.SeekableZstdFile(io.BytesIO(data[:-cut]))
+        pytest.raises(zstd.SeekableFormatError, zstd.SeekableZstdFile, io.BytesIO(data[:-cut]))
     with zstd.SeekableZstdFile(io.BytesIO(data[:-5] + b"\x84" + data[-4:]), scan=True) as file:
         assert file.read() == DATA
     with pytest.raises(zstd.ZstdError, match="ends inside the frame"):
@@ -251,15 +247,13 @@ def test_lying_tables(zstd: ModuleType) -> None:
     shifted = change(2, compressed=5)
     shifted[3] = shifted[3][0] - 5, *shifted[3][1:]
     for position in (2 * FRAME, 3 * FRAME):
-        with pytest.raises(zstd.ZstdError):
-            reads(shifted, position)
+        pytest.raises(zstd.ZstdError, reads, shifted, position)
     # a wrong sum is detected at once
     with pytest.raises(zstd.SeekableFormatError, match="bytes of frames, the file has"):
         reads(change(2, compressed=1), 0)
     # two frames in one entry are treated as one frame
     merged = [*honest[:2], (honest[2][0] + honest[3][0], 2 * FRAME, 0), *honest[4:]]
-    with pytest.raises(zstd.SeekableFormatError, match="does not have the checksum"):
-        reads(merged, 2 * FRAME)
+    pytest.raises(zstd.SeekableFormatError, reads, merged, 2 * FRAME).match("does not have the checksum")
 
 
 def test_frames_without_checksums_are_verified_by_the_table(zstd: ModuleType) -> None:
@@ -271,8 +265,7 @@ def test_frames_without_checksums_are_verified_by_the_table(zstd: ModuleType) ->
             table.append(len(frame), FRAME, honest[index][2] ^ (wrong if index == 4 else 0))
         with zstd.SeekableZstdFile(io.BytesIO(b"".join(no_checksums) + table.to_bytes())) as file:
             if wrong:
-                with pytest.raises(zstd.SeekableFormatError, match=r"frame 4.*checksum"):
-                    file.read()
+                pytest.raises(zstd.SeekableFormatError, file.read).match(r"frame 4.*checksum")
             else:
                 assert file.read() == DATA
 
@@ -286,8 +279,7 @@ def test_damage_in_a_frame(zstd: ModuleType) -> None:
         assert file._buffer.raw.read(10) == DATA[:10]
         file.seek(FRAME)
         for _ in range(2):
-            with pytest.raises(zstd.ZstdError):
-                file.read(FRAME)
+            pytest.raises(zstd.ZstdError, file.read, FRAME)
         file.seek(2 * FRAME)
         assert file.read(10) == DATA[2 * FRAME : 2 * FRAME + 10]
 
@@ -315,8 +307,7 @@ def test_a_close_that_fails_can_be_tried_again(zstd: ModuleType) -> None:
         target.room = room
         file = zstd.SeekableZstdFile(target, "w", max_frame_content_size=FRAME)
         file.write(DATA)
-        with pytest.raises(OSError, match="no room"):
-            file.close()
+        pytest.raises(OSError, file.close).match("no room")
         assert not file.closed
         target.room = 1 << 20
         file.close()
@@ -376,8 +367,7 @@ def test_entries_without_content_are_verified(zstd: ModuleType, wrong: int) -> N
             if table is honest:
                 assert read() == expected
             else:
-                with pytest.raises(zstd.SeekableFormatError, match=f"frame {wrong}, .*more content than the table"):
-                    read()
+                pytest.raises(zstd.SeekableFormatError, read).match(f"frame {wrong}, .*more content than the table")
 
 
 # --- zstd's own tools, contrib/seekable_format ------------------------------------------------------------------------

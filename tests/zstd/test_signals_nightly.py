@@ -14,7 +14,7 @@ from zstd_data import TEXT
 
 from cpkg import zstandard
 
-PROGRAMS = sections(__file__, "programs.txt")
+PROGRAMS = {**sections(__file__, "programs.txt"), **sections(__file__, "programs_nightly.txt")}
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no timers that send signals")
 
 

@@ -107,8 +107,7 @@ def test_threads(tree: Path, mode: str) -> None:
             assert contents(archive) == CONTENT
     with tarfile.open(fileobj=io.BytesIO(FRAMES["many"]), mode=f"r{separator}{mode}", threads=2) as archive:
         assert contents(archive) == CONTENT
-    with pytest.raises(ValueError, match="threads"):
-        tarfile.open("wrong.tar.zst", f"w{separator}{mode}", threads=-1)
+    pytest.raises(ValueError, tarfile.open, "wrong.tar.zst", f"w{separator}{mode}", threads=-1).match("threads")
     assert not os.path.exists("wrong.tar.zst")
 
 
@@ -153,14 +152,12 @@ def test_arguments_of_the_compressor() -> None:
 )
 def test_wrong_arguments(tmp_path: Path, arguments: dict[str, Any], error: type[Exception]) -> None:
     path = tmp_path / "out.tar.zst"
-    with pytest.raises(error):
-        tarfile.open(path, **arguments)
+    pytest.raises(error, tarfile.open, path, **arguments)
     assert not path.exists()
 
 
 def test_nothing_to_open() -> None:
-    with pytest.raises(ValueError, match="nothing to open"):
-        tarfile.open(mode="r|zst")
+    pytest.raises(ValueError, tarfile.open, mode="r|zst").match("nothing to open")
 
 
 @pytest.mark.parametrize("compression", ["", "gz", "xz"])
@@ -233,15 +230,13 @@ def test_damage_is_an_error(mode: str, damage: str) -> None:
             assert found != CONTENT or damage == "cut"
             archive.fileobj.read(1 << 20)
 
-    with pytest.raises((tarfile.ReadError, zstd.ZstdError, EOFError)):
-        read()
+    pytest.raises((tarfile.ReadError, zstd.ZstdError, EOFError), read)
 
 
 @pytest.mark.parametrize("data", [b"", b"(\xb5/\xfd", b"no frame" * 200, zstd.compress(b"no archive" * 200)], ids=len)
 @pytest.mark.parametrize("mode", READ_MODES)
 def test_no_archive(mode: str, data: bytes) -> None:
-    with pytest.raises(tarfile.ReadError):
-        tarfile.open(fileobj=io.BytesIO(data), mode=mode)
+    pytest.raises(tarfile.ReadError, tarfile.open, fileobj=io.BytesIO(data), mode=mode)
 
 
 def test_every_name_is_there() -> None:
@@ -312,12 +307,10 @@ def test_shutil_in_its_own_tree(tree: Path) -> None:
 
 @pytest.mark.usefixtures("registered")
 def test_shutil_leaves_nothing_behind(tree: Path) -> None:
-    with pytest.raises(OSError, match="nowhere"):
-        shutil.make_archive("archive", "zstdtar", base_dir="nowhere")
+    pytest.raises(OSError, shutil.make_archive, "archive", "zstdtar", base_dir="nowhere").match("nowhere")
     assert sorted(os.listdir()) == ["tree"]
     Path("archive.tar.zst").write_bytes(zstd.compress(b"none"))
-    with pytest.raises(shutil.ReadError):
-        shutil.unpack_archive("archive.tar.zst", "out")
+    pytest.raises(shutil.ReadError, shutil.unpack_archive, "archive.tar.zst", "out")
 
 
 @pytest.mark.usefixtures("registered")

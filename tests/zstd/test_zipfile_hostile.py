@@ -98,8 +98,7 @@ def test_levels_and_options() -> None:
 )
 def test_wrong_arguments(tmp_path: Path, arguments: dict[str, Any], error: type[Exception]) -> None:
     path = tmp_path / "out.zip"
-    with pytest.raises(error):
-        zipfile.ZipFile(path, "w", zipfile.ZIP_ZSTANDARD, **arguments)
+    pytest.raises(error, zipfile.ZipFile, path, "w", zipfile.ZIP_ZSTANDARD, **arguments)
     assert not path.exists()
 
 
@@ -118,8 +117,7 @@ def test_files_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         shutil.unpack_archive("out.zip", "unpacked")
         assert Path("unpacked/again").read_bytes() == TEXT
         Path("no.zip").write_bytes(b"none")
-        with pytest.raises(shutil.ReadError):
-            shutil.unpack_archive("no.zip", "unpacked")
+        pytest.raises(shutil.ReadError, shutil.unpack_archive, "no.zip", "unpacked")
     finally:
         shutil.unregister_unpack_format("zip")
         shutil.register_unpack_format("zip", [".zip"], shutil._unpack_zipfile, [], "ZIP file")  # type: ignore[attr-defined]
@@ -170,8 +168,7 @@ def test_reading_in_pieces_and_seeking() -> None:
         assert b"".join(file) == TEXT
         room = bytearray(7)
         assert (file.seek(1), file.readinto(room), room) == (1, 7, TEXT[1:8])
-        with pytest.raises(ValueError, match="whence"):
-            file.seek(0, 9)
+        pytest.raises(ValueError, file.seek, 0, 9).match("whence")
     with zipfile.ZipFile(archive_of()) as archive, io.TextIOWrapper(archive.open("text"), "ascii") as lines:
         assert sum(1 for _ in lines) == 2_000
 
@@ -179,8 +176,7 @@ def test_reading_in_pieces_and_seeking() -> None:
 @pytest.mark.parametrize("size", [0, 10, len(TEXT) - 1, len(TEXT) + 1, 1 << 31])
 def test_a_wrong_declared_size(size: int) -> None:
     with zipfile.ZipFile(stored(zstd.compress(TEXT), TEXT, size=size)) as archive:
-        with pytest.raises(zipfile.BadZipFile, match=r"File 'member' holds (more|less) than the"):
-            archive.read("member")
+        pytest.raises(zipfile.BadZipFile, archive.read, "member").match(r"File 'member' holds (more|less) than the")
         assert archive.testzip() == "member"
 
 
@@ -200,8 +196,7 @@ def test_a_wrong_declared_size(size: int) -> None:
 )
 def test_damage(data: bytes, told: str) -> None:
     with zipfile.ZipFile(stored(data, TEXT)) as archive:
-        with pytest.raises(zipfile.BadZipFile, match=told):
-            archive.read("member")
+        pytest.raises(zipfile.BadZipFile, archive.read, "member").match(told)
         with archive.open("member") as file, pytest.raises(zipfile.BadZipFile, match=told):
             list(iter(lambda: file.read(1000), b""))
 
@@ -250,8 +245,7 @@ def test_a_directory_larger_than_any_file(tmp_path: Path, size: int) -> None:
     tail += struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 1, 1, 0xFFFFFFFF, 0xFFFFFFFF, 0)
     (tmp_path / "a.zip").write_bytes(tail)
     for source in (io.BytesIO(tail), tmp_path / "a.zip"):
-        with pytest.raises(zipfile.BadZipFile):
-            zipfile.ZipFile(source)
+        pytest.raises(zipfile.BadZipFile, zipfile.ZipFile, source)
 
 
 def test_a_limit_on_members() -> None:
@@ -277,8 +271,7 @@ def test_an_encrypted_member() -> None:
     """The standard module reads the traditional encryption, but neither module writes it."""
     with zipfile.ZipFile(io.BytesIO(ENCRYPTED)) as archive:
         assert archive.read("member", b"secret") == b"what nobody may read" * 100
-        with pytest.raises(RuntimeError, match="password"):
-            archive.read("member")
+        pytest.raises(RuntimeError, archive.read, "member").match("password")
 
 
 def test_paths(tmp_path: Path) -> None:
@@ -310,8 +303,7 @@ def test_with_the_standard_module() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="the standard one has the method itself")
 def test_the_standard_module_is_as_it_was() -> None:
-    with pytest.raises(NotImplementedError):
-        standard.ZipFile(io.BytesIO(), "w", 93)
+    pytest.raises(NotImplementedError, standard.ZipFile, io.BytesIO(), "w", 93)
 
 
 def test_every_name_is_there() -> None:
