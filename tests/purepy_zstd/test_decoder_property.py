@@ -76,7 +76,7 @@ def decompress_in_pieces(codec: ModuleType, frame: bytes, rng: random.Random, **
 
 @forms
 @SETTINGS
-@given(content=contents(), names=option_sets(), seed=st.integers(0, 2**32), is_streamed=st.booleans())
+@given(content=contents(20_000), names=option_sets(), seed=st.integers(0, 2**32), is_streamed=st.booleans())
 def test_any_parameters(form: str, content: bytes, names: dict[str, int], seed: int, is_streamed: bool) -> None:
     library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     options = options_for(library, names)

@@ -35,7 +35,7 @@ def test_buffer_protocol(zstandard: SimpleNamespace) -> None:
     assert zstandard.decompress(zstandard.compress(segment)) == b"fooxy"
 
 
-@pytest.mark.parametrize("threads", [0, 1, 3, 50, -1])
+@pytest.mark.parametrize("threads", [0, 3, -1])
 def test_batches(zstandard: SimpleNamespace, threads: int) -> None:
     compressor = zstandard.ZstdCompressor(level=1, write_checksum=True)
     frames = compressor.multi_compress_to_buffer(ITEMS, threads=threads)
@@ -67,7 +67,7 @@ def test_sizes_of_contents(zstandard: SimpleNamespace) -> None:
             )
 
 
-@pytest.mark.parametrize("threads", [-1, 0, 1, 4, 50])
+@pytest.mark.parametrize("threads", [1, 50])
 def test_one_item_that_fails(zstandard: SimpleNamespace, threads: int) -> None:
     with pytest.raises(TypeError, match="item 2 not a bytes like object"):
         zstandard.ZstdCompressor().multi_compress_to_buffer([b"a", b"b", 3], threads=threads)

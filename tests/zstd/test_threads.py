@@ -137,11 +137,11 @@ def test_slow_levels_look_up_in_between(zstd: ModuleType) -> None:
     assert zstd.get_frame_info(one).decompressed_size == 10 * FRAME
 
 
-@pytest.mark.parametrize("size", [1, 100, 5000, 1 << 20])
+@pytest.mark.parametrize("size", [1, 100, 1 << 20])
 def test_every_way_to_read(zstd: ModuleType, size: int) -> None:
     data = mixture(zstd)
     if size == 1:
-        data = data[: len(data) // 4]
+        data = data[: len(data) // 10]
         one, several = (lambda t=t: b"".join(zstd.decompress_iter(cut(data, 1), threads=t)) for t in (None, 3))
         assert outcome(several) == outcome(one)
         return
@@ -224,7 +224,7 @@ def mutants(data: bytes, count: int) -> Iterator[bytes]:
 
 def test_the_same_errors(zstd: ModuleType, operations: int) -> None:
     small = mixture(zstd)[:12_000]
-    count = 5 if zstd.BACKEND == "pure" else operations // 200
+    count = 3 if zstd.BACKEND == "pure" else operations // 200
     calls: list[Callable[..., Any]] = [
         zstd.decompress,
         partial(zstd.decompress, max_output_size=40_000),
