@@ -10,13 +10,7 @@ import pytest
 from zstd_data import DICTIONARY, SAMPLES
 from zstd_dissect import Block, dissect
 
-from purepy.zstd import (
-    CompressionParameter,
-    ZstdCompressor,
-    ZstdDict,
-    compress,
-    decompress,
-)
+from purepy.zstd import CompressionParameter, ZstdCompressor, ZstdDict, compress, decompress
 
 _random = random.Random(5)
 BLOCK = 128 << 10

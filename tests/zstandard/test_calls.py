@@ -91,11 +91,7 @@ def test_file_types(zstandard: SimpleNamespace) -> None:
 def test_all_names_exist() -> None:
     assert [name for name in cpkg.zstandard.__all__ if not hasattr(cpkg.zstandard, name)] == []
     assert cpkg.zstandard.__version__ == "0.25.0"
-    assert cpkg.zstandard.backend_features == {
-        "buffer_types",
-        "multi_compress_to_buffer",
-        "multi_decompress_to_buffer",
-    }
+    assert cpkg.zstandard.backend_features == {"buffer_types", "multi_compress_to_buffer", "multi_decompress_to_buffer"}
     assert cpkg.zstandard.COMPRESSION_RECOMMENDED_OUTPUT_SIZE == 131591
     assert cpkg.zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE == 131075
     assert cpkg.zstandard.MAGIC_NUMBER == 4247762216

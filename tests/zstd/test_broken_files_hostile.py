@@ -84,8 +84,7 @@ def test_bytes(zstd: ModuleType, broken: bytes, read: Callable[[Any], Any]) -> N
 
 
 @pytest.mark.parametrize(
-    ("encoding", "newline"),
-    [("utf-8", None), ("utf-8", "\n"), ("utf-8", "\r\n"), ("latin-1", ""), ("latin-1", "\n")],
+    ("encoding", "newline"), [("utf-8", None), ("utf-8", "\n"), ("utf-8", "\r\n"), ("latin-1", ""), ("latin-1", "\n")]
 )
 @pytest.mark.parametrize("read", [iter, by_lines])
 def test_text(zstd: ModuleType, broken: bytes, read: Callable[[Any], Any], encoding: str, newline: str | None) -> None:

@@ -266,10 +266,7 @@ def test_no_memory_for_the_tables(zstd: ModuleType, monkeypatch: pytest.MonkeyPa
 
     with monkeypatch.context() as patch:
         patch.setattr(type(zstd.codec.library), "_digested", fail)
-        for call in (
-            lambda: zstd.compress(DATA, zstd_dict=dictionary),
-            lambda: zstd.decompress(frame, dictionary),
-        ):
+        for call in (lambda: zstd.compress(DATA, zstd_dict=dictionary), lambda: zstd.decompress(frame, dictionary)):
             pytest.raises(MemoryError, call)
         assert not dictionary.digests
     assert run_threads(lambda: zstd.compress(DATA, zstd_dict=dictionary)) == []  # the lock was released
