@@ -10,7 +10,7 @@ from types import ModuleType, TracebackType
 from typing import Any, NamedTuple
 
 import pytest
-from zstd_frames import MAGIC, block, compressed, header, raw_literals, rle_sequences
+from zstd_frames import MAGIC, compressed, raw_literals
 from zstd_oracle import libzstd, other_form
 
 import purepy.zstd
@@ -125,18 +125,6 @@ def test_no_error_is_left_out() -> None:
     # Errors that only get_frame_size and get_frame_info raise are in test_decoder_frame.py.
     left = {key: text for key, text in left.items() if key[0] != "frame.py"}
     assert left == {}
-
-
-def test_truncated_frames(codec: ModuleType) -> None:
-    frame = header(descriptor=0x04) + block(LITERALS + rle_sequences(1, (5, 3, 0), (0, 3))) + bytes(4)
-    for size in range(len(frame)):
-        with pytest.raises(ZstdError, match="Compressed data ended before the end-of-stream marker") as caught:
-            codec.decompress(frame[:size])
-        assert caught.value.offset == size
-        decompressor = codec.ZstdDecompressor()
-        decompressor.decompress(frame[:size])
-        assert not decompressor.eof
-        assert decompressor.needs_input
 
 
 def test_magic_is_refused_at_once(codec: ModuleType) -> None:

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
 import pytest
 from zstd_frames import (
     MAGIC,
@@ -13,17 +11,13 @@ from zstd_frames import (
     RLE,
     block,
     compressed,
-    forward_bits,
     header,
     raw_literals,
-    rle_sequences,
-    weights,
 )
 from zstd_oracle import libzstd
 
 from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd import get_frame_info, get_frame_size
-from purepy.zstd.format.rules import DICTIONARY_MAGIC
 
 TEN = compressed(raw_literals(b"0123456789") + b"\0")
 FRAMES = {
@@ -83,61 +77,3 @@ def test_bad_frames() -> None:
     with pytest.raises(ZstdError, match="block has the reserved type"):
         get_frame_size(header() + block(b"", RESERVED))
     pytest.raises(TypeError, get_frame_info, "text")
-
-
-# Section 5: magic number, id, a tree of one bit, three tables with two codes each, repeat offsets, content.
-TABLE = forward_bits((0, 4), (17, 5), (31, 5))
-ID = (77).to_bytes(4, "little")
-REPEATS = b"".join(number.to_bytes(4, "little") for number in (1, 4, 8))
-DICTIONARY = DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS + b"content of a dictionary"
-
-
-def test_dictionary(codec: ModuleType) -> None:
-    """A dictionary built by hand works for frames that name it and for frames that name none."""
-    zstd_dict = codec.ZstdDict(DICTIONARY)
-    assert codec.decompress(TEN, zstd_dict) == b"0123456789"
-    frame = header(descriptor=1, more=b"\x4d") + block(b"a", RAW)
-    assert codec.decompress(frame, zstd_dict) == b"a"
-    with pytest.raises(ZstdError, match="needs the dictionary with the id 78; the dictionary given has the id 77"):
-        codec.decompress(header(descriptor=1, more=b"\x4e") + block(b"a", RAW), zstd_dict)
-
-
-@pytest.mark.parametrize(
-    ("content", "text", "offset"),
-    [
-        (DICTIONARY_MAGIC + ID, "Huffman tree description is missing", 8),
-        (DICTIONARY_MAGIC + ID + weights(13) + TABLE * 3 + REPEATS, "Huffman weight 13 of symbol 0", 8),
-        (DICTIONARY_MAGIC + ID + weights(1) + b"\x04\0" + bytes(40), "FSE accuracy log 9 exceeds the maximum of 8", 10),
-        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 2 + b"\1", "FSE table description is truncated", 15),
-        (DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS[:11], "repeat offsets are truncated", 16),
-        (
-            DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS + bytes(7),
-            "repeat offset 8 is out of range for a content of 7",
-            24,
-        ),
-        (
-            DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + bytes(12) + bytes(9),
-            "repeat offset 0 is out of range for a content of",
-            16,
-        ),
-    ],
-)
-def test_corrupt_dictionary(codec: ModuleType, content: bytes, text: str, offset: int) -> None:
-    zstd_dict = codec.ZstdDict(content)
-    with pytest.raises(ZstdError, match="Dictionary is corrupted: " + text) as caught:
-        codec.decompress(TEN, zstd_dict)
-    assert (caught.value.code, caught.value.offset) == (30, offset)
-    # As a prefix, it is content like any other.
-    assert codec.decompress(TEN, zstd_dict.as_prefix) == b"0123456789"
-
-
-def test_dictionary_out_of_reach(codec: ModuleType) -> None:
-    """The dictionary is history until the output is longer than the window (section 5), as in libzstd's encoder."""
-    zstd_dict = codec.ZstdDict(b"raw content of 26 characters"[:26], is_raw=True)
-    start = header(10) + block(b"x", RLE, 1000, last=False)
-    # 24 more bytes fill the window; the match then reaches 1024 + 26 bytes back, to the dictionary's first byte.
-    section = rle_sequences(1, (20, 10, 0), (29, 10), (0, 2))
-    frame = start + block(raw_literals(bytes(24)) + section)
-    assert codec.decompress(frame, zstd_dict) == b"x" * 1000 + bytes(24) + b"raw"
-    beyond = start + block(raw_literals(bytes(25)) + rle_sequences(1, (20, 10, 0), (29, 10), (1, 2)))
-    pytest.raises(ZstdError, codec.decompress, beyond, zstd_dict).match("exceeds the 1024 bytes of available history")

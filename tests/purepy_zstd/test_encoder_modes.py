@@ -171,13 +171,6 @@ def test_options_of_the_frame() -> None:
     assert decompress(b"\x28\xb5\x2f\xfd" + magicless) == data
 
 
-def test_dict_id_flag() -> None:
-    zstd_dict = ZstdDict(DICTIONARY)
-    frame = compress(SAMPLES[50], options={CompressionParameter.dict_id_flag: 0}, zstd_dict=zstd_dict)
-    assert dissect(frame).dict_id == 0
-    assert decompress(frame, zstd_dict) == SAMPLES[50]
-
-
 # --- errors, and failures inside a call -------------------------------------------------------------------------------
 
 FLUSH_BLOCK, FLUSH_FRAME = ZstdCompressor.FLUSH_BLOCK, ZstdCompressor.FLUSH_FRAME

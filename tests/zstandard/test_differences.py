@@ -76,15 +76,6 @@ def test_an_error_is_raised_again(zstandard: SimpleNamespace, frame: bytes) -> N
         pytest.raises(zstandard.ZstdError, unpacker.decompress, data).match("Unknown frame descriptor")
 
 
-def test_leaving_a_writer_with_an_exception_raises_no_other(zstandard: SimpleNamespace, frame: bytes) -> None:
-    def give_up() -> None:
-        with zstandard.ZstdDecompressor().stream_writer(io.BytesIO()) as writer:
-            writer.write(frame[:20])
-            raise KeyError
-
-    pytest.raises(KeyError, give_up)
-
-
 def test_windows_are_limited_in_one_call_too(zstandard: SimpleNamespace) -> None:
     """`max_window_size` also limits frames that declare their size, in bytes and not in powers of two."""
     frame = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=17)).compress(

@@ -32,6 +32,10 @@ def names(zstd: ModuleType) -> dict[str, Any]:
         compressor.compress(b"abc")
         return compressor
 
+    def round_trip(data: bytes, level: int | None) -> bool:
+        packed = zstd.compress(data, level)
+        return zstd.decompress(packed) == data and len(packed) <= len(data) + len(data) // 255 + 64
+
     text = zstd_data.TEXT[:20_000]
     return {
         **vars(zstd_data),
@@ -49,7 +53,9 @@ def names(zstd: ModuleType) -> dict[str, Any]:
         "raw": zstd.ZstdDict(text[:2000], is_raw=True),
         "broken": zstd.ZstdDict(bytes.fromhex("37a430ec") + b"abcdefghijklmnopqrstuvwxyz"),
         "packed": zstd.compress(text),
+        "unsized": zstd.compress(text, options={zstd.CompressionParameter.content_size_flag: 0}),
         "begun": begun,
+        "round_trip": round_trip,
         "reader": lambda: zstd.ZstdFile(io.BytesIO(zstd_data.FRAME_ABC)),
         "writer": lambda: zstd.ZstdFile(io.BytesIO(), "w"),
     }

@@ -22,14 +22,6 @@ def test_limit_errors_have_an_offset(zstd: ModuleType) -> None:
     assert isinstance(info.value.offset, int)
 
 
-@pytest.mark.parametrize("hint", [0, 1, 3, 1000, 1 << 20, 1 << 40])
-def test_size_hint_is_a_hint(zstd: ModuleType, hint: int) -> None:
-    compressor = zstd.ZstdCompressor()
-    unsized = compressor.compress(TEXT) + compressor.flush()
-    assert zstd.decompress(unsized, size_hint=hint) == TEXT
-    assert zstd.decompress(unsized, size_hint=hint, max_output_size=len(TEXT)) == TEXT
-
-
 @pytest.mark.parametrize("size", [sys.maxsize - 1, sys.maxsize, 2**63, 2**64, 2**200])
 def test_sizes_beyond_memory(zstd: ModuleType, size: int) -> None:
     """A limit beyond any memory has no effect; a hint is trusted only as far as the input can expand."""
@@ -64,15 +56,6 @@ def test_multi_frame(zstd: ModuleType, step: int, max_length: int) -> None:
         assert max(map(len, pieces)) <= max_length
     assert decompressor.eof
     assert decompressor.needs_input
-
-
-def test_compress_iter(zstd: ModuleType) -> None:
-    chunks = [TEXT[i : i + 999] for i in range(0, len(TEXT), 999)]
-    for source in (chunks, iter(chunks), io.BytesIO(TEXT), [TEXT], map(bytearray, chunks)):
-        assert zstd.decompress(b"".join(zstd.compress_iter(source, 1))) == TEXT
-    assert zstd.decompress(b"".join(zstd.compress_iter([]))) == b""
-    sized = b"".join(zstd.compress_iter(chunks, size=len(TEXT)))
-    assert zstd.get_frame_info(sized).decompressed_size == len(TEXT)
 
 
 @pytest.mark.parametrize("step", [1, 5, 10_000])

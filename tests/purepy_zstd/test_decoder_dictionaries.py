@@ -1,13 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dictionaries whose tree has codes of 12 bits: the format allows 11, but libzstd accepts 12, and some exist."""
+"""Dictionaries built by hand: well-formed, corrupt, and with a tree of codes of 12 bits, which libzstd accepts."""
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
-from zstd_frames import bitstream, block, coded_literals, forward_bits, header, weights
+from zstd_frames import (
+    RAW,
+    RLE,
+    bitstream,
+    block,
+    coded_literals,
+    compressed,
+    forward_bits,
+    header,
+    raw_literals,
+    rle_sequences,
+    weights,
+)
 from zstd_oracle import libzstd
 
 from purepy.base.errors import ZstdError
@@ -16,11 +31,12 @@ from purepy.zstd.format.rules import DICTIONARY_MAGIC
 from purepy.zstd.format.zdict import ZstdDict
 
 TABLE = forward_bits((0, 4), (17, 5), (31, 5))
+ID = (77).to_bytes(4, "little")
 REPEATS = b"".join(number.to_bytes(4, "little") for number in (1, 4, 8))
 # A tree of all 256 symbols: encoders before libzstd 1.5.6 do not use a tree with fewer.
 CODE = HuffmanTable(code_lengths([1 + (1 << 20 >> symbol) for symbol in range(256)], 12))
 TREE = CODE.description or b""
-DICTIONARY = ZstdDict(DICTIONARY_MAGIC + (77).to_bytes(4, "little") + TREE + TABLE * 3 + REPEATS + bytes(range(40)) * 3)
+DICTIONARY = ZstdDict(DICTIONARY_MAGIC + ID + TREE + TABLE * 3 + REPEATS + bytes(range(40)) * 3)
 
 
 def literals(size: int, seed: int) -> bytes:
@@ -75,7 +91,7 @@ def test_a_frame_has_no_such_tree(codec: ModuleType) -> None:
 
 
 def test_corrupt_dictionary_is_an_error_in_both_directions(codec: ModuleType) -> None:
-    corrupt = ZstdDict(DICTIONARY_MAGIC + (77).to_bytes(4, "little") + weights(13) + bytes(40))
+    corrupt = ZstdDict(DICTIONARY_MAGIC + ID + weights(13) + bytes(40))
     for call in (codec.compress, codec.decompress):
         with pytest.raises(
             ZstdError, match=r"^Unable to load the Zstandard dictionary: Dictionary is corrupted: "
@@ -83,3 +99,45 @@ def test_corrupt_dictionary_is_an_error_in_both_directions(codec: ModuleType) ->
             call(b"(\xb5/\xfd\0\0\1\0\0", zstd_dict=corrupt)
         assert "compress" not in str(e.value)
         assert (e.value.code, e.value.offset) == (30, 8)
+
+
+# --- small dictionaries ----------------------------------------------------------------------------------------------
+
+# Section 5: magic number, id, a tree of one bit, three tables with two codes each, repeat offsets, content.
+SMALL = DICTIONARY_MAGIC + ID + weights(1) + TABLE * 3 + REPEATS + b"content of a dictionary"
+
+
+TEN = compressed(raw_literals(b"0123456789") + b"\0")
+CORRUPT = json.loads(Path(__file__).with_name("corrupt_dictionaries.json").read_text(encoding="utf-8"))
+
+
+def test_dictionary(codec: ModuleType) -> None:
+    """A dictionary built by hand works for frames that name it and for frames that name none."""
+    zstd_dict = codec.ZstdDict(SMALL)
+    assert codec.decompress(TEN, zstd_dict) == b"0123456789"
+    frame = header(descriptor=1, more=b"\x4d") + block(b"a", RAW)
+    assert codec.decompress(frame, zstd_dict) == b"a"
+    with pytest.raises(ZstdError, match="needs the dictionary with the id 78; the dictionary given has the id 77"):
+        codec.decompress(header(descriptor=1, more=b"\x4e") + block(b"a", RAW), zstd_dict)
+
+
+@pytest.mark.parametrize("row", CORRUPT)
+def test_corrupt_dictionary(codec: ModuleType, row: dict[str, Any]) -> None:
+    zstd_dict = codec.ZstdDict(bytes.fromhex(row["dictionary"]))
+    with pytest.raises(ZstdError, match="Dictionary is corrupted: " + row["text"]) as caught:
+        codec.decompress(TEN, zstd_dict)
+    assert (caught.value.code, caught.value.offset) == (30, row["offset"])
+    # As a prefix, it is content like any other.
+    assert codec.decompress(TEN, zstd_dict.as_prefix) == b"0123456789"
+
+
+def test_dictionary_out_of_reach(codec: ModuleType) -> None:
+    """The dictionary is history until the output is longer than the window (section 5), as in libzstd's encoder."""
+    zstd_dict = codec.ZstdDict(b"raw content of 26 characters"[:26], is_raw=True)
+    start = header(10) + block(b"x", RLE, 1000, last=False)
+    # 24 more bytes fill the window; the match then reaches 1024 + 26 bytes back, to the dictionary's first byte.
+    section = rle_sequences(1, (20, 10, 0), (29, 10), (0, 2))
+    frame = start + block(raw_literals(bytes(24)) + section)
+    assert codec.decompress(frame, zstd_dict) == b"x" * 1000 + bytes(24) + b"raw"
+    beyond = start + block(raw_literals(bytes(25)) + rle_sequences(1, (20, 10, 0), (29, 10), (1, 2)))
+    pytest.raises(ZstdError, codec.decompress, beyond, zstd_dict).match("exceeds the 1024 bytes of available history")
