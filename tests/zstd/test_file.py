@@ -101,9 +101,6 @@ def test_seek_needs_a_seekable_file(zstd: ModuleType) -> None:
 
 def test_truncated_file(zstd: ModuleType) -> None:
     compressed = zstd.compress(TEXT, options={zstd.CompressionParameter.checksum_flag: 1})
-    for cut in (1, 4, 5, 1000, len(compressed) - 1, len(compressed) - 7):
-        with zstd.ZstdFile(io.BytesIO(compressed[:-cut])) as file, pytest.raises(EOFError):
-            file.read()
     with zstd.ZstdFile(io.BytesIO(compressed[:-4])) as file:
         # all available content can be read; only then is the missing end an error
         assert file.read(len(TEXT)) == TEXT

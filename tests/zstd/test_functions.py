@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import sys
 from types import ModuleType
+from typing import Any, Callable
 
 import pytest
 from documents import check_examples
 from extent import IS_THOROUGH
-from zstd_data import FRAME_ABC, TEXT
+from odd_files import Slow
+from seeds import noise
+from zstd_data import FRAME_ABC, FRAME_ABC_UNSIZED, SKIPPABLE, TEXT
 
 import cpkg.zstd
 from cpkg._backend import choose
+from purepy.base.errors import ZstdLimitError
+from purepy.zstd.format.padding import Unpadded
 
 DROP_IN = (
     *("COMPRESSION_LEVEL_DEFAULT", "CompressionParameter", "DecompressionParameter", "FrameInfo", "Strategy"),
@@ -111,3 +117,226 @@ def test_target_of_a_compressed_block(zstd: ModuleType, way: str) -> None:
     for wrong in (1, 1339, 131073):
         with pytest.raises(ValueError, match="'target_cblock_size' received an illegal value"):
             zstd.compress(data, options={key: wrong})
+
+
+# --- names and options that compression.zstd does not have ------------------------------------------------------------
+
+
+def test_limit_errors_have_an_offset(zstd: ModuleType) -> None:
+    info = pytest.raises(zstd.ZstdLimitError, zstd.decompress, FRAME_ABC, max_output_size=1)
+    assert isinstance(info.value.offset, int)
+
+
+@pytest.mark.parametrize("size", [sys.maxsize - 1, sys.maxsize, 2**63, 2**64, 2**200])
+def test_sizes_beyond_memory(zstd: ModuleType, size: int) -> None:
+    """A limit beyond any memory has no effect; a hint is trusted only as far as the input can expand."""
+    compressor = zstd.ZstdCompressor()
+    unsized = compressor.compress(TEXT[:10_000]) + compressor.flush()
+    for frame in (FRAME_ABC, FRAME_ABC_UNSIZED, unsized, unsized + FRAME_ABC):
+        content = zstd.decompress(frame)
+        assert zstd.decompress(frame, max_output_size=size) == content
+        assert zstd.decompress(frame, size_hint=size) == content
+        assert zstd.decompress(frame, max_output_size=size, size_hint=size) == content
+        assert b"".join(zstd.decompress_iter([frame], max_output_size=size)) == content
+        for cut in (frame[:-1], frame[:3], b""):
+            with pytest.raises(zstd.ZstdError, match="ended before the end-of-stream"):
+                zstd.decompress(cut, max_output_size=size, size_hint=size)
+        pytest.raises(zstd.ZstdError, zstd.decompress, frame + b"garbage", max_output_size=size, size_hint=size)
+
+
+@pytest.mark.parametrize("step", [1, 2, 7, 1000])
+@pytest.mark.parametrize("max_length", [-1, 1, 2, 5])
+def test_multi_frame(zstd: ModuleType, step: int, max_length: int) -> None:
+    data = FRAME_ABC + SKIPPABLE + FRAME_ABC_UNSIZED + FRAME_ABC
+    decompressor = zstd.ZstdDecompressor(multi_frame=True)
+    assert not decompressor.eof
+    pieces = []
+    for start in range(0, len(data), step):
+        pieces.append(decompressor.decompress(data[start : start + step], max_length))
+        while not decompressor.needs_input:
+            pieces.append(decompressor.decompress(b"", max_length))
+        assert decompressor.unused_data == b""
+    assert b"".join(pieces) == b"abc" * 3
+    if max_length >= 0:
+        assert max(map(len, pieces)) <= max_length
+    assert decompressor.eof
+    assert decompressor.needs_input
+
+
+@pytest.mark.parametrize("step", [1, 5, 10_000])
+def test_decompress_iter(zstd: ModuleType, step: int) -> None:
+    data = FRAME_ABC + SKIPPABLE + zstd.compress(TEXT[:3000])
+    chunks = [data[i : i + step] for i in range(0, len(data), step)]
+    pieces = list(zstd.decompress_iter(chunks, write_size=100))
+    assert b"".join(pieces) == b"abc" + TEXT[:3000]
+    assert max(map(len, pieces)) <= 100
+    assert b"".join(zstd.decompress_iter(io.BytesIO(data), read_size=step)) == b"abc" + TEXT[:3000]
+
+
+def test_copy_stream(zstd: ModuleType) -> None:
+    compressed, seen = io.BytesIO(), []
+    copied = zstd.copy_stream(
+        io.BytesIO(TEXT), compressed, level=1, size=len(TEXT), read_size=5000, progress=lambda *now: seen.append(now)
+    )
+    assert copied == (len(TEXT), len(compressed.getvalue())) == seen[-1]
+    assert seen == sorted(seen)
+    content = io.BytesIO()
+    compressed.seek(0)
+    assert zstd.copy_stream(compressed, content, mode="decompress") == copied[::-1]
+    assert content.getvalue() == TEXT
+
+
+def test_copy_stream_writes_everything_to_raw_files(zstd: ModuleType) -> None:
+    target = Slow()
+    zstd.copy_stream([TEXT], target)
+    assert zstd.decompress(target.content) == TEXT
+
+
+def test_copy_stream_stops_when_progress_raises(zstd: ModuleType) -> None:
+    def progress(read: int, written: int) -> None:
+        raise KeyboardInterrupt
+
+    target = io.BytesIO()
+    pytest.raises(KeyboardInterrupt, zstd.copy_stream, [TEXT] * 50, target, progress=progress)
+    with pytest.raises(zstd.ZstdError):
+        zstd.decompress(target.getvalue())
+
+
+def test_failed_pledge_loses_nothing(zstd: ModuleType) -> None:
+    """In compression.zstd a failed call resets the object, and the next frame lacks its beginning."""
+    compressor = zstd.ZstdCompressor()
+    compressor.set_pledged_input_size(6)
+    output = compressor.compress(b"abc")
+    for call in (lambda: compressor.compress(b"much too much"), compressor.flush):
+        pytest.raises(zstd.ZstdError, call).match("Src size is incorrect")
+        assert compressor.last_mode == compressor.CONTINUE
+    output += compressor.compress(b"def", compressor.FLUSH_FRAME)
+    assert zstd.decompress(output) == b"abcdef"
+    assert zstd.get_frame_info(output).decompressed_size == 6
+
+
+def test_buffers_are_free_after_the_call(zstd: ModuleType) -> None:
+    """A bytearray can be resized at once, without the help of the interpreter's collector."""
+    data, frame, room = bytearray(TEXT), bytearray(zstd.compress(TEXT)), bytearray(len(TEXT) + 1000)
+    zstd.compress(data)
+    zstd.decompress(frame)
+    zstd.ZstdCompressor().compress(data)
+    zstd.ZstdDecompressor().decompress(frame)
+    zstd.compress_into(data, room)
+    zstd.decompress_into(frame, room)
+    for buffer in (data, frame, room):
+        buffer.append(0)
+
+
+# --- zero bytes after frames, as tapes and pipes leave them -----------------------------------------------------------
+
+
+class Sevens(io.BytesIO):
+    """A file that returns seven bytes at a time."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(7)
+
+
+CONTENT = b"some content\n" * 1000
+WAYS: dict[str, Callable[[ModuleType, bytes, bool], bytes]] = {
+    "decompress": lambda zstd, data, padding: zstd.decompress(data, padding=padding),
+    "decompress a bytearray": lambda zstd, data, padding: zstd.decompress(bytearray(data), padding=padding),
+    "decompress with threads": lambda zstd, data, padding: zstd.decompress(data, threads=2, padding=padding),
+    "decompress_iter": lambda zstd, data, padding: b"".join(
+        zstd.decompress_iter((data[i : i + 3] for i in range(0, len(data), 3)), padding=padding)
+    ),
+    "decompress_iter with threads": lambda zstd, data, padding: b"".join(
+        zstd.decompress_iter(io.BytesIO(data), read_size=7, threads=2, padding=padding)
+    ),
+    "read": lambda zstd, data, padding: zstd.ZstdFile(io.BytesIO(data), padding=padding).read(),
+    "read with threads": lambda zstd, data, padding: zstd.ZstdFile(io.BytesIO(data), threads=2, padding=padding).read(),
+    "lines": lambda zstd, data, padding: b"".join(zstd.open(Sevens(data), padding=padding)),
+    "text": lambda zstd, data, padding: zstd.open(io.BytesIO(data), "rt", newline="\n", padding=padding)
+    .read()
+    .encode(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_padding(zstd: ModuleType, way: Callable[[ModuleType, bytes, bool], bytes]) -> None:
+    frame = zstd.compress(CONTENT)
+    for frames, content in ((frame, CONTENT), (frame + SKIPPABLE + frame, 2 * CONTENT), (SKIPPABLE, b"")):
+        assert way(zstd, frames, True) == content
+        for size in (1, 3, 4, 3000):
+            assert way(zstd, frames + bytes(size), True) == content
+            pytest.raises((zstd.ZstdError, EOFError), way, zstd, frames + bytes(size), False)
+            for wrong in (b"x", frame, b"\0" * 4 + frame):
+                pytest.raises(zstd.ZstdError, way, zstd, frames + bytes(size) + wrong, True)
+        pytest.raises((zstd.ZstdError, EOFError), way, zstd, frames[:-1], True)
+        with pytest.raises((zstd.ZstdError, EOFError)):
+            way(zstd, frames[:-1] + bytes(9), True) if content else way(zstd, frames[:9], True)
+    for nothing in (b"", bytes(8)):
+        pytest.raises((zstd.ZstdError, EOFError), way, zstd, nothing, True)
+
+
+def test_a_padded_file_can_seek(zstd: ModuleType) -> None:
+    data = zstd.compress(CONTENT) + bytes(10_000)
+    for source in (io.BytesIO(data), Sevens(data)):
+        with zstd.ZstdFile(source, padding=True) as file:
+            assert file.seek(0, io.SEEK_END) == len(CONTENT)
+            assert (file.seek(5), file.read()) == (5, CONTENT[5:])
+            assert file.read() == b""
+    pytest.raises(TypeError, zstd.ZstdFile, io.BytesIO(), "w", padding=True).match("illegal in write mode")
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 17, 1000])
+def test_the_filter_changes_nothing_else(zstd: ModuleType, size: int) -> None:
+    """In pieces of any size; a frame whose checksum or content ends with zero bytes stays whole."""
+    raw = zstd.compress(bytes(range(256)) + bytes(40), options={100: -100})
+    for data in (
+        raw,
+        raw + SKIPPABLE + bytes([0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0]) + bytes(4),
+        bytes(50),
+        b"no frame" * 9,
+    ):
+        unpadded: Any = Unpadded()
+        assert b"".join(unpadded.feed(data[i : i + size]) for i in range(0, len(data), size)) == data
+
+
+# --- patch() and apply_patch(): the differences of new data from old data ---------------------------------------------
+
+
+@pytest.mark.parametrize("size", [0, 7, 8, 5000, 150_000, 3_000_000])
+@pytest.mark.parametrize("level", [None, 1, 9])
+def test_patches_are_small_and_right(zstd: ModuleType, size: int, level: int | None) -> None:
+    if size > (5000 if level else 150_000) and (zstd.BACKEND == "pure" or level == 9):
+        pytest.skip("takes long, or the tables of the level do not hold so much")
+    old = noise(size)
+    for new in (b"", old, old[: size // 3] + b"changed" + old[size // 3 + 5 :] + b"more", bytes(5000)):
+        patch = zstd.patch(bytearray(old), memoryview(new), level)
+        assert zstd.apply_patch(bytearray(old), patch) == new
+        assert len(patch) <= 120 + size // 500 or size < 8
+        if patch != zstd.compress(new):
+            assert zstd.get_frame_info(patch).decompressed_size == len(new)
+
+
+def test_patches_are_compatible_with_the_tool(zstd: ModuleType) -> None:
+    old = noise(200_000)
+    patch = zstd.patch(old, old + b"new")
+    (frame,) = zstd.iter_frames(patch)
+    assert frame.checksum is not None
+    assert zstd.decompress(patch, zstd.ZstdDict(old, is_raw=True).as_prefix) == old + b"new"
+
+
+def test_another_old_is_an_error(zstd: ModuleType) -> None:
+    old = noise(200_000)
+    patch = zstd.patch(old, old + b"new")
+    for other in (old[:1000] + b"X" + old[1001:], old[:100_000], b"", bytes(200_000)):
+        pytest.raises(zstd.ZstdError, zstd.apply_patch, other, patch)
+    pytest.raises(zstd.ZstdError, zstd.apply_patch, old, patch[:-5])
+
+
+def test_limits_of_patches(zstd: ModuleType) -> None:
+    patch = zstd.patch(b"old " * 10, bytes(1 << 20))
+    pytest.raises(ZstdLimitError, zstd.apply_patch, b"old " * 10, patch, max_output_size=(1 << 20) - 1)
+    assert zstd.apply_patch(b"old " * 10, patch, max_output_size=1 << 20) == bytes(1 << 20)
+    options: Any = {zstd.CompressionParameter.window_log: 28, zstd.CompressionParameter.content_size_flag: 0}
+    compressor = zstd.ZstdCompressor(options=options)
+    with pytest.raises(zstd.ZstdError, match="window"):  # larger than any patch of this size needs
+        zstd.apply_patch(b"", compressor.compress(b"abc") + compressor.flush())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
 from pathlib import Path
@@ -21,21 +22,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "zstd.md"
 PROGRAMS = sections(__file__, "programs_nightly.txt")
 needs_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 
-CASES = {
-    "32 MiB, size declared": "measured(zstd.decompress, runs(32 * MIB, declared=True))",
-    "32 MiB, window of 128 MiB, size declared": "measured(zstd.decompress, runs(32 * MIB, 27, declared=True))",
-    "32 MiB, size not declared": "measured(zstd.decompress, runs(32 * MIB))",
-    "the same by `ZstdDecompressor`": "measured(by_object, runs(32 * MIB))",
-    "the same by `ZstdFile.read()`": "measured(from_file, runs(32 * MIB))",
-    "8 frames of 4 MiB": "measured(zstd.decompress, runs(4 * MIB) * 8)",
-    "8 frames of 32 MiB": "measured(zstd.decompress, runs(32 * MIB) * 8)",
-    '64 MiB of ASCII text by `open(..., "rt").read()`': "measured(text_from_file, runs(64 * MIB))",
-    "20 MiB, window of 128 MiB": "measured(zstd.decompress, runs(20 * MIB, 27))",
-    "70 MiB, window of 128 MiB": "measured(zstd.decompress, runs(70 * MIB, 27))",
-    "32 MiB by `decompress_into`, beyond the buffer": (
-        "measured(zstd.decompress_into, runs(32 * MIB), bytearray(1) * (32 * MIB))"
-    ),
-}
+CASES = json.loads(Path(__file__).with_name("memory_cases.json").read_text(encoding="utf-8"))
 
 
 COLUMNS = [f"{backend}, {name}" for backend in ("native", "dlopen", "pure") for name in ("CPython", "PyPy")]
@@ -66,64 +53,27 @@ def test_peak(zstd: ModuleType, case: str) -> None:
     assert float(result.stdout) <= bounds(zstd.BACKEND)[case]
 
 
-def grown(zstd: ModuleType, code: str, **environment: str) -> int:
-    """Return what code prints that calls grown(work, times[, settle]): how many bytes its process grows."""
+def grown(zstd: ModuleType, program: str, rounds: int, work: str = "", **environment: str) -> int:
+    """Return how many bytes a process grows in a program, which repeats its work `ROUNDS` times."""
+    code = f"ROUNDS, WORK = {2 if zstd.BACKEND == 'pure' else rounds}, {work!r}\n"
+    code += PROGRAMS["of measuring growth"] + PROGRAMS[f"growth by {program}"]
     # glibc would keep freed contexts itself: 70 to 120 MB under PyPy, which frees those of threads late
-    result = run_alone(
-        zstd, "zstd", PROGRAMS["of measuring growth"] + code, MALLOC_TRIM_THRESHOLD_="131072", **environment, **MEASURED
-    )
+    result = run_alone(zstd, "zstd", code, MALLOC_TRIM_THRESHOLD_="131072", **environment, **MEASURED)
     assert result.returncode == 0, result.stderr
     return int(result.stdout)
 
 
-def rounds(zstd: ModuleType, count: int) -> int:
-    return count if zstd.BACKEND != "pure" else 2
-
-
 @needs_linux
 def test_memory_of_short_lived_threads_returns(zstd: ModuleType) -> None:
-    code = f"""
-import gc, threading
-text = bytes(range(256)) * 400
-
-def round_of_threads():
-    threads = [threading.Thread(target=lambda: zstd.decompress(zstd.compress(text))) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-grown(round_of_threads, {rounds(zstd, 40)}, gc.collect)
-"""
     # if 240 threads kept their contexts, they would hold over 200 MB
-    assert grown(zstd, code) < 64 << 20
+    assert grown(zstd, "threads", 40) < 64 << 20
 
 
 @needs_linux
 def test_large_contexts_are_freed_at_once(zstd: ModuleType) -> None:
     """Contexts are freed without the collector, which on PyPy does not see their size; with and without an error."""
-    code = f"""
-import gc
-text = bytes(range(256)) * 4096
-
-def calls():
-    zstd.compress(text, 19)
-    try:
-        zstd.compress_into(text, bytearray(16), 19)
-    except zstd.ZstdError:
-        pass
-    list(zstd.compress_iter([text], 19))
-
-# No collection runs by chance, so what the call has not freed is left. The pure codec leaves it to the collector.
-if {zstd.BACKEND == "pure"}:
-    settle = gc.collect
-else:
-    settle = int
-    gc.disable()
-grown(calls, {rounds(zstd, 12)}, settle)
-"""
     # 36 compression contexts would hold over 450 MB
-    assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 80 << 20
+    assert grown(zstd, "large contexts", 12, MALLOC_MMAP_THRESHOLD_="131072") < 80 << 20
 
 
 @needs_linux
@@ -140,18 +90,8 @@ grown(calls, {rounds(zstd, 12)}, settle)
 )
 def test_short_lived_streams_do_not_pile_up(zstd: ModuleType, work: str) -> None:
     """libzstd's allocations are reported to the collector; otherwise streams stay until it runs by chance."""
-    code = f"""
-short, long = b"x" * 560, bytes(range(256)) * {400 if zstd.BACKEND == "pure" else 4000}
-frame = b"".join(zstd.compress_iter([long]))
-
-def calls():
-    for _ in range(20):
-        {work}
-
-grown(calls, {rounds(zstd, 25)})
-"""
     # 500 compressors would hold over 400 MB, as many decompressors over 1 GB
-    assert grown(zstd, code, MALLOC_MMAP_THRESHOLD_="131072") < 200 << 20
+    assert grown(zstd, "short-lived streams", 25, work, MALLOC_MMAP_THRESHOLD_="131072") < 200 << 20
 
 
 @needs_tracemalloc

@@ -131,15 +131,6 @@ def test_max_length_many_empty_calls(zstd: ModuleType) -> None:
     assert decompressor.decompress(b"") == b"abc"
 
 
-def test_more_input_while_some_is_left(zstd: ModuleType) -> None:
-    frame = zstd.compress(TEXT)
-    decompressor = zstd.ZstdDecompressor()
-    pieces = [decompressor.decompress(bytearray(frame[i : i + 100]), 50) for i in range(0, len(frame), 100)]
-    while not decompressor.eof:
-        pieces.append(decompressor.decompress(b"", 5000))
-    assert b"".join(pieces) == TEXT
-
-
 def test_input_is_copied_before_it_is_kept(zstd: ModuleType) -> None:
     frame = zstd.compress(TEXT)
     for size, limit in ((len(frame), 10), (12, -1)):
