@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import random
 from types import ModuleType
 from typing import Any
@@ -13,8 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from zstd_contents import contents
 from zstd_oracle import FORMS, in_form, libzstd
-
-from purepy.base.errors import ZstdError
 
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 forms = pytest.mark.parametrize("form", FORMS)
@@ -109,30 +106,3 @@ def test_dictionaries(form: str, data: st.DataObject, seed: int, level: int) -> 
     zstd_dict = ours.as_prefix if how == "as_prefix" else data.draw(st.sampled_from((ours, ours.as_undigested_dict)))
     assert codec.decompress(frame, zstd_dict) == content
     assert decompress_in_pieces(codec, frame, rng, zstd_dict=zstd_dict) == content
-
-
-@forms
-@SETTINGS
-@given(content=contents(5000), level=st.integers(-5, 19), seed=st.integers(0, 2**32))
-def test_trained_dictionary(form: str, content: bytes, level: int, seed: int) -> None:
-    """A dictionary with tables: its id is checked, its tables and repeat offsets are used."""
-    library, codec, rng = libzstd(), in_form(form), random.Random(seed)
-    trained = trained_dictionary(library)
-    theirs, ours = library.ZstdDict(trained), codec.ZstdDict(trained)
-    content = b"user=%d;" % (seed & 255) + content + b"name=value; path=/index.html; user=17;"
-    frame = library.compress(content, level=level, zstd_dict=theirs)
-    assert codec.get_frame_info(frame).dictionary_id == theirs.dict_id == ours.dict_id
-    assert codec.decompress(frame, ours) == content
-    assert decompress_in_pieces(codec, frame, rng, zstd_dict=ours) == content
-    pytest.raises(ZstdError, codec.decompress, frame).match("Dictionary mismatch")
-    with pytest.raises(ZstdError, match="Dictionary mismatch"):
-        codec.decompress(frame, codec.ZstdDict(trained).as_prefix)
-
-
-@functools.lru_cache(maxsize=1)
-def trained_dictionary(library: ModuleType) -> bytes:
-    rng = random.Random(5)
-    words = [b"user=%d;" % number for number in range(60)] + [b"name=value; ", b"path=/index.html; ", b"host=", b"x-"]
-    samples = [b"".join(rng.choice(words) for _ in range(30)) for _ in range(300)]
-    content: bytes = library.train_dict(samples, 2000).dict_content
-    return content

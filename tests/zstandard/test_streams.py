@@ -22,7 +22,6 @@ CONTENT = b"".join(b"%d bottles of beer on the wall\n" % number for number in ra
 
 
 def test_every_way_to_compress(zstandard: SimpleNamespace) -> None:
-    """Each way produces a frame that every backend reads; the ways that know the size produce the same frame."""
     compressor = zstandard.ZstdCompressor(level=5, write_checksum=True)
     size = len(CONTENT)
     packer = compressor.compressobj(size)
@@ -176,7 +175,6 @@ def test_magicless(zstandard: SimpleNamespace) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_threads_after_a_fork(zstandard: SimpleNamespace) -> None:
-    """A compressor with threads continues to work in a forked child, which does not have those threads."""
     if zstandard.codec.parameter_bounds(400, True)[1] == 0:
         pytest.raises(zstandard.ZstdError, zstandard.ZstdCompressor, threads=2).match("threads=2")
         return

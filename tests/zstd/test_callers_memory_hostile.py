@@ -96,7 +96,6 @@ def test_nothing_is_written_after_several_frames(zstd: ModuleType, way: Way) -> 
 
 
 def test_nothing_is_written_after_the_frames_before_an_error(zstd: ModuleType) -> None:
-    """A frame that fails leaves nothing there of its earlier output."""
     broken = bytearray(compressed(zstd, TEXT[:6355], "checked"))
     broken[-1] ^= 1
     for first in (b"abc", TEXT[:3000]):

@@ -287,7 +287,6 @@ class Waiting:
 
 
 def test_closed_while_another_thread_compresses(zstd: ModuleType, tmp_path: pathlib.Path) -> None:
-    """Data written after the part that is being compressed is not lost."""
     path = tmp_path / "file.zst"
     file = zstd.ZstdFile(path, "w")
     raw = file._buffer.raw

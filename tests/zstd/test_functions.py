@@ -163,16 +163,6 @@ def test_multi_frame(zstd: ModuleType, step: int, max_length: int) -> None:
     assert decompressor.needs_input
 
 
-@pytest.mark.parametrize("step", [1, 5, 10_000])
-def test_decompress_iter(zstd: ModuleType, step: int) -> None:
-    data = FRAME_ABC + SKIPPABLE + zstd.compress(TEXT[:3000])
-    chunks = [data[i : i + step] for i in range(0, len(data), step)]
-    pieces = list(zstd.decompress_iter(chunks, write_size=100))
-    assert b"".join(pieces) == b"abc" + TEXT[:3000]
-    assert max(map(len, pieces)) <= 100
-    assert b"".join(zstd.decompress_iter(io.BytesIO(data), read_size=step)) == b"abc" + TEXT[:3000]
-
-
 def test_copy_stream(zstd: ModuleType) -> None:
     compressed, seen = io.BytesIO(), []
     copied = zstd.copy_stream(

@@ -55,6 +55,12 @@ def is_parallel(zstd: ModuleType) -> bool:
     return descriptors.IS_POSSIBLE and (zstd.RELEASES_GIL or python_runs_in_parallel())
 
 
+@pytest.fixture
+def parallel(zstd: ModuleType) -> None:
+    if not is_parallel(zstd):
+        pytest.skip("no thread reads or writes")
+
+
 def frames(zstd: ModuleType) -> bytes:
     return b"".join(map(zstd.compress, CUTS))
 
@@ -257,26 +263,23 @@ def no_space() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@pytest.mark.usefixtures("parallel")
 def test_a_full_disk(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not is_parallel(zstd):
-        pytest.skip("no thread writes")
     monkeypatch.setattr(system, "pwrite", failing(os.pwrite, 9, no_space))
     with pytest.raises(OSError, match="space"):
         decompressed(zstd, frames(zstd), tmp_path, threads=2)
     assert DATA.startswith((tmp_path / "target").read_bytes())
 
 
+@pytest.mark.usefixtures("parallel")
 def test_a_disk_that_takes_little_at_a_time(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not is_parallel(zstd):
-        pytest.skip("no thread writes")
     pwrite = os.pwrite
     monkeypatch.setattr(system, "pwrite", lambda file, data, at: pwrite(file, bytes(data[:1000]), at))
     assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA
 
 
+@pytest.mark.usefixtures("parallel")
 def test_a_source_truncated_meanwhile(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not is_parallel(zstd):
-        pytest.skip("no thread reads")
     monkeypatch.setattr(os, "pread", failing(os.pread, 60, lambda: b""))
     assert decompressed(zstd, frames(zstd), tmp_path, threads=2)[1] == DATA  # works without pread() as well
 

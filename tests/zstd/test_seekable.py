@@ -289,8 +289,6 @@ def test_damage_in_a_frame(zstd: ModuleType) -> None:
 
 
 class Full(io.BytesIO):
-    """A file that takes a limited number of bytes, and then nothing until there is more room."""
-
     room = 0
 
     def write(self, data: Any, /) -> int:

@@ -171,7 +171,6 @@ def test_other_compressions(tree: Path, compression: str) -> None:
 
 
 def test_files_are_closed(tree: Path) -> None:
-    """A file opened by name is closed with the archive; a file that the caller opened is not."""
     with tarfile.open("out.tar.zst", "w|zst") as archive:
         archive.add("tree")
     with open("out.tar.zst", "rb") as file:
