@@ -48,29 +48,6 @@ def test_large_output_is_held_back_block_by_block(codec: ModuleType) -> None:
     assert total == 400 << 17
 
 
-def test_multi_frame(codec: ModuleType) -> None:
-    """With `multi_frame`, frames follow each other; `eof` is true when the input ends with a frame."""
-    decompressor = codec.ZstdDecompressor(multi_frame=True)
-    data = TEN + SKIPPABLE + TEN
-    ends = {len(TEN), len(TEN + SKIPPABLE), len(data)}
-    output = b""
-    for at in range(len(data)):
-        output += decompressor.decompress(data[at : at + 1])
-        assert decompressor.eof == (at + 1 in ends)
-        assert decompressor.needs_input
-        assert decompressor.unused_data == b""
-    assert output == b"0123456789" * 2
-    assert decompressor.decompress(b"") == b""
-    assert decompressor.decompress(data) == output
-    assert decompressor.eof
-    # Within a limit, it also continues with the next frame.
-    output = decompressor.decompress(TEN * 3, 25)
-    assert len(output) == 25
-    assert not decompressor.needs_input
-    assert output + decompressor.decompress(b"", 25) == b"0123456789" * 3
-    assert decompressor.eof
-
-
 @pytest.mark.parametrize("window_log", [10, 11, 14, 17, 18])
 def test_window_moves(codec: ModuleType, window_log: int) -> None:
     """Matches can refer back by a whole window after any number of moves, and the window's memory stays bounded."""

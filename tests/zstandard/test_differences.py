@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Intentional differences between cpkg.zstandard and python-zstandard 0.25: each row of the table in docs/zstandard.md.
-
-The end of calls.txt has the differences that a single call shows.
-"""
+"""Intentional differences from python-zstandard 0.25: rows of the table in docs/zstandard.md; more are in calls.txt."""
 
 from __future__ import annotations
 

@@ -130,10 +130,7 @@ async def test_errors_of_opening_and_reading(zstd: ModuleType, path: Path) -> No
 
 
 class Meeting:
-    """
-    An iterator function of a backend that continues only while the event loop runs: before each step, the working
-    thread waits for an answer from the loop. A loop that waits for that thread cannot answer.
-    """
+    """An iterator function that waits for an answer from the event loop before each step, so the loop has to run."""
 
     def __init__(self, function: Any) -> None:
         self._function = function
@@ -174,11 +171,7 @@ def test_the_loop_goes_on(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, thr
 
 
 def cancelling(monkeypatch: pytest.MonkeyPatch, is_done: bool = True) -> list[int]:
-    """
-    Cancel a task at one of its calls in a thread: at the start of the call, or when its result arrives.
-
-    The list that is returned holds how many calls are left until then.
-    """
+    """Cancel a task at the start of a call in a thread, or at its result; return how many calls are left until then."""
     from purepy.zstd.aio import file as aio_file
 
     start, left = aio_file.Work.start, [0]

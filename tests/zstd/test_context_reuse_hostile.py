@@ -1,10 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-No call affects the next: contexts are kept between calls, but parameters, dictionaries and errors are not.
-
-A process makes random calls, good and bad. In between, a fixed set of calls must return the same bytes as in a process
-that has made no other calls.
-"""
+"""No call affects the next: after random calls, good and bad, a fixed set returns the same as in a new process."""
 
 from __future__ import annotations
 

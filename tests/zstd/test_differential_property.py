@@ -58,11 +58,7 @@ def stream_outcome(module: Any, data: list[bytes], limits: list[int]) -> list[An
 
 
 def in_all(said: list[Any]) -> Any:
-    """
-    Reduce a record to what does not depend on when a codec returns content: content, errors, and the final state.
-
-    The size of the unused tail does depend on it: a codec that returns a byte one call later has taken another piece.
-    """
+    """Reduce a record to what does not depend on when a codec returns content: content, errors, the final state."""
     eof, needs_input, _ = said[-1]
     content = b"".join(item for item in said if type(item) is bytes)
     return content, [item for item in said if type(item) is str], eof, needs_input

@@ -33,15 +33,6 @@ def test_has_every_name(zstd: ModuleType) -> None:
     assert set(DROP_IN) <= set(zstd.__all__)
 
 
-def test_checksum_flag(zstd: ModuleType) -> None:
-    flag = zstd.CompressionParameter.checksum_flag
-    plain, checked = (zstd.compress(TEXT, options={flag: value}) for value in (0, 1))
-    assert plain == zstd.compress(TEXT)
-    assert len(checked) == len(plain) + 4
-    assert zstd.decompress(checked) == TEXT
-    pytest.raises(zstd.ZstdError, zstd.decompress, checked[:-1] + bytes([checked[-1] ^ 1]))
-
-
 def test_workers(zstd: ModuleType) -> None:
     parameter = zstd.CompressionParameter
     if parameter.nb_workers.bounds()[1] == 0 or zstd.parameter_bounds(400, True)[1] == 0:

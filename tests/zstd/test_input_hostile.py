@@ -204,14 +204,6 @@ def test_content_of_another_size_is_an_error(zstd: ModuleType, size: int, window
         pytest.raises(zstd.ZstdError, call)
 
 
-def test_a_skippable_frame_declares_nothing(zstd: ModuleType) -> None:
-    data = bytes.fromhex("5f2a4d18 ffffffff")
-    assert zstd.get_frame_info(data).decompressed_size == 0
-    pytest.raises(zstd.ZstdError, zstd.get_frame_size, data)
-    for way in (one_shot, limited, into, iterator):
-        pytest.raises(zstd.ZstdError, way, zstd, data)
-
-
 # --- one rule for windows: allowed or not, whichever way the frame is read --------------------------------------------
 
 KiB = 1 << 10

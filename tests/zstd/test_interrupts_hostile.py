@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Exceptions that arrive at any line of a call: earlier guarantees still hold, and nothing is silently wrong.
-
-Each call is interrupted at each of its lines, and by one or two signals at random moments.
-"""
+"""Exceptions at any line of a call, and signals at random moments: guarantees hold, and nothing is silently wrong."""
 
 from __future__ import annotations
 
@@ -99,11 +95,7 @@ def test_functions(zstd: ModuleType, interrupted: Callable[..., None], call: str
 
 @pytest.mark.parametrize("call", ["compress", "decompress"])
 def test_copies(zstd: ModuleType, interrupted: Callable[..., None], tmp_path: Path, call: str) -> None:
-    """
-    An interrupted copy leaves the beginning of the content, and writes to no other file.
-
-    After complete frames the beginning of another frame follows, also after the last one.
-    """
+    """A copy leaves the beginning of the content, and of another frame after whole ones; it writes to no other file."""
     frames = zstd.compress(SHORT, 1, frame_size=FRAME)
     given, expected = (SHORT, frames) if call == "compress" else (frames, SHORT)
     more = {"level": 1, "frame_size": FRAME} if call == "compress" else {}

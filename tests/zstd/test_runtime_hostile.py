@@ -22,6 +22,7 @@ from threads import beside, run_threads
 from zstd_data import TEXT, trained
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 
 PROGRAMS = sections(__file__, "programs.txt")
@@ -269,7 +270,6 @@ def child_says(work: Callable[[], None]) -> int:
 
 
 @needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_fork_with_warm_contexts(zstd: ModuleType) -> None:
     expected = zstd.compress(TEXT)
     compressor, decompressor = zstd.ZstdCompressor(), zstd.ZstdDecompressor()
@@ -287,7 +287,6 @@ def test_fork_with_warm_contexts(zstd: ModuleType) -> None:
 
 
 @needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_fork_while_threads_are_inside(zstd: ModuleType) -> None:
     stop = threading.Event()
 
@@ -305,7 +304,6 @@ def test_fork_while_threads_are_inside(zstd: ModuleType) -> None:
 
 
 @needs_fork
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_fork_with_workers(zstd: ModuleType) -> None:
     """The workers do not exist in the child: libzstd would wait for them forever, on use and when freeing."""
     if zstd.parameter_bounds(zstd.CompressionParameter.nb_workers, True)[1] == 0:
