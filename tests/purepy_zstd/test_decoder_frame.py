@@ -4,16 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from zstd_frames import (
-    MAGIC,
-    RAW,
-    RESERVED,
-    RLE,
-    block,
-    compressed,
-    header,
-    raw_literals,
-)
+from zstd_frames import MAGIC, RAW, RESERVED, RLE, block, compressed, header, raw_literals
 from zstd_oracle import libzstd
 
 from purepy.base.errors import ZstdError, ZstdLimitError

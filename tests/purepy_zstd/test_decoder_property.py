@@ -92,7 +92,6 @@ def test_any_parameters(form: str, content: bytes, names: dict[str, int], seed: 
 @SETTINGS
 @given(data=st.data(), seed=st.integers(0, 2**32), level=st.integers(-5, 19))
 def test_dictionaries(form: str, data: st.DataObject, seed: int, level: int) -> None:
-    """Raw dictionaries and prefixes: frames refer to them as far as the window allows."""
     library, codec, rng = libzstd(), in_form(form), random.Random(seed)
     text = data.draw(contents(20_000))
     text += bytes(max(0, 8 - len(text)))

@@ -219,7 +219,6 @@ def segments_of(lengths: list[int]) -> bytes:
 
 
 def test_buffer_protocol(zstandard: SimpleNamespace) -> None:
-    """Buffers, segments and segment tables export their memory read-only, and it lives as long as they do."""
     buffer = zstandard.BufferWithSegments(b"foofooxfooxy", segments_of([3, 4, 5]))
     assert bytes(memoryview(buffer)) == b"foofooxfooxy"
     assert memoryview(buffer).readonly

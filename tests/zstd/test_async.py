@@ -236,7 +236,6 @@ def test_data_read_by_a_cancelled_call_comes_next(
 
 @pytest.mark.parametrize("newline", [None, "", "\n", "\r", "\r\n"])
 def test_lines_after_a_cancelled_call(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, newline: str | None) -> None:
-    """The lines are those of io.TextIOWrapper, wherever the data of the cancelled call ends."""
     text = b"a\r\nb\rc\n\rd\r\r\ne\n\nf\r"
     packed, left = zstd.compress(text), cancelling(monkeypatch)
 

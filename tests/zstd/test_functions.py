@@ -197,7 +197,6 @@ def test_failed_pledge_loses_nothing(zstd: ModuleType) -> None:
 
 
 def test_buffers_are_free_after_the_call(zstd: ModuleType) -> None:
-    """A bytearray can be resized at once, without the help of the interpreter's collector."""
     data, frame, room = bytearray(TEXT), bytearray(zstd.compress(TEXT)), bytearray(len(TEXT) + 1000)
     zstd.compress(data)
     zstd.decompress(frame)

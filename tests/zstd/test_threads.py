@@ -51,7 +51,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def _none_left() -> Iterator[None]:
-    """No thread outlives its purpose."""
     with nothing_left():
         yield
 
@@ -359,7 +358,6 @@ def test_what_is_read_ahead_is_bounded(zstd: ModuleType) -> None:
 
 
 def test_a_large_frame_waits_for_its_reader(zstd: ModuleType) -> None:
-    """A thread that decompresses piece by piece does not run far ahead of the reader."""
     data = zstd.compress(bytes(20 << 20))
     pieces = zstd.decompress_iter(cut(data, 100), threads=2)
     assert sum(map(len, pieces)) == 20 << 20

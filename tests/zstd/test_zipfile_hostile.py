@@ -136,7 +136,6 @@ class Pipe(io.RawIOBase):
 
 
 def test_written_to_a_pipe() -> None:
-    """Sizes follow the data if the output cannot seek."""
     pipe = Pipe()
     with zipfile.ZipFile(pipe, "w", zipfile.ZIP_ZSTANDARD) as archive:
         archive.writestr("text", TEXT)
@@ -268,7 +267,6 @@ ENCRYPTED = bytes.fromhex(
 
 
 def test_an_encrypted_member() -> None:
-    """The standard module reads the traditional encryption, but neither module writes it."""
     with zipfile.ZipFile(io.BytesIO(ENCRYPTED)) as archive:
         assert archive.read("member", b"secret") == b"what nobody may read" * 100
         pytest.raises(RuntimeError, archive.read, "member").match("password")
