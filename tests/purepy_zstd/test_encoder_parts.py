@@ -136,6 +136,22 @@ def test_match_finders_keep_their_limits(level: int, distance: int) -> None:
         start = end
 
 
+@pytest.mark.parametrize(
+    ("literals", "expected"),
+    [
+        (1, {9: (1, (9, 4, 7)), 4: (2, (4, 9, 7)), 7: (3, (7, 9, 4)), 8: (11, (8, 9, 4)), 30: (33, (30, 9, 4))}),
+        (0, {4: (1, (4, 9, 7)), 7: (2, (7, 9, 4)), 8: (3, (8, 9, 4)), 30: (33, (30, 9, 4))}),
+    ],
+)
+def test_values_of_offsets(literals: int, expected: dict[int, tuple[int, tuple[int, int, int]]]) -> None:
+    """RFC 8878, section 3.1.1.5: the value of each offset after 9, 4 and 7, and the offsets that are repeated next."""
+    for offset, (value, repeats) in expected.items():
+        sequences = EncoderSequences()
+        sequences.literal_lengths.append(literals)
+        sequences.offsets.append(offset)
+        assert offset_values(sequences, (9, 4, 7)) == ([value], repeats)
+
+
 def test_parameters_fit_the_input() -> None:
     assert parameters_for(3, None) == MatchParameters(21, 16, 17, 1, 5, 0, 2)
     assert parameters_for(3, 100_000).window_log == 17

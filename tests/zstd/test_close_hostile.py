@@ -271,8 +271,6 @@ def test_text(zstd: ModuleType) -> None:
 
 
 class Waiting:
-    """A compressor whose next call starts, and continues when it is released."""
-
     def __init__(self, compressor: Any) -> None:
         self._compressor = compressor
         self.begun, self.go = threading.Event(), threading.Event()

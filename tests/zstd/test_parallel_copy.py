@@ -170,7 +170,6 @@ def test_positions_in_both_files(zstd: ModuleType, tmp_path: Path, placed: list[
 
 
 def test_a_source_that_was_just_written(zstd: ModuleType, tmp_path: Path) -> None:
-    """The rest of its buffer is read as well."""
     with open(tmp_path / "source", "w+b") as source, open(tmp_path / "target", "w+b") as target:
         source.write(frames(zstd))
         source.write(frames(zstd)[:100])
