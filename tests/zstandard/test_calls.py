@@ -145,8 +145,7 @@ def test_round_trips(zstandard: SimpleNamespace, kind: str, prepared: str) -> No
             assert decompressor.decompress(frame, 1000) == RECORD
             assert decompressor.decompressobj().decompress(frame) == RECORD
             assert b"".join(decompressor.read_to_iter(frame)) == RECORD
-        with pytest.raises(zstandard.ZstdError):
-            names.ZstdDecompressor().decompress(frames[0])
+        pytest.raises(zstandard.ZstdError, names.ZstdDecompressor().decompress, frames[0])
 
 
 def test_ids(zstandard: SimpleNamespace) -> None:

@@ -69,8 +69,7 @@ def test_bytes(zstd: ModuleType, broken: bytes, read: Callable[[Any], Any]) -> N
     with zstd.open(io.BytesIO(broken)) as file:
         for _ in range(2):
             parts: list[bytes] = []
-            with pytest.raises(zstd.ZstdError) as first:
-                parts.extend(read(file))
+            first = pytest.raises(zstd.ZstdError, parts.extend, read(file))
             assert b"".join(parts) == CONTENT
             for call in (file.read, file.readline, lambda: file.read(1), file.peek, lambda: next(file)):
                 again = pytest.raises(zstd.ZstdError, call)
@@ -115,8 +114,7 @@ def test_streams(zstd: ModuleType, broken: bytes, tail: bytes) -> None:
     for chunks in ([broken], [broken[:1000], broken[1000:]], [broken[: -len(tail)], tail], io.BytesIO(broken)):
         for write_size in (100, 1 << 20):
             pieces: list[bytes] = []
-            with pytest.raises(zstd.ZstdError) as info:
-                pieces.extend(zstd.decompress_iter(chunks, write_size=write_size))
+            info = pytest.raises(zstd.ZstdError, pieces.extend, zstd.decompress_iter(chunks, write_size=write_size))
             assert b"".join(pieces) == CONTENT
             assert info.value.offset is not None
             assert len(broken) - len(tail) <= info.value.offset <= len(broken)
@@ -199,11 +197,9 @@ def test_an_error_of_the_file_of_text_is_final_until_a_seek(zstd: ModuleType, en
     source = FailingOnce(b"".join(zstd.compress(part) for part in PARTS))
     source.failure = OSError(5, "not now")
     with zstd.open(source, "rt", encoding=encoding) as file:
-        with pytest.raises(OSError, match="not now"):
-            getattr(file, read)()
+        pytest.raises(OSError, getattr(file, read)).match("not now")
         for _ in range(2):
-            with pytest.raises(OSError, match=FINAL.format("OSError")):
-                getattr(file, read)()
+            pytest.raises(OSError, getattr(file, read)).match(FINAL.format("OSError"))
         assert (file.seek(0), file.read()) == (0, WHOLE.decode())
 
 
@@ -233,8 +229,7 @@ def test_a_source_that_uses_its_own_reader_is_refused(zstd: ModuleType, threads:
 
     class Source(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
-            with pytest.raises(RuntimeError, match=r"from inside|reentrant"):
-                getattr(file, call)(*[0] * (call == "seek"))
+            pytest.raises(RuntimeError, getattr(file, call), *[0] * (call == "seek")).match(r"from inside|reentrant")
             refused.append(call)
             return super().read(size)
 

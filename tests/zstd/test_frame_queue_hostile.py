@@ -132,8 +132,7 @@ def test_several_frames_by_one_job(backend: Any, tmp_path: Any) -> None:
     job = queue.job()
     with open(path, "rb") as file:
         for wrong in ([(0, -1, 5)], [(0, 5, -1)], [(-1, 5, 5)], [(2**63 - 1, 5, 5)], [numbers[1], numbers[0]]):
-            with pytest.raises(MemoryError):
-                job.read_frames(file.fileno(), [number for place in wrong for number in place])
+            pytest.raises(MemoryError, job.read_frames, file.fileno(), [number for place in wrong for number in place])
         start, size, content = numbers[5]
         for wrong in ([(start, size, content + 1)], [(start, size - 1, content)], [(len(data), 5, 5)]):
             job = queue.job()

@@ -265,8 +265,7 @@ def no_space() -> None:
 @pytest.mark.usefixtures("parallel")
 def test_a_full_disk(zstd: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "pwrite", failing(os.pwrite, 9, no_space))
-    with pytest.raises(OSError, match="space"):
-        decompressed(zstd, frames(zstd), tmp_path, threads=2)
+    pytest.raises(OSError, decompressed, zstd, frames(zstd), tmp_path, threads=2).match("space")
     assert DATA.startswith((tmp_path / "target").read_bytes())
 
 
