@@ -17,7 +17,7 @@ def publish(interpreters: list[str], folder: Path, build: str, minutes: float | 
     build: `wheel` for the wheel in dist/, or another backend of the rows for benchmarks. minutes: for each row.
     only: a part of the cells.
     """
-    for interpreter in interpreters:
+    for interpreter in interpreters or INTERPRETERS:
         name = f"{interpreter}-{build}"
         path = folder / f"{name}-bench.json"
         options = ["--bench-keep", str((folder / "kept" / f"{name}.jsonl").resolve())]

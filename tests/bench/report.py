@@ -198,17 +198,17 @@ def _write(path: Path, text: str) -> None:
     os.replace(file.name, path)
 
 
-def write(results: Path, folder: Path, old: Path | None = None) -> list[Path]:
-    """Write the report of all results into a folder; return the written files.
+def write(results: Path, folder: Path, old: Path | None = None, rows: str = "*") -> list[Path]:
+    """Write the report of the rows that match a pattern into a folder; return the written files.
 
     `old` are results to compare with; by default those in the folder `old` beside the results, if it exists. Other
     pages and pictures in the folder are removed.
     """
     if old is None and (results / "old").is_dir():
         old = results / "old"
-    rows = read_folder(results)
-    files = {"README.md": overview(rows, read_folder(old) if old is not None else [])}
-    for row in rows:
+    found = read_folder(results, rows)
+    files = {"README.md": overview(found, read_folder(old) if old is not None else [])}
+    for row in found:
         files |= {f"{row.name}.md": page(row), f"{row.name}.svg": picture.draw(row)}
     for stale in [*folder.glob("*.md"), *folder.glob("*.svg")]:
         if stale.name not in files:

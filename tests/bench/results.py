@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -125,16 +126,21 @@ def read_row(path: Path) -> Row:
         raise NotResults(f"{path}: not a result of the benchmark matrix ({type(error).__name__}: {error})") from error
 
 
-def read_folder(folder: Path) -> list[Row]:
-    """Read every JSON file of a folder, in the order of backends and interpreters; raises NotResults if it has none."""
+def read_folder(folder: Path, rows: str = "*") -> list[Row]:
+    """Read the rows of a folder whose names match a pattern, in the order of backends and interpreters.
+
+    Raises NotResults if there is none.
+    """
     files = sorted(folder.glob("*.json")) if folder.is_dir() else []
     if not files:
         raise NotResults(f"{folder}: no results here; `tox run -e bench-quick` or `tox run -m bench` writes them")
-    rows = [read_row(path) for path in files]
-    doubled = {row.name for row in rows if [other.name for other in rows].count(row.name) > 1}
+    found = [row for row in map(read_row, files) if fnmatch(row.name, rows)]
+    if not found:
+        raise NotResults(f"{folder}: no row {rows}")
+    doubled = {row.name for row in found if [other.name for other in found].count(row.name) > 1}
     if doubled:
         raise NotResults(f"{folder}: two files for {', '.join(sorted(doubled))}; a row is measured in one run")
-    return sorted(rows, key=Row.order)
+    return sorted(found, key=Row.order)
 
 
 def folder_of_results(folder: Path) -> Path:

@@ -94,6 +94,9 @@ def test_rows_come_in_the_order_of_interpreters(tmp_path: Path) -> None:
     for name in reversed(names):
         synthetic.write(tmp_path, [], name)
     assert [row.name for row in results.read_folder(tmp_path)] == names
+    assert [row.name for row in results.read_folder(tmp_path, "pypy*-wheel")] == names[3:5]
+    with pytest.raises(NotResults, match=r"no row \*-dlopen"):
+        results.read_folder(tmp_path, "*-dlopen")
 
 
 def test_the_quick_tenth_is_found(tmp_path: Path) -> None:
