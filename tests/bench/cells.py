@@ -64,11 +64,18 @@ class Works:
     info: dict[str, Any] = field(default_factory=dict)
 
     def once(self) -> None:
-        """Call each library once and check its result."""
-        for library, call in self.calls.items():
-            if library in self.before:
-                self.before[library]()
-            result = call()
+        """Call each library once and check its result. A library whose call fails is `missing` from now on."""
+        for library, call in [*self.calls.items()]:
+            try:
+                if library in self.before:
+                    self.before[library]()
+                result = call()
+            except Exception as error:
+                if library == OURS:
+                    raise
+                self.missing[library] = reason(error)
+                del self.calls[library]
+                continue
             if self.check is not None:
                 self.check(library, result)
 
@@ -100,23 +107,35 @@ class Group:
         return next(case for case in self.cases if case.name == name)
 
 
+def reason(error: BaseException) -> str:
+    """Return the first line of an error, as the report shows it."""
+    return f"{type(error).__name__}: {error}".strip().splitlines()[0][:160]
+
+
 class NotHere(Exception):
     """The whole cell cannot be measured on this interpreter or machine; the text is the reason."""
 
 
-def groups() -> dict[str, Group]:
-    """Import every file of `groups/` and return the groups that they declare, by name, in the order of the report.
+def _of_module(name: str) -> Iterator[Group]:
+    """Yield the groups that a file of `groups/` declares: a `GROUP`, or several `GROUPS`."""
+    loaded = importlib.import_module(f"bench.groups.{name}")
+    yield from getattr(loaded, "GROUPS", None) or [loaded.GROUP]
 
-    A file declares a `GROUP`, or several `GROUPS`.
-    """
+
+def group(name: str) -> Group:
+    """Return a group. Only its own file is imported: what others import would be part of its processes."""
+    from bench.groups import ORDER
+
+    return next(group for group in _of_module(ORDER[name]) if group.name == name)
+
+
+def groups() -> dict[str, Group]:
+    """Import every file of `groups/` and return the groups by name, in the order of the report."""
     from bench import groups as folder
 
-    found: list[Group] = []
-    for module in pkgutil.iter_modules(folder.__path__):
-        loaded = importlib.import_module(f"bench.groups.{module.name}")
-        found += getattr(loaded, "GROUPS", None) or [loaded.GROUP]
-    order = {name: number for number, name in enumerate(folder.ORDER)}
-    return {group.name: group for group in sorted(found, key=lambda group: order[group.name])}
+    found = {group.name: group for each in pkgutil.iter_modules(folder.__path__) for group in _of_module(each.name)}
+    order = [*folder.ORDER]
+    return dict(sorted(found.items(), key=lambda item: order.index(item[0])))
 
 
 def cells(quick: bool = False, slow: bool = False) -> Iterator[tuple[Group, Case, str]]:

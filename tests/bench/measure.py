@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,79 @@ def _in_a_process(group: str, case: str, operation: str, number: int) -> dict[st
         raise RuntimeError(f"{group}, {case}, {operation}: {lines[-1]}")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
+
+
+def child(group: str, case: str, operation: str, number: str) -> None:
+    """Measure a cell in this process and print what `here` returns."""
+    found = cells.group(group)
+    print(json.dumps(here(found, found.case(case), operation, int(number))))
+
+
+class Kept:
+    """The cells that a run has measured, in a file with a line for each, so that another run continues there.
+
+    of: describes the run. Raises ValueError if the file is of another commit, interpreter or setting.
+    """
+
+    def __init__(self, path: Path | None, of: dict[str, Any]) -> None:
+        self.path = path
+        self._found: dict[tuple[str, ...], Figures] = {}
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+        whole = [line for line in lines if line.endswith("\n")]  # the process may have been killed within the last line
+        if whole and json.loads(whole[0]) != of:
+            raise ValueError(f"{path}: of {json.loads(whole[0])}, this is {of}: remove it to start over")
+        for line in whole[1:]:
+            figures = Figures(**json.loads(line))
+            self._found[figures.group, figures.case, figures.operation] = figures
+        if whole != lines or not whole:
+            path.write_text("".join(whole) or json.dumps(of) + "\n", encoding="utf-8")
+
+    def __contains__(self, cell: tuple[Group, Case, str]) -> bool:
+        return (cell[0].name, cell[1].name, cell[2]) in self._found
+
+    def measured(self, group: Group, case: Case, operation: str) -> Figures:
+        """Return the kept figures of a cell, or measure it and keep them."""
+        found = self._found.get((group.name, case.name, operation))
+        if found is None:
+            found = measured(group, case, operation)
+            if self.path is not None:
+                with self.path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(kept(found)) + "\n")
+        return found
+
+
+def show(groups: Sequence[str], only: str, quick: bool, slow: bool, keep: Path | None) -> None:
+    """Measure cells and print for each the time of cpkg's call, and the ratio and interval of each other library."""
+    record = Kept(keep, {"quick": quick})
+    begun = time.perf_counter()
+    for group, case, operation in cells.cells(quick, slow):
+        name = f"{group.name}, {case}, {operation}"
+        if only not in name or (groups and group.name not in groups):
+            continue
+        start = time.perf_counter()
+        figures = record.measured(group, case, operation)
+        ours, *others = lines(figures)
+        print(f"{name}: {ours}, {len(figures.processes)} processes, {time.perf_counter() - start:.1f} s")
+        print(*(f"    {line}" for line in others), sep="\n", flush=True)
+    print(f"{time.perf_counter() - begun:.0f} s")
+
+
+def lines(figures: Figures) -> list[str]:
+    """Return what developers read of a cell: cpkg's figure, then a line for each other library."""
+    names = [*dict.fromkeys(name for process in figures.processes for name in process)]
+    found = ["no figure"]
+    if OURS in names:
+        value = turns.seconds(figures.processes, OURS)
+        found[0] = f"{value / 1e6:.2f} MB" if figures.unit == "bytes" else f"{value * 1e6:.4g} us"
+        for name in names:
+            if name != OURS:
+                each = turns.ratio(figures.processes, OURS, name)
+                mark = "" if name in figures.alternatives else " (limit)" if name in figures.limits else " (other format)"
+                found.append(f"{name:26}{each.value:9.3f}  [{each.low:.3f}, {each.high:.3f}]{mark}")
+    return found + [f"{name:26}{why}" for name, why in figures.missing.items()]
 
 
 def here(group: Group, case: Case, operation: str, number: int) -> Mapping[str, Any]:

@@ -171,7 +171,7 @@ PEERS = [
 ]  # fmt: skip
 
 # Modules that the other groups need besides the peers: measured through their own tables.
-EXTRAS = ["blake2signer", "lz4", "botocore", "cattrs", "mashumaro", "pydantic", "apischema"]
+EXTRAS = ["blake2signer", "lz4", "botocore", "cattrs", "attrs", "mashumaro", "pydantic", "apischema", "numpy"]
 # Only the data in it is needed, not the pandas that it requires, which takes an hour to build on PyPy.
 DATA_ONLY = ["vega_datasets"]
 
@@ -218,6 +218,18 @@ def load(peer: Peer) -> Loaded:
     except Exception as error:
         installing = install_errors().get(peer.requirement or "")
         return Loaded(peer, error=f"cannot be installed: {installing}" if installing else _last_line(error))
+
+
+def loaded(codec: str) -> tuple[dict[str, Library], dict[str, str]]:
+    """Return the libraries for a codec by name, and the errors of those that cannot be imported.
+
+    Raises RuntimeError if cpkg cannot.
+    """
+    found = {peer.name: load(peer) for peer in of(codec)}
+    if found["cpkg"].library is None:
+        raise RuntimeError(found["cpkg"].error)
+    missing = {name: str(each.error) for name, each in found.items() if each.library is None}
+    return {name: each.library for name, each in found.items() if each.library is not None}, missing
 
 
 # --- installing --------------------------------------------------------------------------------------------------
