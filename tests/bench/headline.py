@@ -8,29 +8,33 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import markdown, picture
+from bench.picture import MSGPACK, PEP784
 from bench.results import Row, mean, number
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
 IMPLEMENTATIONS = ("CPython", "PyPy")
-WITHIN = "|compression.zstd|backports.zstd"
 
 
 @dataclass(frozen=True)
 class Use:
-    """What people use a library for: a group, and patterns of its operations and cases. peers: as in picture.py."""
+    """What people use libraries for: a group, and a pattern of its operations. peers: as in picture.py."""
 
     title: str
     group: str
     peers: Sequence[str]
     operations: str = ".*"
-    cases: str = ".*"
 
 
 USES = (
-    Use("MessagePack", "MessagePack", ("msgpack|msgpack fallback", "ormsgpack", "msgspec")),
-    Use("messages into classes and back", "Typed", ("msgspec", "mashumaro", "cattrs", "pydantic", "pickle")),
-    Use("Zstandard in one call", "Zstandard one-shot", ("zstandard", "compression.zstd|backports.zstd", "pyzstd")),
-    Use("Zstandard files", "File input and output", ("compression.zstd|backports.zstd",)),
+    Use("MessagePack", "MessagePack", (MSGPACK, "ormsgpack", "msgspec", "amsgpack")),
+    Use(
+        "messages into classes and back",
+        "Typed",
+        ("msgspec Struct", "msgspec", "mashumaro", "cattrs", "pydantic", "pickle"),
+    ),
+    Use("dates, UUIDs, Decimals, sets", "Value types", (MSGPACK, "ormsgpack", "pickle"), "dumps|loads"),
+    Use("Zstandard in one call", "Zstandard one-shot", ("zstandard", PEP784, "pyzstd"), "(de)?compress"),
+    Use("Zstandard files", "File input and output", (PEP784,)),
 )
 
 
@@ -39,11 +43,7 @@ def block(rows: list[Row], folder: str = "") -> str:
     chosen = [[row for row in rows if row.implementation == name] for name in IMPLEMENTATIONS]
     shown = " ".join(f"![{picture.alternative(of[-1])}]({folder}{of[-1].name}.svg)" for of in chosen if of)
     head = ["for", "library", *(_heading(of) for of in chosen if of)]
-    lines = [
-        [use.title if first else "", peer, *cells]
-        for use in USES
-        for first, peer, cells in _lines(use, [of for of in chosen if of])
-    ]
+    lines = [line for use in USES for line in _lines(use, [of for of in chosen if of])]
     return f"{shown}\n\n{markdown.table(head, lines)}"
 
 
@@ -52,33 +52,30 @@ def _heading(rows: list[Row]) -> str:
     return f"{name} {', '.join(row.label.removeprefix(name).strip() for row in rows)}"
 
 
-def _lines(use: Use, columns: list[list[Row]]) -> Iterator[tuple[bool, str, list[str]]]:
-    """Yield for each library whether it is the first, its names, and its ratio on each implementation."""
-    first = True
+def _lines(use: Use, columns: list[list[Row]]) -> Iterator[list[str]]:
+    """Yield a line for each library that was measured: its names, and its ratios on each implementation."""
+    title = use.title
     for peer in use.peers:
-        names: dict[str, None] = {}
-        cells = []
-        for rows in columns:
-            found = []
-            for row in rows:
-                ratios = []
-                for cell in row.some(use.group, use.operations, use.cases):
-                    name = next((name for name in peer.split("|") if name in cell.ratios), None)
-                    if name is not None:
-                        names[name] = None
-                        ratios.append(cell.ratios[name])
-                whole = mean(ratios)
-                if whole is not None:
-                    found.append(number(whole.value))
-            least, most = (found and min(found, key=_value)), (found and max(found, key=_value))
-            cells.append("not here" if not found else str(least) if least == most else f"{least} to {most}")
-        if names:
-            yield first, " or ".join(name for name in names if name != "msgpack fallback") or peer.split("|")[0], cells
-            first = False
+        means = [[whole for whole in (_mean(row, use, peer) for row in rows) if whole is not None] for rows in columns]
+        if any(means):
+            cells = (cell for rows in columns for row in rows for cell in row.some(use.group, use.operations))
+            names = dict.fromkeys(picture.short(name) for name in (cell.named(peer) for cell in cells) if name)
+            yield [title, " or ".join(names), *map(_range, means)]
+            title = ""
 
 
-def _value(shown: str) -> float:
-    return float(shown.replace(",", ""))
+def _mean(row: Row, use: Use, peer: str) -> float | None:
+    """Return the geometric mean of a library's ratios on one row, None if it is not there."""
+    found = ((cell, cell.named(peer)) for cell in row.some(use.group, use.operations))
+    whole = mean(cell.ratios[name] for cell, name in found if name is not None)
+    return None if whole is None else whole.value
+
+
+def _range(means: list[float]) -> str:
+    if not means:
+        return "not here"
+    least, most = number(min(means)), number(max(means))
+    return least if least == most else f"{least} to {most}"
 
 
 def update(rows: list[Row], page: Path, folder: str) -> bool:

@@ -26,17 +26,23 @@ class Panel:
     peers: tuple[str, ...]
 
 
-_ZSTD = ("zstandard", "compression.zstd|backports.zstd", "pyzstd")
+MSGPACK = "msgpack|msgpack fallback"
+PEP784 = "compression.zstd|backports.zstd"
+_ZSTD = ("zstandard", PEP784, "pyzstd")
 PANELS = (
     Panel(
         "A message of 136 bytes",
         "MessagePack",
         "regular",
         ("pack", "unpack"),
-        ("msgpack|msgpack fallback", "ormsgpack", "msgspec"),
+        (MSGPACK, "ormsgpack", "msgspec", "amsgpack"),
     ),
     Panel(
-        "Messages into classes", "Typed", "users", ("decode", "encode"), ("msgspec", "mashumaro", "cattrs", "pickle")
+        "Messages into classes",
+        "Typed",
+        "users",
+        ("decode", "encode"),
+        ("msgspec Struct", "msgspec", "mashumaro", "cattrs", "pickle"),
     ),
     Panel("Zstandard, 1 KiB", "Zstandard one-shot", "1KiB level 3", ("compress", "decompress"), _ZSTD),
     Panel("Zstandard, 1 MiB", "Zstandard one-shot", "1MiB level 3", ("compress", "decompress"), _ZSTD),
@@ -79,7 +85,8 @@ def alternative(row: Row) -> str:
 
 
 def _panel(row: Row, panel: Panel) -> list[str]:
-    cells = [next(row.some(panel.group, operation, panel.case), None) for operation in panel.operations]
+    named = {cell.subject[1:]: cell for cell in row.some(panel.group)}
+    cells = [named.get((panel.case, operation)) for operation in panel.operations]
     if not any(cell is not None and cell.value is not None for cell in cells):
         return []
     bottom = HEAD + LINE * (1 + len(panel.peers)) - 6
@@ -99,25 +106,28 @@ def _panel(row: Row, panel: Panel) -> list[str]:
 
 def _measured(cells: list[Cell | None], label: str) -> str:
     """Return the name of the library that was measured, or the last of those that it may have."""
-    names = label.split("|")
-    known = [name for name in names for cell in cells if cell is not None and name in cell.ratios]
-    return "msgpack" if names[0] == "msgpack" else (known or names)[0]
+    names = [cell.named(label) for cell in cells if cell is not None]
+    return short(next((name for name in names if name is not None), label.split("|")[0]))
+
+
+def short(library: str) -> str:
+    """Return the name by which people know a library: msgpack's fallback is all that it has on PyPy."""
+    return library.removesuffix(" fallback")
 
 
 def _column(cell: Cell, panel: Panel, left: int) -> list[str]:
-    ratios = [
-        next((cell.ratios[name] for name in label.split("|") if name in cell.ratios), None) for label in panel.peers
-    ]
-    longest = min(max([1.0, *(ratio.value for ratio in ratios if ratio is not None)]), LONGEST)
+    names = [cell.named(peer) for peer in panel.peers]
+    longest = min(max([1.0, *(cell.ratios[name].value for name in names if name is not None)]), LONGEST)
     unit = (COLUMN - TEXT) / longest
     assert cell.value is not None
     parts = [_bar("c", left, 0, unit, seconds(cell.value), seconds(cell.value))]
-    for line, ratio in enumerate(ratios, 1):
-        if ratio is None:
+    for line, name in enumerate(names, 1):
+        if name is None:
             parts.append(_text(left + 6, HEAD + LINE * line + 6, "not here", 'class="s"'))
             continue
+        ratio = cell.ratios[name]
         kind = "f" if ratio.high < 1 else "o"
-        note = f"{panel.peers[line - 1]}, {cell.figures.operation}: {with_interval(ratio)}"
+        note = f"{name}, {cell.figures.operation}: {with_interval(ratio)}"
         parts.append(
             _bar(kind, left, line, unit * min(ratio.value, LONGEST), _times(ratio.value), note, ratio.value > LONGEST)
         )

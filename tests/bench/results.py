@@ -42,6 +42,10 @@ class Cell:
         known = [name for name in self.figures.alternatives if name in self.ratios]
         self.best = min(known, key=lambda name: self.ratios[name].value, default=None)
 
+    def named(self, names: str) -> str | None:
+        """Return which of the libraries `one|another` was measured here, the first of several."""
+        return next((name for name in names.split("|") if name in self.ratios), None)
+
     @property
     def subject(self) -> tuple[str, str, str]:
         """The group, the case and the operation."""
@@ -99,12 +103,11 @@ class Row:
             found.setdefault(cell.figures.group, []).append(cell)
         return {name: cells for name, cells in found.items() if cells}
 
-    def some(self, group: str, operations: str = ".*", cases: str = ".*") -> Iterator[Cell]:
-        """Yield the cells of a group whose operation and case match these patterns, without copies of memory."""
+    def some(self, group: str, operations: str = ".*") -> Iterator[Cell]:
+        """Yield the cells of a group whose operation matches a pattern, without copies of memory."""
         for cell in self.cells:
-            _, case, operation = cell.subject
-            named = re.fullmatch(operations, operation) and re.fullmatch(cases, case)
-            if cell.figures.group == group and named and not cell.figures.copy:
+            of = cell.figures
+            if of.group == group and re.fullmatch(operations, of.operation) and not of.copy:
                 yield cell
 
     def order(self) -> tuple[Any, ...]:
