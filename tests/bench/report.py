@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bench import headline, picture, reasons
@@ -31,11 +31,14 @@ FASTER = (
     "Every case whose whole 95 % interval is below 1, with the fastest library and its ratio. Other formats, such as "
     "JSON, are only on the pages of the interpreters."
 )
+LINES = 8
+"""The largest number of lines of a group in the first table."""
 COPIES = "One copy of memory in every library, and therefore in no mean and no bar"
 COLUMNS = (
     "The column cpkg has its own figures. The others show the time of a library divided by cpkg's, with its 95 % "
     "interval: above 1, cpkg is faster. **Bold**: the library is faster than cpkg. A dash: the library does not have "
-    "this, or does not run here (reasons below each table)."
+    "this, or does not run here (reasons below each table). *: no alternative, but "
+    "shown as a bound."
 )
 
 
@@ -77,15 +80,22 @@ def conditions(row: Row) -> str:
 
 
 def _glance(rows: list[Row], group: str) -> Iterator[list[str]]:
-    operations = dict.fromkeys(cell.figures.operation for row in rows for cell in row.groups().get(group, []))
+    cells = [row.groups().get(group, []) for row in rows]
+    shorten = _shortened({cell.figures.operation for found in cells for cell in found})
     title = group
-    for operation in operations:
-        shown = [
-            _lead([c.lead for c in row.groups().get(group, []) if c.figures.operation == operation]) for row in rows
-        ]
+    for operation in dict.fromkeys(shorten(cell.figures.operation) for found in cells for cell in found):
+        shown = [_lead([c.lead for c in found if shorten(c.figures.operation) == operation]) for found in cells]
         if any(shown):
             yield [title, operation, *shown]
             title = ""
+
+
+def _shortened(operations: set[str]) -> Callable[[str], str]:
+    """Return what to make of operations so that a group has few lines: each, what is after the comma, or none."""
+    for shorten in (str, lambda operation: operation.rpartition(", ")[2]):
+        if len({shorten(operation) for operation in operations}) <= LINES:
+            return shorten
+    return lambda _: "all"
 
 
 def _lead(leads: list[Ratio | None]) -> str:
@@ -150,7 +160,7 @@ def _figures(cells: list[Cell]) -> str:
     libraries = dict.fromkeys(name for cell in shown for name in cell.ratios)
     limits = {name for cell in shown for name in cell.figures.limits}
     names = sorted(libraries, key=lambda name: name in limits)
-    head = ["case", "operation", "cpkg", *(f"{name} (limit)" if name in limits else name for name in names)]
+    head = ["case", "operation", "cpkg", *(f"{name}*" if name in limits else name for name in names)]
     lines = []
     for cell in shown:
         ratios = [cell.ratios.get(name) for name in names]

@@ -202,7 +202,7 @@ def test_a_page_has_every_figure(written: Path) -> None:
     assert packed[1] == ["regular", "pack", "123 ns", "2.50 ±2%", "1.50 ±2%", "**0.90 ±2%**", "**0.50 ±2%**"]
     assert len(packed) == 3, "copies have no line"
     assert typed[1][2] == "45 µs (450 ns each)"
-    assert zstd[0][-1] == "libzstd itself (limit)"
+    assert zstd[0][-1] == "libzstd itself*"
     assert memory[1][2] == "4.77 MiB"
     assert ["zstandard", r"not here: ImportError: \<not> for this one"] in versions
     assert "- No pydantic: ImportError: \\<no> | wheel\n" in text
