@@ -35,7 +35,7 @@ class Change:
         if self.ratio is None:
             return f"{name}: was measured in OLD, has no figure in NEW"
         value, high, low = (1 / each for each in self.ratio)
-        return f"{name}: takes {value:.2f} of its former time ({low:.2f} to {high:.2f})"
+        return f"{name}: takes {value:.2f} times as long as before ({low:.2f} to {high:.2f})"
 
 
 def quotient(new: Ratio, old: Ratio) -> Ratio:

@@ -65,6 +65,8 @@ FONT = 'font-family="system-ui,-apple-system,\'Segoe UI\',Roboto,Helvetica,Arial
 def draw(row: Row) -> str:
     """Return the picture of one row as SVG; the same results draw the same bytes."""
     parts, y = [_text(0, 16, row.label, 'font-weight="bold"'), _text(0, 34, NOTE, 'class="s"')], TOP
+    if row.nursery:
+        parts.append(_text(WIDTH, 16, row.nursery, 'class="s" text-anchor="end"'))
     for panel in PANELS:
         lines = _panel(row, panel)
         if lines:

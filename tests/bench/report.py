@@ -72,11 +72,10 @@ def conditions(row: Row) -> str:
     """Return where and when a row was measured, and with which nursery on PyPy."""
     machine = row.matrix["machine"]
     quick = ["a representative tenth of the cells"] if row.matrix["settings"]["quick"] else []
-    nursery = [f"nursery of {size(machine['nursery'])}"] if machine.get("nursery") else []
     memory = [f"{size(machine['memory'])} of memory"] if machine.get("memory") else []
     where = [f"{machine.get('cpus')} CPUs of {machine.get('cpu')}", *memory, machine.get("system"), machine.get("libc")]
     when = [f"revision {machine.get('revision')}", machine.get("date")]
-    return "; ".join(str(part) for part in [row.interpreter, *quick, *nursery, *where, *when] if part)
+    return "; ".join(str(part) for part in [row.interpreter, *quick, row.nursery, *where, *when] if part)
 
 
 def _glance(rows: list[Row], group: str) -> Iterator[list[str]]:

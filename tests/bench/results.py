@@ -96,6 +96,12 @@ class Row:
         backend = self.name.rsplit("-", 1)[-1]
         return short if backend == "wheel" else f"{short}, {backend}"
 
+    @property
+    def nursery(self) -> str:
+        """The nursery of PyPy in words, empty for CPython."""
+        found = self.matrix["machine"].get("nursery")
+        return f"nursery of {size(found)}" if found else ""
+
     def groups(self) -> dict[str, list[Cell]]:
         """The cells by group, in the order of the report."""
         found: dict[str, list[Cell]] = {name: [] for name in ORDER}
