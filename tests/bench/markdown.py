@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 WIDTH = 120
+_UNIT = re.compile(r"(\d) (±|(?:[nµm]?s|[KMG]?i?B)\b)")
 
 
 def wrapped(text: str) -> str:
@@ -32,7 +33,9 @@ def plain(text: str) -> str:
 
 
 def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
+    """Return a table in Markdown. A line never breaks between a number and its unit or interval."""
     rows = [head, ["---"] * len(head), *lines]
-    cleaned = ([text.replace("|", "\\|").replace("\n", " ") or " " for text in row] for row in rows)
+    cleaned = (
+        [_UNIT.sub("\\1\u00a0\\2", text.replace("|", "\\|").replace("\n", " ")) or " " for text in row] for row in rows
+    )
     return "".join(f"| {' | '.join(row)} |\n" for row in cleaned)

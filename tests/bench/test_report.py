@@ -33,7 +33,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tables(text: str) -> list[list[list[str]]]:
     """Return the tables of a page as cells, without the lines below their heads."""
-    found = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    found = re.findall(r"(?:^\|.*\|\n)+", text.replace("\u00a0", " "), re.MULTILINE)
     split = [[re.split(r"(?<!\\)\|", line[1:-1]) for line in table.splitlines()] for table in found]
     return [[[cell.strip() for cell in line] for line in table if line[0] != " --- "] for table in split]
 

@@ -29,6 +29,7 @@ def text_of(path: Path) -> str:
 
 def tables(text: str) -> list[list[list[str]]]:
     """Return the tables of a page as cells, without the lines below their heads."""
+    text = text.replace("\u00a0", " ")  # between a number and its unit
     found = [table.splitlines() for table in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)]
     return [[[cell.strip() for cell in line[1:-1].split("|")] for line in (head, *rest)] for head, _, *rest in found]
 
