@@ -32,8 +32,18 @@ USES = (
         "Typed",
         ("msgspec Struct", "msgspec", "mashumaro", "cattrs", "pydantic", "pickle"),
     ),
-    Use("dates, UUIDs, Decimals, sets", "Value types", (MSGPACK, "ormsgpack", "pickle"), "dumps|loads"),
-    Use("Zstandard in one call", "Zstandard one-shot", ("zstandard", PEP784, "pyzstd"), "(de)?compress"),
+    Use(
+        "dates, UUIDs, Decimals, sets",
+        "Value types",
+        ("msgspec", "ormsgpack", MSGPACK, "mashumaro", "pickle"),
+        "dumps|loads",
+    ),
+    Use(
+        "Zstandard in one call",
+        "Zstandard one-shot",
+        ("zstandard", "zstandard, context kept", PEP784, "pyzstd"),
+        "(de)?compress",
+    ),
     Use("Zstandard files", "File input and output", (PEP784,)),
 )
 
