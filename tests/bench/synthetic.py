@@ -78,10 +78,8 @@ def rich(factor: float = 1.0) -> list[Figures]:
     for operation in ("compress", "decompress"):
         for size, text, zstandard in ((1 << 10, "1KiB", 1.2), (1 << 20, "1MiB", 0.95)):
             ratios = {"zstandard": zstandard * factor, "backports.zstd": 0.8 * factor, "libzstd itself": 0.98}
-            limits = ["libzstd itself"]
-            found.append(
-                cell("Zstandard one-shot", f"{text} level 3", operation, ratios, size * 4.12e-9, limits=limits, size=size)
-            )
+            more = {"limits": ["libzstd itself"], "size": size}
+            found.append(cell("Zstandard one-shot", f"{text} level 3", operation, ratios, size * 4.12e-9, **more))
     found.append(cell("Peak memory", "pack", "peak", {"msgpack": 2 * factor}, 5e6, unit="bytes"))
     found.append(Figures("Arrays", "floats", "pack", missing={OURS: "ImportError: no numpy"}))
     return found
