@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,11 +50,10 @@ USES = (
 
 def block(rows: list[Row], folder: str = "") -> str:
     """Return the pictures of the newest CPython and PyPy, and the table of named libraries. folder: of the pictures."""
-    chosen = [[row for row in rows if row.implementation == name] for name in IMPLEMENTATIONS]
-    shown = " ".join(f"![{picture.alternative(of[-1])}]({folder}{of[-1].name}.svg)" for of in chosen if of)
-    head = ["for", "library", *(_heading(of) for of in chosen if of)]
-    lines = [line for use in USES for line in _lines(use, [of for of in chosen if of])]
-    return f"{shown}\n\n{markdown.table(head, lines)}"
+    chosen = [of for of in ([row for row in rows if row.implementation == name] for name in IMPLEMENTATIONS) if of]
+    shown = " ".join(f"![{picture.alternative(of[-1])}]({folder}{of[-1].name}.svg)" for of in chosen)
+    lines = ([use.title, *(_libraries(use, of) for of in chosen)] for use in USES)
+    return f"{shown}\n\n{markdown.table(['', *map(_heading, chosen)], (line for line in lines if any(line[1:])))}"
 
 
 def _heading(rows: list[Row]) -> str:
@@ -62,30 +61,22 @@ def _heading(rows: list[Row]) -> str:
     return f"{name} {', '.join(row.label.removeprefix(name).strip() for row in rows)}"
 
 
-def _lines(use: Use, columns: list[list[Row]]) -> Iterator[list[str]]:
-    """Yield a line for each library that was measured: its names, and its ratios on each implementation."""
-    title = use.title
+def _libraries(use: Use, rows: list[Row]) -> str:
+    """Return the libraries of a use that some rows have, each with the range of its means over the rows."""
+    found = []
     for peer in use.peers:
-        means = [[whole for whole in (_mean(row, use, peer) for row in rows) if whole is not None] for rows in columns]
-        if any(means):
-            cells = (cell for rows in columns for row in rows for cell in row.some(use.group, use.operations))
-            names = dict.fromkeys(picture.short(name) for name in (cell.named(peer) for cell in cells) if name)
-            yield [title, " or ".join(names), *map(_range, means)]
-            title = ""
-
-
-def _mean(row: Row, use: Use, peer: str) -> float | None:
-    """Return the geometric mean of a library's ratios on one row, None if it is not there."""
-    found = ((cell, cell.named(peer)) for cell in row.some(use.group, use.operations))
-    whole = mean(cell.ratios[name] for cell, name in found if name is not None)
-    return None if whole is None else whole.value
-
-
-def _range(means: list[float]) -> str:
-    if not means:
-        return "not here"
-    least, most = number(min(means)), number(max(means))
-    return least if least == most else f"{least} to {most}"
+        names: dict[str, None] = {}
+        means = []
+        for row in rows:
+            named = [(cell, cell.named(peer)) for cell in row.some(use.group, use.operations)]
+            names.update(dict.fromkeys(picture.short(name) for _, name in named if name is not None))
+            whole = mean(cell.ratios[name] for cell, name in named if name is not None)
+            means += [] if whole is None else [whole.value]
+        if means:
+            least, most = number(min(means)), number(max(means))
+            text = least if least == most else f"{least} to {most}"
+            found.append(f"{' or '.join(names)} **{text}**")
+    return "; ".join(found)
 
 
 def update(rows: list[Row], page: Path, folder: str) -> bool:
