@@ -75,7 +75,7 @@ def _libraries(use: Use, rows: list[Row]) -> str:
         if means:
             least, most = number(min(means)), number(max(means))
             text = least if least == most else f"{least} to {most}"
-            found.append(f"{' or '.join(names)} **{text}**")
+            found.append(f"{' or '.join(names)}\u00a0**{text}**")
     return "; ".join(found)
 
 

@@ -179,7 +179,7 @@ def test_the_first_screen_names_the_libraries(written: Path) -> None:
 
 def test_the_range_of_a_named_library_is_over_interpreters() -> None:
     rows = [synthetic.row(synthetic.rich(factor), f"3.1{n}-wheel") for n, factor in enumerate((1.0, 4.0, 2.0))]
-    assert "| msgpack **2.50 to 10.0**; ormsgpack" in headline.block(rows)
+    assert "| msgpack **2.50 to 10.0**; ormsgpack" in headline.block(rows).replace("\u00a0", " ")
 
 
 def test_means_are_against_the_fastest_and_count_cases(written: Path) -> None:
