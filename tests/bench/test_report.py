@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import compare, headline, markdown, picture, publish, reasons, report, results, synthetic
+from bench import cells, compare, headline, markdown, picture, publish, reasons, report, results, synthetic
 from bench.results import NotResults, mean
 from bench.turns import Ratio
 
@@ -298,10 +298,17 @@ def test_marked_pages_get_the_pictures_and_the_table(written: Path, tmp_path: Pa
         headline.update(rows, page, "")
 
 
-def test_reasons_name_existing_groups() -> None:
-    from bench.groups import ORDER
-
-    assert {reason.group for reason in reasons.REASONS} <= {*ORDER}
+def test_what_is_named_exists() -> None:
+    """The pictures, the README's table and the reasons are about cells of the matrix."""
+    found = cells.groups()
+    subjects = {(name, str(case), work) for name, of in found.items() for case in of.cases for work in of.of(case)}
+    pictured = {(panel.group, panel.case, work) for panel in picture.PANELS for work in panel.operations}
+    assert pictured <= subjects
+    for use in headline.USES:
+        assert any(group == use.group and re.fullmatch(use.operations, work) for group, _, work in subjects), use
+    for reason in reasons.REASONS:
+        patterns = (reason.group, reason.case, reason.operation)
+        assert any(all(map(re.fullmatch, patterns, subject)) for subject in subjects), reason
 
 
 # --- comparison in time ------------------------------------------------------------------------------------------
