@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from bench import headline, picture, reasons
 from bench.compare import changes
+from bench.groups import ORDER
 from bench.markdown import plain, table, wrapped
 from bench.results import Cell, Row, figure, mean, number, read_folder, size, with_interval
 from bench.turns import Ratio
@@ -147,10 +149,17 @@ def page(row: Row) -> str:
     """Return the page of one interpreter: every figure, the versions of the libraries."""
     parts = [f"# {row.label}\n\n{conditions(row)}.\n", f"{_picture(row)}\n", f"{COLUMNS}\n"]
     for group, cells in row.groups().items():
-        parts.append(f"## {group}\n\n{_figures(cells)}")
+        parts.append(f"## {group}\n\n{_described(group)}{_figures(cells)}")
     versions = [[name, version] for name, version in _versions(row)]
     parts.append(f"## Versions and builds\n\n{table(['library', 'version and build'], versions)}")
     return wrapped("\n".join(parts))
+
+
+def _described(group: str) -> str:
+    """Return what the file of a group says of it."""
+    path = Path(__file__).parent / "groups" / f"{ORDER.get(group)}.py"
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if path.exists() else None
+    return f"{' '.join(text.split())}\n\n" if text else ""
 
 
 def _figures(cells: list[Cell]) -> str:
