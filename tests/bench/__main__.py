@@ -19,7 +19,7 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
 
     cell = commands.add_parser("cell", help="measure one cell in this process; prints JSON, for `measure`")
-    cell.add_argument("cell", nargs=4, metavar=("GROUP", "CASE", "OPERATION", "NUMBER"))
+    cell.add_argument("cell", nargs="+", metavar="PART", help="GROUP CASE OPERATION NUMBER [LIBRARY-TO-LEAVE-OUT ...]")
 
     measure = commands.add_parser("measure", help="measure cells, and print each library's ratio to cpkg")
     measure.add_argument("groups", nargs="*", metavar="GROUP", help="(default: all)")
@@ -59,7 +59,6 @@ def main(arguments: list[str] | None = None) -> int:
     publish.add_argument("--build", default="wheel", help=build)
     publish.add_argument("--minutes", type=float, help="end each row after that many minutes; a second call continues")
     publish.add_argument("-k", dest="only", metavar="NAME", help="only some cells: nothing is written to docs")
-    publish.add_argument("--results", type=Path, default=RESULTS)
 
     return _run(parser.parse_args(arguments))
 
@@ -97,11 +96,11 @@ def _read(given: argparse.Namespace) -> int:
     if given.command == "compare":
         return compare.compare(given.old, given.new, given.allow_missing)
     if given.command == "publish":
-        code = publish.publish(given.interpreters, given.results, given.build, given.minutes, given.only)
+        code = publish.publish(given.interpreters, RESULTS, given.build, given.minutes, given.only)
         if not code and given.only is None:
             rows = f"*-{given.build}"
-            report.write(given.results, Path("docs/benchmarks"), rows=rows)
-            headline.update(read_folder(given.results, rows), Path("README.md"), "docs/benchmarks/")
+            report.write(RESULTS, Path("docs/benchmarks"), rows=rows)
+            headline.update(read_folder(RESULTS, rows), Path("README.md"), "docs/benchmarks/")
             print("docs/benchmarks and README.md are written")
         return code
     results = given.results or folder_of_results(RESULTS)

@@ -7,7 +7,9 @@ A cell is a group, a case and an operation. Every library that takes part in it 
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
@@ -62,14 +64,23 @@ class Works:
     values: int | None = None
     clock: str = "processor"
     info: dict[str, Any] = field(default_factory=dict)
+    _took: dict[str, float] = field(default_factory=dict)
 
-    def once(self) -> None:
-        """Call each library once and check its result. A library whose call fails is `missing` from now on."""
+    def once(self, longest: float = math.inf) -> dict[str, float]:
+        """Call each library once and check its result; return the seconds of each call.
+
+        A library whose call fails is `missing` from now on, and one that takes longer than `longest` is not called
+        again.
+        """
         for library, call in [*self.calls.items()]:
+            if self._took.get(library, 0) > longest:
+                continue
             try:
                 if library in self.before:
                     self.before[library]()
+                start = time.perf_counter()
                 result = call()
+                self._took[library] = time.perf_counter() - start
             except Exception as error:
                 if library == OURS:
                     raise
@@ -78,6 +89,7 @@ class Works:
                 continue
             if self.check is not None:
                 self.check(library, result)
+        return self._took
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,7 @@ class Group:
     measures: `works(case, operation)` returns calls, which are timed in turns in a few fresh processes.
     `sample(case, number)` starts fresh processes itself, one for each library, and returns for each operation and
     library a figure or the reason why there is none; it is called with 0, 1, 2, ... until the interval is narrow.
-    unit: "seconds" or "bytes".
+    unit: "seconds" or "bytes". formats: as in `Works`, of what `sample` measures.
     """
 
     name: str
@@ -97,6 +109,7 @@ class Group:
     works: Callable[[Any, str], Works] | None = None
     sample: Callable[[Any, int], Mapping[str, Mapping[str, Answer]]] | None = None
     unit: str = "seconds"
+    formats: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, case: Case) -> Sequence[str]:
         """Return the operations of a case."""

@@ -20,7 +20,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bench", "the benchmark matrix")
     group.addoption("--bench-quick", action="store_true", help="a representative tenth of the cells")
     group.addoption("--bench-slow", action="store_true", help="also the cells that take minutes or gigabytes")
-    group.addoption("--bench-keep", type=Path, help="write each cell to this file at once; do not measure its cells again")
+    group.addoption(
+        "--bench-keep", type=Path, help="write each cell to this file at once; do not measure its cells again"
+    )
     group.addoption("--bench-minutes", type=float, help="end after that many minutes; --bench-keep continues there")
 
 

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -50,14 +52,24 @@ class Figures:
         wanted = self.formats.get(OURS)
         return [n for n in names if n != OURS and n not in self.limits and self.formats.get(n, wanted) == wanted]
 
-    @property
-    def done(self) -> bool:
-        """Whether the processes so far are enough."""
+    def done(self, spent: float) -> bool:
+        """Return whether the processes so far, which took `spent` seconds, are enough."""
         least, most = turns.PROCESSES
         if not self.processes:
             return bool(self.missing)  # nothing can be measured here
-        count = len(self.processes)
-        return count >= most or (count >= least and turns.narrow(self.processes, OURS, self.alternatives))
+        if len(self.processes) < least:
+            return False
+        enough = len(self.processes) >= most or spent > turns.PATIENCE
+        return enough or turns.narrow(self.processes, OURS, self.alternatives)
+
+    @property
+    def not_again(self) -> list[str]:
+        """The libraries that further processes leave out: those that cannot be measured, or are slow and far away."""
+        if len(self.processes) < turns.PROCESSES[0] - 1:
+            return [*self.missing]
+        ours = turns.seconds(self.processes, OURS)
+        slow = {each: turns.seconds(self.processes, each) for process in self.processes for each in process}
+        return [*self.missing, *(each for each, took in slow.items() if turns.is_far(ours, took))]
 
 
 def measured(group: Group, case: Case, operation: str) -> Figures:
@@ -66,20 +78,28 @@ def measured(group: Group, case: Case, operation: str) -> Figures:
     Raises RuntimeError with the last line of its error if a process fails.
     """
     figures = Figures(group.name, case.name, operation, group.unit, operation in case.copies)
-    for number in range(turns.PROCESSES[1]):
-        if figures.done:
+    figures.formats = dict(group.formats)
+    begun = time.perf_counter()
+    for number in itertools.count():
+        if figures.done(time.perf_counter() - begun):
             break
         if group.sample is not None:
-            answers = group.sample(case, number)[operation]
-            figures.processes.append({n: [each] for n, each in answers.items() if not isinstance(each, str)})
+            try:
+                answers = group.sample(case, number)[operation]
+            except cells.NotHere as reason:
+                answers = {OURS: str(reason)}
             figures.missing.update((n, each) for n, each in answers.items() if isinstance(each, str))
+            if not isinstance(answers[OURS], str):
+                figures.processes.append({n: [each] for n, each in answers.items() if not isinstance(each, str)})
             continue
-        answer = _in_a_process(group.name, case.name, operation, number)
-        rounds = answer.pop("rounds")
+        answer = _in_a_process(group.name, case.name, operation, number, figures.not_again)
+        rounds, missing = answer.pop("rounds"), answer.pop("missing")
         if rounds:
             figures.processes.append(rounds)
-        for name, value in answer.items():
-            setattr(figures, name, value)
+        figures.missing = {**missing, **figures.missing}
+        if number == 0:
+            for name, value in answer.items():
+                setattr(figures, name, value)
     return figures
 
 
@@ -88,10 +108,10 @@ def kept(figures: Figures) -> dict[str, Any]:
     return asdict(figures)
 
 
-def _in_a_process(group: str, case: str, operation: str, number: int) -> dict[str, Any]:
+def _in_a_process(group: str, case: str, operation: str, number: int, without: list[str]) -> dict[str, Any]:
     program = Path(__file__).with_name("__main__.py")
     done = subprocess.run(
-        [sys.executable, str(program), "cell", group, case, operation, str(number)],
+        [sys.executable, str(program), "cell", group, case, operation, str(number), *without],
         capture_output=True,
         text=True,
         # the first process that imports a module writes its compiled file, as pip does
@@ -106,10 +126,10 @@ def _in_a_process(group: str, case: str, operation: str, number: int) -> dict[st
     return answer
 
 
-def child(group: str, case: str, operation: str, number: str) -> None:
+def child(group: str, case: str, operation: str, number: str, *without: str) -> None:
     """Measure a cell in this process and print what `here` returns."""
     found = cells.group(group)
-    print(json.dumps(here(found, found.case(case), operation, int(number))))
+    print(json.dumps(here(found, found.case(case), operation, int(number), without)))
 
 
 class Kept:
@@ -174,21 +194,27 @@ def lines(figures: Figures) -> list[str]:
         for name in names:
             if name != OURS:
                 each = turns.ratio(figures.processes, OURS, name)
-                mark = "" if name in figures.alternatives else " (limit)" if name in figures.limits else " (other format)"
+                mark = (
+                    "" if name in figures.alternatives else " (limit)" if name in figures.limits else " (other format)"
+                )
                 found.append(f"{name:26}{each.value:9.3f}  [{each.low:.3f}, {each.high:.3f}]{mark}")
     return found + [f"{name:26}{why}" for name, why in figures.missing.items()]
 
 
-def here(group: Group, case: Case, operation: str, number: int) -> Mapping[str, Any]:
+def here(group: Group, case: Case, operation: str, number: int, without: Sequence[str] = ()) -> dict[str, Any]:
     """Measure a cell's calls in this process, check their results before and after; return what `Figures` keeps."""
     assert group.works is not None
     try:
         works = group.works(case, operation)
     except cells.NotHere as reason:
         return {"rounds": {}, "missing": {OURS: str(reason)}}
-    works.once()
-    rounds = turns.in_rounds(works.calls, works.before, CLOCKS[works.clock], number) if works.calls else {}
-    works.once()
+    works.calls = {library: call for library, call in works.calls.items() if library not in without}
+    # the payload and the libraries are the harness's: collections within the calls should not search them
+    gc.collect()
+    getattr(gc, "freeze", int)()
+    took = works.once()
+    rounds = turns.in_rounds(works.calls, took, works.before, CLOCKS[works.clock], number, OURS) if works.calls else {}
+    works.once(longest=turns.LONG)
     return {
         "rounds": rounds,
         "missing": works.missing,

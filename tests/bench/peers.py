@@ -23,6 +23,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable
 
+from bench.cells import NotHere
+
 Function = Callable[[Any], Any]
 
 
@@ -230,6 +232,18 @@ def loaded(codec: str) -> tuple[dict[str, Library], dict[str, str]]:
         raise RuntimeError(found["cpkg"].error)
     missing = {name: str(each.error) for name, each in found.items() if each.library is None}
     return {name: each.library for name, each in found.items() if each.library is not None}, missing
+
+
+PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}
+"""The lowest measured speed of the pure backend in bytes per second."""
+
+
+def not_too_slow(ours: Library, operation: str, size: int, patience: float) -> None:
+    """Raise NotHere if `operation` of `size` bytes takes the pure Zstandard backend more than `patience` seconds."""
+    if ours.backend == "pure":
+        seconds = size / (PURE_SLOWEST[operation] * (20 if sys.implementation.name == "pypy" else 1))
+        if seconds > patience:
+            raise NotHere(f"would take about {seconds:.0f} s a call on this backend")
 
 
 # --- installing --------------------------------------------------------------------------------------------------

@@ -30,9 +30,8 @@ Rounds = dict[str, list[float]]
 TURN = 0.004
 """Seconds of a turn: long beside the clock and the caches of the turn before, short beside disturbances."""
 ROUNDS = (5, 60)
-"""The least and the largest number of rounds in a process, unless a call takes longer than LONG."""
-LONG = 0.1
-"""Seconds of a call that is timed in few rounds: a turn of it is already long."""
+"""The least and the largest number of rounds in a process; a call of more than LONG seconds needs only FEW."""
+FEW = 2
 SECONDS = 0.04
 """Seconds for each library in each process."""
 WARM = 0.5 if PYPY else 0.01
@@ -41,8 +40,15 @@ NARROW = 0.03
 """A cell is measured until the interval of every alternative that is nearly as fast as cpkg is narrower than this."""
 PROCESSES = (4, 8)
 """The least and the largest number of processes of a cell."""
+FLOOR = 0.01
+"""The least half of an interval, as a fraction: the processes of one minute have more in common than those of two."""
+PATIENCE = 20
+"""Seconds after which a cell is done with the least number of processes."""
 NEAR = 2
 """An alternative that takes more than this many times as long as cpkg needs no narrow interval."""
+LONG = 0.1
+FAR = 4
+"""A call of more seconds than LONG, and FAR times as long as cpkg's, is timed once in each of few processes."""
 
 _STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 16: 2.13}
 """The two-sided 95 % quantile of Student's distribution by the number of values (degrees of freedom plus one)."""
@@ -78,14 +84,15 @@ def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
 def ratio(processes: Sequence[Rounds], ours: str, other: str) -> Ratio:
     """Return the ratio of two libraries over the processes that measured both: the mean of the processes' logarithms.
 
-    The interval is Student's over the processes, and from 0 to infinity if only one process measured both.
+    The interval is Student's over the processes, at least FLOOR to each side, and from 0 to infinity if only one
+    process measured both.
     """
     both = [one for one in processes if one.get(ours) and one.get(other)]
     logs = [math.log(median_ratio(one[ours], one[other])) for one in both]
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return Ratio(math.exp(mean), 0.0, math.inf)
-    half = _student(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs))
+    half = max(_student(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs)), FLOOR)
     return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
 
 
@@ -104,39 +111,54 @@ def narrow(processes: Sequence[Rounds], ours: str, others: Sequence[str]) -> boo
     return all(each.width <= NARROW for each in found if each.value < NEAR)
 
 
-def in_rounds(calls: Mapping[str, Call], before: Mapping[str, Call], clock: Callable[[], float], seed: int) -> Rounds:
+def is_far(ours: float, other: float) -> bool:
+    """Return whether a library's call is so long, beside cpkg's, that it is measured as rarely as possible."""
+    return other > LONG and other > FAR * ours
+
+
+def in_rounds(
+    calls: Mapping[str, Call],
+    took: Mapping[str, float],
+    before: Mapping[str, Call],
+    clock: Callable[[], float],
+    seed: int,
+    ours: str,
+) -> Rounds:
     """Time each call in turns in this process; return the seconds of a call in each round.
 
-    calls: by library. before: what runs untimed before a turn. clock: returns seconds. seed: of the order.
+    calls: by library. took: the seconds of the first call. before: what runs untimed before a turn. clock: returns
+    seconds. seed: of the order. A library that is far from `ours` takes part in the first round only.
     """
     order, draw = list(calls), random.Random(seed)
-    counts = {library: _calibrated(calls[library], before.get(library)) for library in order}
-    gc.collect()
+    warm = {library: _calibrated(calls[library], took[library], before.get(library)) for library in order}
+    far = [library for library in order if is_far(warm[ours][0], warm[library][0])]
+    near = [library for library in order if library not in far]
     found: Rounds = {library: [] for library in order}
-    least, most = ROUNDS
-    end = time.perf_counter() + SECONDS * len(order)
-    slow = max(took * count for took, count in counts.values()) > LONG
-    for number in itertools.count():
-        if number >= most or (number >= (1 if slow else least) and time.perf_counter() > end):
-            return found
-        draw.shuffle(order)
-        for library in order:
+    gc.collect()
+    least = FEW if any(warm[library][0] > LONG for library in near) else ROUNDS[0]
+    end = math.inf
+    for number in range(ROUNDS[1]):
+        taking = near if number else order
+        for library in draw.sample(taking, len(taking)):
             if library in before:
                 before[library]()
-            found[library].append(time_of(calls[library], counts[library][1], clock))
-    raise AssertionError  # for type checkers: count() does not end
+            found[library].append(time_of(calls[library], warm[library][1], clock))
+        now = time.perf_counter()
+        end = min(end, now + SECONDS * len(near))
+        if number + 1 >= least and now > end:
+            break
+    return found
 
 
-def _calibrated(call: Call, before: Call | None) -> tuple[float, int]:
+def _calibrated(call: Call, took: float, before: Call | None) -> tuple[float, int]:
     """Run a call until it is warm; return the seconds of one, and how many of them fill a turn."""
-    best, end = math.inf, time.perf_counter() + WARM
-    while True:
+    end = time.perf_counter() + (WARM if took < LONG else 0)
+    while time.perf_counter() < end:
         if before is not None:
             before()
-        best = min(best, time_of(call, 1, time.perf_counter))
-        if time.perf_counter() >= end:
-            # what has to be prepared before each call cannot be repeated within a turn
-            return best, 1 if before is not None else max(1, int(TURN / max(best, 1e-9)))
+        took = min(took, time_of(call, 1, time.perf_counter))
+    # what has to be prepared before each call cannot be repeated within a turn
+    return took, 1 if before is not None else max(1, int(TURN / max(took, 1e-9)))
 
 
 def time_of(call: Call, count: int, clock: Callable[[], float]) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of typed.py for msgspec: Structs, with msgspec's Raw and Ext."""
+"""The classes of typed_messages.py for msgspec: Structs, with msgspec's Raw and Ext."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-try:
-    from .typed import Money, Permissions, Status
-except ImportError:  # a script in this folder is running
-    from __main__ import Money, Permissions, Status
+from bench.typed_messages import Money, Permissions, Status
 
 
 class Point(msgspec.Struct):
@@ -39,17 +36,19 @@ class File(msgspec.Struct, tag="file"):
     name: str
     created_by: str
     created_at: datetime.datetime
-    updated_at: datetime.datetime
     nbytes: int
     permissions: Permissions
+    updated_by: Optional[str] = None
+    updated_at: Optional[datetime.datetime] = None
 
 
 class Directory(msgspec.Struct, tag="directory"):
     name: str
     created_by: str
     created_at: datetime.datetime
-    updated_at: datetime.datetime
     contents: List[Union[File, Directory]]
+    updated_by: Optional[str] = None
+    updated_at: Optional[datetime.datetime] = None
 
 
 class Order(msgspec.Struct):
@@ -80,7 +79,7 @@ _OTHERS = {"Raw": lambda raw: msgspec.Raw(raw.data), "ExtType": lambda ext: msgs
 
 
 def made_of(value: Any) -> Any:
-    """Return an object of a dataclass of typed.py as Structs."""
+    """Return an object of a dataclass of typed_messages.py as Structs."""
     name = type(value).__name__
     if name in _OTHERS:
         return _OTHERS[name](value)

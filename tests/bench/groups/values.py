@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dates, UUIDs, Decimals, Enum members, dataclasses and sets: lists of a thousand, packed and read.
+
+Each library reads its own output, into the same types: what callers write for a type that a library does not know is
+part of the call.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import decimal
+import enum
+import pickle
+import random
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import cpkg
+from bench.cells import OURS, Case, Group, NotHere, Works, reason
+from cpkg import typed
+
+try:
+    import attr
+except ImportError:
+    attr = None  # type: ignore[assignment]
+
+COUNT = 1000
+PACKING, READING = ("dumps", "packb", "typed.encode"), ("loads", "typed.decode")
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    GREEN = "green"
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: str
+
+
+if attr is not None:
+
+    @attr.define
+    class Place:
+        x: int
+        y: str
+
+
+def _naive(draw: random.Random) -> dt.datetime:
+    return dt.datetime(2024, 1, 1) + dt.timedelta(microseconds=draw.randrange(10**15))
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """A type, how to draw a value of it, and packb's options for it, if it has any.
+
+    forth, back: what callers write for it around a library that does not know it: its `default`, and the way back.
+    """
+
+    kind: Any
+    draw: Callable[[random.Random], object]
+    options: dict[str, bool] = dataclasses.field(default_factory=dict)
+    forth: Callable[[Any], object] | None = None
+    back: Callable[[Any], object] | None = None
+
+
+def _fields(value: Any) -> dict[str, object]:
+    return {"x": value.x, "y": value.y}
+
+
+KINDS = {
+    "naive datetime": Kind(dt.datetime, _naive, {}, dt.datetime.isoformat, dt.datetime.fromisoformat),
+    "aware datetime": Kind(dt.datetime, lambda draw: _naive(draw).replace(tzinfo=dt.timezone.utc), {"datetime": True}),
+    "date": Kind(dt.date, lambda draw: _naive(draw).date(), {"date": True}, dt.date.isoformat, dt.date.fromisoformat),
+    "time": Kind(dt.time, lambda draw: _naive(draw).time(), {}, dt.time.isoformat, dt.time.fromisoformat),
+    "timedelta": Kind(
+        dt.timedelta,
+        lambda draw: dt.timedelta(microseconds=draw.randrange(10**15)),
+        {},
+        lambda value: (value.days, value.seconds, value.microseconds),
+        lambda parts: dt.timedelta(*parts),
+    ),
+    "UUID": Kind(
+        uuid.UUID,
+        lambda draw: uuid.UUID(int=draw.getrandbits(128)),
+        {"uuid": True},
+        lambda value: value.bytes,
+        lambda data: uuid.UUID(bytes=data),
+    ),
+    "Decimal": Kind(
+        decimal.Decimal,
+        lambda draw: decimal.Decimal(draw.randrange(10**6)).scaleb(-2),
+        {"decimal": True},
+        str,
+        decimal.Decimal,
+    ),
+    "Enum": Kind(Colour, lambda draw: draw.choice(list(Colour)), {"enum": True}, lambda value: value.value, Colour),
+    "dataclass of 2": Kind(
+        Point,
+        lambda draw: Point(draw.randrange(1000), "name"),
+        {"dataclass": True},
+        _fields,
+        lambda found: Point(**found),
+    ),
+    "attrs of 2": Kind(
+        None if attr is None else Place,
+        lambda draw: Place(draw.randrange(1000), "name"),
+        {"dataclass": True},
+        _fields,
+        lambda found: Place(**found),
+    ),
+    "set of 3 int": Kind(set[int], lambda draw: {draw.randrange(100000) for _ in range(3)}, {}, list, set),
+    "frozenset of 3 str": Kind(
+        frozenset[str], lambda draw: frozenset(str(draw.randrange(100000)) for _ in range(3)), {}, list, frozenset
+    ),
+}
+
+Both = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
+
+
+def _msgspec(name: str) -> Both:
+    from msgspec import msgpack
+
+    return msgpack.Encoder().encode, msgpack.Decoder(list[KINDS[name].kind]).decode  # type: ignore[name-defined]
+
+
+def _mashumaro(name: str) -> Both:
+    from mashumaro.codecs.msgpack import MessagePackDecoder, MessagePackEncoder
+
+    kind = list[KINDS[name].kind]  # type: ignore[name-defined]
+    return MessagePackEncoder(kind).encode, MessagePackDecoder(kind).decode
+
+
+def _cattrs(name: str) -> Both:
+    from cattrs.preconf.msgpack import make_converter
+
+    kind = list[KINDS[name].kind]  # type: ignore[name-defined]
+    converter = make_converter(detailed_validation=False)
+    return (lambda values: converter.dumps(values, kind)), (lambda message: converter.loads(message, kind))
+
+
+def _msgpack(name: str) -> Both:
+    import msgpack
+
+    forth, back = KINDS[name].forth, KINDS[name].back
+    if forth is None or back is None:
+        return partial(msgpack.packb, datetime=True), partial(msgpack.unpackb, timestamp=3)
+    return partial(msgpack.packb, default=forth), lambda data: [back(found) for found in msgpack.unpackb(data)]
+
+
+def _ormsgpack(name: str) -> Both:
+    import ormsgpack
+
+    forth, back = KINDS[name].forth, KINDS[name].back
+    if forth is None or back is None:
+        option = ormsgpack.OPT_DATETIME_AS_TIMESTAMP_EXT
+        return partial(ormsgpack.packb, option=option), partial(ormsgpack.unpackb, option=option)
+    if name == "UUID":  # packed as text, without `default`
+        back = uuid.UUID
+    return partial(ormsgpack.packb, default=forth), lambda data: [back(found) for found in ormsgpack.unpackb(data)]
+
+
+def _pickle(name: str) -> Both:
+    return partial(pickle.dumps, protocol=5), pickle.loads
+
+
+PEERS = {
+    "msgspec": _msgspec,
+    "ormsgpack": _ormsgpack,
+    "mashumaro": _mashumaro,
+    "cattrs": _cattrs,
+    "msgpack": _msgpack,
+    "pickle": _pickle,
+}
+THEIRS = {
+    "packb": ("msgpack", "ormsgpack"),
+    "typed.encode": ("msgspec", "mashumaro", "cattrs"),
+    "typed.decode": ("msgspec", "mashumaro", "cattrs"),
+}
+"""The peers that have the same operation; all others are compared with every peer."""
+
+
+def works(case: Case, operation: str) -> Works:
+    """Pack a thousand values of a type, or read them back."""
+    kind = KINDS[case.name]
+    if kind.kind is None:
+        raise NotHere("attrs is not installed")
+    draw = random.Random(47)
+    values = [kind.draw(draw) for _ in range(COUNT)]
+    reads = operation in READING
+    message = typed.encode(values)
+    calls: dict[str, Callable[[], Any]] = {
+        "dumps": partial(cpkg.dumps, values, compress=False),
+        "packb": partial(cpkg.msgpack.packb, values, **kind.options),  # type: ignore[arg-type]
+        "typed.encode": partial(typed.encode, values),
+        "loads": partial(cpkg.loads, message),
+        "typed.decode": partial(typed.Decoder(list[kind.kind]).decode, message),  # type: ignore[name-defined]
+    }
+    found = Works({OURS: calls[operation]}, values=COUNT)
+    for peer in THEIRS.get(operation, PEERS):
+        try:
+            pack, unpack = PEERS[peer](case.name)
+            packed = pack(values)
+            if unpack(packed) == values:
+                found.calls[peer] = partial(unpack, packed) if reads else partial(pack, values)
+            else:
+                found.missing[peer] = "gives other values back"
+        except Exception as error:
+            found.missing[peer] = reason(error)
+
+    def check(library: str, result: Any) -> None:
+        # `loads` returns the values that the message's types give: for some types another one
+        assert not reads or (operation, library) == ("loads", OURS) or result == values, f"{library} gave other values"
+
+    found.check = check
+    return found
+
+
+def _operations(case: Case) -> tuple[str, ...]:
+    return tuple(each for each in (*PACKING, *READING) if each != "packb" or KINDS[case.name].options)
+
+
+GROUP = Group(
+    "Value types",
+    [Case(name, quick=name in ("date", "UUID"), small=name == "Decimal") for name in KINDS],
+    _operations,
+    works,
+)
