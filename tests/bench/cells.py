@@ -69,8 +69,8 @@ class Works:
     def once(self, longest: float = math.inf) -> dict[str, float]:
         """Call each library once and check its result; return the seconds of each call.
 
-        A library whose call fails is `missing` from now on, and one that takes longer than `longest` is not called
-        again.
+        Another library whose call or check fails is `missing` from now on. One that takes longer than `longest` is not
+        called again.
         """
         for library, call in [*self.calls.items()]:
             if self._took.get(library, 0) > longest:
@@ -81,14 +81,13 @@ class Works:
                 start = time.perf_counter()
                 result = call()
                 self._took[library] = time.perf_counter() - start
+                if self.check is not None:
+                    self.check(library, result)
             except Exception as error:
                 if library == OURS:
                     raise
                 self.missing[library] = reason(error)
                 del self.calls[library]
-                continue
-            if self.check is not None:
-                self.check(library, result)
         return self._took
 
 
@@ -122,7 +121,8 @@ class Group:
 
 def reason(error: BaseException) -> str:
     """Return the first line of an error, as the report shows it."""
-    return f"{type(error).__name__}: {error}".strip().splitlines()[0][:160]
+    text = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+    return (text.strip().splitlines() or ["failed"])[0][:160]
 
 
 class NotHere(Exception):

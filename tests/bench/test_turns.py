@@ -107,9 +107,14 @@ def test_libraries_that_fail_are_missing() -> None:
     def fails() -> None:
         raise TypeError("has no dates\nat all")
 
-    works = Works({"cpkg": partial(len, "abc"), "peer": fails})
-    assert [*works.once()] == ["cpkg"]
-    assert works.missing == {"peer": "TypeError: has no dates"}
+    def check(library: str, result: object) -> None:
+        assert result == 3, "gives another length"
+
+    works = Works({"cpkg": partial(len, "abc"), "peer": fails, "other": partial(len, "ab")}, check=check)
+    works.once()
+    assert [*works.calls] == ["cpkg"]
+    assert works.missing["peer"] == "TypeError: has no dates"
+    assert works.missing["other"].startswith("gives another length")
     with pytest.raises(TypeError):
         Works({"cpkg": fails}).once()
 

@@ -5,8 +5,8 @@ Reads from standard input a JSON object: imports (a statement), call (an express
 expected (expressions), back (null, or an expression of the function that turns the result into `expected`), optionally
 before (statements outside the measured time) and clock (a function of `time`), and when to stop: after `calls`, or when
 `patience` seconds are over, but not before `atleast` calls. The answer: seconds of the import including finding the
-function, of that and the first call, of the first, second, tenth and hundredth call, of the first ten and hundred, of a
-call once warm, and the times of the calls in between.
+function, of that and the first call, of the first, second, tenth and hundredth call, of the first hundred together, and
+of a call once warm.
 """
 
 import sys
@@ -38,17 +38,6 @@ def check(result):
         sys.exit("another object came back")
 
 
-def course():
-    points = []
-    at = 1
-    while at <= len(seconds):
-        upto = max(int(at * 1.5), at + 1)
-        group = sorted(seconds[at - 1 : upto - 1])
-        points.append([at, group[len(group) // 2]])
-        at = upto
-    return points
-
-
 check(result)
 check(call(argument))
 tail = sorted(seconds[-max(len(seconds) // 5, 1) :])
@@ -63,10 +52,8 @@ json.dump(
         "second call": seconds[1],
         "10th call": seconds[9],
         "100th call": seconds[99],
-        "first 10 calls": sum(seconds[:10]),
         "first 100 calls": sum(seconds[:100]),
         "warmed up": tail[len(tail) // 2],
-        "course": course(),
     },
     sys.stdout,
 )

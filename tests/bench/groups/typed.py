@@ -12,8 +12,10 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pickle
+import sys
 from decimal import Decimal
 from functools import partial
+from types import ModuleType
 from typing import Any, Callable
 
 from bench import typed_messages as messages
@@ -36,8 +38,8 @@ def works(case: Case, operation: str) -> Works:
             encode, decode, obj = peer(value)
             if operation == "encode":
                 result.calls[name] = partial(encode, obj)
-            elif decode is None:
-                result.missing[name] = "decodes to dicts only"
+            elif not callable(decode):
+                result.missing[name] = decode
             else:
                 result.calls[name] = partial(decode, bytes(encode(obj)))
         except Exception as error:
@@ -79,8 +81,8 @@ def plain(obj: Any) -> Any:
     return {**({} if tag is None else {"type": tag}), **{name: plain(getattr(obj, name)) for name in names}}
 
 
-Peer = Callable[[Any], tuple[Callable[[Any], bytes], "Callable[[bytes], Any] | None", Any]]
-"""Returns for a message the functions that encode and decode it, and the object of the library's own kind."""
+Peer = Callable[[Any], tuple[Callable[[Any], bytes], "Callable[[bytes], Any] | str", Any]]
+"""Returns for a message the functions that encode and decode it, or why not, and the object of the library's kind."""
 
 
 def _cpkg(value: Any) -> Any:
@@ -95,7 +97,11 @@ def _msgspec(value: Any) -> Any:
     cls = type(value)
     if cls is messages.Envelopes:
         raise TypeError("has classes of its own for Raw and ExtType")
-    return msgpack.Encoder().encode, msgpack.Decoder(_by_meta() if cls is messages.AllLimited else cls).decode, value
+    try:
+        decode = msgpack.Decoder(_by_meta() if cls is messages.AllLimited else cls).decode
+    except TypeError as error:  # it knows unions of Structs only
+        decode = reason(error)
+    return msgpack.Encoder().encode, decode, value
 
 
 def _by_meta() -> Any:
@@ -113,17 +119,37 @@ def _by_meta() -> Any:
 
 
 def _struct(value: Any) -> Any:
-    from msgspec import msgpack
+    """Return msgspec's functions for Structs, which it makes of the dataclasses."""
+    import msgspec
 
-    from bench import typed_structs
+    if type(value) is messages.AllLimited:
+        raise TypeError("has no constraints of other libraries")
+    # msgspec looks for the names in annotations in the module of a class
+    sys.modules["structs"] = module = ModuleType("structs")
+    names = {name: each for name, each in vars(messages).items() if not name.startswith("_")}
+    vars(module).update(names, Raw=msgspec.Raw, ExtType=msgspec.msgpack.Ext)
+    for name, cls in names.items():
+        if isinstance(cls, type) and dataclasses.is_dataclass(cls):
+            fields = {each.name: (each.name, each.type, each.default) for each in dataclasses.fields(cls)}
+            tag = {"tag": name.lower()} if fields.pop("type", None) else {}
+            found = [each[:2] if each[2] is dataclasses.MISSING else each for each in fields.values()]
+            setattr(module, name, msgspec.defstruct(name, found, module="structs", **tag))
 
-    struct = getattr(typed_structs, type(value).__name__, None)
-    if struct is None:
-        raise TypeError(
-            "has no constraints of other libraries" if type(value) is messages.AllLimited else "not measured"
-        )
+    def made_of(obj: Any) -> Any:
+        if isinstance(obj, list):
+            return [made_of(item) for item in obj]
+        if isinstance(obj, ExtType):
+            return module.ExtType(obj.code, obj.data)
+        if isinstance(obj, messages.Raw):
+            return module.Raw(obj.data)
+        if not dataclasses.is_dataclass(obj):
+            return obj
+        cls = getattr(module, type(obj).__name__)
+        return cls(**{field: made_of(getattr(obj, field)) for field in cls.__struct_fields__})
+
     forth, back = hooks(type(value))
-    return msgpack.Encoder(**forth).encode, msgpack.Decoder(struct, **back).decode, typed_structs.made_of(value)
+    decoder = msgspec.msgpack.Decoder(getattr(module, type(value).__name__), **back)
+    return msgspec.msgpack.Encoder(**forth).encode, decoder.decode, made_of(value)
 
 
 def _ormsgpack(value: Any) -> Any:
@@ -139,7 +165,7 @@ def _ormsgpack(value: Any) -> Any:
             return str(obj)
         raise TypeError(f"has no {type(obj).__name__}")
 
-    return partial(ormsgpack.packb, default=default), None, value
+    return partial(ormsgpack.packb, default=default), "decodes to dicts only", value
 
 
 def _pickle(value: Any) -> Any:
