@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from bench import machine
+
 INTERPRETERS = ("3.11", "3.14", "3.15", "pypy3.9", "pypy3.11")
 """The published interpreters."""
 
@@ -17,10 +19,11 @@ def publish(interpreters: list[str], folder: Path, build: str, minutes: float | 
     build: `wheel` for the wheel in dist/, or another backend of the rows for benchmarks. minutes: for each row.
     only: a part of the cells.
     """
+    revision = machine.describe()["revision"]  # figures of several commits are not mixed
     for interpreter in interpreters or INTERPRETERS:
         name = f"{interpreter}-{build}"
         path = folder / f"{name}-bench.json"
-        options = ["--bench-keep", str((folder / "kept" / f"{name}.jsonl").resolve())]
+        options = ["--bench-keep", str((folder / "kept" / f"{name}-{revision}.jsonl").resolve())]
         options += [] if minutes is None else ["--bench-minutes", str(minutes)]
         options += [] if only is None else ["-k", only]
         # do not let a row that cannot be measured here pass with figures of another day

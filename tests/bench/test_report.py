@@ -385,10 +385,11 @@ def test_rows_are_measured_one_after_another(tmp_path: Path, monkeypatch: pytest
         return subprocess.CompletedProcess(command, code)
 
     monkeypatch.setattr(publish.subprocess, "run", run)
+    monkeypatch.setattr(publish.machine, "describe", lambda: {"revision": "abc123"})
     assert publish.publish(["3.11", "pypy3.9", "3.14"], tmp_path, "wheel", minutes=5, only=None) == 1
     assert capsys.readouterr().err == "pypy3.9-wheel: not complete; the same command continues where it ended\n"
     assert [command[command.index("-e") + 1] for command in commands] == ["3.11-wheel-bench", "pypy3.9-wheel-bench"]
-    keep = str(tmp_path / "kept" / "3.11-wheel.jsonl")
+    keep = str(tmp_path / "kept" / "3.11-wheel-abc123.jsonl")
     assert commands[0][-5:] == ["--", "--bench-keep", keep, "--bench-minutes", "5"]
     assert all("--skip-missing-interpreters=false" in command for command in commands)
     codes[:] = [0]
