@@ -80,7 +80,7 @@ class Works:
                     self.before[library]()
                 start = time.perf_counter()
                 result = call()
-                self._took[library] = time.perf_counter() - start
+                self._took[library] = time.perf_counter() - start or 1e-9
                 if self.check is not None:
                     self.check(library, result)
             except Exception as error:

@@ -105,8 +105,8 @@ def records(count: int) -> list[object]:
 
 
 def generated() -> object:
-    """100,000 records, about 30 MB packed."""
-    return records(100_000)
+    """30,000 records, about 10 MB packed."""
+    return records(30_000)
 
 
 class PayloadMissing(Exception):

@@ -82,7 +82,7 @@ def test_slow_libraries_far_away_are_left_out_of_further_processes() -> None:
 
 
 def test_libraries_take_turns_in_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "WARM", 0)
+    monkeypatch.setattr(turns, "WARM", (0, 0))
     monkeypatch.setattr(turns, "SECONDS", 0)
     called: list[str] = []
     clock = itertools.count().__next__

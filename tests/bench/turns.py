@@ -34,15 +34,17 @@ ROUNDS = (5, 60)
 FEW = 2
 SECONDS = 0.04
 """Seconds for each library in each process."""
-WARM = 0.5 if PYPY else 0.01
-"""Seconds in which each library's call runs before it is timed: a JIT compiles it."""
+WARM = (0.03, 0.6) if PYPY else (0.003, 0.02)
+"""Each library's call runs before it is timed, so that a JIT compiles it: in spans of so many seconds until three of
+them in a row differ by less than STEADY, and in how many seconds at most."""
+STEADY = 1.15
 NARROW = 0.03
 """A cell is measured until the interval of every alternative that is nearly as fast as cpkg is narrower than this."""
-PROCESSES = (4, 8)
+PROCESSES = (3, 5) if PYPY else (4, 7)
 """The least and the largest number of processes of a cell."""
 FLOOR = 0.01
 """The least half of an interval, as a fraction: the processes of one minute have more in common than those of two."""
-PATIENCE = 20
+PATIENCE = 12
 """Seconds after which a cell is done with the least number of processes."""
 NEAR = 2
 """An alternative that takes more than this many times as long as cpkg needs no narrow interval."""
@@ -127,18 +129,19 @@ def in_rounds(
     """Time each call in turns in this process; return the seconds of a call in each round.
 
     calls: by library. took: the seconds of the first call. before: what runs untimed before a turn. clock: returns
-    seconds. seed: of the order. A library that is far from `ours` takes part in the first round only.
+    seconds. seed: of the order. Libraries that are not near to `ours` take part in the least number of rounds only,
+    those far away in the first.
     """
     order, draw = list(calls), random.Random(seed)
     warm = {library: _calibrated(calls[library], took[library], before.get(library)) for library in order}
     far = [library for library in order if is_far(warm[ours][0], warm[library][0])]
-    near = [library for library in order if library not in far]
+    near = [library for library in order if warm[library][0] < 1.2 * NEAR * warm[ours][0]]
     found: Rounds = {library: [] for library in order}
     gc.collect()
     least = FEW if any(warm[library][0] > LONG for library in near) else ROUNDS[0]
     end = math.inf
     for number in range(ROUNDS[1]):
-        taking = near if number else order
+        taking = order if not number else near if number >= least else [each for each in order if each not in far]
         for library in draw.sample(taking, len(taking)):
             if library in before:
                 before[library]()
@@ -152,13 +155,21 @@ def in_rounds(
 
 def _calibrated(call: Call, took: float, before: Call | None) -> tuple[float, int]:
     """Run a call until it is warm; return the seconds of one, and how many of them fill a turn."""
-    end = time.perf_counter() + (WARM if took < LONG else 0)
-    while time.perf_counter() < end:
-        if before is not None:
-            before()
-        took = min(took, time_of(call, 1, time.perf_counter))
+    spans: list[float] = []
+    end = time.perf_counter() + (WARM[1] if took < LONG else 0)
+    while (now := time.perf_counter()) < end:
+        calls = []
+        while not calls or time.perf_counter() < now + WARM[0]:
+            if before is not None:
+                before()
+            count = 1 if before is not None else max(1, int(WARM[0] / 10 / took))
+            calls.append(time_of(call, count, time.perf_counter))
+            took = min(took, calls[-1])
+        spans = [*spans[-2:], statistics.fmean(calls)]
+        if len(spans) == 3 and max(spans) < STEADY * min(spans):
+            break
     # what has to be prepared before each call cannot be repeated within a turn
-    return took, 1 if before is not None else max(1, int(TURN / max(took, 1e-9)))
+    return took, 1 if before is not None else max(1, int(TURN / took))
 
 
 def time_of(call: Call, count: int, clock: Callable[[], float]) -> float:

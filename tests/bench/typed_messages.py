@@ -17,6 +17,11 @@ from typing_extensions import Annotated
 import cpkg
 from cpkg.msgpack import ExtType, Raw
 
+try:
+    from msgspec import Meta
+except ImportError:
+    Meta = dict  # type: ignore[assignment, misc]
+
 
 @dataclass
 class Point:
@@ -85,10 +90,12 @@ class Directory:
 
 @dataclass
 class Limited:
-    id: Annotated[int, at.Ge(0)]
-    name: Annotated[str, at.MinLen(1), at.MaxLen(40)]
-    score: Annotated[float, at.Lt(1e6)]
-    tags: Annotated[List[str], at.MaxLen(8)]
+    """Its constraints are in the form of msgspec, and in that of all others."""
+
+    id: Annotated[int, at.Ge(0), Meta(ge=0)]
+    name: Annotated[str, at.MinLen(1), at.MaxLen(40), Meta(min_length=1, max_length=40)]
+    score: Annotated[float, at.Lt(1e6), Meta(lt=1e6)]
+    tags: Annotated[List[str], at.MaxLen(8), Meta(max_length=8)]
 
 
 @dataclass

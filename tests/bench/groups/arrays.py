@@ -35,38 +35,31 @@ class ArrayCase(Case):
         return draw.integers(0, {"?": 2, "u1": 256}.get(self.dtype, 2**31), self.count).astype(self.dtype)
 
 
-def lists(array: Any, missing: dict[str, str]) -> Calls:
-    """Pack an array as a list of numbers; store in `missing` why a library is absent."""
-    calls: Calls = {"cpkg": partial(msgpack.packb, array, numpy=True)}
-    if ormsgpack := _peer("ormsgpack", missing):
-        calls["ormsgpack"] = partial(ormsgpack.packb, array, option=ormsgpack.OPT_SERIALIZE_NUMPY)
-    if theirs := _peer("msgpack", missing):
-        calls["msgpack"] = partial(theirs.packb, array, default=lambda given: given.tolist())
-    return calls
+def _decoding(array: Any, message: bytes) -> Callable[[], Any]:
+    from numpy.typing import NDArray
+
+    return partial(typed.Decoder(NDArray[array.dtype.type]).decode, message)
 
 
-def from_lists(array: Any, missing: dict[str, str]) -> Calls:
-    """Read a list of numbers into an array."""
+def lists(array: Any, operation: str, missing: dict[str, str]) -> Calls:
+    """Pack an array as a list of numbers, or read such a list into an array."""
     import numpy as np
 
     message = msgpack.packb(array, numpy=True)
+    packs = operation == "packb"
+    calls: Calls = {"cpkg": partial(msgpack.packb, array, numpy=True) if packs else _decoding(array, message)}
     readers = {}
-    if msgspec := _peer("msgspec.msgpack", missing):
-        readers["msgspec"] = msgspec.Decoder(list[type(array[0].item())]).decode  # type: ignore[misc]
-    for name in ("ormsgpack", "msgpack"):
-        if module := _peer(name, missing):
-            readers[name] = module.unpackb
-    calls: Calls = {"cpkg": _decoding(array, message)}
-    for name, read in readers.items():
-        calls[name] = lambda read=read: np.array(read(message), array.dtype)
-    return calls
-
-
-def in_bytes(array: Any, missing: dict[str, str]) -> Calls:
-    """Write an array as its bytes."""
-    calls: Calls = {"cpkg": partial(cpkg.dumps, array, compress=False), "pickle": partial(pickle.dumps, array, 5)}
+    if ormsgpack := _peer("ormsgpack", missing):
+        readers["ormsgpack"] = ormsgpack.unpackb
+        calls["ormsgpack"] = partial(ormsgpack.packb, array, option=ormsgpack.OPT_SERIALIZE_NUMPY)
     if theirs := _peer("msgpack", missing):
-        calls["msgpack"] = partial(theirs.packb, array, default=lambda given: (given.dtype.str, given.tobytes()))
+        readers["msgpack"] = theirs.unpackb
+        calls["msgpack"] = partial(theirs.packb, array, default=lambda given: given.tolist())
+    if not packs and (msgspec := _peer("msgspec.msgpack", missing)):
+        readers["msgspec"] = msgspec.Decoder(list[type(array[0].item())]).decode  # type: ignore[misc]
+    if not packs:
+        for name, read in readers.items():
+            calls[name] = lambda read=read: np.array(read(message), array.dtype)
     return calls
 
 
@@ -82,20 +75,16 @@ READERS: dict[str, Callable[[bytes], Any]] = {"cpkg": cpkg.loads, "pickle": pick
 """The functions that read what each library wrote as bytes."""
 
 
-def from_bytes(array: Any, missing: dict[str, str]) -> Calls:
-    """Read an array that was written as its bytes."""
-    return {name: partial(READERS[name], call()) for name, call in in_bytes(array, missing).items()}
-
-
-def by_type(array: Any, missing: dict[str, str]) -> Calls:
-    """Read an array that was written as its bytes, with cpkg by type."""
-    return {**from_bytes(array, missing), "cpkg": _decoding(array, cpkg.dumps(array, compress=False))}
-
-
-def _decoding(array: Any, message: bytes) -> Callable[[], Any]:
-    from numpy.typing import NDArray
-
-    return partial(typed.Decoder(NDArray[array.dtype.type]).decode, message)
+def in_bytes(array: Any, operation: str, missing: dict[str, str]) -> Calls:
+    """Write an array as its bytes, or read them, with cpkg also by type."""
+    calls: Calls = {"cpkg": partial(cpkg.dumps, array, compress=False), "pickle": partial(pickle.dumps, array, 5)}
+    if theirs := _peer("msgpack", missing):
+        calls["msgpack"] = partial(theirs.packb, array, default=lambda given: (given.dtype.str, given.tobytes()))
+    if operation != "dumps":
+        calls = {name: partial(READERS[name], call()) for name, call in calls.items()}
+    if operation == "typed.decode, bytes":
+        calls["cpkg"] = _decoding(array, cpkg.dumps(array, compress=False))
+    return calls
 
 
 def _peer(module: str, missing: dict[str, str]) -> Any:
@@ -105,15 +94,6 @@ def _peer(module: str, missing: dict[str, str]) -> Any:
     except ImportError as error:
         missing[module.partition(".")[0]] = str(error)
         return None
-
-
-OPERATIONS: dict[str, Callable[[Any, dict[str, str]], Calls]] = {
-    "packb": lists,
-    "typed.decode, list": from_lists,
-    "dumps": in_bytes,
-    "loads": from_bytes,
-    "typed.decode, bytes": by_type,
-}
 
 
 def works(case: ArrayCase, operation: str) -> Works:
@@ -133,18 +113,20 @@ def works(case: ArrayCase, operation: str) -> Works:
         assert result.dtype == array.dtype, f"{library} gave another dtype"
         assert np.array_equal(result, array), f"{library} gave other items"
 
-    return Works(OPERATIONS[operation](array, missing), missing, check, size=array.nbytes)
+    return Works(
+        (in_bytes if operation in BYTES else lists)(array, operation, missing), missing, check, size=array.nbytes
+    )
 
 
+LISTS, BYTES = ("packb", "typed.decode, list"), ("dumps", "loads", "typed.decode, bytes")
 NAMES = {"f8": "float64", "f4": "float32", "i8": "int64", "i4": "int32", "u1": "uint8", "?": "bool"}
-# bytes are copied, whatever they mean
-COPIES = ("dumps", "loads", "typed.decode, bytes")
 GROUP = Group(
     "Arrays",
     [
         ArrayCase("1,000 float64", small=True, dtype="f8", count=1000),
-        *(ArrayCase(f"100,000 {name}", dtype == "f8", copies=COPIES, dtype=dtype) for dtype, name in NAMES.items()),
+        *(ArrayCase(f"100,000 {name}", dtype == "f8", copies=BYTES, dtype=dtype) for dtype, name in NAMES.items()),
     ],
-    lambda case: [name for name in OPERATIONS if case.dtype == "f8" or name not in COPIES],
+    # bytes are copied, whatever they mean
+    lambda case: (*LISTS, *BYTES) if case.dtype == "f8" else LISTS,
     works,
 )

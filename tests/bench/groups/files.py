@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -97,31 +97,17 @@ def opener(library: str) -> Callable[[Path, str], Any]:
     return open_
 
 
-def by_lines(file: Any) -> int:
+def _sum(pieces: Iterable[Any]) -> int:
     total = 0
-    for line in file:
-        total += len(line)
-    return total
-
-
-def by_bytes(file: Any) -> int:
-    total = 0
-    while file.read(1):
-        total += 1
-    return total
-
-
-def by_blocks(file: Any) -> int:
-    total = 0
-    while block := file.read(BLOCK):
-        total += len(block)
+    for piece in pieces:
+        total += len(piece)
     return total
 
 
 READERS: dict[str, Callable[[Any], int]] = {
-    "byBytes": by_bytes,
-    "byLines": by_lines,
-    "byBlocks": by_blocks,
+    "byBytes": lambda file: _sum(iter(partial(file.read, 1), file.read(0))),
+    "byLines": _sum,
+    "byBlocks": lambda file: _sum(iter(partial(file.read, BLOCK), file.read(0))),
     "allAtOnce": lambda file: len(file.read()),
 }
 PIECES = {"byBytes": 1, "byLines": LINE, "byBlocks": BLOCK}
@@ -145,7 +131,7 @@ def split(path: Path) -> int:
     """Decompress the whole file, and add the lengths of its lines."""
     from cpkg import zstd
 
-    return by_lines(zstd.decompress(path.read_bytes()).decode("utf-8").splitlines(True))
+    return _sum(zstd.decompress(path.read_bytes()).decode("utf-8").splitlines(True))
 
 
 def works(case: FileCase, operation: str) -> Works:

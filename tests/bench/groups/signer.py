@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,28 +18,7 @@ OPERATIONS = ("dumps + loads", "dumps", "loads")
 EACH_TIME = "a new signer each time"
 
 
-@dataclass(frozen=True)
-class Plugin:
-    """A serializer or compressor under the signer.
-
-    module: imported as `m`, by default the signer's module. made: an expression that gives a class or a pair of
-    functions, also with a level.
-    """
-
-    module: str = ""
-    made: str = ""
-
-    def options(self, kind: str) -> dict[str, Any]:
-        """Return the options for Blake2SerializerSigner."""
-        if not self.module:
-            return {}
-        found = eval(self.made, {"m": importlib.import_module(self.module)})
-        if isinstance(found, tuple):
-            found = _plain(*found) if kind == "serializer" else _squeezing(*found)
-        return {kind: found}
-
-
-def _plain(pack: Callable[..., bytes], unpack: Callable[..., Any]) -> type:
+def _serializer(pack: Callable[..., bytes], unpack: Callable[..., Any]) -> type:
     """Return a serializer of a pair of functions, as a user of blake2signer would write it."""
     from blake2signer.interfaces import SerializerInterface
 
@@ -54,7 +32,7 @@ def _plain(pack: Callable[..., bytes], unpack: Callable[..., Any]) -> type:
     return Serializer
 
 
-def _squeezing(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes], bytes], level: int) -> type:
+def _compressor(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes], bytes], level: int) -> type:
     """Return a compressor of a pair of functions, as a user of blake2signer would write it."""
     from blake2signer.interfaces import CompressorInterface
 
@@ -72,30 +50,40 @@ def _squeezing(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes],
     return Compressor
 
 
-_MODULE = "cpkg.integrations.blake2signer"
-PLUGINS = {
+# a module `m`, or none for the signer's own, and an expression of a class, or of the arguments of the functions above
+PLUGINS: dict[str, dict[str, tuple[str, str]]] = {
     "serializer": {
-        OURS: Plugin(_MODULE, "m.MsgpackSerializer"),
-        "JSON": Plugin(),
-        "orjson": Plugin("orjson", "m.dumps, m.loads"),
-        "msgpack": Plugin("msgpack", "m.packb, m.unpackb"),
-        "cbor2": Plugin("cbor2", "m.dumps, m.loads"),
+        OURS: ("cpkg.integrations.blake2signer", "m.MsgpackSerializer"),
+        "JSON": ("", ""),
+        "orjson": ("orjson", "m.dumps, m.loads"),
+        "msgpack": ("msgpack", "m.packb, m.unpackb"),
+        "cbor2": ("cbor2", "m.dumps, m.loads"),
     },
     "compressor": {
-        OURS: Plugin(_MODULE, "m.ZstdCompressor"),
-        "zlib": Plugin(),
-        "gzip": Plugin("blake2signer.compressors", "m.GzipCompressor"),
-        "bz2": Plugin("bz2", "m.compress, m.decompress, 9"),
-        "lz4": Plugin("lz4.frame", "lambda data, level: m.compress(data, compression_level=level), m.decompress, 0"),
-        "zstandard": Plugin("zstandard", "m.compress, m.decompress, 3"),
-        "zstandard, context kept": Plugin(
+        OURS: ("cpkg.integrations.blake2signer", "m.ZstdCompressor"),
+        "zlib": ("", ""),
+        "gzip": ("blake2signer.compressors", "m.GzipCompressor"),
+        "bz2": ("bz2", "m.compress, m.decompress, 9"),
+        "lz4": ("lz4.frame", "lambda data, level: m.compress(data, compression_level=level), m.decompress, 0"),
+        "zstandard": ("zstandard", "m.compress, m.decompress, 3"),
+        "zstandard, context kept": (
             "zstandard",
-            "(lambda compress: lambda data, level: compress(data))(m.ZstdCompressor(level=3).compress),"
+            "(lambda keep: lambda data, level: keep(data))(m.ZstdCompressor(level=3).compress),"
             " m.ZstdDecompressor().decompress, 3",
         ),
-        "compression.zstd": Plugin(PEP784, "m.compress, m.decompress, 3"),
+        "compression.zstd": (PEP784, "m.compress, m.decompress, 3"),
     },
 }
+
+
+def _options(kind: str, name: str) -> dict[str, Any]:
+    """Return the options for Blake2SerializerSigner."""
+    module, made = PLUGINS[kind][name]
+    if not module:
+        return {}
+    found = eval(made, {"m": importlib.import_module(module)})
+    make = _serializer if kind == "serializer" else _compressor
+    return {kind: make(*found) if isinstance(found, tuple) else found}
 
 
 def _signer(**options: Any) -> Any:
@@ -118,9 +106,9 @@ def works(kind: str, case: Case, operation: str) -> Works:
     value = payloads.load_object(case.name)
     original = copy.deepcopy(value)
     signers, found = {}, Works({})
-    for name, plugin in PLUGINS[kind].items():
+    for name in PLUGINS[kind]:
         try:
-            signers[name] = _signer(**plugin.options(kind))
+            signers[name] = _signer(**_options(kind, name))
             token = signers[name].dumps(value)
         except Exception as error:
             if name == OURS:
@@ -141,7 +129,7 @@ def works(kind: str, case: Case, operation: str) -> Works:
 def instance(case: Case, operation: str) -> Works:
     """Sign and verify with cpkg's two codecs, with a signer that is kept and with a new one for each call."""
     _signer()
-    options = {kind: of[OURS].options(kind)[kind] for kind, of in PLUGINS.items()}
+    options = {**_options("serializer", OURS), **_options("compressor", OURS)}
     signer, value = _signer(**options), payloads.load_object(case.name)
 
     def with_new(data: Any) -> Any:

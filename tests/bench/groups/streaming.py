@@ -78,7 +78,7 @@ GROUP = Group(
     "MessagePack streaming",
     [
         StreamCase("0.25 MB object", quick=True, small=True, count=750),
-        StreamCase("40 MB object", count=121_000),
+        StreamCase("10 MB object", count=30_000),
     ],
     (WHOLE, PIECES),
     works,

@@ -11,7 +11,6 @@ import dataclasses
 import datetime as dt
 import decimal
 import enum
-import pickle
 import random
 import uuid
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from typing import Any
 
 import cpkg
 from bench.cells import OURS, Case, Group, NotHere, Works, reason
+from bench.typed_peers import PEERS, Both
 from cpkg import typed
 
 try:
@@ -119,29 +119,6 @@ KINDS = {
     ),
 }
 
-Both = tuple[Callable[[Any], bytes], Callable[[bytes], Any]]
-
-
-def _msgspec(name: str) -> Both:
-    from msgspec import msgpack
-
-    return msgpack.Encoder().encode, msgpack.Decoder(list[KINDS[name].kind]).decode  # type: ignore[name-defined]
-
-
-def _mashumaro(name: str) -> Both:
-    from mashumaro.codecs.msgpack import MessagePackDecoder, MessagePackEncoder
-
-    kind = list[KINDS[name].kind]  # type: ignore[name-defined]
-    return MessagePackEncoder(kind).encode, MessagePackDecoder(kind).decode
-
-
-def _cattrs(name: str) -> Both:
-    from cattrs.preconf.msgpack import make_converter
-
-    kind = list[KINDS[name].kind]  # type: ignore[name-defined]
-    converter = make_converter(detailed_validation=False)
-    return (lambda values: converter.dumps(values, kind)), (lambda message: converter.loads(message, kind))
-
 
 def _msgpack(name: str) -> Both:
     import msgpack
@@ -164,23 +141,9 @@ def _ormsgpack(name: str) -> Both:
     return partial(ormsgpack.packb, default=forth), lambda data: [back(found) for found in ormsgpack.unpackb(data)]
 
 
-def _pickle(name: str) -> Both:
-    return partial(pickle.dumps, protocol=5), pickle.loads
-
-
-PEERS = {
-    "msgspec": _msgspec,
-    "ormsgpack": _ormsgpack,
-    "mashumaro": _mashumaro,
-    "cattrs": _cattrs,
-    "msgpack": _msgpack,
-    "pickle": _pickle,
-}
-THEIRS = {
-    "packb": ("msgpack", "ormsgpack"),
-    "typed.encode": ("msgspec", "mashumaro", "cattrs"),
-    "typed.decode": ("msgspec", "mashumaro", "cattrs"),
-}
+UNTYPED = {"msgpack": _msgpack, "ormsgpack": _ormsgpack}
+TYPED = ("msgspec", "mashumaro", "cattrs")
+THEIRS = {"packb": tuple(UNTYPED), "typed.encode": TYPED, "typed.decode": TYPED}
 """The peers that have the same operation; all others are compared with every peer."""
 
 
@@ -203,9 +166,9 @@ def works(case: Case, operation: str) -> Works:
     }
     readers: dict[str, Callable[[bytes], Any]] = {}
     found = Works({OURS: calls[operation]}, values=COUNT)
-    for peer in THEIRS.get(operation, PEERS):
+    for peer in THEIRS.get(operation, (*TYPED, *UNTYPED, "pickle")):
         try:
-            pack, unpack = PEERS[peer](case.name)
+            pack, unpack = UNTYPED[peer](case.name) if peer in UNTYPED else PEERS[peer](list[kind.kind], values)
             found.calls[peer] = partial(unpack, pack(values)) if reads else partial(pack, values)
             readers[peer] = unpack
         except Exception as error:
