@@ -68,10 +68,8 @@ def draw(row: Row) -> str:
     if row.nursery:
         parts.append(_text(WIDTH, 16, row.nursery, 'class="s" text-anchor="end"'))
     for panel in PANELS:
-        lines = _panel(row, panel)
-        if lines:
-            parts.append(f'<g transform="translate(0 {y})">{"".join(lines)}</g>')
-            y += HEAD + LINE * (1 + len(panel.peers)) + 4
+        parts.append(f'<g transform="translate(0 {y})">{"".join(_panel(row, panel))}</g>')
+        y += HEAD + LINE * (1 + len(panel.peers)) + 4
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}" {FONT} '
     return (
         head
@@ -89,8 +87,6 @@ def alternative(row: Row) -> str:
 def _panel(row: Row, panel: Panel) -> list[str]:
     named = {cell.subject[1:]: cell for cell in row.some(panel.group)}
     cells = [named.get((panel.case, operation)) for operation in panel.operations]
-    if not any(cell is not None and cell.value is not None for cell in cells):
-        return []
     bottom = HEAD + LINE * (1 + len(panel.peers)) - 6
     parts = [_text(0, 16, panel.title, 'font-weight="bold"')]
     for number_, label in enumerate(("cpkg", *panel.peers)):
@@ -103,6 +99,8 @@ def _panel(row: Row, panel: Panel) -> list[str]:
         parts.append(f'<path class="l" d="M{left}.5 {HEAD - 8}V{bottom}"/>')
         if cell is not None and cell.value is not None:
             parts += _column(cell, panel, left)
+        else:  # the pictures of all rows have the same height, and stand side by side
+            parts.append(_text(left + 6, HEAD + 6, "not measured", 'class="s"'))
     return parts
 
 

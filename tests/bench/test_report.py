@@ -262,6 +262,7 @@ def test_results_without_headline_cells_have_a_report(tmp_path: Path) -> None:
     report.write(tmp_path / "results", tmp_path / "docs")
     text = (tmp_path / "docs" / "README.md").read_text()
     assert "In no case of these results." in text
+    assert (tmp_path / "docs" / "3.11-wheel.svg").read_text().count("not measured") == 2 * len(picture.PANELS)
     assert "There are no older results" in text
 
 
