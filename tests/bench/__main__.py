@@ -30,6 +30,13 @@ def main(arguments: list[str] | None = None) -> int:
         "--keep", type=Path, metavar="FILE", help="write each cell to this file; do not measure it again"
     )
 
+    builds = commands.add_parser("builds", help="compare cpkg in two environments: FIRST's time divided by SECOND's")
+    builds.add_argument("pythons", nargs=2, metavar=("FIRST", "SECOND"), help="the python of an environment")
+    builds.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
+
+    serve = commands.add_parser("serve", help="time a cell for each line of standard input, for `builds`")
+    serve.add_argument("cell", nargs=3, metavar=("GROUP", "CASE", "OPERATION"))
+
     commands.add_parser("install", help="try to install every peer into this environment, keep the errors")
 
     report = commands.add_parser("report", help="write the report: Markdown, with a picture of each row")
@@ -79,6 +86,10 @@ def _run(given: argparse.Namespace) -> int:
         else:
             measure.show(given.groups, given.only, given.quick, given.slow, given.keep)
         return 0
+    if given.command in ("builds", "serve"):
+        from bench import builds
+
+        return builds.compare(given.pythons, given.only) if given.command == "builds" else builds.serve(*given.cell)
     from bench.results import NotResults
 
     try:

@@ -27,13 +27,13 @@ Call = Callable[[], Any]
 Rounds = dict[str, list[float]]
 """The seconds of a call of each library in each round of a process."""
 
-TURN = 0.004
+TURN = 0.002
 """Seconds of a turn: long beside the clock and the caches of the turn before, short beside disturbances."""
 ROUNDS = (5, 60)
 """The least and the largest number of rounds in a process; a call of more than LONG seconds needs only FEW."""
 FEW = 2
 SECONDS = 0.04
-"""Seconds for each library in each process."""
+"""Seconds for each library that is near to cpkg, in each process."""
 WARM = (0.03, 0.6) if PYPY else (0.003, 0.02)
 """Each library's call runs before it is timed, so that a JIT compiles it: in spans of so many seconds until three of
 them in a row differ by less than STEADY, and in how many seconds at most."""
@@ -133,27 +133,23 @@ def in_rounds(
     those far away in the first.
     """
     order, draw = list(calls), random.Random(seed)
-    warm = {library: _calibrated(calls[library], took[library], before.get(library)) for library in order}
+    warm = {library: calibrated(calls[library], took[library], before.get(library)) for library in order}
     far = [library for library in order if is_far(warm[ours][0], warm[library][0])]
     near = [library for library in order if warm[library][0] < 1.2 * NEAR * warm[ours][0]]
     found: Rounds = {library: [] for library in order}
     gc.collect()
-    least = FEW if any(warm[library][0] > LONG for library in near) else ROUNDS[0]
-    end = math.inf
-    for number in range(ROUNDS[1]):
+    turn = max(warm[library][0] * warm[library][1] for library in near)
+    least = FEW if turn > LONG else ROUNDS[0]
+    for number in range(min(max(least, int(SECONDS / turn)), ROUNDS[1])):
         taking = order if not number else near if number >= least else [each for each in order if each not in far]
         for library in draw.sample(taking, len(taking)):
             if library in before:
                 before[library]()
             found[library].append(time_of(calls[library], warm[library][1], clock))
-        now = time.perf_counter()
-        end = min(end, now + SECONDS * len(near))
-        if number + 1 >= least and now > end:
-            break
     return found
 
 
-def _calibrated(call: Call, took: float, before: Call | None) -> tuple[float, int]:
+def calibrated(call: Call, took: float, before: Call | None) -> tuple[float, int]:
     """Run a call until it is warm; return the seconds of one, and how many of them fill a turn."""
     spans: list[float] = []
     end = time.perf_counter() + (WARM[1] if took < LONG else 0)
