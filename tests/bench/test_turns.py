@@ -44,10 +44,6 @@ def test_one_process_gives_no_interval() -> None:
     assert found.level
 
 
-def test_processes_without_a_library_do_not_count() -> None:
-    assert turns.ratio([*processes(2.0, 2.0), {"cpkg": [1.0]}], "cpkg", "peer").value == pytest.approx(2.0)
-
-
 @pytest.mark.parametrize(
     ("ratios", "spent", "done"),
     [
