@@ -28,7 +28,8 @@ class Build:
 
     def seconds(self) -> float | None:
         """Return the seconds of a call, or None if the process has ended with an error."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
         try:
             print(file=self._process.stdin, flush=True)
         except BrokenPipeError:

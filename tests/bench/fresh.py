@@ -23,8 +23,10 @@ T = TypeVar("T")
 FOLDER = Path(__file__).parent
 TIMEOUT = 300
 
-# the first child that imports a module writes its compiled file: users do not wait for a compiler each time
-_KEPT_FROM_CHILDREN = ("PYTHONDONTWRITEBYTECODE",)
+
+def compiled() -> dict[str, str]:
+    """Return an environment in which the first process that imports a module writes its compiled file, as pip does."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class ChildFailed(Exception):
@@ -40,7 +42,7 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
     Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
     """
     environment = {
-        **{name: value for name, value in os.environ.items() if name not in _KEPT_FROM_CHILDREN},
+        **compiled(),
         "PYTHONPATH": _import_path(site),
         "PYTHONWARNINGS": "ignore",
         **(variables or {}),

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import itertools
 import json
-import os
 import subprocess
 import sys
 import time
@@ -15,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import cells, turns
+from bench import cells, fresh, turns
 from bench.cells import OURS, Case, Group
 from bench.turns import Rounds
 
@@ -114,8 +113,7 @@ def _in_a_process(group: str, case: str, operation: str, number: int, without: l
         [sys.executable, str(program), "cell", group, case, operation, str(number), *without],
         capture_output=True,
         text=True,
-        # the first process that imports a module writes its compiled file, as pip does
-        env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        env=fresh.compiled(),
         timeout=TIMEOUT,
         check=False,
     )

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable
 
-from bench.cells import NotHere
+from bench.cells import OURS, NotHere, reason
 
 Function = Callable[[Any], Any]
 
@@ -73,7 +73,7 @@ class Peer:
     @property
     def ours(self) -> bool:
         """Whether it is cpkg's own."""
-        return self.name == "cpkg"
+        return self.name == OURS
 
     @property
     def imports(self) -> str:
@@ -173,7 +173,18 @@ PEERS = [
 ]  # fmt: skip
 
 # Modules that the other groups need besides the peers: measured through their own tables.
-EXTRAS = ["blake2signer", "lz4", "botocore", "cattrs", "attrs", "mashumaro", "pydantic", "apischema", "numpy"]
+EXTRAS = [
+    "blake2signer",
+    "lz4",
+    "botocore",
+    "cattrs",
+    "attrs",
+    "mashumaro",
+    "pydantic",
+    "apischema",
+    "numpy",
+    "array_record",
+]
 # Only the data in it is needed, not the pandas that it requires, which takes an hour to build on PyPy.
 DATA_ONLY = ["vega_datasets"]
 
@@ -192,34 +203,21 @@ def in_children(codec: str) -> list[Peer]:
 def independent(codec: str, but: str = "cpkg") -> Iterator[tuple[Peer, Library]]:
     """Yield the installed peers of the codec's own format, with the one named `but` last."""
     for peer in sorted(of(codec), key=lambda peer: peer.name == but):
-        library = load(peer).library
-        if library is not None and peer.format == codec:
+        library = load(peer)
+        if not isinstance(library, str) and peer.format == codec:
             yield peer, library
 
 
-@dataclass
-class Loaded:
-    """A peer after the attempt to import it: `library`, or the `error` that is shown instead."""
-
-    peer: Peer
-    library: Library | None = None
-    error: str | None = None
-
-
-def _last_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".strip().splitlines()[0]
-
-
 @functools.cache
-def load(peer: Peer) -> Loaded:
-    """Import `peer` once. Any exception of the import is kept: the report shows it instead of the peer."""
+def load(peer: Peer) -> Library | str:
+    """Import `peer` once; return it or its error, whatever it is: the report shows it instead of the peer."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Loaded(peer, library=_import(peer))
+            return _import(peer)
     except Exception as error:
         installing = install_errors().get(peer.requirement or "")
-        return Loaded(peer, error=f"cannot be installed: {installing}" if installing else _last_line(error))
+        return f"cannot be installed: {installing}" if installing else reason(error)
 
 
 def loaded(codec: str) -> tuple[dict[str, Library], dict[str, str]]:
@@ -228,10 +226,10 @@ def loaded(codec: str) -> tuple[dict[str, Library], dict[str, str]]:
     Raises RuntimeError if cpkg cannot.
     """
     found = {peer.name: load(peer) for peer in of(codec)}
-    if found["cpkg"].library is None:
-        raise RuntimeError(found["cpkg"].error)
-    missing = {name: str(each.error) for name, each in found.items() if each.library is None}
-    return {name: each.library for name, each in found.items() if each.library is not None}, missing
+    missing = {name: each for name, each in found.items() if isinstance(each, str)}
+    if OURS in missing:
+        raise RuntimeError(missing[OURS])
+    return {name: each for name, each in found.items() if not isinstance(each, str)}, missing
 
 
 PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import atexit
-import filecmp
 import functools
 import os
 import random
@@ -17,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import fresh
 from bench.cells import OURS, Answer, Case, Group
 
 LEVEL = 3
@@ -105,26 +105,17 @@ def run(library: str, operation: str, archive: Path, place: Path) -> Answer:
         return time.perf_counter() - start
     imports, work = PROGRAMS[library, operation]
     command = [sys.executable, "-c", _TIMED.format(imports=imports, work=work), archive, place]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=fresh.compiled(), check=False)
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
     return float(done.stdout)
-
-
-def same(left: Path, right: Path) -> bool:
-    """Return whether two trees have the same files."""
-    compared = filecmp.dircmp(left, right)
-    _, *wrong = filecmp.cmpfiles(left, right, compared.left_only + compared.common_files, shallow=False)
-    return not any([*wrong, compared.right_only]) and all(same(left / name, right / name) for name in compared.subdirs)
 
 
 @functools.lru_cache(maxsize=8)
 def sample(case: TreeCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
     """Create and extract once with each library, in random order."""
     found: dict[str, dict[str, Answer]] = {operation: {} for operation in OPERATIONS}
-    order = [OURS, TOOLS, *([TARFILE] if number < SLOW_SAMPLES else [])]
-    random.Random(number).shuffle(order)
-    for library in order:
+    for library in fresh.in_turns([OURS, TOOLS, *([TARFILE] if number < SLOW_SAMPLES else [])], number):
         archive, out = folder() / "archive.tar.zst", folder() / "out"
         out.mkdir()
         for operation, place in zip(OPERATIONS, (tree(case), out)):
@@ -133,7 +124,7 @@ def sample(case: TreeCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
                 found[OPERATIONS[1]][library] = answer
                 break
         else:
-            assert number or same(tree(case), out), library
+            assert number or not subprocess.run(["diff", "-rq", tree(case), out], check=False).returncode, library
         shutil.rmtree(out)
         archive.unlink(missing_ok=True)
     return found

@@ -31,28 +31,16 @@ CASES = [
     SizeCase("1 MiB", size=1 << 20),
     SizeCase("1,000 messages of 200 bytes", size=BATCH * 200, batch=BATCH),
 ]
-SINGLE = (
-    "compress, object kept",
-    "decompress, object kept",
-    "compress, dictionary",
-    "decompress, dictionary",
-    "compress()",
-    "decompress()",
-    "compressobj",
-    "decompressobj",
-    "stream_writer",
-    "stream_reader",
-    "read_to_iter, decompressing",
-    "copy_stream, compressing",
-)
-LARGE = SINGLE[6:]
-"""The calls that do more for large contents than those of the group of one-shot calls."""
+SHORT = ("compress, object kept", "decompress, object kept", "compress, dictionary", "decompress, dictionary",
+         "compress()", "decompress()")  # fmt: skip
+STREAMS = ("compressobj", "decompressobj", "stream_writer", "stream_reader", "read_to_iter, decompressing",
+           "copy_stream, compressing")  # fmt: skip
 BATCHES = ("multi_compress_to_buffer", "multi_decompress_to_buffer")
 
 
 def operations(case: SizeCase) -> tuple[str, ...]:
     """Return the calls of a case."""
-    return BATCHES if case.batch else LARGE if case.size > 64 << 10 else SINGLE
+    return BATCHES if case.batch else STREAMS if case.size > PIECE else SHORT + STREAMS
 
 
 def text(size: int) -> bytes:
@@ -67,6 +55,11 @@ def dictionary_for(data: bytes) -> bytes:
     return text(len(data) + 50_000)[len(data) :]
 
 
+def pieces(data: bytes, size: int = PIECE) -> list[bytes]:
+    """Return data in pieces."""
+    return [data[at : at + size] for at in range(0, len(data), size)]
+
+
 class Side:
     """The calls of one module for one content; each returns a frame, the content, or a buffer of several."""
 
@@ -79,7 +72,7 @@ class Side:
         """Return the call of an operation."""
         if self.batch:
             size = len(self.data) // self.batch
-            items = [self.data[at : at + size] for at in range(0, len(self.data), size)]
+            items = pieces(self.data, size)
             if operation == BATCHES[1]:
                 frames = [self.compressor.compress(item) for item in items]
                 return functools.partial(self.decompressor.multi_decompress_to_buffer, frames)
@@ -105,33 +98,22 @@ class Side:
         }
         return calls[operation]
 
-    def pieces(self) -> list[bytes]:
-        """Return the content in pieces."""
-        return [self.data[at : at + PIECE] for at in range(0, len(self.data), PIECE)]
-
     def compressobj(self) -> bytes:
-        """Compress by a compressobj."""
         packer = self.compressor.compressobj()
-        return b"".join([*map(packer.compress, self.pieces()), packer.flush()])
+        return b"".join([*map(packer.compress, pieces(self.data)), packer.flush()])
 
     def stream_writer(self) -> bytes:
-        """Compress by a stream_writer."""
         target = io.BytesIO()
         with self.compressor.stream_writer(target, closefd=False) as writer:
-            for piece in self.pieces():
+            for piece in pieces(self.data):
                 writer.write(piece)
         return target.getvalue()
 
     def stream_reader(self) -> bytes:
-        """Decompress by a stream_reader."""
-        found = []
         with self.decompressor.stream_reader(io.BytesIO(self.frame)) as reader:
-            while piece := reader.read(PIECE):
-                found.append(piece)
-        return b"".join(found)
+            return b"".join(iter(functools.partial(reader.read, PIECE), b""))
 
     def copy_stream(self) -> bytes:
-        """Compress from one stream to another."""
         target = io.BytesIO()
         self.compressor.copy_stream(io.BytesIO(self.data), target)
         return target.getvalue()

@@ -181,14 +181,12 @@ def sample(case: ProgramCase, number: int) -> Mapping[str, Mapping[str, Answer]]
 
 
 def _run(text: str, count: int) -> Answer:
-    # the first process that imports a module writes its compiled file, as pip does
-    compiled = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="cpkg-bench-program-", dir=base) as folder:
         given = f"path, count = {folder + '/file'!r}, {count}\n"
         start = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, "-c", given + text], stderr=subprocess.PIPE, text=True, env=compiled, check=False
+            [sys.executable, "-c", given + text], stderr=subprocess.PIPE, text=True, env=fresh.compiled(), check=False
         )
         took = time.perf_counter() - start
     return took if done.returncode == 0 else done.stderr.strip().splitlines()[-1]

@@ -7,10 +7,9 @@ a GIL only calls that release it gain: packing and unpacking are measured on int
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import importlib
-import json
+import pickle
 import sys
 import time
 from collections.abc import Callable
@@ -40,29 +39,9 @@ CASES = [
 ]
 
 
-@dataclass
-class Inner:
-    id: int
-    name: str
-
-
-@dataclass
-class Record:
-    id: int
-    name: str
-    tags: list[str]
-    price: float
-    inner: Inner
-    number: int
-
-
 def operations(case: WorkCase) -> tuple[str, ...]:
     """Return the operations on text, or on records."""
     return ("pack", "unpack", "typed encode", "typed decode") if case.count else ("compress", "decompress")
-
-
-def _records(count: int) -> list[Record]:
-    return [Record(12, "some name", ["a", "b"], 1.5, Inner(1, "x"), number) for number in range(count)]
 
 
 def _zstd(module: Any, operation: str, _count: int) -> Call:
@@ -73,15 +52,19 @@ def _zstd(module: Any, operation: str, _count: int) -> Call:
 
 
 def _pack(module: Any, operation: str, count: int) -> Call:
+    from bench import payloads
+
     packb, unpackb = (getattr(module, name, None) for name in ("packb", "unpackb"))
     packb, unpackb = packb or module.encode, unpackb or module.decode
-    value = json.loads(json.dumps([dataclasses.asdict(record) for record in _records(count)]))  # shares no object
+    value = pickle.loads(pickle.dumps(payloads.records(count)))  # threads share no object
     return functools.partial(packb, value) if operation == "pack" else functools.partial(unpackb, packb(value))
 
 
 def _typed(module: Any, operation: str, count: int) -> Call:
-    data = module.Encoder().encode(_records(count))
-    decode = module.Decoder(list[Record]).decode
+    from bench.typed_messages import User, users
+
+    data = module.Encoder().encode(users().records[:count])
+    decode = module.Decoder(list[User]).decode
     if operation == "typed encode":
         return functools.partial(module.Encoder().encode, decode(data))
     return functools.partial(decode, data)
