@@ -65,7 +65,7 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
             "processes": turns.PROCESSES,
             "narrow": turns.NARROW,
         },
-        "peers": [_peer(loaded) for loaded in map(peers.load, peers.PEERS)],
+        "peers": [_peer(peer) for peer in peers.PEERS],
         "install_errors": peers.install_errors(),
     }
 
@@ -79,9 +79,9 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         print(f"The figures are in {figures}. Next: tox run -e bench-report")
 
 
-def _peer(loaded: peers.Loaded) -> dict[str, Any]:
-    peer, library = loaded.peer, loaded.library
+def _peer(peer: peers.Peer) -> dict[str, Any]:
+    library = peers.load(peer)
     record: dict[str, Any] = {"name": peer.name, "codecs": [peer.codec], "ours": peer.ours}
-    if library is None:
-        return {**record, "error": loaded.error}
+    if isinstance(library, str):
+        return {**record, "error": library}
     return {**record, "version": library.version, "build": library.build, "backend": library.backend}
