@@ -32,7 +32,7 @@ TURN = 0.002
 ROUNDS = (5, 60)
 """The least and the largest number of rounds in a process; a call of more than LONG seconds needs only FEW."""
 FEW = 2
-SECONDS = 0.04
+SECONDS = 0.03
 """Seconds for each library that is near to cpkg, in each process."""
 WARM = (0.03, 0.6) if PYPY else (0.003, 0.02)
 """Each library's call runs before it is timed, so that a JIT compiles it: in spans of so many seconds until three of
@@ -40,7 +40,7 @@ them in a row differ by less than STEADY, and in how many seconds at most."""
 STEADY = 1.15
 NARROW = 0.03
 """A cell is measured until the interval of every alternative that is nearly as fast as cpkg is narrower than this."""
-PROCESSES = (3, 5) if PYPY else (4, 7)
+PROCESSES = (3, 5) if PYPY else (4, 6)
 """The least and the largest number of processes of a cell."""
 FLOOR = 0.01
 """The least half of an interval, as a fraction: the processes of one minute have more in common than those of two."""
