@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two threads that work at once, each on objects that it has created, beside the same work in one thread.
+"""Two threads that work at once, each on objects that it has created, and one call that uses all cores.
 
-The ratio of "cpkg, one thread" is the gain of the second thread. Other libraries do the same work in two threads. With
-a GIL only calls that release it gain: packing and unpacking are measured on interpreters without one.
+The ratio of "cpkg, one thread" is the gain of the other threads. Other libraries do the same work in as many threads.
+With a GIL only calls that release it gain: packing and unpacking are measured on interpreters without one.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import os
 import pickle
 import sys
 import time
@@ -27,13 +28,15 @@ TURN = 0.002
 
 @dataclass(frozen=True)
 class WorkCase(Case):
-    """count: the number of records; 0 for text."""
+    """count: the number of records; 0 for bytes. size: of the bytes in one call that uses all cores."""
 
     count: int = 0
+    size: int = 0
 
 
 CASES = [
     WorkCase("40 KB of text", quick=True, small=True),
+    WorkCase("64 MiB in one call, all cores", size=64 << 20),
     WorkCase("one record", count=1),
     WorkCase("200 records", count=200),
 ]
@@ -93,6 +96,8 @@ def works(case: WorkCase, operation: str) -> Works:
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if gil and case.count:
         raise NotHere("this interpreter has a GIL: one thread at a time packs or unpacks")
+    if case.size:
+        return _all_cores(case.size, operation)
     from bench import turns
 
     make, modules = LIBRARIES[operation.split()[0]]
@@ -113,6 +118,38 @@ def works(case: WorkCase, operation: str) -> Works:
             calls[ALONE] = functools.partial(_in_one, pool, both, count)
         calls[name] = functools.partial(_in_two, pool, both, count)
     return Works(calls, missing, limits=[ALONE], values=2 * count, clock="wall")
+
+
+def _all_cores(size: int, operation: str) -> Works:
+    """Return the calls that use all cores themselves; no other library decompresses in several threads."""
+    from bench import payloads
+    from cpkg import zstd
+
+    data = payloads.corpus(size)
+    frames = zstd.compress(data, threads=0)
+    compress = operation == "compress"
+    ours = functools.partial(getattr(zstd, operation), data if compress else frames)
+    calls: dict[str, Call] = {OURS: functools.partial(ours, threads=0), ALONE: functools.partial(ours, threads=1)}
+    missing: dict[str, str] = {}
+    try:
+        module = importlib.import_module(PEP784)
+        workers = {module.CompressionParameter.nb_workers: os.cpu_count()}
+        compressing = functools.partial(module.compress, data, options=workers)
+        calls[PEP784] = compressing if compress else functools.partial(module.decompress, frames)
+    except ImportError as error:
+        missing[PEP784] = reason(error)
+    try:
+        module = importlib.import_module("zstandard")
+        calls["zstandard"] = functools.partial(module.ZstdCompressor(threads=-1).compress, data)
+    except ImportError as error:
+        missing["zstandard"] = reason(error)
+    if not compress and calls.pop("zstandard", None):
+        missing["zstandard"] = "its function reads one frame"
+
+    def check(library: str, result: bytes) -> None:
+        assert (zstd.decompress(result) if compress else result) == data, library
+
+    return Works(calls, missing, check, limits=[ALONE], size=size, clock="wall")
 
 
 def _in_two(pool: ThreadPoolExecutor, both: list[Call], count: int) -> None:
