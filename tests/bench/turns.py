@@ -34,9 +34,9 @@ ROUNDS = (5, 60)
 FEW = 2
 SECONDS = 0.03
 """Seconds for each library that is near to cpkg, in each process."""
-WARM = (0.03, 0.6) if PYPY else (0.003, 0.02)
-"""Each library's call runs before it is timed, so that a JIT compiles it: in spans of so many seconds until three of
-them in a row differ by less than STEADY, and in how many seconds at most."""
+WARM = (0.03, 0.8) if PYPY else (0.003, 0.02)
+"""Each library's call runs before it is timed, so that a JIT compiles it: in spans of so many seconds, and at least ten
+calls, until three of them in a row differ by less than STEADY, and in how many seconds at most."""
 STEADY = 1.15
 NARROW = 0.03
 """A cell is measured until the interval of every alternative that is nearly as fast as cpkg is narrower than this."""
@@ -152,10 +152,10 @@ def in_rounds(
 def calibrated(call: Call, took: float, before: Call | None) -> tuple[float, int]:
     """Run a call until it is warm; return the seconds of one, and how many of them fill a turn."""
     spans: list[float] = []
-    end = time.perf_counter() + (WARM[1] if took < LONG else 0)
-    while (now := time.perf_counter()) < end:
-        calls = []
-        while not calls or time.perf_counter() < now + WARM[0]:
+    end = time.perf_counter() + (WARM[1] if PYPY or took < LONG else 0)
+    while (until := time.perf_counter() + WARM[0]) < end:
+        calls: list[float] = []
+        while (now := time.perf_counter()) < until or (len(calls) < 10 and now < end):
             if before is not None:
                 before()
             count = 1 if before is not None else max(1, int(WARM[0] / 10 / took))
