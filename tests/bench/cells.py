@@ -98,8 +98,8 @@ class Group:
     operations: the operations of each case, or a function that returns those of one. Exactly one of two functions
     measures: `works(case, operation)` returns calls, which are timed in turns in a few fresh processes.
     `sample(case, number)` starts fresh processes itself, one for each library, and returns for each operation and
-    library a figure or the reason why there is none; it is called with 0, 1, 2, ... until the interval is narrow, and with -1 where
-    an answer is only checked.
+    library a figure or the reason why there is none; it is called with 0, 1, 2, ... until the interval is narrow, and
+    with -1 where an answer is only checked.
     unit: "seconds" or "bytes". formats: as in `Works`, of what `sample` measures.
     """
 
