@@ -152,9 +152,6 @@ class Kept:
         if whole != lines or not whole:
             path.write_text("".join(whole) or json.dumps(of) + "\n", encoding="utf-8")
 
-    def __contains__(self, cell: tuple[Group, Case, str]) -> bool:
-        return (cell[0].name, cell[1].name, cell[2]) in self._found
-
     def measured(self, group: Group, case: Case, operation: str) -> Figures:
         """Return the kept figures of a cell, or measure it and keep them."""
         found = self._found.get((group.name, case.name, operation))
@@ -192,9 +189,8 @@ def lines(figures: Figures) -> list[str]:
         for name in names:
             if name != OURS:
                 each = turns.ratio(figures.processes, OURS, name)
-                mark = (
-                    "" if name in figures.alternatives else " (limit)" if name in figures.limits else " (other format)"
-                )
+                other = " (limit)" if name in figures.limits else " (other format)"
+                mark = "" if name in figures.alternatives else other
                 found.append(f"{name:26}{each.value:9.3f}  [{each.low:.3f}, {each.high:.3f}]{mark}")
     return found + [f"{name:26}{why}" for name, why in figures.missing.items()]
 
