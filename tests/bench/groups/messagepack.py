@@ -58,9 +58,11 @@ def works(case: Case, operation: str) -> Works:
     )
 
 
+QUICK, BIG = ("small", "regular", "large"), ("bin", "generated", "botocore")
 GROUP = Group(
     "MessagePack",
-    [Case(p.name, quick=p.quick, small=not p.big, copies=OPERATIONS if p.copied else ()) for p in payloads.OBJECTS],
+    # a bin is copied and nothing else
+    [Case(name, name in QUICK, name not in BIG, copies=OPERATIONS * (name == "bin")) for name in payloads.OBJECTS],
     OPERATIONS,
     works,
 )
