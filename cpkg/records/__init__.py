@@ -15,19 +15,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from cpkg.records.checking import Damage, Report, inspect, join, repair, verify
 from cpkg.records.errors import DamagedError, LockedError, RecordsError
 from cpkg.records.opening import open_reader, open_writer
 from cpkg.records.packing import FRAME_SIZE, LEVEL
 from cpkg.records.reader import Reader
 from cpkg.records.settings import WriterSettings
-from cpkg.records.shards import Shards
-from cpkg.records.splits import Split, splits
 from cpkg.records.writer import Writer
-from purepy.base.lazy import public_dir
+from purepy.base.lazy import lazy_names, public_dir
 
 if TYPE_CHECKING:
     from cpkg._places import Place
+    from cpkg.records.checking import Damage, Report, inspect, join, repair, verify
+    from cpkg.records.shards import Shards
+    from cpkg.records.splitting import Split, splits
     from cpkg.records.typed_records import Record
     from cpkg.zstd import ZstdDict
 
@@ -48,6 +48,15 @@ __all__ = [
     "splits",
     "verify",
 ]
+
+_SOURCES = {
+    **dict.fromkeys(("Damage", "Report", "inspect", "join", "repair", "verify"), "cpkg.records.checking"),
+    **dict.fromkeys(("Split", "splits"), "cpkg.records.splitting"),
+    "Shards": "cpkg.records.shards",
+}
+"""The modules of the public names that are loaded at their first use: they take as long to import as all others."""
+
+__getattr__ = lazy_names(__name__, _SOURCES)
 
 
 @overload

@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from cpkg._places import Place
 from cpkg.records.decoding import read_dictionary
@@ -14,9 +14,11 @@ from cpkg.records.layout import Layout, new_token
 from cpkg.records.loading import load
 from cpkg.records.reader import Reader
 from cpkg.records.settings import WriterSettings
-from cpkg.records.shards import Shards
 from cpkg.records.sources import open_source, open_target
 from cpkg.records.writer import Writer
+
+if TYPE_CHECKING:
+    from cpkg.records.shards import Shards
 
 SUFFIX: Final = ".rec"
 """The suffix of record files in a folder."""
@@ -27,12 +29,16 @@ def open_reader(
 ) -> Reader | Shards:
     """Return a Reader of a record file, or Shards for a list of files or a folder: `records.open` with mode "rb"."""
     if isinstance(place, (list, tuple)):
+        from cpkg.records.shards import Shards
+
         return Shards(place, threads=threads, errors=errors, options=options)
     try:
         source = open_source(place)
     except (IsADirectoryError, PermissionError):  # PermissionError on Windows
         if not isinstance(place, (str, bytes, os.PathLike)) or not os.path.isdir(place):
             raise
+        from cpkg.records.shards import Shards
+
         return Shards(_files_in(os.fsdecode(place)), threads=threads, errors=errors, options=options)
     try:
         return Reader(source, threads=threads, errors=errors, options=options)

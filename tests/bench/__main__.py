@@ -18,104 +18,109 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python tests/bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
 
+    cell = commands.add_parser("cell", help="measure one cell in this process; prints JSON, for `measure`")
+    cell.add_argument("cell", nargs="+", metavar="PART", help="GROUP CASE OPERATION NUMBER [LIBRARY-TO-LEAVE-OUT ...]")
+
+    measure = commands.add_parser("measure", help="measure cells, and print each library's ratio to cpkg")
+    measure.add_argument("groups", nargs="*", metavar="GROUP", help="(default: all)")
+    measure.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
+    measure.add_argument("--quick", action="store_true", help="the representative tenth")
+    measure.add_argument("--slow", action="store_true", help="also the cells that take minutes or gigabytes")
+    measure.add_argument(
+        "--keep", type=Path, metavar="FILE", help="write each cell to this file; do not measure it again"
+    )
+
+    builds = commands.add_parser("builds", help="compare cpkg in two environments: FIRST's time divided by SECOND's")
+    builds.add_argument("pythons", nargs=2, metavar=("FIRST", "SECOND"), help="the python of an environment")
+    builds.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
+
+    serve = commands.add_parser("serve", help="time a cell for each line of standard input, for `builds`")
+    serve.add_argument("cell", nargs=3, metavar=("GROUP", "CASE", "OPERATION"))
+
     commands.add_parser("install", help="try to install every peer into this environment, keep the errors")
 
-    report = commands.add_parser("report", help="write the HTML page and the Markdown report")
+    report = commands.add_parser("report", help="write the report: Markdown, with a picture of each row")
     where = "folder with the JSON files (default: .benchmarks, or what bench-quick wrote below it)"
     report.add_argument("results", type=Path, nargs="?", help=where)
-    report.add_argument("--html", type=Path, default=RESULTS / "report.html")
+    report.add_argument("--folder", type=Path, default=RESULTS / "report", help="(default: .benchmarks/report)")
     report.add_argument("--old", type=Path, help="older results to compare with (default: RESULTS/old if it exists)")
-    report.add_argument("--markdown", type=Path, help="folder of the Markdown report")
 
-    compare = commands.add_parser("compare", help="what changed beyond noise; exits 1 on a regression")
+    readme = commands.add_parser("readme", help="write the README's pictures and table of performance from the results")
+    readme.add_argument("results", type=Path, nargs="?", help=where)
+    readme.add_argument("--readme", type=Path, default=Path("README.md"))
+    for command in (report, readme):
+        command.add_argument("--rows", default="*", metavar="PATTERN", help="some rows (default: *), such as *-wheel")
+
+    compare = commands.add_parser("compare", help="how cpkg changed beside the same libraries; exits 1 on a regression")
     compare.add_argument("old", type=Path)
     compare.add_argument("new", type=Path)
-    compare.add_argument("--allow-missing", action="store_true", help="do not fail for figures that are missing in NEW")
-
-    verdicts = commands.add_parser("verdicts", help="'X is N times slower/faster on A than on B'")
-    verdicts.add_argument("a", help="ROW or ROW:LIBRARY, for example 3.11-native:gzip")
-    verdicts.add_argument("b", help="the same")
-    verdicts.add_argument("--results", type=Path, default=RESULTS)
+    compare.add_argument("--allow-missing", action="store_true", help="do not fail for cells that are missing in NEW")
 
     publish = commands.add_parser(
-        "publish", help="measure all rows of interpreters, then write docs/benchmarks and README"
+        "publish", help="measure a row of each interpreter, write docs/benchmarks and README.md"
     )
-    publish.add_argument("interpreters", nargs="+", metavar="INTERPRETER", help="3.11, pypy3.9, ...")
-    publish.add_argument("--wheels", action="store_true", help="measure the wheels in dist/, not a local build")
+    publish.add_argument(
+        "interpreters", nargs="*", metavar="INTERPRETER", help="3.11, pypy3.9, ... (default: all five)"
+    )
+    build = "what is measured: wheel (default; in dist/), native, dlopen or pure"
+    publish.add_argument("--build", default="wheel", help=build)
     publish.add_argument("--minutes", type=float, help="end each row after that many minutes; a second call continues")
-    publish.add_argument("-k", dest="only", metavar="NAME", help="only some figures: nothing is written to docs")
-    noisy = "so many per cent of a row's comparisons may rest on noisy figures, and be marked (default: 0)"
-    publish.add_argument("--marked", type=float, default=0, metavar="PERCENT", help=noisy)
-    publish.add_argument("--results", type=Path, default=RESULTS)
-
-    readme = commands.add_parser("readme", help="write the README's lines about performance from the results")
-    readme.add_argument("results", type=Path, nargs="?", default=RESULTS)
-    readme.add_argument("--readme", type=Path, default=Path("README.md"))
+    publish.add_argument("-k", dest="only", metavar="NAME", help="only some cells: nothing is written to docs")
 
     return _run(parser.parse_args(arguments))
 
 
 def _run(given: argparse.Namespace) -> int:
-    # each command has its own imports: `install` runs before anything is installed, only `report` needs matplotlib
+    # each command has its own imports: `install` runs before anything is installed, a cell's process needs few modules
     if given.command == "install":
         from bench import peers
 
         for requirement, error in peers.install().items():
             print(f"{requirement}: {error}")
         return 0
-    from bench.results import NotResults, folder_of_results
+    if given.command in ("cell", "measure"):
+        from bench import measure
+
+        if given.command == "cell":
+            measure.child(*given.cell)
+        else:
+            measure.show(given.groups, given.only, given.quick, given.slow, given.keep)
+        return 0
+    if given.command in ("builds", "serve"):
+        from bench import builds
+
+        return builds.compare(given.pythons, given.only) if given.command == "builds" else builds.serve(*given.cell)
+    from bench.results import NotResults
 
     try:
-        if given.command == "report":
-            from bench import report
-
-            results = given.results or folder_of_results(RESULTS)
-            print(*report.write(results, given.html, given.markdown, given.old), sep="\n")
-            return 0
-        if given.command == "compare":
-            from bench.compare import compare
-
-            return compare(given.old, given.new, given.allow_missing)
-        if given.command == "readme":
-            from bench import readme_table
-
-            changed = readme_table.update(given.results, given.readme)
-            print(f"{given.readme}: {'written' if changed else 'unchanged'}")
-            return 0
-        return _publish(given) if given.command == "publish" else _verdicts(given)
+        return _read(given)
     except (NotResults, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
 
 
-def _publish(given: argparse.Namespace) -> int:
-    from bench.publish import publish
+def _read(given: argparse.Namespace) -> int:
+    """Run a command that reads results."""
+    from bench import compare, headline, publish, report
+    from bench.results import folder_of_results, read_folder
 
-    code = publish(given.interpreters, given.results, given.wheels, given.minutes, given.only, given.marked)
-    if code or given.only is not None:
+    if given.command == "compare":
+        return compare.compare(given.old, given.new, given.allow_missing)
+    if given.command == "publish":
+        code = publish.publish(given.interpreters, RESULTS, given.build, given.minutes, given.only)
+        if not code and given.only is None:
+            rows = f"*-{given.build}"
+            report.write(RESULTS, Path("docs/benchmarks"), rows=rows)
+            headline.update(read_folder(RESULTS, rows), Path("README.md"), "docs/benchmarks/")
+            print("docs/benchmarks and README.md are written")
         return code
-    from bench import readme_table, report
-
-    report.write(given.results, RESULTS / "report.html", Path("docs/benchmarks"))
-    readme_table.update(given.results, Path("README.md"))
-    print("docs/benchmarks and README.md are written")
+    results = given.results or folder_of_results(RESULTS)
+    if given.command == "report":
+        print(*report.write(results, given.folder, given.old, given.rows), sep="\n")
+    else:
+        changed = headline.update(read_folder(results, given.rows), given.readme, "docs/benchmarks/")
+        print(f"{given.readme}: {'written' if changed else 'unchanged'}")
     return 0
-
-
-def _verdicts(given: argparse.Namespace) -> int:
-    from bench.results import read_folder
-    from bench.verdicts import GROUP, Side, between
-
-    rows = {row.name: row for row in read_folder(given.results)}
-    sides = []
-    for text in (given.a, given.b):
-        name, _, library = text.partition(":")
-        if name not in rows:
-            raise ValueError(f"no row {name!r} in {given.results}: it has {', '.join(rows)}")
-        sides.append(Side(rows[name], library or rows[name].libraries(GROUP)[0]))
-    lines = list(between(*sides))
-    print("\n".join(lines) or "the two sides have no case in common")
-    return 0 if lines else 2
 
 
 if __name__ == "__main__":

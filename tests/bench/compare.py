@@ -1,91 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare two folders of results: what became slower or faster beyond noise, and by how much.
+"""Compare two folders of results: how cpkg changed, measured by the libraries that both runs have.
 
-Every figure is first divided by the control of its own run, so that another machine or a busy hour raises no false
-alarm. A cell has changed if the quotient leaves the limit plus the noise of both figures; it is not judged if one of
-them could not be repeated within its run.
+Both runs have the ratio of cpkg to each library. If cpkg becomes slower, all ratios of the cell fall alike, whatever
+the machine. So a cell's change is the median over the libraries whose version is the same in both.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.results import Cell, Key, Row, control_ratio, read_folder
+from bench.results import Cell, Row, read_folder
+from bench.turns import Ratio
 
-LIMIT = 0.15
+LIMIT = 1.03
+"""A smaller change is not reported."""
 
-OK, REGRESSION, FASTER, NOISY, MISSING, OTHER = "ok", "REGRESSION", "faster", "NOISY", "MISSING", "OTHER DATA"
+SLOWER, FASTER, REGRESSION, MISSING = "slower", "faster", "REGRESSION", "MISSING"
 
 
 @dataclass
 class Change:
-    """One cell in both folders. ratio: new to old after the control (above 1: slower)."""
+    """One cell of both folders. ratio: how many times as fast cpkg is as it was; verdict: empty if nothing changed."""
 
     row: str
-    key: Key
+    subject: tuple[str, ...]
     verdict: str
-    ratio: float | None = None
-    raw: float | None = None
-    allowed: float | None = None
+    ratio: Ratio | None = None
 
     def __str__(self) -> str:
-        name = f"[{self.row}] {self.key.group}, {self.key.case}, {self.key.operation} ({self.key.library})"
-        if self.ratio is None or self.raw is None or self.allowed is None:
-            why = "was measured in OLD, has no figure in NEW" if self.verdict == MISSING else "not of the same bytes"
-            return f"{name} => {why}   {self.verdict}"
-        times = f"{self.ratio:.3f} times slower" if self.ratio >= 1 else f"{1 / self.ratio:.3f} times faster"
-        return f"{name} => {times} (limit {self.allowed:.2f}, unadjusted {self.raw:.3f})   {self.verdict}"
+        name = f"{self.verdict}: {self.row}: {', '.join(self.subject)}"
+        if self.ratio is None:
+            return f"{name}: was measured in OLD, has no figure in NEW"
+        value, high, low = (1 / each for each in self.ratio)
+        return f"{name}: takes {value:.2f} times as long as before ({low:.2f} to {high:.2f})"
 
 
-def judge(row: str, old: Cell, new: Cell, machine: float) -> Change:
-    """Compare one figure with its predecessor. machine: how many times slower the machine was for the new figure."""
-    if old.info.get("data") != new.info.get("data"):
-        return Change(row, new.key, OTHER)
-    raw = new.value / old.value if old.value else 1.0
-    # bytes do not depend on how busy the machine is
-    ratio = raw if new.unit == "bytes" else raw / machine
-    allowed = 1 + LIMIT + old.noise + new.noise
-    if ratio > allowed:
-        verdict = NOISY if old.noisy or new.noisy else REGRESSION
-    elif ratio < 1 / allowed:
-        verdict = NOISY if old.noisy or new.noisy else FASTER
-    else:
-        verdict = OK
-    return Change(row, new.key, verdict, ratio, raw, allowed)
+def quotient(new: Ratio, old: Ratio) -> Ratio:
+    """Return the change from one ratio to another, with its 95 % interval."""
+    halves = [
+        max(math.log(one.high / one.value), math.log(one.value / one.low)) if one.low else math.inf
+        for one in (new, old)
+    ]
+    value, half = new.value / old.value, math.hypot(*halves)
+    return Ratio(value, value * math.exp(-half), value * math.exp(half))
+
+
+def judge(row: str, old: Cell, new: Cell, same: set[str]) -> Change:
+    """Compare a cell with its predecessor. same: the libraries that have the same version in both runs."""
+    found = [quotient(new.ratios[name], old.ratios[name]) for name in old.ratios if name in new.ratios and name in same]
+    if not found:
+        return Change(row, new.subject, "")
+    ratio = sorted(found)[(len(found) - 1) // 2]
+    if ratio.high < 1 / LIMIT:
+        return Change(row, new.subject, REGRESSION, ratio)
+    beyond = not ratio.level and not 1 / LIMIT <= ratio.value <= LIMIT
+    return Change(row, new.subject, (SLOWER if ratio.value < 1 else FASTER) if beyond else "", ratio)
 
 
 def changes(old: list[Row], new: list[Row]) -> Iterator[Change]:
-    """Compare every cpkg cell in the rows of OLD.
-
-    A cell that is in OLD but not in NEW is MISSING: a row that was not run must not pass as unchanged.
-    """
+    """Compare the rows that both have, the worst change first. A cell that only OLD has is MISSING."""
     later = {row.name: row for row in new}
+    found = []
     for row in old:
-        other = later.get(row.name)
-        machine = control_ratio(other, row) if other is not None else 1.0
-        for key, cell in row.cells.items():
-            if not cell.ours:
-                continue
-            match = other.cells.get(key) if other is not None else None
-            yield Change(row.name, key, MISSING) if match is None else judge(row.name, cell, match, machine)
+        if row.name in later:
+            cells = {cell.subject: cell for cell in later[row.name].cells if cell.value is not None}
+            same = _versions(row) & _versions(later[row.name])
+            for cell in row.cells:
+                if cell.value is not None:
+                    there = cells.get(cell.subject)
+                    judged = judge(row.name, cell, there, {n for n, _ in same}) if there else None
+                    found.append(judged or Change(row.name, cell.subject, MISSING))
+    yield from sorted(found, key=lambda change: change.ratio or Ratio(0, 0, 0))
+
+
+def _versions(row: Row) -> set[tuple[str, str | None]]:
+    """Return the libraries with their versions. What is no package (a codec and `zlib` combined) has none."""
+    versions = {peer["name"]: peer.get("version") for peer in row.matrix["peers"]}
+    return {(name, versions.get(name)) for cell in row.cells for name in cell.ratios}
 
 
 def compare(old: Path, new: Path, allow_missing: bool = False) -> int:
-    """Print what changed beyond noise; return the exit code: 1 on a regression or a missing figure.
-
-    The code is 2 if nothing could be compared at all.
-    """
-    found = list(changes(read_folder(old), read_folder(new)))
-    counts = dict.fromkeys((OK, FASTER, REGRESSION, NOISY, OTHER, MISSING), 0)
+    """Print what changed; return the exit code: 1 on a regression or a missing cell, 2 if nothing can be compared."""
+    before, after = read_folder(old), read_folder(new)
+    names = {row.name for row in after}
+    found = [
+        *changes(before, after),
+        *(Change(row.name, ("the whole row",), MISSING) for row in before if row.name not in names),
+    ]
     for change in found:
-        counts[change.verdict] += 1
-    order = (REGRESSION, MISSING, OTHER, NOISY, FASTER, OK)
-    for change in sorted(found, key=lambda c: (order.index(c.verdict), -(c.ratio or 0))):
-        if change.verdict != OK:
+        if change.verdict:
             print(change)
-    print(f"==Verdict== {len(found)} figures: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+    counts = {name: sum(change.verdict == name for change in found) for name in (REGRESSION, SLOWER, FASTER, MISSING)}
+    compared = sum(change.ratio is not None for change in found)
+    print(f"{compared} cells compared: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}")
     if counts[REGRESSION] or (counts[MISSING] and not allow_missing):
         return 1
-    return 0 if counts[OK] or counts[FASTER] else 2
+    return 0 if compared else 2

@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+from bench.cells import OURS
+
+T = TypeVar("T")
 
 FOLDER = Path(__file__).parent
 TIMEOUT = 300
 
-# the first child that imports a module writes its compiled file: users do not wait for a compiler each time
-_KEPT_FROM_CHILDREN = ("PYTHONDONTWRITEBYTECODE",)
+
+def compiled() -> dict[str, str]:
+    """Return an environment in which the first process that imports a module writes its compiled file, as pip does."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class ChildFailed(Exception):
@@ -35,7 +42,7 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
     Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
     """
     environment = {
-        **{name: value for name, value in os.environ.items() if name not in _KEPT_FROM_CHILDREN},
+        **compiled(),
         "PYTHONPATH": _import_path(site),
         "PYTHONWARNINGS": "ignore",
         **(variables or {}),
@@ -53,6 +60,21 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise ChildFailed(lines[-1])
     return json.loads(done.stdout)
+
+
+def asked(library: str, *given: Any, **options: Any) -> Any:
+    """Return the answer of `run`, or, as a text, the error of a library that cannot do it. cpkg's errors are raised."""
+    try:
+        return run(*given, **options)
+    except ChildFailed as failure:
+        if library == OURS or "Error" not in str(failure):
+            raise
+        return str(failure)
+
+
+def in_turns(things: Sequence[T], number: int) -> list[T]:
+    """Return the things in another order for each number."""
+    return random.Random(number).sample(things, len(things))
 
 
 def _import_path(site: bool) -> str:

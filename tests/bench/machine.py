@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import subprocess
@@ -22,13 +23,14 @@ def interpreter() -> str:
 
 
 def row_name() -> str:
-    """Name the row like the tox environments: `3.14-native`, `pypy3.9-auto`, from the interpreter and the policy.
+    """Name the row like the tox environments: `3.14t-native`, `pypy3.9-auto`, from the interpreter and the policy.
 
     BENCH_BUILD, which the rows of wheels set, replaces the policy: a wheel is not the build of the native row.
     """
     prefix = "pypy" if sys.implementation.name == "pypy" else ""
     policies = map(os.environ.get, ("BENCH_BUILD", "CPKG_BACKEND", "CPKG_ZSTD_BACKEND"))
-    return f"{prefix}{sys.version_info[0]}.{sys.version_info[1]}-{next(filter(None, policies), 'auto')}"
+    suffix = "t" if "free-threaded" in interpreter() else ""
+    return f"{prefix}{sys.version_info[0]}.{sys.version_info[1]}{suffix}-{next(filter(None, policies), 'auto')}"
 
 
 def _cpu() -> str:
@@ -62,14 +64,21 @@ def _revision() -> str | None:
     return done.stdout.strip() or None
 
 
+def _nursery() -> int | None:
+    """Return the bytes of PyPy's nursery: PYPY_GC_NURSERY, or what PyPy derives from the processor's caches."""
+    stats = getattr(gc, "get_stats", lambda: None)()
+    return getattr(getattr(stats, "_s", None), "nursery_size", None)
+
+
 def describe() -> dict[str, Any]:
-    """Return the conditions of the figures: interpreter, processor, memory, kernel, library versions, time."""
+    """Return the conditions of the figures: interpreter, processor, memory, nursery, kernel, library versions, time."""
     return {
         "interpreter": interpreter(),
         "compiler": platform.python_compiler(),
         "cpu": _cpu(),
         "cpus": _usable_cpus(),
         "memory": _memory(),
+        "nursery": _nursery(),
         "system": f"{platform.system()} {platform.release()}",
         "architecture": platform.machine(),
         "libc": " ".join(platform.libc_ver()),

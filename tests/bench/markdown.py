@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write tables as Markdown."""
+"""Write tables and paragraphs as Markdown."""
 
 from __future__ import annotations
 
+import re
 import textwrap
-
-from bench import model
+from collections.abc import Iterable, Sequence
 
 WIDTH = 120
+_UNIT = re.compile(r"(\d) (±|(?:[nµm]?s|[KMG]?i?B)\b)")
 
 
 def wrapped(text: str) -> str:
@@ -16,7 +17,7 @@ def wrapped(text: str) -> str:
     code = False
     for line in text.split("\n"):
         code ^= line.startswith("```")
-        if code or line.startswith(("|", "```", "![", "#")):
+        if code or line.startswith(("|", "```", "![", "#", "<!--")):
             lines.append(line)
         else:
             indent = "  " if line.startswith("- ") else ""
@@ -26,16 +27,15 @@ def wrapped(text: str) -> str:
     return "\n".join(lines)
 
 
-def markdown_table(table: model.Table) -> str:
-    """Return a table in Markdown: bold is the fastest of its line, ~ noisy."""
-    lines = ["| " + " | ".join(name or " " for name in table.head) + " |", "|" + " --- |" * len(table.head)]
-    lines += ["| " + " | ".join(_markdown_cell(shown) for shown in line) + " |" for line in table.lines]
-    caption = f"{table.caption}\n\n" if table.caption else ""
-    return caption + "\n".join(lines) + "\n"
+def plain(text: str) -> str:
+    """Return a text whose characters Markdown and HTML do not interpret."""
+    return re.sub(r"([<*_`\[\]])", r"\\\1", text)
 
 
-def _markdown_cell(shown: model.Shown) -> str:
-    text = shown.text.replace("|", "\\|").replace("\n", " ")
-    if shown.best:
-        text = f"**{text}**"
-    return text + (" ~" if shown.noisy else "")
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown. A line never breaks between a number and its unit or interval."""
+    rows = [head, ["---"] * len(head), *lines]
+    cleaned = (
+        [_UNIT.sub("\\1\u00a0\\2", text.replace("|", "\\|").replace("\n", " ")) or " " for text in row] for row in rows
+    )
+    return "".join(f"| {' | '.join(row)} |\n" for row in cleaned)

@@ -20,15 +20,16 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Callable
+
+from bench.cells import OURS, NotHere, reason
 
 Function = Callable[[Any], Any]
 
 
 DEFAULT_LEVEL = 3
 """Zstandard's default in each library. Calls at this level do not name it, like most callers."""
-ZLIB_LEVELS = {3: 6, 10: 9, 17: 9}
 PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 
@@ -55,7 +56,7 @@ class Peer:
     name: as in the report. codec: the groups that it takes part in. module: imported as `m`; its ImportError is shown
     in the report. forth, back: expressions of functions. requirement: what pip installs, None for cpkg and modules of
     the interpreter. format: what its bytes are, so that the checks know which other peers can read them.
-    leveled: `forth` at another `level` than the default. build: describes the module, None for where `back` is from.
+    leveled: `forth` at another `level` than the default.
     """
 
     name: str
@@ -66,12 +67,11 @@ class Peer:
     requirement: str | None = None
     format: str = ""
     leveled: str = "partial(m.compress, level=level)"
-    build: Callable[[ModuleType], str] | None = None
 
     @property
     def ours(self) -> bool:
         """Whether it is cpkg's own."""
-        return self.name == "cpkg"
+        return self.name == OURS
 
     @property
     def imports(self) -> str:
@@ -88,40 +88,22 @@ def _version(distribution: str) -> str:
 
 
 def _version_of(peer: Peer, module: ModuleType) -> str:
-    if peer.requirement is not None:
-        return _version(peer.requirement)
-    if not peer.ours:
+    if peer.requirement is None and not peer.ours:
         return str(getattr(module, "ZLIB_RUNTIME_VERSION", ".".join(map(str, sys.version_info[:3]))))
     try:
-        return _version("cpkg-codecs")
+        return _version(peer.requirement or "cpkg-codecs")
     except importlib.metadata.PackageNotFoundError:
         return "source tree"
 
 
-def _defined_in(function: Any) -> str:
-    """Return which module a function really comes from, and whether it is compiled."""
-    name = getattr(function, "__module__", None) or "?"
-    compiled = "Python" if hasattr(function, "__code__") else "compiled"
-    return f"{name}, {compiled}"
-
-
-def _msgpack_build(module: ModuleType) -> str:
-    if module.Packer.__module__ == "msgpack.fallback":
-        raise ImportError(f"msgpack {_version('msgpack')} has no C extension here (it runs as 'msgpack fallback')")
-    return f"{module.Packer.__module__}, compiled"
-
-
-def _json_build(module: ModuleType) -> str:
-    accelerated = getattr(module.encoder, "c_make_encoder", None) is not None
-    return f"standard library, {'_json accelerator' if accelerated else 'without the C accelerator'}"
-
-
-def _pep784_build(module: ModuleType) -> str:
-    return f"libzstd {module.zstd_version}, {_defined_in(module.ZstdCompressor)}"
-
-
-def _zstandard_build(module: ModuleType) -> str:
-    return f"libzstd {'.'.join(map(str, module.ZSTD_VERSION))}, {module.backend}"
+def _build(module: ModuleType, back: Function) -> str:
+    """Return the module that a function really comes from, whether it is compiled, and the version of its libzstd."""
+    worker = getattr(module, "ZstdCompressor", back)
+    where = getattr(worker, "__module__", None) or "?"
+    found = [where, "Python" if isinstance(worker, FunctionType) else "compiled"]
+    libzstd = getattr(module, "zstd_version", None) or getattr(module, "ZSTD_version", str)()
+    libzstd = libzstd or ".".join(map(str, getattr(module, "ZSTD_VERSION", ())))
+    return ", ".join([*found, f"libzstd {libzstd}"] if libzstd else found)
 
 
 def _import(peer: Peer) -> Library:
@@ -137,41 +119,54 @@ def _import(peer: Peer) -> Library:
         chosen = importlib.import_module("cpkg._backend").choose(peer.codec).module
         backend, build = chosen.BACKEND, ", ".join(filter(None, [chosen.BACKEND, chosen.LIBRARY_VERSION]))
     else:
-        backend, build = None, peer.build(module) if peer.build is not None else _defined_in(back)
+        backend, build = None, _build(module, back)
+        if peer.name == "msgpack" and "fallback" in module.Packer.__module__:
+            raise ImportError(f"msgpack {_version('msgpack')} has no C extension here (it runs as 'msgpack fallback')")
     return Library(_version_of(peer, module), build, forth, back, compressor, backend)
 
 
 _PACKB, _COMPRESS = ("m.packb", "m.unpackb"), ("m.compress", "m.decompress")
+_DUMPS, _KEPT = ("m.dumps", "m.loads"), ("m.ZstdCompressor(level=3).compress", "m.ZstdDecompressor().decompress")
 PEERS = [
     Peer("cpkg", "msgpack", "cpkg.msgpack", *_PACKB, None, "msgpack"),
-    Peer("msgpack", "msgpack", "msgpack", *_PACKB, "msgpack", "msgpack", build=_msgpack_build),
+    Peer("msgpack", "msgpack", "msgpack", *_PACKB, "msgpack", "msgpack"),
     # msgpack.packb itself is only this line
     Peer("msgpack fallback", "msgpack", "msgpack.fallback", "lambda o: m.Packer().pack(o)", "m.unpackb", "msgpack",
-         "msgpack", build=lambda module: "msgpack.fallback, Python"),
+         "msgpack"),
     Peer("ormsgpack", "msgpack", "ormsgpack", *_PACKB, "ormsgpack", "msgpack"),
     Peer("amsgpack", "msgpack", "amsgpack", *_PACKB, "amsgpack", "msgpack"),
     Peer("msgspec", "msgpack", "msgspec.msgpack", "m.encode", "m.decode", "msgspec", "msgpack"),
-    Peer("json", "msgpack", "json", "m.dumps", "m.loads", None, "json", build=_json_build),
-    Peer("orjson", "msgpack", "orjson", "m.dumps", "m.loads", "orjson", "json"),
-    Peer("cbor2", "msgpack", "cbor2", "m.dumps", "m.loads", "cbor2", "cbor"),
+    Peer("json", "msgpack", "json", *_DUMPS, None, "json"),
+    Peer("orjson", "msgpack", "orjson", *_DUMPS, "orjson", "json"),
+    Peer("cbor2", "msgpack", "cbor2", *_DUMPS, "cbor2", "cbor"),
     Peer("cpkg", "zstd", "cpkg.zstd", *_COMPRESS, None, "zstd"),
-    Peer("compression.zstd", "zstd", "compression.zstd", *_COMPRESS, None, "zstd", build=_pep784_build),
-    Peer("backports.zstd", "zstd", "backports.zstd", *_COMPRESS, "backports.zstd", "zstd", build=_pep784_build),
-    Peer("pyzstd", "zstd", "pyzstd", *_COMPRESS, "pyzstd", "zstd", "partial(m.compress, level_or_option=level)",
-         lambda module: f"libzstd {module.zstd_version}, {_defined_in(module.compress)}"),
-    Peer("zstandard", "zstd", "zstandard", *_COMPRESS, "zstandard", "zstd", build=_zstandard_build),
-    Peer("zstandard, context kept", "zstd", "zstandard", "m.ZstdCompressor(level=3).compress",
-         "m.ZstdDecompressor().decompress", "zstandard", "zstd", "m.ZstdCompressor(level=level).compress",
-         _zstandard_build),
+    Peer("compression.zstd", "zstd", "compression.zstd", *_COMPRESS, None, "zstd"),
+    Peer("backports.zstd", "zstd", "backports.zstd", *_COMPRESS, "backports.zstd", "zstd"),
+    Peer("pyzstd", "zstd", "pyzstd", *_COMPRESS, "pyzstd", "zstd", "partial(m.compress, level_or_option=level)"),
+    Peer("zstandard", "zstd", "zstandard", *_COMPRESS, "zstandard", "zstd"),
+    Peer("zstandard, context kept", "zstd", "zstandard", *_KEPT, "zstandard", "zstd",
+         "m.ZstdCompressor(level=level).compress"),
     # its default of 0 threads means one per core: every other library uses one thread
     Peer("zstd", "zstd", "zstd", "lambda data: m.compress(data, 3, 1)", "m.decompress", "zstd", "zstd",
-         "lambda data: m.compress(data, level, 1)", lambda module: f"libzstd {module.ZSTD_version()}, extension"),
+         "lambda data: m.compress(data, level, 1)"),
+    # its levels are not Zstandard's: 6 for level 3, 9 for the higher ones
     Peer("zlib", "zstd", "zlib", "partial(m.compress, level=6)", "m.decompress", None, "zlib",
-         "partial(m.compress, level=9)", lambda module: f"zlib {module.ZLIB_RUNTIME_VERSION}, standard library"),
+         "partial(m.compress, level=9)"),
 ]  # fmt: skip
 
 # Modules that the other groups need besides the peers: measured through their own tables.
-EXTRAS = ["blake2signer", "lz4", "botocore", "cattrs", "mashumaro", "pydantic", "apischema"]
+EXTRAS = [
+    "blake2signer",
+    "lz4",
+    "botocore",
+    "cattrs",
+    "attrs",
+    "mashumaro",
+    "pydantic",
+    "apischema",
+    "numpy",
+    "array_record",
+]
 # Only the data in it is needed, not the pandas that it requires, which takes an hour to build on PyPy.
 DATA_ONLY = ["vega_datasets"]
 
@@ -190,34 +185,45 @@ def in_children(codec: str) -> list[Peer]:
 def independent(codec: str, but: str = "cpkg") -> Iterator[tuple[Peer, Library]]:
     """Yield the installed peers of the codec's own format, with the one named `but` last."""
     for peer in sorted(of(codec), key=lambda peer: peer.name == but):
-        library = load(peer).library
-        if library is not None and peer.format == codec:
+        library = load(peer)
+        if not isinstance(library, str) and peer.format == codec:
             yield peer, library
 
 
-@dataclass
-class Loaded:
-    """A peer after the attempt to import it: `library`, or the `error` that is shown instead."""
-
-    peer: Peer
-    library: Library | None = None
-    error: str | None = None
-
-
-def _last_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}".strip().splitlines()[0]
-
-
 @functools.cache
-def load(peer: Peer) -> Loaded:
-    """Import `peer` once. Any exception of the import is kept: the report shows it instead of the peer."""
+def load(peer: Peer) -> Library | str:
+    """Import `peer` once; return it or its error, whatever it is: the report shows it instead of the peer."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Loaded(peer, library=_import(peer))
+            return _import(peer)
     except Exception as error:
         installing = install_errors().get(peer.requirement or "")
-        return Loaded(peer, error=f"cannot be installed: {installing}" if installing else _last_line(error))
+        return f"cannot be installed: {installing}" if installing else reason(error)
+
+
+def loaded(codec: str) -> tuple[dict[str, Library], dict[str, str]]:
+    """Return the libraries for a codec by name, and the errors of those that cannot be imported.
+
+    Raises RuntimeError if cpkg cannot.
+    """
+    found = {peer.name: load(peer) for peer in of(codec)}
+    missing = {name: each for name, each in found.items() if isinstance(each, str)}
+    if OURS in missing:
+        raise RuntimeError(missing[OURS])
+    return {name: each for name, each in found.items() if not isinstance(each, str)}, missing
+
+
+PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}
+"""The lowest measured speed of the pure backend in bytes per second."""
+
+
+def not_too_slow(ours: Library, operation: str, size: int, patience: float) -> None:
+    """Raise NotHere if `operation` of `size` bytes takes the pure Zstandard backend more than `patience` seconds."""
+    if ours.backend == "pure":
+        seconds = size / (PURE_SLOWEST[operation] * (20 if sys.implementation.name == "pypy" else 1))
+        if seconds > patience:
+            raise NotHere(f"would take about {seconds:.0f} s a call on this backend")
 
 
 # --- installing --------------------------------------------------------------------------------------------------

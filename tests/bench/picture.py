@@ -1,81 +1,152 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draw the README's table as a small picture: a bar per interpreter, to the right if cpkg is ahead."""
+"""Draw what one interpreter takes for the operations that people do, as a small SVG: a bar for cpkg and each peer.
+
+The picture is as wide as a phone's screen, so that its type needs no scaling there; two of them stand side by side on
+a wide screen.
+"""
 
 from __future__ import annotations
 
-import math
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from html import escape
 
-import jinja2
+from bench.results import Cell, Row, seconds, with_interval
 
-from bench.readme_table import Lead, leads
-from bench.results import Row
-
-NAME = "overview.svg"
-TITLE = "Times faster than the fastest other library of the same format"
-COLOURS = ("#1f6feb", "#388bfd", "#79c0ff", "#d29922", "#e3b341", "#8957e5", "#bc8cff")
-WIDTH, LEFT, RIGHT, TOP = 760, 215, 20, 52
-THICKNESS, GAP = 7, 8
-TICKS = (0.5, 1, 2, 4, 8, 16)
+NOTE = "Shorter is faster. N×: N times cpkg's time"
 
 
-def render(name: str, **content: Any) -> str:
-    """Fill in a template of this folder."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=name.endswith(".svg.j2"),
+@dataclass(frozen=True)
+class Panel:
+    """Two operations of one case. peers: by the names of libraries; the first that was measured of `one|another`."""
+
+    title: str
+    group: str
+    case: str
+    operations: tuple[str, str]
+    peers: tuple[str, ...]
+
+
+MSGPACK = "msgpack|msgpack fallback"
+PEP784 = "compression.zstd|backports.zstd"
+_ZSTD = ("zstandard", "zstandard, context kept", PEP784, "pyzstd")
+PANELS = (
+    Panel(
+        "A message of 136 bytes",
+        "MessagePack",
+        "regular",
+        ("pack", "unpack"),
+        (MSGPACK, "ormsgpack", "msgspec", "amsgpack"),
+    ),
+    Panel(
+        "Messages into classes",
+        "Typed",
+        "users",
+        ("decode", "encode"),
+        ("msgspec Struct", "msgspec", "mashumaro", "cattrs", "pickle"),
+    ),
+    Panel("Zstandard, 1 KiB", "Zstandard one-shot", "1KiB level 3", ("compress", "decompress"), _ZSTD),
+    Panel("Zstandard, 1 MiB", "Zstandard one-shot", "1MiB level 3", ("compress", "decompress"), _ZSTD),
+)
+
+WIDTH, LABEL, TEXT = 360, 116, 64
+COLUMN = (WIDTH - LABEL) // 2
+LINE, HEAD, TOP, THICK = 20, 44, 46, 12
+LONGEST = 5
+"""A bar ends at this many times cpkg's, with an arrow; the figure beside it is complete."""
+
+STYLE = (
+    "text{fill:#1f2328}.s{font-size:12px;fill:#57606a}.c{fill:#1f6feb}.o{fill:#afb8c1}.f{fill:#d1242f}"
+    ".l{stroke:#d0d7de}@media(prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#9198a1}.c{fill:#4493f8}"
+    ".o{fill:#656c76}.f{fill:#f85149}.l{stroke:#3d444d}}"
+)
+FONT = 'font-family="system-ui,-apple-system,\'Segoe UI\',Roboto,Helvetica,Arial,sans-serif" font-size="14"'
+
+
+def draw(row: Row) -> str:
+    """Return the picture of one row as SVG; the same results draw the same bytes."""
+    parts, y = [_text(0, 16, row.label, 'font-weight="bold"'), _text(0, 34, NOTE, 'class="s"')], TOP
+    if row.nursery:
+        parts.append(_text(WIDTH, 16, row.nursery, 'class="s" text-anchor="end"'))
+    for panel in PANELS:
+        parts.append(f'<g transform="translate(0 {y})">{"".join(_panel(row, panel))}</g>')
+        y += HEAD + LINE * (1 + len(panel.peers)) + 4
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}" {FONT} '
+    return (
+        head
+        + f'role="img" aria-label="{escape(alternative(row))}">\n<style>{STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
     )
-    return environment.get_template(name).render(content)
 
 
-def draw(rows: list[Row]) -> str:
-    """Return the picture as SVG; the same results draw the same bytes."""
-    found = leads(rows)
-    interpreters = list(dict.fromkeys(row.interpreter for row in rows))
-    gains = [lead.gain for line in found.values() for lead in line.values()]
-    low = math.log(min([1 / 1.5, *gains]))
-    high = math.log(max([2.2, *gains]))
+def alternative(row: Row) -> str:
+    """Return the text for readers who cannot see the picture."""
+    return f"{row.label}: time of a call of cpkg and of other libraries"
 
-    def place(gain: float) -> float:
-        return round(LEFT + (math.log(gain) - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
 
-    lines = []
-    y = TOP
-    for label, line in found.items():
-        bars = []
-        for number, interpreter in enumerate(interpreters):
-            lead = line.get(interpreter)
-            if lead is not None:
-                bars.append(_bar(lead, interpreter, number, y, place))
-                y += THICKNESS
-        lines.append({"label": label, "bars": bars, "middle": y - len(bars) * THICKNESS // 2 + 4})
-        y += GAP
-    ticks = [{"value": tick, "x": place(tick), "text": f"{tick:g}×"} for tick in TICKS if low <= math.log(tick) <= high]
-    return render(
-        "picture.svg.j2",
-        title=TITLE,
-        width=WIDTH,
-        height=y + 22,
-        left=LEFT,
-        top=TOP,
-        thickness=THICKNESS,
-        interpreters=[_short(name) for name in interpreters],
-        colours=COLOURS[: len(interpreters)],
-        lines=lines,
-        ticks=ticks,
+def _panel(row: Row, panel: Panel) -> list[str]:
+    named = {cell.subject[1:]: cell for cell in row.some(panel.group)}
+    cells = [named.get((panel.case, operation)) for operation in panel.operations]
+    bottom = HEAD + LINE * (1 + len(panel.peers)) - 6
+    parts = [_text(0, 16, panel.title, 'font-weight="bold"')]
+    for number_, label in enumerate(("cpkg", *panel.peers)):
+        shown = _measured(cells, label)
+        stretched = f' textLength="{LABEL - 8}" lengthAdjust="spacingAndGlyphs"' if len(shown) > 14 else ""
+        parts.append(_text(LABEL - 6, HEAD + LINE * number_ + 6, shown, f'text-anchor="end"{stretched}'))
+    for place, (cell, operation) in enumerate(zip(cells, panel.operations)):
+        left = LABEL + COLUMN * place
+        parts.append(_text(left, 32, operation, 'class="s"'))
+        parts.append(f'<path class="l" d="M{left}.5 {HEAD - 8}V{bottom}"/>')
+        if cell is not None and cell.value is not None:
+            parts += _column(cell, panel, left)
+        else:  # the pictures of all rows have the same height, and stand side by side
+            parts.append(_text(left + 6, HEAD + 6, "not measured", 'class="s"'))
+    return parts
+
+
+def _measured(cells: list[Cell | None], label: str) -> str:
+    """Return the name of the library that was measured, or the last of those that it may have."""
+    names = [cell.named(label) for cell in cells if cell is not None]
+    # what stands below zstandard needs no name before it
+    return short(next((name for name in names if name is not None), label.split("|")[0])).rpartition(", ")[2]
+
+
+def short(library: str) -> str:
+    """Return the name by which people know a library: msgpack's fallback is all that it has on PyPy."""
+    return library.removesuffix(" fallback")
+
+
+def _column(cell: Cell, panel: Panel, left: int) -> list[str]:
+    names = [cell.named(peer) for peer in panel.peers]
+    longest = min(max([1.0, *(cell.ratios[name].value for name in names if name is not None)]), LONGEST)
+    unit = (COLUMN - TEXT) / longest
+    assert cell.value is not None
+    parts = [_bar("c", left, 0, unit, seconds(cell.value), seconds(cell.value))]
+    for line, name in enumerate(names, 1):
+        if name is None:
+            parts.append(_text(left + 6, HEAD + LINE * line + 6, "not here", 'class="s"'))
+            continue
+        ratio = cell.ratios[name]
+        kind = "f" if ratio.high < 1 else "o"
+        note = f"{name}, {cell.figures.operation}: {with_interval(ratio)}"
+        parts.append(
+            _bar(kind, left, line, unit * min(ratio.value, LONGEST), _times(ratio.value), note, ratio.value > LONGEST)
+        )
+    return parts
+
+
+def _times(value: float) -> str:
+    return f"{value:,.0f}×" if value >= 9.95 else f"{value:.1f}×" if value >= 1.995 else f"{value:.2f}×"
+
+
+def _bar(kind: str, left: int, line: int, length: float, text: str, note: str, more: bool = False) -> str:
+    y, end = HEAD + LINE * line - THICK // 2, round(left + 1 + length, 1)
+    tip = f"L{end + 4} {y + THICK // 2}" if more else ""
+    shape = f'<path class="{kind}" d="M{left + 1} {y}H{end}{tip}L{end} {y + THICK}H{left + 1}Z">'
+    return f"{shape}<title>{escape(note)}</title></path>" + _text(
+        end + (7 if more else 4), HEAD + LINE * line + 6, text
     )
 
 
-def _short(interpreter: str) -> str:
-    """Name an interpreter without its patch release and, for PyPy, the version of the language."""
-    name, version = interpreter.split()[:2]
-    return f"{name} {version}" if name == "PyPy" else f"{name} {'.'.join(version.split('.')[:2])}"
-
-
-def _bar(lead: Lead, interpreter: str, number: int, y: int, place: Any) -> dict[str, Any]:
-    start, end = sorted((place(1.0), place(lead.gain)))
-    title = f"{interpreter}: {lead.text}"
-    return {"colour": number % len(COLOURS), "x": start, "y": y, "width": round(max(end - start, 1), 1), "title": title}
+def _text(x: float, y: float, text: str, more: str = "") -> str:
+    return f'<text x="{x}" y="{y}"{" " if more else ""}{more}>{escape(text)}</text>'

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.results import Comparison
+from bench.results import Cell
 
 NEAR = 1.05
 """cpkg is at a limit if it takes less than this multiple of the limit."""
@@ -28,25 +28,19 @@ class Reason:
     library: str = ".*"
     at_limit: bool = False
 
-    def explains(self, comparison: Comparison, library: str) -> bool:
-        """Whether the explanation applies to a comparison in which `library` is faster."""
-        named = (
-            (self.group, comparison.group),
-            (self.operation, comparison.operation),
-            (self.case, comparison.case),
-            (self.library, library),
-        )
-        if not all(re.fullmatch(pattern, name) for pattern, name in named):
+    def explains(self, cell: Cell, library: str) -> bool:
+        """Whether the explanation applies to a cell in which `library` is faster."""
+        patterns = (self.group, self.case, self.operation, self.library)
+        if not all(re.fullmatch(pattern, name) for pattern, name in zip(patterns, (*cell.subject, library))):
             return False
-        limits = [cell.value for cell in comparison.cells.values() if cell.limit]
-        ours = comparison.ours
-        return not self.at_limit or (ours is not None and any(ours.value < NEAR * limit for limit in limits))
+        limits = [cell.ratios[name].value for name in cell.figures.limits if name in cell.ratios]
+        return not self.at_limit or any(1 / limit < NEAR for limit in limits)
 
 
 # The first match is used
 REASONS = [Reason(**entry) for entry in json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))]
 
 
-def why(comparison: Comparison, library: str) -> str | None:
+def why(cell: Cell, library: str) -> str | None:
     """Return why `library` is faster than cpkg there, or None if unknown."""
-    return next((reason.text for reason in REASONS if reason.explains(comparison, library)), None)
+    return next((reason.text for reason in REASONS if reason.explains(cell, library)), None)

@@ -1,178 +1,210 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the report: one self-contained HTML page with plots, and Markdown with a picture for the repository."""
+"""Write the report as Markdown: an overview, and a page and a picture for each interpreter."""
 
 from __future__ import annotations
 
+import ast
 import os
-import re
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from bench import compare, first_screen, goals, model, picture, plots, verdicts
-from bench.markdown import markdown_table, wrapped
-from bench.results import BUSY_LIMIT, NOISE_LIMIT, Row, read_folder
+from bench import headline, picture, reasons
+from bench.compare import changes
+from bench.groups import ORDER
+from bench.markdown import plain, table, wrapped
+from bench.results import Cell, Row, figure, mean, number, read_folder, size, with_interval
+from bench.turns import Ratio
 
 INTRO = (
-    "Every library gets the same bytes or objects and the same options, in the same process or in fresh processes of "
-    "the same kind. Each result is checked. Interpreters are compared on one machine, libraries within one run."
+    "Each library gets the same bytes or objects and the same options, takes turns of a few milliseconds with cpkg in "
+    "the same processes, and has its results checked. A figure is the time that a library takes divided by the time "
+    "that cpkg takes: above 1, cpkg is faster. How this is measured: [benchmarking](../notebook/benchmarking.md)."
 )
-NOTHING_OLDER = "There are no older results of these rows to compare with."
-NOWHERE = "In no case of these results."
-FASTER = "Where something else is faster"
-SIDE_BY_SIDE = "Interpreters and backends side by side"
-NOISE = (
-    "Each cell is measured in several passes over the whole matrix. The result of a pass is the lower quartile of its "
-    "rounds, and the result of the cell is the best of its passes. A cell is marked as noisy (~) if the second best "
-    f"pass is more than {NOISE_LIMIT:.0%} slower (15 % for files, 25 % for whole processes), or if its control, a "
-    f"fixed Python loop measured next to it, ran more than {BUSY_LIMIT} times slower than in the rest of the run."
+NAMED = (
+    "How many times as long as cpkg these libraries take: the geometric mean of all cases of a group; the range is "
+    "over the interpreters."
+)
+GLANCE = (
+    "cpkg against the fastest other library of the same format in each case: the geometric mean, and in parentheses "
+    "the number of cases in which cpkg is ahead / level / behind. Level: the 95 % interval of the ratio contains 1."
+)
+FASTER = (
+    "Every case whose whole 95 % interval is below 1, with the fastest library and its ratio. Other formats, such as "
+    "JSON, are only on the pages of the interpreters."
+)
+LINES = 8
+"""The largest number of lines of a group in the first table."""
+COPIES = "One copy of memory in every library, and therefore in no mean and no bar"
+COLUMNS = (
+    "The column cpkg has its own figures. The others show the time of a library divided by cpkg's, with its 95 % "
+    "interval: above 1, cpkg is faster. **Bold**: the library is faster than cpkg. A dash: the library does not have "
+    "this, or does not run here (reasons below each table). *: no alternative, but "
+    "shown as a bound."
 )
 
 
-@dataclass
-class Group:
-    """The report's text on one group. page: the name of its page, without suffix; behind: where cpkg is slower."""
-
-    title: str
-    page: str
-    behind: list[str]
-    backends: model.Table
-    verdicts: list[tuple[str, list[str]]]
-
-
-def _groups(rows: list[Row]) -> list[Group]:
-    behind = model.behind(rows)
-    titles = dict.fromkeys(group for row in rows for group in row.groups())
-    return [
-        Group(
-            title,
-            "group-" + re.sub(r"[^a-z0-9]+", "-", title.lower()),
-            behind.get(title, []),
-            model.backends(rows, title),
-            list(model.file_verdicts(rows)) if title == verdicts.GROUP else [],
-        )
-        for title in titles
+def overview(rows: list[Row], old: list[Row]) -> str:
+    """Return the first page: named libraries, means, what is faster elsewhere, what changed."""
+    titles = {group: None for row in rows for group in row.groups()}
+    glance = [line for group in sorted(titles, key=[*rows[0].groups(), *titles].index) for line in _glance(rows, group)]
+    head = ["group", "operation", *(row.label for row in rows)]
+    copies = dict.fromkeys(", ".join(cell.subject) for row in rows for cell in row.cells if cell.figures.copy)
+    newest = {row.implementation: row for row in rows}.values()
+    parts = [
+        f"# Benchmark results\n\n{INTRO}\n",
+        f"{headline.BEGIN}\n{headline.block(rows).strip()}\n{headline.END}\n",
+        f"{NAMED}\n",
+        " ".join(_picture(row) for row in rows if row not in newest) + "\n",
+        "All figures of each interpreter:\n",
+        "".join(f"- [{row.label}]({row.name}.md): {conditions(row)}\n" for row in rows),
+        f"## At a glance\n\n{GLANCE}\n\n{table(head, glance)}",
+        f"{COPIES}: {'; '.join(copies)}.\n" if copies else "",
+        f"## Where something else is faster\n\n{FASTER}\n\n{_faster(rows)}",
+        "## What changed\n\n" + "".join(f"- {line}\n" for line in _changed(rows, old)),
     ]
+    return wrapped("\n".join(part for part in parts if part.strip()))
 
 
-def _content(rows: list[Row], old: list[Row]) -> dict[str, Any]:
-    return {
-        "intro": INTRO,
-        "noise": NOISE,
-        "nothing_older": NOTHING_OLDER,
-        "nowhere": NOWHERE,
-        "faster": FASTER,
-        "side_by_side": SIDE_BY_SIDE,
-        "overview": model.overview(rows),
-        "advice": model.advice(rows),
-        "goals": goals.table(rows),
-        "changed": list(changed(rows, old)),
-        "groups": _groups(rows),
-        "first_screen": first_screen.draw(rows),
-        "picture": picture.draw(rows),
-        "plots": list(plots.draw(rows)),
-        "summary": model.summary,
-        "details": [(row, [model.group_table(row, group) for group in row.groups()]) for row in rows],
-        "peers": model.peers_table(rows),
-        "machine": model.machine_table(rows),
-    }
+def _picture(row: Row) -> str:
+    return f"![{picture.alternative(row)}]({row.name}.svg)"
 
 
-def changed(rows: list[Row], old: list[Row]) -> Iterator[str]:
-    """List for each row what became slower since older results, worst first; other interpreters' rows do not count."""
-    earlier = {row.name: row for row in old}
+def conditions(row: Row) -> str:
+    """Return where and when a row was measured, and with which nursery on PyPy."""
+    machine = row.matrix["machine"]
+    quick = ["a representative tenth of the cells"] if row.matrix["settings"]["quick"] else []
+    memory = [f"{size(machine['memory'])} of memory"] if machine.get("memory") else []
+    where = [f"{machine.get('cpus')} CPUs of {machine.get('cpu')}", *memory, machine.get("system"), machine.get("libc")]
+    when = [f"revision {machine.get('revision')}", machine.get("date")]
+    return "; ".join(str(part) for part in [row.interpreter, *quick, row.nursery, *where, *when] if part)
+
+
+def _glance(rows: list[Row], group: str) -> Iterator[list[str]]:
+    cells = [row.groups().get(group, []) for row in rows]
+    shorten = _shortened({cell.figures.operation for found in cells for cell in found})
+    title = group
+    for operation in dict.fromkeys(shorten(cell.figures.operation) for found in cells for cell in found):
+        shown = [_lead([c.lead for c in found if shorten(c.figures.operation) == operation]) for found in cells]
+        if any(shown):
+            yield [title, operation, *shown]
+            title = ""
+
+
+def _shortened(operations: set[str]) -> Callable[[str], str]:
+    """Return what to make of operations so that a group has few lines: each, what is after the comma, or none."""
+    for shorten in (str, lambda operation: operation.rpartition(", ")[2]):
+        if len({shorten(operation) for operation in operations}) <= LINES:
+            return shorten
+    return lambda _: "all"
+
+
+def _lead(leads: list[Ratio | None]) -> str:
+    """Show the mean lead over some cells, and how many of them are ahead, level and behind."""
+    known = [lead for lead in leads if lead is not None]
+    whole = mean(known)
+    if whole is None:
+        return ""
+    ahead, behind = sum(lead.low > 1 for lead in known), sum(lead.high < 1 for lead in known)
+    return f"{number(whole.value)} ({ahead}/{len(known) - ahead - behind}/{behind})"
+
+
+def _faster(rows: list[Row]) -> str:
+    """Return the table of the cells in which an alternative is faster; the worst first within each group."""
+    found: dict[tuple[str, str, str], dict[str, Cell]] = {}
     for row in rows:
-        if row.name not in earlier:
-            continue
-        before = earlier[row.name]
-        found = [c for c in compare.changes([before], [row]) if c.verdict != compare.MISSING]
-        counts = Counter(change.verdict for change in found)
-        date = before.matrix["machine"].get("date") or "the older results"
+        for cell in row.cells:
+            if cell.behind:
+                found.setdefault(cell.subject, {})[row.name] = cell
+    order = [group for row in rows for group in row.groups()]
+    worst = {place: min(cell.lead.value for cell in cells.values() if cell.lead) for place, cells in found.items()}
+    lines = []
+    for place in sorted(found, key=lambda place: (order.index(place[0]), worst[place])):
+        cells = found[place]
+        shown = [_beaten(cells[row.name]) if row.name in cells else "" for row in rows]
+        why = dict.fromkeys(reasons.why(cell, cell.best or "") or "" for cell in cells.values())
+        lines.append([place[0], f"{place[1]}, {place[2]}", *shown, "; ".join(text for text in why if text)])
+    if not lines:
+        return "In no case of these results.\n"
+    return table(["group", "case", *(row.label for row in rows), "reason, if known"], lines)
+
+
+def _beaten(cell: Cell) -> str:
+    return f"{cell.best} {with_interval(cell.lead)}" if cell.lead is not None else ""
+
+
+def _changed(rows: list[Row], old: list[Row]) -> Iterator[str]:
+    found = [change for change in changes(old, rows) if change.verdict]
+    yield from map(str, found)
+    if not found:
+        names = {row.name for row in rows} & {row.name for row in old}
         yield (
-            f"{row.name}: of {len(found)} figures that {date} has as well, {counts[compare.REGRESSION]} slower, "
-            f"{counts[compare.FASTER]} faster, {counts[compare.OK]} as they were, "
-            f"{counts[compare.NOISY]} changed but too noisy to judge, {counts[compare.OTHER]} of other bytes"
+            f"Nothing beyond 3 % in {', '.join(sorted(names))}."
+            if names
+            else "There are no older results to compare with."
         )
-        slower = [change for change in found if change.verdict == compare.REGRESSION]
-        yield from map(str, sorted(slower, key=lambda change: -(change.ratio or 0)))
 
 
-def html(content: dict[str, Any]) -> str:
-    """Render the page; it needs no other files."""
-    return picture.render("report.html.j2", **content) + "\n"
-
-
-def _row_page(row: Row, tables: list[model.Table]) -> str:
-    parts = [
-        f"# {row.name}\n\n{model.summary(row)}.\n",
-        "The column of the first library shows its figures. The other columns show how many times as long a library "
-        "takes (below 1: faster). **Bold**: fastest of its line. ~: noisy. ⚠: standard deviation above 1/60 of the "
-        "best time. n/a: not available, or not supported (reasons in the [overview](README.md) and below).\n",
-    ]
-    parts += [f"## {table.title}\n\n{markdown_table(table)}" for table in tables]
-    reasons = dict.fromkeys((key.library, reason) for key, reason in row.missing.items())
-    if reasons:
-        parts.append("## Without a figure\n\n" + "\n".join(f"- {name}: {reason}" for name, reason in reasons) + "\n")
+def page(row: Row) -> str:
+    """Return the page of one interpreter: every figure, the versions of the libraries."""
+    parts = [f"# {row.label}\n\n{conditions(row)}.\n", f"{_picture(row)}\n", f"{COLUMNS}\n"]
+    for group, cells in row.groups().items():
+        parts.append(f"## {group}\n\n{_described(group)}{_figures(cells)}")
+    versions = [[name, version] for name, version in _versions(row)]
+    parts.append(f"## Versions and builds\n\n{table(['library', 'version and build'], versions)}")
     return wrapped("\n".join(parts))
 
 
-def _group_page(group: Group) -> str:
-    parts = [
-        f"# {group.title}\n",
-        "All groups: [results](README.md).\n",
-        f"## {FASTER}\n",
-        _listed(group.behind),
-    ]
-    if group.backends.lines:
-        parts.append(f"## {SIDE_BY_SIDE}\n\n{markdown_table(group.backends)}")
-    if group.verdicts:
-        parts.append("## Verdicts\n")
-        parts += [f"### {title}\n\n```\n" + "\n".join(lines) + "\n```\n" for title, lines in group.verdicts]
-    return wrapped("\n".join(parts))
+def _described(group: str) -> str:
+    """Return what the file of a group says of it."""
+    path = Path(__file__).parent / "groups" / f"{ORDER.get(group)}.py"
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) if path.exists() else None
+    return f"{' '.join(text.split())}\n\n" if text else ""
 
 
-def _listed(lines: list[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines) + "\n" if lines else f"{NOWHERE}\n"
+def _figures(cells: list[Cell]) -> str:
+    """Return a group's table, the copies by name, and why figures are missing."""
+    shown = [cell for cell in cells if cell.value is not None and not cell.figures.copy]
+    libraries = dict.fromkeys(name for cell in shown for name in cell.ratios)
+    limits = {name for cell in shown for name in cell.figures.limits}
+    names = sorted(libraries, key=lambda name: name in limits)
+    head = ["case", "operation", "cpkg", *(f"{name}*" if name in limits else name for name in names)]
+    lines = []
+    for cell in shown:
+        ratios = [cell.ratios.get(name) for name in names]
+        lines.append([*cell.subject[1:], figure(cell), *(_cell(ratio, n in limits) for ratio, n in zip(ratios, names))])
+    text = table(head, lines) if lines else ""
+    copies = [f"{cell.figures.case}, {cell.figures.operation}" for cell in cells if cell.figures.copy]
+    missing: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        for library, reason in cell.figures.missing.items():
+            missing.setdefault((library, reason), []).append(f"{cell.figures.case}, {cell.figures.operation}")
+    notes = [f"- {COPIES}: {'; '.join(copies)}."] if copies else []
+    for (library, reason), places in missing.items():
+        some = (
+            ""
+            if len(places) == len(cells)
+            else f" ({'; '.join(places) if len(places) < 4 else f'{len(places)} cells'})"
+        )
+        notes.append(f"- No {library}{some}: {plain(reason)}")
+    return text + ("\n" if text and notes else "") + "".join(f"{note}\n" for note in notes)
 
 
-def _worst(group: Group) -> str:
-    """Describe how often other libraries are faster in a group, and where most."""
-    link = f"[{group.title}]({group.page}.md)"
-    places = f"{len(group.behind)} place{'s' * (len(group.behind) > 1)}"
-    return f"{link}: {places}; {group.behind[0]}" if group.behind else f"{link}: nowhere"
+def _cell(ratio: Ratio | None, limit: bool) -> str:
+    if ratio is None:
+        return "–"
+    return f"**{with_interval(ratio)}**" if ratio.high < 1 and not limit else with_interval(ratio)
 
 
-def markdown(content: dict[str, Any]) -> dict[str, str]:
-    """Return the files of the Markdown report: README.md, a page per group and per row, two drawings."""
-    groups = content["groups"]
-    parts = [
-        "# Benchmark results\n",
-        f"{content['intro']} How to measure and read them: [benchmarking](../notebook/benchmarking.md).\n",
-        f"![{first_screen.TITLE}, per interpreter]({first_screen.NAME})\n",
-        "\n".join(f"- [{row.name}]({row.name}.md): {model.summary(row)}" for row, _ in content["details"]) + "\n",
-        f"![{picture.TITLE}, per case]({picture.NAME})\n",
-        f"## {content['overview'].title}\n\n{markdown_table(content['overview'])}",
-        f"## {content['advice'].title}\n\n{markdown_table(content['advice'])}",
-        f"## {content['goals'].title}\n\n{markdown_table(content['goals'])}",
-        "## What got slower\n",
-        "\n".join(f"- {line}" for line in content["changed"] or [NOTHING_OLDER]) + "\n",
-        f"## {FASTER}\n",
-        "By group, with the worst case of each. The page of a group has all cases, and cpkg's figures side by side.\n",
-        _listed([_worst(group) for group in groups]),
-    ]
-    parts += [f"## {content[name].title}\n\n{markdown_table(content[name])}" for name in ("peers", "machine")]
-    parts.append(f"## How noise is judged\n\n{content['noise']}\n")
-    files = {"README.md": wrapped("\n".join(parts))}
-    for row, tables in content["details"]:
-        files[f"{row.name}.md"] = _row_page(row, tables)
-    for group in groups:
-        files[f"{group.page}.md"] = _group_page(group)
-    files[picture.NAME] = content["picture"]
-    files[first_screen.NAME] = content["first_screen"]
-    return files
+def _versions(row: Row) -> Iterator[tuple[str, str]]:
+    peers = row.matrix["peers"]
+    for peer in peers:
+        name = f"cpkg ({peer['codecs'][0]})" if peer["name"] == "cpkg" else peer["name"]
+        yield name, f"not here: {plain(peer['error'])}" if "error" in peer else f"{peer['version']}: {peer['build']}"
+    known = {peer["name"] for peer in peers}
+    yield from (
+        (name, f"not here: {plain(e)}") for name, e in sorted(row.matrix["install_errors"].items()) if name not in known
+    )
 
 
 def _write(path: Path, text: str) -> None:
@@ -184,25 +216,21 @@ def _write(path: Path, text: str) -> None:
     os.replace(file.name, path)
 
 
-def write(results: Path, page: Path | None, folder: Path | None, old: Path | None = None) -> list[Path]:
-    """Write the page and the Markdown folder from all results; return the written files.
+def write(results: Path, folder: Path, old: Path | None = None, rows: str = "*") -> list[Path]:
+    """Write the report of the rows that match a pattern into a folder; return the written files.
 
-    `old` are results to compare with; by default those in the folder `old` beside the results, if it exists. Pages and
-    plots in the folder for rows that no longer exist are removed.
+    `old` are results to compare with; by default those in the folder `old` beside the results, if it exists. Other
+    pages and pictures in the folder are removed.
     """
     if old is None and (results / "old").is_dir():
         old = results / "old"
-    content = _content(read_folder(results), read_folder(old) if old is not None else [])
-    written = []
-    if page is not None:
-        _write(page, html(content))
-        written.append(page)
-    if folder is not None:
-        files = markdown(content)
-        for old in [*folder.glob("*.md"), *folder.glob("*.svg")]:
-            if old.name not in files:
-                old.unlink()
-        for name, text in files.items():
-            _write(folder / name, text)
-            written.append(folder / name)
-    return written
+    found = read_folder(results, rows)
+    files = {"README.md": overview(found, read_folder(old) if old is not None else [])}
+    for row in found:
+        files |= {f"{row.name}.md": page(row), f"{row.name}.svg": picture.draw(row)}
+    for stale in [*folder.glob("*.md"), *folder.glob("*.svg")]:
+        if stale.name not in files:
+            stale.unlink()
+    for name, text in files.items():
+        _write(folder / name, text)
+    return [folder / name for name in files]

@@ -1,103 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the JSON files of a run, merge the passes of each cell, and decide which figures are reliable.
-
-The figure of a pass is the lower quartile of its rounds: a quarter of the rounds ran undisturbed, and garbage
-collection, which is part of the work, is included. A cell's value is the best of its passes, which drops times when the
-machine was busy. A cell is noisy if no second pass comes near the best: figures that cannot be repeated are marked.
-"""
+"""Read the JSON files of a run: a row for each interpreter with a backend, and its cells with their ratios."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-# The second best pass may be this much slower than the best before a cell counts as noisy.
-NOISE_LIMIT = 0.10
-# The control beside a cell may be this many times slower than the run's own before the machine counts as busy.
-BUSY_LIMIT = 1.3
-# The noise limit for figures of whole processes, which vary more than loops do.
-NOISE_LIMITS = {"Ready at once": 0.25, "Peak memory": 0.25, "File input and output": 0.15}
-GROUPS = (
-    "MessagePack",
-    "MessagePack streaming",
-    "Zstandard one-shot",
-    "Zstandard with a dictionary",
-    "File input and output",
-    "Typed",
-    "Value types",
-    "Arrays",
-    "Signer: serializers",
-    "Signer: compressors",
-    "Signer: instance",
-    "Ready at once",
-    "Ready at once: dumps and loads",
-    "Peak memory",
-)
-# blake2signer's page flags a row whose best time is less than 60 standard deviations
-RULE_60 = 60
+from bench import turns
+from bench.cells import OURS
+from bench.groups import ORDER
+from bench.measure import Figures
+from bench.turns import Ratio
+
+BACKENDS = ("wheel", "auto", "native", "dlopen", "pure")
 
 
-class Key(NamedTuple):
-    """The subject of a cell; the row (interpreter and backend) is not part of it."""
-
-    group: str
-    case: str
-    operation: str
-    library: str
-
-
-OF_ANOTHER_FORMAT = ("json", "orjson")
-"""Shown beside cpkg's figures, but never an alternative to cpkg."""
+class NotResults(Exception):
+    """A file is not a result of the matrix."""
 
 
 @dataclass
 class Cell:
-    """One figure. value: seconds, or bytes if `unit` is bytes. noise: how far the second best pass is from the best.
+    """One cell. ratios: of every other measured library. best: the fastest alternative, or None."""
 
-    control: seconds of the control beside the best pass. busy: whether that is far from the control of the whole run.
-    info: everything the benchmark recorded. limit: whether it is a limit, not an alternative. copy: whether the work
-    is one copy of memory in every library: no codec is at work, and no mean includes it.
-    """
+    figures: Figures
+    ratios: dict[str, Ratio] = field(init=False)
+    best: str | None = field(init=False)
 
-    key: Key
-    value: float
-    noise: float
-    passes: int
-    control: dict[str, float]
-    info: dict[str, Any]
-    rule60: bool | None = None
-    unit: str = "seconds"
-    ours: bool = False
-    limit: bool = False
-    copy: bool = False
-    busy: bool = False
+    def __post_init__(self) -> None:
+        # a process that needed no memory at all has no ratio
+        whole = [{n: rounds for n, rounds in one.items() if min(rounds) > 0} for one in self.figures.processes]
+        names = dict.fromkeys(name for one in whole if OURS in one for name in one if name != OURS)
+        self.ratios = {name: turns.ratio(whole, OURS, name) for name in names}
+        known = [name for name in self.figures.alternatives if name in self.ratios]
+        self.best = min(known, key=lambda name: self.ratios[name].value, default=None)
+
+    def named(self, names: str) -> str | None:
+        """Return which of the libraries `one|another` was measured here, the first of several."""
+        return next((name for name in names.split("|") if name in self.ratios), None)
 
     @property
-    def noisy(self) -> bool:
-        """Whether the figure could not be repeated, or was only ever measured while the machine was busy."""
-        return self.busy or self.noise > NOISE_LIMITS.get(self.key.group, NOISE_LIMIT)
+    def subject(self) -> tuple[str, str, str]:
+        """The group, the case and the operation."""
+        return self.figures.group, self.figures.case, self.figures.operation
 
     @property
-    def throughput(self) -> float | None:
-        """Bytes per second of the uncompressed (packed) side, if the case has a size."""
-        size = self.info.get("size")
-        return size / self.value if size and self.unit == "seconds" and self.value else None
+    def lead(self) -> Ratio | None:
+        """The ratio of the fastest alternative; None if there is none, or if the work is one copy of memory."""
+        return None if self.best is None or self.figures.copy else self.ratios[self.best]
+
+    @property
+    def behind(self) -> bool:
+        """Whether an alternative is shown to be faster."""
+        return self.lead is not None and self.lead.high < 1
+
+    @property
+    def value(self) -> float | None:
+        """Seconds of a call of cpkg, or bytes; None if it has no figure."""
+        known = any(one.get(OURS) for one in self.figures.processes)
+        return turns.seconds(self.figures.processes, OURS) if known else None
 
 
 @dataclass
 class Row:
-    """One JSON file: an interpreter with a backend. control: the time of the control on an idle machine."""
+    """One JSON file: an interpreter with a backend."""
 
     name: str
-    path: Path
     matrix: dict[str, Any]
-    cells: dict[Key, Cell] = field(default_factory=dict)
-    missing: dict[Key, str] = field(default_factory=dict)
-    control: dict[str, float] = field(default_factory=dict)
+    cells: list[Cell]
 
     @property
     def interpreter(self) -> str:
@@ -105,172 +82,74 @@ class Row:
         return str(self.matrix["machine"]["interpreter"])
 
     @property
-    def backend(self) -> str:
-        """The backend part of the row's name."""
-        return self.name.rsplit("-", 1)[-1]
+    def implementation(self) -> str:
+        """CPython or PyPy."""
+        return self.interpreter.split()[0]
+
+    @cached_property
+    def label(self) -> str:
+        """The interpreter in short, and the backend unless the row measured a wheel: `CPython 3.14`, `PyPy 8.0 (3.11)`.
+
+        Both implementations have their language's version in it, in parentheses for PyPy.
+        """
+        short = re.sub(r"(\d+\.\d+)[.\d]*", r"\1", self.interpreter).replace(" free-threaded", "t")
+        backend = self.name.rsplit("-", 1)[-1]
+        return short if backend == "wheel" else f"{short}, {backend}"
 
     @property
-    def quick(self) -> bool:
-        """Whether it is the quick tenth."""
-        return bool(self.matrix["settings"]["quick"])
+    def nursery(self) -> str:
+        """The nursery of PyPy in words, empty for CPython."""
+        found = self.matrix["machine"].get("nursery")
+        return f"nursery of {size(found)}" if found else ""
 
-    def groups(self) -> list[str]:
-        """The groups in the order of the report."""
-        found = dict.fromkeys(key.group for key in [*self.cells, *self.missing])
-        return sorted(found, key=lambda group: GROUPS.index(group) if group in GROUPS else len(GROUPS))
+    def groups(self) -> dict[str, list[Cell]]:
+        """The cells by group, in the order of the report."""
+        found: dict[str, list[Cell]] = {name: [] for name in ORDER}
+        for cell in self.cells:
+            found.setdefault(cell.figures.group, []).append(cell)
+        return {name: cells for name, cells in found.items() if cells}
 
-    def libraries(self, group: str) -> list[str]:
-        """The libraries of a group, cpkg's first, limits last."""
-        keys = [key for key in [*self.cells, *self.missing] if key.group == group]
-        names = list(dict.fromkeys(key.library for key in keys))
-        ours = {key.library for key, cell in self.cells.items() if key.group == group and cell.ours}
-        limits = {key.library for key, cell in self.cells.items() if key.group == group and cell.limit}
-        return sorted(names, key=lambda name: (name not in ours, name in limits))
+    def some(self, group: str, operations: str = ".*") -> Iterator[Cell]:
+        """Yield the cells of a group whose operation matches a pattern, without copies of memory."""
+        for cell in self.cells:
+            of = cell.figures
+            if of.group == group and re.fullmatch(operations, of.operation) and not of.copy:
+                yield cell
 
-    def comparisons(self, group: str) -> Iterator[Comparison]:
-        """Return every case and operation of a group with all of its cells."""
-        keys = [key for key in [*self.cells, *self.missing] if key.group == group]
-        for case, operation in dict.fromkeys((key.case, key.operation) for key in keys):
-            work = (group, case, operation)
-            cells = {key.library: cell for key, cell in self.cells.items() if key[:3] == work}
-            missing = {key.library: reason for key, reason in self.missing.items() if key[:3] == work}
-            yield Comparison(group, case, operation, cells, missing)
-
-
-@dataclass
-class Comparison:
-    """One line of a table: the same work with every library."""
-
-    group: str
-    case: str
-    operation: str
-    cells: dict[str, Cell]
-    missing: dict[str, str]
-
-    @property
-    def ours(self) -> Cell | None:
-        """cpkg's figure."""
-        return next((cell for cell in self.cells.values() if cell.ours), None)
-
-    @property
-    def copy(self) -> bool:
-        """Whether the work is one copy of memory."""
-        return any(cell.copy for cell in self.cells.values())
-
-    @property
-    def alternatives(self) -> list[Cell]:
-        """The libraries of the same format that could replace cpkg."""
-        wanted = self.ours.info.get("format") if self.ours is not None else None
-        if wanted is None:  # a group whose figures do not name their formats
-            return [cell for cell in self._others if cell.key.library not in OF_ANOTHER_FORMAT]
-        return [cell for cell in self._others if cell.info.get("format") == wanted]
-
-    @property
-    def _others(self) -> list[Cell]:
-        # a limit cannot be used, and a plain file is not compressed
-        return [c for c in self.cells.values() if not c.ours and not c.limit and c.key.library != "plain"]
-
-    @property
-    def best_alternative(self) -> Cell | None:
-        """The fastest of the alternatives."""
-        return min(self.alternatives, key=lambda cell: cell.value, default=None)
-
-    @property
-    def fastest(self) -> Cell | None:
-        """The fastest of all except limits, in any format."""
-        cells = [*self._others, *([self.ours] if self.ours else [])]
-        return min(cells, key=lambda cell: cell.value, default=None)
-
-    @property
-    def faster_other(self) -> Cell | None:
-        """The fastest of all, unless that is cpkg."""
-        return None if self.fastest is None or self.fastest.ours else self.fastest
-
-    @property
-    def gain(self) -> float | None:
-        """How many times faster cpkg is than the best alternative (below 1: slower)."""
-        ours, other = self.ours, self.best_alternative
-        return other.value / ours.value if ours and other and ours.value and other.value else None
-
-    @property
-    def noisy(self) -> bool:
-        """Whether the two figures that decide the comparison can be repeated."""
-        return any(cell.noisy for cell in (self.ours, self.best_alternative) if cell is not None)
-
-
-def _measured(benchmark: dict[str, Any]) -> float:
-    info = benchmark["extra_info"]
-    return float(info["value"]) if "value" in info else benchmark["stats"]["q1"] / info["inner"]
-
-
-def _merge(key: Key, entries: list[dict[str, Any]]) -> Cell:
-    """Create one cell from its passes."""
-    entries = sorted(entries, key=_measured)
-    best = entries[0]
-    value = _measured(best)
-    if len(entries) > 1:
-        noise = _measured(entries[1]) / value - 1 if value else 0.0
-    else:
-        stats = best["stats"]
-        # with one pass of one round, nothing shows how reliable it is
-        noise = stats["iqr"] / stats["median"] if stats["rounds"] > 1 and stats["median"] else 1.0
-    rule60 = None
-    if best["extra_info"].get("rule60"):
-        stddev = best["stats"]["stddev"]
-        rule60 = stddev == 0 or best["stats"]["min"] / stddev > RULE_60
-    info = best["extra_info"]
-    flags = {name: bool(info.get(name)) for name in ("ours", "limit", "copy")}
-    unit = info.get("unit", "seconds")
-    return Cell(key, value, noise, len(entries), info["control"], info, rule60, unit, **flags)
-
-
-class NotResults(Exception):
-    """A file is not a result of the matrix."""
+    def order(self) -> tuple[Any, ...]:
+        """Return the place of the row in the report."""
+        interpreter, _, backend = self.name.rpartition("-")
+        number = tuple(int(part) for part in re.findall(r"\d+", interpreter))
+        place = BACKENDS.index(backend) if backend in BACKENDS else len(BACKENDS)
+        return place, interpreter.startswith("pypy"), number, self.name
 
 
 def read_row(path: Path) -> Row:
     """Read one JSON file; raises NotResults if it is not a result of the matrix."""
     try:
-        return row_of(json.loads(path.read_text()), path)
-    except (ValueError, KeyError, TypeError) as error:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        cells = [Cell(Figures(**benchmark["extra_info"])) for benchmark in data["benchmarks"]]
+        data["matrix"]["machine"]["interpreter"], data["matrix"]["peers"]  # what every result has
+        return Row(data["matrix"]["row"], data["matrix"], cells)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise NotResults(f"{path}: not a result of the benchmark matrix ({type(error).__name__}: {error})") from error
 
 
-def key_of(benchmark: dict[str, Any]) -> Key:
-    """Return which cell a benchmark measured."""
-    info = benchmark["extra_info"]
-    return Key(info["group"], info["case"], info["operation"], info["library"])
+def read_folder(folder: Path, rows: str = "*") -> list[Row]:
+    """Read the rows of a folder whose names match a pattern, in the order of backends and interpreters.
 
-
-def row_of(data: dict[str, Any], path: Path) -> Row:
-    """Create a row from the content of a JSON file."""
-    matrix = data["matrix"]
-    row = Row(matrix["row"], path, matrix)
-    passes: dict[Key, list[dict[str, Any]]] = {}
-    for benchmark in data["benchmarks"]:
-        passes.setdefault(key_of(benchmark), []).append(benchmark)
-    for key, entries in passes.items():
-        row.cells[key] = _merge(key, entries)
-    _judge_control(row)
-    for entry in matrix["not_run"]:
-        key = Key(entry["group"], entry["case"], entry["operation"], entry["library"])
-        if key not in row.cells:
-            row.missing[key] = entry["reason"]
-    return row
-
-
-def lower_quartile(values: Iterable[float]) -> float:
-    """Return the lower quartile of the values; the least value if there are fewer than four."""
-    ordered = sorted(values)
-    return ordered[len(ordered) // 4]
-
-
-def _judge_control(row: Row) -> None:
-    """Use the lower quartile of all controls as the run's, and mark the cells that were measured far from it."""
-    for part in {part for cell in row.cells.values() for part in cell.control}:
-        row.control[part] = lower_quartile(cell.control[part] for cell in row.cells.values() if part in cell.control)
-    for cell in row.cells.values():
-        cell.busy = cell.unit == "seconds" and cell.control.get("loop", 0) > BUSY_LIMIT * row.control["loop"]
+    Raises NotResults if there is none.
+    """
+    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
+    if not files:
+        raise NotResults(f"{folder}: no results here; `tox run -e bench-quick` or `tox run -m bench` writes them")
+    found = [row for row in map(read_row, files) if fnmatch(row.name, rows)]
+    if not found:
+        raise NotResults(f"{folder}: no row {rows}")
+    doubled = {row.name for row in found if [other.name for other in found].count(row.name) > 1}
+    if doubled:
+        raise NotResults(f"{folder}: two files for {', '.join(sorted(doubled))}; a row is measured in one run")
+    return sorted(found, key=Row.order)
 
 
 def folder_of_results(folder: Path) -> Path:
@@ -279,39 +158,60 @@ def folder_of_results(folder: Path) -> Path:
     return quick if not any(folder.glob("*.json")) and any(quick.glob("*.json")) else folder
 
 
-def read_folder(folder: Path) -> list[Row]:
-    """Read every JSON file of a folder, in the order of interpreters and backends; raises NotResults if it has none."""
-    files = sorted(folder.glob("*.json")) if folder.is_dir() else []
-    if not files:
-        raise NotResults(f"{folder}: no results here; `tox run -e bench-quick` or `tox run -m bench` writes them")
-    rows = [read_row(path) for path in files]
-    doubled = {row.name for row in rows if [other.name for other in rows].count(row.name) > 1}
-    if doubled:
-        raise NotResults(f"{folder}: two files for {', '.join(sorted(doubled))}; a row is measured in one run")
-    return sorted(rows, key=_order)
+def mean(ratios: Iterable[Ratio]) -> Ratio | None:
+    """Return the geometric mean of ratios, with the 95 % interval that their intervals give; None if there is none."""
+    found = list(ratios)
+    if not found:
+        return None
+    middle = sum(math.log(one.value) for one in found) / len(found)
+    half = math.sqrt(sum(math.log(one.high / one.value) ** 2 for one in found)) / len(found)
+    return Ratio(math.exp(middle), math.exp(middle - half), math.exp(middle + half))
 
 
-def best_measured(rows: Iterable[Row]) -> list[Row]:
-    """Leave out an interpreter's quick rows if it has a full one: a few cases cannot be compared with all of them."""
-    rows = list(rows)
-    whole = {row.interpreter for row in rows if not row.quick}
-    return [row for row in rows if row.interpreter not in whole or not row.quick]
+def number(value: float) -> str:
+    """Show a number with three significant digits, below 1 with two decimals or two digits: `0.051`, `1.45`, `254`."""
+    if value < 1:
+        return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
+    return f"{value:,.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
-def _order(row: Row) -> tuple[Any, ...]:
-    interpreter, _, backend = row.name.rpartition("-")
-    pypy = interpreter.startswith("pypy")
-    numbers = tuple(int(part) for part in interpreter.replace("pypy", "").split(".") if part.isdigit())
-    backends = ("auto", "native", "wheel", "dlopen", "pure")
-    return pypy, numbers, backends.index(backend) if backend in backends else len(backends), row.name
+def with_interval(ratio: Ratio) -> str:
+    """Show a ratio with the half width of its interval, rounded up: `1.45 ±2%`; a wide interval by its ends."""
+    half = max(ratio.high / ratio.value, ratio.value / max(ratio.low, 1e-300)) - 1
+    if half <= 0.5:
+        return f"{number(ratio.value)} ±{math.ceil(100 * half - 1e-9)}%"
+    if math.isinf(half) or ratio.low <= 0:
+        return f"{number(ratio.value)}, measured once"
+    return f"{number(ratio.value)} ({number(ratio.low)} to {number(ratio.high)})"
 
 
-def geometric_mean(values: Iterable[float]) -> float | None:
-    """Return the mean of ratios."""
-    logs = [math.log(value) for value in values if value > 0]
-    return math.exp(sum(logs) / len(logs)) if logs else None
+def _three(value: float, units: Iterable[tuple[float, str]]) -> str:
+    """Show a value with three digits in the first unit in which it is at least 1, else in the last."""
+    *_, last = units = list(units)
+    factor, unit = next((each for each in units if value >= each[0] * 0.9995), last)
+    shown = value / factor
+    return f"{shown:.3g} {unit}" if shown < 999.5 else f"{shown:,.0f} {unit}"
 
 
-def control_ratio(new: Row, old: Row) -> float:
-    """Return how many times slower the machine itself was for `new` than for `old`, by both parts of the control."""
-    return geometric_mean(new.control[part] / old.control[part] for part in new.control if part in old.control) or 1.0
+def seconds(value: float) -> str:
+    """Show a time with three digits and a suitable unit."""
+    return _three(value, ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))
+
+
+def size(value: float) -> str:
+    """Show bytes with three digits and a suitable unit."""
+    return _three(value, ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")))
+
+
+def figure(cell: Cell) -> str:
+    """Show cpkg's own figure of a cell: its time, with throughput or the time of a value if a reader wants it."""
+    value, of = cell.value, cell.figures
+    if value is None:
+        return ""
+    if of.unit == "bytes":
+        return size(value)
+    if of.values is not None and of.values > 1:
+        return f"{seconds(value)} ({seconds(value / of.values)} each)"
+    if of.size is not None and of.size >= 1024:
+        return f"{seconds(value)} ({_three(of.size / value, ((1e9, 'GB/s'), (1e6, 'MB/s')))})"
+    return seconds(value)

@@ -4,80 +4,82 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-IDLE = {"loop": 1e-3, "copy": 3e-4}
+from bench.cells import OURS
+from bench.measure import Figures, kept
+from bench.results import Cell, Row
+
+PROCESSES = (0.99, 1.0, 1.0, 1.01)
+"""The ratio of each process to the cell's."""
 
 
-def benchmark(
+def cell(
     group: str,
     case: str,
     operation: str,
-    library: str,
-    passes: list[float],
-    control: dict[str, float] | None = None,
-    **info: Any,
-) -> list[dict[str, Any]]:
-    """Return the entries of one cell: one per pass, each with its median in seconds."""
-    named = {"group": group, "case": case, "operation": operation, "library": library, "inner": 1}
-    named.update({"ours": library.startswith("cpkg"), "control": control or IDLE, **info})
-    spread = {"stddev": info.get("stddev", 0.0), "iqr": 0.0, "rounds": 5}
-    return [
-        {
-            "stats": {"median": value, "q1": value, "min": value, **spread},
-            "extra_info": {"pass": number, **named},
-        }
-        for number, value in enumerate(passes)
+    ratios: Mapping[str, float],
+    seconds: float = 1e-6,
+    spread: Sequence[float] = PROCESSES,
+    **more: Any,
+) -> Figures:
+    """Return a cell in which cpkg takes these seconds, and others so many times as long, in each of four processes."""
+    times = {OURS: 1.0, **ratios}
+    processes = [
+        {name: [seconds * ratio * (1 if name == OURS else part)] * 3 for name, ratio in times.items()}
+        for part in spread
     ]
+    return Figures(group, case, operation, processes=processes, **more)
 
 
-def write(folder: Path, row: str, interpreter: str, benchmarks: list[dict[str, Any]], *not_run: dict[str, Any]) -> Path:
-    """Write one row's file and return its path."""
+def row(cells: Sequence[Figures], name: str = "3.11-wheel", interpreter: str = "CPython 3.11.7") -> Row:
+    """Return a row with these cells."""
+    return Row(name, matrix(name, interpreter), [Cell(figures) for figures in cells])
+
+
+def matrix(name: str, interpreter: str) -> dict[str, Any]:
+    """Return what a file says on its row."""
     machine = {"interpreter": interpreter, "cpu": "a processor", "cpus": 2, "memory": 8 << 30, "date": "2024-02-29"}
-    here = {"name": "cpkg", "codecs": ["zstd"], "ours": True, "version": "1", "build": "native", "backend": "native"}
-    lacking = {"name": "zstandard", "codecs": ["zstd"], "ours": False, "error": "ImportError: <not> for this one"}
-    matrix = {
-        "row": row,
-        "machine": machine,
-        "settings": {"passes": 2, "seconds": 0.1, "quick": False},
-        "peers": [here, lacking],
-        "install_errors": {"lz4": "no compiler"},
-        "not_run": list(not_run),
-    }
+    if interpreter.startswith("PyPy"):
+        machine["nursery"] = 4 << 20
+    ours = {"name": OURS, "codecs": ["zstd"], "version": "1", "build": "native"}
+    lacking = {"name": "zstandard", "codecs": ["zstd"], "error": "ImportError: <not> for this one"}
+    settings = {"quick": False}
+    errors = {"lz4": "no compiler"}
+    return {"row": name, "machine": machine, "settings": settings, "peers": [ours, lacking], "install_errors": errors}
+
+
+def write(
+    folder: Path, cells: Sequence[Figures], name: str = "3.11-wheel", interpreter: str = "CPython 3.11.7"
+) -> Path:
+    """Write one row's file and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{row}.json"
-    path.write_text(json.dumps({"matrix": matrix, "benchmarks": benchmarks}))
+    path = folder / f"{name}.json"
+    benchmarks = [{"extra_info": kept(figures)} for figures in cells]
+    path.write_text(json.dumps({"matrix": matrix(name, interpreter), "benchmarks": benchmarks}))
     return path
 
 
-def rich_row(factor: float = 1.0, control: dict[str, float] | None = None) -> list[dict[str, Any]]:
-    """Return a row with entries in every group; cpkg takes `factor` times as long as it should."""
-    found: list[dict[str, Any]] = []
-    sizes = {"1KiB": 1 << 10, "16KiB": 1 << 14, "1MiB": 1 << 20, "128MiB": 1 << 27}
-    for operation in ("compress", "decompress"):
-        for name, size in sizes.items():
-            for library, speed in (("cpkg", 4e8 / factor), ("zstd", 3e8), ("zlib", 3e7), ("libzstd itself", 4.2e8)):
-                times = [size / speed, size / speed * 1.02]
-                limit = {"limit": True} if library.startswith("libzstd") else {}
-                found += benchmark(
-                    "Zstandard one-shot", f"{name} level 3", operation, library, times, control, size=size, **limit
-                )
+def rich(factor: float = 1.0) -> list[Figures]:
+    """Return cells of several groups; all others take `factor` times as long as they would."""
+    found = []
+    others = {"msgpack": 2.5, "ormsgpack": 1.5, "msgspec": 0.9, "json": 0.5}
+    formats = {OURS: "msgpack", "json": "json", "msgpack": "msgpack", "ormsgpack": "msgpack", "msgspec": "msgpack"}
     for operation in ("pack", "unpack"):
-        for case, value in (("small", 1e-7), ("generated", 0.2)):
-            found += benchmark("MessagePack", case, operation, "cpkg", [value * factor, value * factor], control)
-            found += benchmark("MessagePack", case, operation, "msgpack", [value * 2, value * 2.5], control)
-        course = [[1, 1e-3], [2, 5e-4], [10, 1e-4], [100, 1e-6]]
-        for library in ("cpkg", "msgpack"):
-            warm = f"{operation}, warmed up"
-            found += benchmark("Ready at once", "MessagePack regular", warm, library, [1e-6], control, course=course)
-    for scale, suffix in ((1, ""), (4, " x4")):
-        case = f"read_allAtOnce_binaryMode (large.bin{suffix})"
-        for library, value in (("cpkg.zstd", 0.01), ("plain", 0.001), ("gzip", 0.05)):
-            growth = scale * scale if library == "gzip" else scale
-            found += benchmark("File input and output", case, "read", library, [value * growth] * 2, control)
-    found += benchmark("Peak memory", "pack", "peak", "cpkg", [0.1], control, unit="bytes", value=5_000_000)
-    found += benchmark("Peak memory", "pack", "peak", "msgpack", [0.1], control, unit="bytes", value=9_000_000)
-    found += benchmark("Signer: serializers", "small", "loads", "cpkg", [1e-5] * 2, control, rule60=True, stddev=1e-6)
-    found += benchmark("Signer: serializers", "small", "loads", "JSON", [1e-5] * 2, control, rule60=True, stddev=1e-8)
+        ratios = {name: ratio * factor for name, ratio in others.items()}
+        found.append(cell("MessagePack", "regular", operation, ratios, 1.23e-7, formats=formats))
+        found.append(cell("MessagePack", "bin", operation, {"msgpack": 800.0}, 4e-4, formats=formats, copy=True))
+        ratios = {"msgspec": 1.4 * factor, "cattrs": 12 * factor}
+        coded = "decode" if operation == "unpack" else "encode"
+        missing = {"pydantic": "ImportError: <no> | wheel"}
+        found.append(cell("Typed", "users", coded, ratios, 4.5e-5, missing=missing, values=100))
+    for operation in ("compress", "decompress"):
+        for size, text, zstandard in ((1 << 10, "1KiB", 1.2), (1 << 20, "1MiB", 0.95)):
+            ratios = {"zstandard": zstandard * factor, "backports.zstd": 0.8 * factor, "libzstd itself": 0.98}
+            more = {"limits": ["libzstd itself"], "size": size}
+            found.append(cell("Zstandard one-shot", f"{text} level 3", operation, ratios, size * 4.12e-9, **more))
+    found.append(cell("Peak memory", "pack", "peak", {"msgpack": 2 * factor}, 5e6, unit="bytes"))
+    found.append(Figures("Arrays", "floats", "pack", missing={OURS: "ImportError: no numpy"}))
     return found

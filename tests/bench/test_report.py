@@ -1,243 +1,397 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report, written and then opened in a real browser by its own environment: `tox run -e bench-browser`.
-
-Nothing here skips: without matplotlib, Selenium or Chromium the tests fail, since an unchecked page must
-not pass as a checked one.
-"""
+"""What becomes of results: rows and means, the report with its pictures, the comparison in time, publishing."""
 
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from browser import headless_chromium
 
-from bench import synthetic
-from bench.results import read_folder
+from bench import cells, compare, headline, markdown, picture, publish, reasons, report, results, synthetic
+from bench.results import NotResults, mean
+from bench.turns import Ratio
 
-pytestmark = pytest.mark.nightly
-
-REASON = "<no> & wheel"
-WIDTHS = (1400, 800)
-
-
-def rewrite(results: Path, page: Path | None, folder: Path | None, *rows: str, factor: float = 1.0) -> list[Path]:
-    """Write the report, after results of these rows on CPython."""
-    from bench import report
-
-    for row in rows:
-        synthetic.write(results, row, f"CPython {row.partition('-')[0]}.1", synthetic.rich_row(factor))
-    return report.write(results, page, folder)
+SVG = "{http://www.w3.org/2000/svg}"
+CASE = ("MessagePack", "regular", "pack")
+PYPY = ("pypy3.9-wheel", "PyPy 7.3.11 (3.9.16)")
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of two rows with entries in every group."""
+    """A report of CPython and PyPy."""
     folder = tmp_path_factory.mktemp("report")
-    missing = {"group": "MessagePack", "case": "small", "operation": "pack", "library": "orjson", "reason": REASON}
-    results = folder / "results"
-    synthetic.write(results, "3.11-native", "CPython 3.11.7", synthetic.rich_row(), missing)
-    synthetic.write(results, "pypy3.9-native", "PyPy 7.3.11 (3.9.16)", synthetic.rich_row(3.0))
-    rewrite(results, folder / "report.html", folder / "markdown")
+    synthetic.write(folder / "results", synthetic.rich())
+    synthetic.write(folder / "results", synthetic.rich(3.0), *PYPY)
+    report.write(folder / "results", folder / "docs")
     return folder
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with headless_chromium() as opened:
-        yield opened
+def tables(text: str) -> list[list[list[str]]]:
+    """Return the tables of a page as cells, without the lines below their heads."""
+    found = re.findall(r"(?:^\|.*\|\n)+", text.replace("\u00a0", " "), re.MULTILINE)
+    split = [[re.split(r"(?<!\\)\|", line[1:-1]) for line in table.splitlines()] for table in found]
+    return [[[cell.strip() for cell in line] for line in table if line[0] != " --- "] for table in split]
 
 
-@pytest.fixture(params=WIDTHS)
-def page(request: pytest.FixtureRequest, browser: Any, written: Path) -> Any:
-    """The page, opened at one width."""
-    browser.set_window_size(request.param, 900)
-    browser.get((written / "report.html").as_uri())
-    return browser
+# --- results -----------------------------------------------------------------------------------------------------
 
 
-def test_the_tables_are_there(page: Any) -> None:
-    headings = [element.text for element in page.find_elements("tag name", "h2")]
-    for title in (
-        "At a glance",
-        "What to use",
-        "How far from the goals and the limits",
-        "What got slower",
-        "MessagePack",
-        "File input and output",
-        "Plots",
-        "Versions and builds",
-        "Machine",
-    ):
-        assert title in headings
-    tables = page.find_elements("css selector", "table")
-    assert len(tables) > 10
-    assert all(table.find_elements("css selector", "tbody tr") for table in tables)
-    glance = page.find_element("css selector", "#glance + .scroll table")
-    assert "3.11-native" in glance.text
-    assert "2.00 (2/2)" in glance.text
+def test_a_ratio_is_of_the_processes_that_measured_both() -> None:
+    figures = synthetic.cell(*CASE, {"msgpack": 2.0, "ormsgpack": 1.5})
+    figures.processes += [{"cpkg": [1.0], "msgpack": [2.0]}, {"msgpack": [9.0]}, {"cpkg": [1.0], "msgpack": [0.0]}]
+    cell = results.Cell(figures)
+    assert cell.ratios["msgpack"].value == pytest.approx(2.0, rel=1e-3)
+    assert cell.best == "ormsgpack"
+    assert cell.lead == cell.ratios["ormsgpack"]
 
 
-def test_verdicts_have_their_colours(page: Any) -> None:
-    good = page.find_element("css selector", "#glance + .scroll td.good")
-    bad = page.find_element("css selector", "#glance + .scroll td.bad")
-    assert good.value_of_css_property("background-color") != bad.value_of_css_property("background-color")
-    assert page.find_elements("css selector", "td.best")
+@pytest.mark.parametrize("more", [{"limits": ["msgpack"]}, {"formats": {"cpkg": "msgpack", "msgpack": "json"}}])
+def test_limits_and_other_formats_are_no_alternatives(more: dict[str, Any]) -> None:
+    cell = results.Cell(synthetic.cell(*CASE, {"msgpack": 0.5}, **more))
+    assert cell.ratios["msgpack"].value == pytest.approx(0.5, rel=1e-3)
+    assert cell.best is None
+    assert not cell.behind
 
 
-def test_the_plots_are_drawn(page: Any) -> None:
-    figures = page.find_elements("css selector", "figure:not(#first-screen) svg")
-    assert len(figures) == 1  # warm-up, for the row on PyPy
-    for drawn in figures:
-        assert drawn.size["width"] > 300
-        assert drawn.size["height"] > 100
-        assert len(drawn.find_elements("css selector", "path")) > 20
+@pytest.mark.parametrize(("ratio", "behind"), [(0.5, True), (0.999, False), (1.001, False), (2.0, False)])
+def test_only_a_whole_interval_below_1_is_behind(ratio: float, behind: bool) -> None:
+    assert results.Cell(synthetic.cell(*CASE, {"msgpack": ratio})).behind is behind
 
 
-def test_the_first_screen_has_a_bar_per_group(page: Any) -> None:
-    """Bars for warm and cold calls, by interpreter, come first, with the number of noisy figures."""
-    drawn = page.find_element("css selector", "#first-screen svg")
-    assert drawn.location["y"] + drawn.size["height"] < 900
-    for name in ("CPython 3.11.7", "PyPy 7.3.11 (3.9.16)", "figures noisy", "pack", "compress", "read files", "2.00"):
-        assert name in drawn.text, name
-    bars = drawn.find_elements("css selector", "rect")
-    assert {bar.get_attribute("class") for bar in bars} == {"warm good", "warm bad"}
+def test_a_mean_has_a_narrower_interval_than_its_ratios() -> None:
+    found = mean([Ratio(2.0, 1.8, 2.2), Ratio(8.0, 7.2, 8.8)])
+    assert found is not None
+    assert found.value == pytest.approx(4.0)
+    assert found.high == pytest.approx(4.0 * 1.1 ** (1 / 2**0.5))
+    assert mean([]) is None
 
 
-def test_every_part_is_a_link_away(page: Any) -> None:
-    targets = [link.get_attribute("href").partition("#")[2] for link in page.find_elements("css selector", "nav a")]
-    titles = [heading.get_attribute("id") for heading in page.find_elements("css selector", "h2")]
-    assert targets == titles
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "not JSON", '{"benchmarks": []}', '{"benchmarks": [{}], "matrix": {}}']
+)
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.json").write_text(text)
+    with pytest.raises(NotResults, match=r"x\.json"):
+        results.read_folder(tmp_path)
 
 
-def test_headings_are_not_broken_within_words(page: Any) -> None:
-    wrapping = page.execute_script(
-        "return [...document.querySelectorAll('th')].map(e => getComputedStyle(e).overflowWrap)"
+def test_folders_without_results_and_doubled_rows_are_refused(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(NotResults, match="no results"):
+            results.read_folder(folder)
+    (tmp_path / "again.json").write_text(synthetic.write(tmp_path, synthetic.rich()).read_text())
+    with pytest.raises(NotResults, match=r"two files for 3\.11-wheel"):
+        results.read_folder(tmp_path)
+
+
+def test_rows_come_in_the_order_of_interpreters(tmp_path: Path) -> None:
+    names = ["3.9-wheel", "3.14-wheel", "3.14t-wheel", "pypy3.9-wheel", "pypy3.11-wheel", "3.14-native", "3.14-pure"]
+    for name in reversed(names):
+        synthetic.write(tmp_path, [], name)
+    assert [row.name for row in results.read_folder(tmp_path)] == names
+    assert [row.name for row in results.read_folder(tmp_path, "pypy*-wheel")] == names[3:5]
+    with pytest.raises(NotResults, match=r"no row \*-dlopen"):
+        results.read_folder(tmp_path, "*-dlopen")
+
+
+def test_the_quick_tenth_is_found(tmp_path: Path) -> None:
+    (tmp_path / "quick").mkdir()
+    (tmp_path / "quick" / "bench-quick.json").touch()
+    assert results.folder_of_results(tmp_path) == tmp_path / "quick"
+    (tmp_path / "3.11-native-bench.json").touch()
+    assert results.folder_of_results(tmp_path) == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("show", "value", "text"),
+    [
+        (results.number, 0.0512, "0.051"),
+        (results.number, 1.449, "1.45"),
+        (results.number, 12.34, "12.3"),
+        (results.number, 3253.57, "3,254"),
+        (results.seconds, 1.234e-7, "123 ns"),
+        (results.seconds, 0.99996, "1 s"),
+        (results.seconds, 5400.0, "5,400 s"),
+        (results.size, 1023.9, "1 KiB"),
+        (results.size, 5e6, "4.77 MiB"),
+        (results.with_interval, Ratio(1.45, 1.43, 1.47), "1.45 ±2%"),
+        (results.with_interval, Ratio(2.0, 1.0, 4.0), "2.00 (1.00 to 4.00)"),
+        (results.with_interval, Ratio(2.0, 0.0, float("inf")), "2.00, measured once"),
+    ],
+)
+def test_figures_are_readable(show: Callable[[Any], str], value: Any, text: str) -> None:
+    assert show(value) == text
+
+
+@pytest.mark.parametrize(
+    ("more", "text"),
+    [
+        ({}, "1 ms"),
+        ({"size": 100}, "1 ms"),
+        ({"size": 1 << 20}, "1 ms (1.05 GB/s)"),
+        ({"size": 1 << 10}, "1 ms (1.02 MB/s)"),
+        ({"values": 1000, "size": 1 << 20}, "1 ms (1 µs each)"),
+        ({"unit": "bytes"}, "0.001 B"),
+    ],
+)
+def test_our_own_figures(more: dict[str, Any], text: str) -> None:
+    assert results.figure(results.Cell(synthetic.cell(*CASE, {}, 1e-3, **more))) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "interpreter", "label"),
+    [
+        ("3.14-wheel", "CPython 3.14.10", "CPython 3.14"),
+        ("3.14t-native", "CPython 3.14.10 free-threaded", "CPython 3.14t, native"),
+        ("pypy3.11-wheel", "PyPy 8.0.1 (3.11.17)", "PyPy 8.0 (3.11)"),
+    ],
+)
+def test_rows_have_short_names(name: str, interpreter: str, label: str) -> None:
+    assert synthetic.row([], name, interpreter).label == label
+
+
+# --- the report --------------------------------------------------------------------------------------------------
+
+
+def test_the_first_screen_names_the_libraries(written: Path) -> None:
+    text = (written / "docs" / "README.md").read_text()
+    assert text.index("](3.11-wheel.svg)") < text.index("## At a glance")
+    assert tables(text)[0] == [
+        ["", "CPython 3.11", "PyPy 7.3 (3.9)"],
+        [
+            "MessagePack",
+            "msgpack **2.50**; ormsgpack **1.50**; msgspec **0.90**",
+            "msgpack **7.50**; ormsgpack **4.50**; msgspec **2.70**",
+        ],
+        ["messages into classes and back", "msgspec **1.40**; cattrs **12.0**", "msgspec **4.20**; cattrs **36.0**"],
+        [
+            "Zstandard in one call",
+            "zstandard **1.07**; backports.zstd **0.80**",
+            "zstandard **3.20**; backports.zstd **2.40**",
+        ],
+    ]
+
+
+def test_the_range_of_a_named_library_is_over_interpreters() -> None:
+    rows = [synthetic.row(synthetic.rich(factor), f"3.1{n}-wheel") for n, factor in enumerate((1.0, 4.0, 2.0))]
+    assert "| msgpack **2.50 to 10.0**; ormsgpack" in headline.block(rows).replace("\u00a0", " ")
+
+
+def test_means_are_against_the_fastest_and_count_cases(written: Path) -> None:
+    text = (written / "docs" / "README.md").read_text()
+    lines = {tuple(line[:2]): line[2:] for line in tables(text)[1]}
+    assert lines["MessagePack", "pack"] == ["0.90 (0/0/1)", "2.70 (1/0/0)"]
+    assert lines["Zstandard one-shot", "compress"] == ["0.80 (0/0/2)", "2.40 (2/0/0)"]
+    assert "no bar: MessagePack, bin, pack; MessagePack, bin, unpack." in " ".join(text.split())
+
+
+def test_what_is_faster_is_listed_with_its_reason(written: Path) -> None:
+    text = (written / "docs" / "README.md").read_text()
+    lines = tables(text)[2]
+    assert lines[1] == ["MessagePack", "regular, pack", "msgspec 0.90 ±2%", "", ""]
+    limit = "cpkg takes as long as its libzstd alone"
+    assert lines[3] == ["Zstandard one-shot", "1KiB level 3, compress", "backports.zstd 0.80 ±2%", "", limit]
+    assert len(lines) == 1 + 2 + 4
+
+
+def test_a_page_has_every_figure(written: Path) -> None:
+    text = (written / "docs" / "3.11-wheel.md").read_text()
+    packed, typed, zstd, memory, versions = tables(text)
+    assert packed[0] == ["case", "operation", "cpkg", "msgpack", "ormsgpack", "msgspec", "json"]
+    assert packed[1] == ["regular", "pack", "123 ns", "2.50 ±2%", "1.50 ±2%", "**0.90 ±2%**", "**0.50 ±2%**"]
+    assert len(packed) == 3, "copies have no line"
+    assert typed[1][2] == "45 µs (450 ns each)"
+    assert zstd[0][-1] == "libzstd itself*"
+    assert memory[1][2] == "4.77 MiB"
+    assert ["zstandard", r"not here: ImportError: \<not> for this one"] in versions
+    assert "- No pydantic: ImportError: \\<no> | wheel\n" in text
+    assert "\n\n- No cpkg: ImportError: no numpy\n" in text.split("## Arrays\n")[1]
+    assert "## MessagePack\n\nMessagePack: pack and unpack" in text
+
+
+def test_a_page_of_pypy_names_the_nursery(written: Path) -> None:
+    for suffix in ("md", "svg"):
+        assert "nursery of 4 MiB" in (written / "docs" / f"pypy3.9-wheel.{suffix}").read_text()
+        assert "nursery" not in (written / "docs" / f"3.11-wheel.{suffix}").read_text()
+
+
+def test_links_and_tables_are_whole(written: Path) -> None:
+    pages = {path.name: path.read_text() for path in (written / "docs").glob("*.md")}
+    assert pages.keys() == {"README.md", "3.11-wheel.md", "pypy3.9-wheel.md"}
+    for name, text in pages.items():
+        for link in re.findall(r"\]\(((?!\.\./)[^)]+)\)", text):
+            assert (written / "docs" / link).is_file(), (name, link)
+        for table in tables(text):
+            assert len({len(line) for line in table}) == 1, (name, table[0])
+        assert all(len(line) <= markdown.WIDTH or line.startswith(("|", "![")) for line in text.splitlines())
+
+
+def test_pictures_have_a_bar_for_each_named_library(written: Path) -> None:
+    root = ElementTree.parse(written / "docs" / "3.11-wheel.svg").getroot()
+    texts = [element.text for element in root.iter(f"{SVG}text")]
+    bars = [element.get("class") for element in root.iter(f"{SVG}path") if element.get("class") != "l"]
+    assert bars.count("c") == 2 * len(picture.PANELS)
+    assert bars.count("f") == 2 + 4 + 2, "msgspec, backports.zstd and, for 1 MiB, zstandard are faster"
+    assert {"CPython 3.11", "msgpack", "2.5×", "123 ns", "4.32 ms", "cattrs", "12×", "context kept"} <= {*texts}
+    assert {"backports.zstd", "not here"} <= {*texts}
+    assert "compression.zstd" not in texts
+
+
+def test_nothing_in_a_picture_overlaps_or_is_cut(written: Path) -> None:
+    """Letters are about 0.56 of the type's size wide, on the average of a line."""
+    for path in (written / "docs").glob("*.svg"):
+        root = ElementTree.parse(path).getroot()
+        columns = [picture.LABEL, picture.LABEL + picture.COLUMN, picture.WIDTH]
+        for text in root.iter(f"{SVG}text"):
+            x, wide = float(text.get("x") or 0), 0.56 * len(text.text or "") * (12 if text.get("class") == "s" else 14)
+            if text.get("text-anchor") == "end":
+                assert text.get("textLength") is not None or wide <= x, text.text
+            elif x > 0:
+                assert x + wide <= next(end for end in columns if end > x) + 2, (text.text, x)
+            else:
+                assert wide <= picture.WIDTH, text.text
+
+
+def test_results_without_headline_cells_have_a_report(tmp_path: Path) -> None:
+    synthetic.write(tmp_path / "results", [synthetic.cell("Records", "a", "write", {})])
+    report.write(tmp_path / "results", tmp_path / "docs")
+    text = (tmp_path / "docs" / "README.md").read_text()
+    assert "In no case of these results." in text
+    assert (tmp_path / "docs" / "3.11-wheel.svg").read_text().count("not measured") == 2 * len(picture.PANELS)
+    assert "There are no older results" in text
+
+
+def test_the_same_results_give_the_same_files_and_stale_ones_go(written: Path, tmp_path: Path) -> None:
+    stale = tmp_path / "3.12-wheel.svg"
+    stale.touch()
+    for path in report.write(written / "results", tmp_path):
+        assert path.read_bytes() == (written / "docs" / path.name).read_bytes()
+    assert not stale.exists()
+
+
+def test_older_results_beside_them_are_compared(written: Path, tmp_path: Path) -> None:
+    synthetic.write(tmp_path, synthetic.rich())
+    synthetic.write(tmp_path / "old", synthetic.rich(1.2))
+    report.write(tmp_path, tmp_path / "docs")
+    text = (tmp_path / "docs" / "README.md").read_text().split("## What changed")[1]
+    assert (
+        "- REGRESSION: 3.11-wheel: MessagePack, regular, pack: takes 1.20 times as long as before (1.18 to 1.22)"
+        in text
     )
-    assert set(wrapping) == {"normal"}
 
 
-def test_nothing_overflows(page: Any) -> None:
-    for summary in page.find_elements("css selector", "details:not([open]) > summary"):
-        summary.click()
-    # the page itself never scrolls sideways; a wide table does so in its own box
-    widest = page.execute_script("return [document.documentElement.scrollWidth, document.documentElement.clientWidth]")
-    assert widest[0] <= widest[1]
-    overflowing = page.execute_script(
-        "return [...document.querySelectorAll('td, th, li, p, summary, figcaption, pre')]"
-        ".filter(e => e.clientWidth > 0 && e.scrollWidth > e.clientWidth + 1)"
-        ".filter(e => getComputedStyle(e).display !== 'inline')"
-        ".map(e => e.outerHTML.slice(0, 120))"
-    )
-    assert overflowing == []
-    outside = page.execute_script(
-        "return [...document.querySelectorAll('figure svg')].filter("
-        "e => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).length"
-    )
-    assert outside == 0
-
-
-def test_the_page_needs_no_other_files(page: Any, written: Path) -> None:
-    loaded = page.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
-    assert loaded == []
-    assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
-    text = (written / "report.html").read_text()
-    assert not re.search(r"""(?:src|href)=["'](?!#)""", re.sub(r"<svg.*?</svg>", "", text, flags=re.S))
-
-
-def test_reasons_are_escaped_and_shown(page: Any) -> None:
-    cell = next(c for c in page.find_elements("css selector", "td") if c.get_attribute("title") == REASON)
-    assert cell.get_attribute("textContent") == "n/a"  # in a part that is closed
-
-
-def test_the_markdown_is_complete(written: Path) -> None:
-    folder = written / "markdown"
-    overview = (folder / "README.md").read_text()
-    for name in re.findall(r"\]\(((?!\.\./)[^)]+)\)", overview):
-        assert (folder / name).is_file(), name
-    rows = {"README.md", "3.11-native.md", "pypy3.9-native.md"}
-    assert rows < {path.name for path in folder.glob("*.md")}
-    assert {"group-messagepack.md", "group-file-input-and-output.md"} < {path.name for path in folder.glob("*.md")}
-    assert {path.name for path in folder.glob("*.svg")} == {"overview.svg", "first_screen.svg"}
-    for path in folder.glob("*.md"):
-        lines = path.read_text().splitlines()
-        for before, line in zip(lines, lines[1:]):
-            if before.startswith("|") and line.startswith("|"):
-                assert before.replace("\\|", "").count("|") == line.replace("\\|", "").count("|"), (
-                    f"{path.name}: {line}"
-                )
-
-
-def test_the_picture_is_small_and_matches_the_table(written: Path) -> None:
-    """Every figure of the README's table is a bar with its text, and the file stays small enough to load at once."""
-    from bench import picture, readme_table
-
-    rows = read_folder(written / "results")
-    drawn = (written / "markdown" / picture.NAME).read_text()
-    root = ElementTree.fromstring(drawn)
-    titles = [found.text for found in root.iter("{http://www.w3.org/2000/svg}title")]
-    leads = readme_table.leads(rows)
-    assert titles == [f"{name}: {lead.text}" for line in leads.values() for name, lead in line.items()]
-    assert len(titles) > 4
-    assert len(drawn) < 16_000
-
-
-def test_the_same_results_give_the_same_files(written: Path, tmp_path: Path) -> None:
-    again = rewrite(written / "results", tmp_path / "report.html", tmp_path / "markdown")
-    for path in again:
-        assert path.read_bytes() == (written / path.relative_to(tmp_path)).read_bytes()
-
-
-def test_slower_cases_are_reported(written: Path, tmp_path: Path) -> None:
-    from bench import report
-
-    results = tmp_path / "results"
-    rewrite(results, None, tmp_path / "alone", "3.11-native", factor=1.5)
-    assert report.NOTHING_OLDER in (tmp_path / "alone" / "README.md").read_text()
-    # rows that only the older results have are not reported, and older results beside the results are found by default
-    shutil.copytree(written / "results", results / "old")
-    rewrite(results, None, tmp_path / "beside")
-    text = (tmp_path / "beside" / "README.md").read_text()
-    assert "MessagePack, small, pack (cpkg) => 1.500 times slower" in text
-    assert re.search(r"3\.11-native: of \d+ figures that 2024-02-29 has as well, [1-9]\d* slower, 0 faster", text)
-    assert "pypy3.9" not in text.split("## What got slower")[1].split("##")[0]
-
-
-def test_a_quick_run_has_no_empty_part(tmp_path: Path) -> None:
-    """A quick run has too few points for a plot."""
-    path = synthetic.write(tmp_path / "results", "3.11-native", "CPython 3.11.7", synthetic.rich_row())
-    path.write_text(path.read_text().replace('"quick": false', '"quick": true'))
-    rewrite(tmp_path / "results", tmp_path / "report.html", None)
-    page = (tmp_path / "report.html").read_text()
-    assert "figures noisy, the quick tenth" in page
-    assert "plots" not in page
-
-
-def test_pages_of_missing_rows_are_removed(written: Path, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    rewrite(results, None, tmp_path / "markdown", "3.11-native", "3.12-native")
-    (results / "3.12-native.json").unlink()
-    rewrite(results, None, tmp_path / "markdown")
-    assert not list((tmp_path / "markdown").glob("*3.12*"))
-
-
-def test_the_lines_of_the_readme_are_between_its_markers(written: Path, tmp_path: Path) -> None:
-    from bench import readme_table
-
-    readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{readme_table.BEGIN}\nSTALE\n{readme_table.END}\nafter\n")
-    assert readme_table.update(written / "results", readme)
-    text = readme.read_text()
+def test_marked_pages_get_the_pictures_and_the_table(written: Path, tmp_path: Path) -> None:
+    rows, page = results.read_folder(written / "results"), tmp_path / "README.md"
+    page.write_text(f"before\n{headline.BEGIN}\nSTALE\n{headline.END}\nafter\n")
+    assert headline.update(rows, page, "docs/benchmarks/")
+    text = page.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")
-    assert "- **MessagePack**: 2.00 to " in text
+    assert "](docs/benchmarks/3.11-wheel.svg) ![PyPy 7.3 (3.9)" in text
     assert "STALE" not in text
-    assert not readme_table.update(written / "results", readme)
-    readme.write_text("no markers")
+    assert not headline.update(rows, page, "docs/benchmarks/")
+    page.write_text("no markers")
     with pytest.raises(ValueError, match="markers"):
-        readme_table.update(written / "results", readme)
+        headline.update(rows, page, "")
+
+
+def test_what_is_named_exists() -> None:
+    """The pictures, the README's table and the reasons are about cells of the matrix."""
+    found = cells.groups()
+    subjects = {(name, str(case), work) for name, of in found.items() for case in of.cases for work in of.of(case)}
+    pictured = {(panel.group, panel.case, work) for panel in picture.PANELS for work in panel.operations}
+    assert pictured <= subjects
+    for use in headline.USES:
+        assert any(group == use.group and re.fullmatch(use.operations, work) for group, _, work in subjects), use
+    for reason in reasons.REASONS:
+        patterns = (reason.group, reason.case, reason.operation)
+        assert any(all(map(re.fullmatch, patterns, subject)) for subject in subjects), reason
+
+
+# --- comparison in time ------------------------------------------------------------------------------------------
+
+
+def verdicts(old: dict[str, float], new: dict[str, float], **more: Any) -> list[str]:
+    rows = [synthetic.row([synthetic.cell(*CASE, ratios, **more)]) for ratios in (old, new)]
+    return [change.verdict for change in compare.changes([rows[0]], [rows[1]])]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ({"a": 2.0}, {"a": 2.0}, ""),
+        ({"a": 2.0}, {"a": 1.96}, ""),
+        ({"a": 2.0}, {"a": 1.93}, compare.SLOWER),
+        ({"a": 2.0}, {"a": 1.8}, compare.REGRESSION),
+        ({"a": 2.0}, {"a": 2.2}, compare.FASTER),
+        # one of three libraries became faster: cpkg is as it was
+        ({"a": 2.0, "b": 3.0, "c": 4.0}, {"a": 1.0, "b": 3.0, "c": 4.0}, ""),
+        ({"a": 2.0}, {"b": 2.0}, ""),
+    ],
+)
+def test_a_change_is_judged_by_what_did_not_change(old: dict[str, float], new: dict[str, float], verdict: str) -> None:
+    assert verdicts(old, new) == [verdict]
+
+
+def test_a_wide_interval_is_no_regression() -> None:
+    assert verdicts({"a": 2.0}, {"a": 1.8}, spread=(0.8, 1.0, 1.0, 1.2)) == [""]
+
+
+def test_a_library_of_another_version_does_not_count() -> None:
+    rows = [synthetic.row([synthetic.cell(*CASE, {"zstandard": ratio})]) for ratio in (2.0, 1.0)]
+    for number, row in enumerate(rows):
+        row.matrix["peers"] = [{"name": "zstandard", "version": f"{number}.0", "build": ""}]
+    assert [change.verdict for change in compare.changes([rows[0]], [rows[1]])] == [""]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code", "shown"),
+    [
+        ([1.0], [1.0], 0, "11 cells compared: \n"),
+        ([1.0], [0.9], 1, "11 cells compared: 9 REGRESSION\n"),
+        ([1.0, 1.0], [1.0], 1, "MISSING: pypy3.9-wheel: the whole row: was measured in OLD, has no figure in NEW\n"),
+        ([1.0], None, 2, "0 cells compared: 11 MISSING\n"),
+    ],
+)
+def test_the_exit_code_of_a_comparison(
+    tmp_path: Path, capsys: Any, old: list[float], new: list[float] | None, code: int, shown: str
+) -> None:
+    rows = (("3.11-wheel", "CPython 3.11.7"), PYPY)
+    for side, factors in (("old", old), ("new", new or [])):
+        for factor, row in zip(factors, rows):
+            synthetic.write(tmp_path / side, synthetic.rich(factor), *row)
+    if new is None:
+        synthetic.write(tmp_path / "new", [synthetic.cell("Records", "a", "write", {})])
+    assert compare.compare(tmp_path / "old", tmp_path / "new", allow_missing=new is None) == code
+    assert shown in capsys.readouterr().out
+
+
+# --- publishing --------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_measured_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    commands: list[list[str]] = []
+    codes = [0, 1]
+
+    def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        commands.append(command)
+        code = codes.pop(0)
+        if not code:
+            (tmp_path / f"{command[command.index('-e') + 1]}.json").touch()
+        return subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(publish.subprocess, "run", run)
+    monkeypatch.setattr(publish.machine, "describe", lambda: {"revision": "abc123"})
+    assert publish.publish(["3.11", "pypy3.9", "3.14"], tmp_path, "wheel", minutes=5, only=None) == 1
+    assert capsys.readouterr().err == "pypy3.9-wheel: not complete; the same command continues where it ended\n"
+    assert [command[command.index("-e") + 1] for command in commands] == ["3.11-wheel-bench", "pypy3.9-wheel-bench"]
+    keep = str(tmp_path / "kept" / "3.11-wheel-abc123.jsonl")
+    assert commands[0][-5:] == ["--", "--bench-keep", keep, "--bench-minutes", "5"]
+    assert all("--skip-missing-interpreters=false" in command for command in commands)
+    codes[:] = [0]
+    assert publish.publish(["3.11"], tmp_path, "wheel", minutes=None, only=None) == 0

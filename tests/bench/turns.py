@@ -1,189 +1,192 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Time works in turns: the clock, the processes, the options and the lines that the scripts of this folder share.
+"""Time works in turns of a few milliseconds, in a few processes, and compute ratios with their 95 % interval.
 
-Each work has one turn in each round, so that disturbances on the machine affect all of them alike.
+Absolute times on a shared machine depend on its other guests, on frequencies and on where memory is. All libraries of
+a cell take turns in one process, in a random order in each round, so that disturbances affect all of them alike. The
+ratio of a process is the median over its rounds. Where a process has its memory makes some calls faster than others,
+for as long as it lives: so a cell is measured in several processes, and they are the sample that the interval is
+computed from.
 """
 
 from __future__ import annotations
 
-import argparse
+import gc
 import itertools
-import json
-import os
+import math
 import random
-import subprocess
+import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 PYPY = sys.implementation.name == "pypy"
 
 Call = Callable[[], Any]
+Rounds = dict[str, list[float]]
+"""The seconds of a call of each library in each round of a process."""
+
+TURN = 0.002
+"""Seconds of a turn: long beside the clock and the caches of the turn before, short beside disturbances."""
+ROUNDS = (5, 60)
+"""The least and the largest number of rounds in a process; a call of more than LONG seconds needs only FEW."""
+FEW = 2
+SECONDS = 0.03
+"""Seconds for each library that is near to cpkg, in each process."""
+WARM = (0.03, 0.8) if PYPY else (0.003, 0.02)
+"""Each library's call runs before it is timed, so that a JIT compiles it: in spans of so many seconds, and at least ten
+calls, until three of them in a row differ by less than STEADY, and in how many seconds at most."""
+STEADY = 1.15
+NARROW = 0.03
+"""A cell is measured until the interval of every alternative that is nearly as fast as cpkg is narrower than this."""
+PROCESSES = (3, 5) if PYPY else (4, 6)
+"""The least and the largest number of processes of a cell."""
+FLOOR = 0.01
+"""The least half of an interval, as a fraction: the processes of one minute have more in common than those of two."""
+PATIENCE = 12
+"""Seconds after which a cell is done with the least number of processes."""
+NEAR = 2
+"""An alternative that takes more than this many times as long as cpkg needs no narrow interval."""
+LONG = 0.1
+FAR = 4
+"""A call of more seconds than LONG, and FAR times as long as cpkg's, is timed once in each of few processes."""
+
+_STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57, 7: 2.45, 8: 2.36, 9: 2.31, 10: 2.26, 12: 2.20, 16: 2.13}
+"""The two-sided 95 % quantile of Student's distribution by the number of values (degrees of freedom plus one)."""
 
 
-class Taken(NamedTuple):
-    """Seconds of a call."""
+class Ratio(NamedTuple):
+    """How many times as long another library takes, with the 95 % interval: above 1, cpkg is faster."""
 
-    clock: float
-    processor: float
+    value: float
+    low: float
+    high: float
 
+    @property
+    def width(self) -> float:
+        """The width of the interval as a fraction of the value; infinite if one process alone was measured."""
+        return (self.high - self.low) / self.value
 
-def timed(call: Call, turn: float = 0, before: Call | None = None) -> Callable[[], Taken]:
-    """Return a work that times a call, or as many calls as fill `turn` seconds; `before` runs untimed first."""
-    count = 1
-    if turn:
-        call()
-        count = max(1, int(turn / max(_time(call, 1).clock, 1e-9)))
+    @property
+    def level(self) -> bool:
+        """Whether the interval holds 1: neither side is shown to be faster."""
+        return self.low <= 1 <= self.high
 
-    def work() -> Taken:
-        if before is not None:
-            before()
-        return _time(call, count)
-
-    return work
-
-
-def _time(call: Call, count: int) -> Taken:
-    clock, processor = time.perf_counter(), time.process_time()
-    for _ in itertools.repeat(None, count - 1):
-        call()
-    result = call()
-    taken = Taken((time.perf_counter() - clock) / count, (time.process_time() - processor) / count)
-    del result  # freeing it is not part of the call
-    return taken
+    def overlaps(self, other: Ratio) -> bool:
+        """Return whether two intervals have a value in common."""
+        return self.low <= other.high and other.low <= self.high
 
 
-def in_turns(
-    works: Mapping[Any, Callable[[], Any]], rounds: int, skipped: int = 0, shuffled: bool = False
-) -> dict[Any, list[Any]]:
-    """Run each work once a round; return the results of each work in each round after the skipped ones."""
-    found: dict[Any, list[Any]] = {name: [] for name in works}
-    order = list(works)
-    for turn in range(skipped + rounds):
-        if shuffled:
-            random.shuffle(order)
-        for name in order:
-            figures = works[name]()
-            if turn >= skipped:
-                found[name].append(figures)
+def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Return the median over the rounds of a process of `theirs` divided by `ours`."""
+    return statistics.median(other / one for one, other in zip(ours, theirs))
+
+
+def ratio(processes: Sequence[Rounds], ours: str, other: str) -> Ratio:
+    """Return the ratio of two libraries over the processes that measured both: the mean of the processes' logarithms.
+
+    The interval is Student's over the processes, at least FLOOR to each side, and from 0 to infinity if only one
+    process measured both.
+    """
+    both = [one for one in processes if one.get(ours) and one.get(other)]
+    logs = [math.log(median_ratio(one[ours], one[other])) for one in both]
+    mean = statistics.fmean(logs)
+    if len(logs) < 2:
+        return Ratio(math.exp(mean), 0.0, math.inf)
+    half = max(_student(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs)), FLOOR)
+    return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+
+
+def _student(count: int) -> float:
+    return next((value for least, value in sorted(_STUDENT.items(), reverse=True) if least <= count), 12.71)
+
+
+def seconds(processes: Sequence[Rounds], library: str) -> float:
+    """Return the seconds of a call: the median over the processes of the median over their rounds."""
+    return statistics.median(statistics.median(one[library]) for one in processes if one.get(library))
+
+
+def narrow(processes: Sequence[Rounds], ours: str, others: Sequence[str]) -> bool:
+    """Return whether enough processes were measured: the ratios to all `others` near to `ours` are narrow."""
+    found = [ratio(processes, ours, other) for other in others if any(one.get(other) for one in processes)]
+    return all(each.width <= NARROW for each in found if each.value < NEAR)
+
+
+def is_far(ours: float, other: float) -> bool:
+    """Return whether a library's call is so long, beside cpkg's, that it is measured as rarely as possible."""
+    return other > LONG and other > FAR * ours
+
+
+def in_rounds(
+    calls: Mapping[str, Call],
+    took: Mapping[str, float],
+    before: Mapping[str, Call],
+    clock: Callable[[], float],
+    seed: int,
+    ours: str,
+) -> Rounds:
+    """Time each call in turns in this process; return the seconds of a call in each round.
+
+    calls: by library. took: the seconds of the first call. before: what runs untimed before a turn. clock: returns
+    seconds. seed: of the order. Libraries that are not near to `ours` take part in the least number of rounds only,
+    those far away in the first.
+    """
+    order, draw = list(calls), random.Random(seed)
+    warm = {library: calibrated(calls[library], took[library], before.get(library)) for library in order}
+    far = [library for library in order if is_far(warm[ours][0], warm[library][0])]
+    near = [library for library in order if warm[library][0] < 1.2 * NEAR * warm[ours][0]]
+    found: Rounds = {library: [] for library in order}
+    gc.collect()
+    turn = max(warm[library][0] * warm[library][1] for library in near)
+    least = FEW if turn > LONG else ROUNDS[0]
+    for number in range(min(max(least, int(SECONDS / turn)), ROUNDS[1])):
+        taking = order if not number else near if number >= least else [each for each in order if each not in far]
+        for library in draw.sample(taking, len(taking)):
+            if library in before:
+                before[library]()
+            found[library].append(time_of(calls[library], warm[library][1], clock))
     return found
 
 
-def least(found: Mapping[Any, Sequence[Sequence[float]]]) -> dict[Any, list[float]]:
-    """Return the least value of each figure of each work over the rounds."""
-    return {name: [min(column) for column in zip(*rounds)] for name, rounds in found.items()}
+def calibrated(call: Call, took: float, before: Call | None) -> tuple[float, int]:
+    """Run a call until it is warm; return the seconds of one, and how many of them fill a turn."""
+    spans: list[float] = []
+    end = time.perf_counter() + (WARM[1] if PYPY or took < LONG else 0)
+    while (until := time.perf_counter() + WARM[0]) < end:
+        calls: list[float] = []
+        while (now := time.perf_counter()) < until or (len(calls) < 10 and now < end):
+            if before is not None:
+                before()
+            count = 1 if before is not None else max(1, int(WARM[0] / 10 / took))
+            calls.append(time_of(call, count, time.perf_counter))
+            took = min(took, calls[-1])
+        spans = [*spans[-2:], statistics.fmean(calls)]
+        if len(spans) == 3 and max(spans) < STEADY * min(spans):
+            break
+    # what has to be prepared before each call cannot be repeated within a turn
+    return took, 1 if before is not None else max(1, int(TURN / took))
 
 
-def fastest(
-    calls: Mapping[Any, Call], rounds: int, turn: float = 0, skipped: int = 0, shuffled: bool = False
-) -> dict[Any, Taken]:
-    """Time calls in turns; return the least time of each."""
-    works = {name: timed(call, turn) for name, call in calls.items()}
-    return {name: Taken(*best) for name, best in least(in_turns(works, rounds, skipped, shuffled)).items()}
+def time_of(call: Call, count: int, clock: Callable[[], float]) -> float:
+    """Return the seconds of a call, by calling it `count` times. Freeing the last result is not part of them.
 
-
-def again(*arguments: object, environment: dict[str, str] | None = None) -> Any:
-    """Run this script in a new process, and return the JSON that it prints.
-
-    Raises RuntimeError with the last line of its standard error.
+    What `functools.partial` makes of a function and one argument is called without the partial, which takes as long as
+    packing a small object.
     """
-    command = [sys.executable, sys.argv[0], *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-    return json.loads(done.stdout)
-
-
-def compiled() -> dict[str, str]:
-    """Return an environment in which new processes compile modules only once, like modules that pip installed."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-
-
-def options(text: str | None, rounds: int, size: int = 0, files: bool = False) -> argparse.ArgumentParser:
-    """Return a parser with options that many scripts share; `text` is the script's docstring, `size` MiB of content."""
-    parser = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=rounds, help="turns of each (default: %(default)s)")
-    parser.add_argument("--child", nargs="*", help=argparse.SUPPRESS)
-    if size:
-        parser.add_argument("--size", type=int, default=size, help="MiB of content (default: %(default)s)")
-    if files:
-        parser.add_argument("--folder", default=memory(), help="where files go (default: %(default)s)")
-    return parser
-
-
-def memory() -> str | None:
-    """Return a folder whose files are in memory, or None."""
-    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-
-
-def in_memory() -> tempfile.TemporaryDirectory[str]:
-    """Return a temporary folder, in memory if possible."""
-    return tempfile.TemporaryDirectory(prefix="cpkg-bench-", dir=memory())
-
-
-def heading(codec: str) -> str:
-    """Name the interpreter and the backend."""
-    import cpkg
-
-    info = cpkg.backend_info()[codec]
-    return f"{info.interpreter}, {info.backend} ({info.library})"
-
-
-def row(name: str, *columns: object, width: int = 36, digits: int = 2) -> None:
-    """Print a line of a table, aligned to the right, with that many decimals."""
-    shown = (f"{each:12.{digits}f}" if isinstance(each, float) else f"{each!s:>12}" for each in columns)
-    print(f"{name:{width}}" + "".join(shown), flush=True)
-
-
-def versus(name: str, ours: Sequence[float], theirs: Sequence[float], note: str = "", width: int = 36) -> None:
-    """Print the best of both sides, how many times as fast cpkg is, and the worst and the best of the pairs."""
-    times = [other / one for one, other in zip(ours, theirs)]
-    shown = f"{min(ours) * 1e6:9.2f} us {min(theirs) * 1e6:9.2f} us {min(theirs) / min(ours):6.2f}"
-    print(f"{name:{width}} {shown} {min(times):8.2f} {max(times):5.2f}  {note}", flush=True)
-
-
-class Processes:
-    """Processes that start before anything is timed, one for each work, and do the works on request."""
-
-    def __init__(self, works: Sequence[Call]) -> None:
-        self._works = works
-        self._pipes = [self._start() for _ in works]
-
-    def _start(self) -> tuple[int, int]:
-        orders, done = os.pipe(), os.pipe()
-        if not os.fork():
-            os.close(orders[1])
-            try:
-                while order := os.read(orders[0], 1):
-                    self._works[order[0]]()
-                    os.write(done[1], b"x")
-            finally:
-                os._exit(0)
-        os.close(orders[0])
-        os.close(done[1])
-        return orders[1], done[0]
-
-    def side_by_side(self) -> None:
-        """Do each work in its own process, all at the same time."""
-        for number, (orders, _) in enumerate(self._pipes):
-            os.write(orders, bytes([number]))
-        for _, done in self._pipes:
-            assert os.read(done, 1)
-
-    def one_by_one(self) -> None:
-        """Do all works in one process."""
-        orders, done = self._pipes[0]
-        for number in range(len(self._works)):
-            os.write(orders, bytes([number]))
-            assert os.read(done, 1)
-
-    def end(self) -> None:
-        """End the processes."""
-        for pipes in self._pipes:
-            for end in pipes:
-                os.close(end)
-        for _ in self._pipes:  # only after closing all: a later process also has the pipes of earlier ones
-            os.wait()
+    repeat = itertools.repeat(None, count - 1)
+    if isinstance(call, partial) and len(call.args) == 1 and not call.keywords:
+        function, argument = call.func, call.args[0]
+        start = clock()
+        for _ in repeat:
+            function(argument)
+        result = function(argument)
+        took = (clock() - start) / count
+    else:
+        start = clock()
+        for _ in repeat:
+            call()
+        result = call()
+        took = (clock() - start) / count
+    del result
+    return took

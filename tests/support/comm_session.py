@@ -2,7 +2,7 @@
 """
 Run a session of a cluster of two worker processes over TCP, to exercise its messages and their compression.
 
-This is a program that prints the observations and the time as a line of JSON. A benchmark runs it also.
+This is a program that prints the observations and the time as a line of JSON.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 # The sources are the ones that Ubuntu 26.04 keeps, pinned by SHA-256; apt fetches them. The builds are kept for the next
 # time in CPKG_ROOTS (default /var/tmp/cpkg-roots). A build that was interrupted continues. `3.14t-tsan` is
 # compiled for ThreadSanitizer, on which the row `sanitize-threads` runs. `3.14` has the GIL and is otherwise the same as
-# `3.14t`: tests/bench/builds.py compares both. None of them is optimised by a profile.
+# `3.14t`: `python tests/bench builds` compares both. None of them is optimised by a profile.
 #
 # Needs Linux, gcc, make, apt-get and debootstrap (whose scripts name Ubuntu's archive; CPKG_UBUNTU_ARCHIVE names another
 # one), and the headers libssl-dev libffi-dev zlib1g-dev libbz2-dev liblzma-dev libzstd-dev.

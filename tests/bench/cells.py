@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file of `groups/` declares: a group of cells, and the libraries' calls of each cell.
+
+A cell is a group, a case and an operation. Every library that takes part in it is measured in the same processes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+OURS = "cpkg"
+"""The library that all others are compared with."""
+
+Call = Callable[[], Any]
+Answer = Union[float, str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of a group.
+
+    name: as in the report. quick: part of the representative tenth. small: also run, once and checked, with the
+    ordinary tests. slow: only with --bench-slow. copies: the operations that are one copy of memory in every library:
+    no codec is at work in them, and no mean includes them.
+    """
+
+    name: str
+    quick: bool = False
+    small: bool = False
+    slow: bool = False
+    copies: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass
+class Works:
+    """The calls of one cell.
+
+    calls: a call for each library, all of which do the same work. missing: why another library has none.
+    check: called with the library and the result of its call, outside the measured time; raises AssertionError.
+    before: what runs untimed before each turn of a library.
+    formats: the format of each library, if the cell has several: only libraries of cpkg's format are alternatives.
+    limits: libraries that nobody can use instead (libzstd alone): a lower bound. size: bytes of the uncompressed side.
+    values: how many values a call handles, if the time of one of them is what readers want.
+    clock: "processor", or "wall" where other threads, processes or the disk do part of the work.
+    info: anything else that the results keep.
+    """
+
+    calls: dict[str, Call]
+    missing: dict[str, str] = field(default_factory=dict)
+    check: Callable[[str, Any], None] | None = None
+    before: Mapping[str, Call] = field(default_factory=dict)
+    formats: Mapping[str, str] = field(default_factory=dict)
+    limits: Sequence[str] = ()
+    size: int | None = None
+    values: int | None = None
+    clock: str = "processor"
+    info: dict[str, Any] = field(default_factory=dict)
+    _took: dict[str, float] = field(default_factory=dict)
+
+    def once(self, longest: float = math.inf) -> dict[str, float]:
+        """Call each library once and check its result; return the seconds of each call.
+
+        Another library whose call or check fails is `missing` from now on. One that takes longer than `longest` is not
+        called again.
+        """
+        for library, call in [*self.calls.items()]:
+            if self._took.get(library, 0) > longest:
+                continue
+            try:
+                if library in self.before:
+                    self.before[library]()
+                start = time.perf_counter()
+                result = call()
+                self._took[library] = time.perf_counter() - start or 1e-9
+                if self.check is not None:
+                    self.check(library, result)
+            except Exception as error:
+                if library == OURS:
+                    raise
+                self.missing[library] = reason(error)
+                del self.calls[library]
+        return self._took
+
+
+@dataclass(frozen=True)
+class Group:
+    """A table of the report.
+
+    operations: the operations of each case, or a function that returns those of one. Exactly one of two functions
+    measures: `works(case, operation)` returns calls, which are timed in turns in a few fresh processes.
+    `sample(case, number)` starts fresh processes itself, one for each library, and returns for each operation and
+    library a figure or the reason why there is none; it is called with 0, 1, 2, ... until the interval is narrow, and
+    with -1 where an answer is only checked.
+    unit: "seconds" or "bytes". formats: as in `Works`, of what `sample` measures.
+    """
+
+    name: str
+    cases: Sequence[Case]
+    operations: Sequence[str] | Callable[[Any], Sequence[str]]
+    works: Callable[[Any, str], Works] | None = None
+    sample: Callable[[Any, int], Mapping[str, Mapping[str, Answer]]] | None = None
+    unit: str = "seconds"
+    formats: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, case: Case) -> Sequence[str]:
+        """Return the operations of a case."""
+        return self.operations(case) if callable(self.operations) else self.operations
+
+    def case(self, name: str) -> Case:
+        """Return the case of that name. Raises StopIteration if the group has no such case."""
+        return next(case for case in self.cases if case.name == name)
+
+
+def reason(error: BaseException) -> str:
+    """Return the first line of an error, as the report shows it."""
+    text = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+    return (text.strip().splitlines() or ["failed"])[0][:160]
+
+
+class NotHere(Exception):
+    """The whole cell cannot be measured on this interpreter or machine; the text is the reason."""
+
+
+def _of_module(name: str) -> Iterator[Group]:
+    """Yield the groups that a file of `groups/` declares: a `GROUP`, or several `GROUPS`."""
+    loaded = importlib.import_module(f"bench.groups.{name}")
+    yield from getattr(loaded, "GROUPS", None) or [loaded.GROUP]
+
+
+def group(name: str) -> Group:
+    """Return a group. Only its own file is imported: what others import would be part of its processes."""
+    from bench.groups import ORDER
+
+    return next(group for group in _of_module(ORDER[name]) if group.name == name)
+
+
+def groups() -> dict[str, Group]:
+    """Import every file of `groups/` and return the groups by name, in the order of the report."""
+    from bench import groups as folder
+
+    found = {group.name: group for each in pkgutil.iter_modules(folder.__path__) for group in _of_module(each.name)}
+    order = [*folder.ORDER]
+    return dict(sorted(found.items(), key=lambda item: order.index(item[0])))
+
+
+def cells(quick: bool = False, slow: bool = False) -> Iterator[tuple[Group, Case, str]]:
+    """Yield every cell: all that are not slow, or the representative tenth, or all."""
+    for group in groups().values():
+        for case in group.cases:
+            if (case.quick or not quick) and (slow or not case.slow):
+                for operation in group.of(case):
+                    yield group, case, operation

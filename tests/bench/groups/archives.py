@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Archives beside `tar | zstd` and beside Python's tarfile over Zstandard, in a file system in memory."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import fresh
+from bench.cells import OURS, Answer, Case, Group
+
+LEVEL = 3
+TOOLS, TARFILE = "tar | zstd", "tarfile"
+OPERATIONS = ("create", "extract")
+SLOW_SAMPLES = 3
+"""tarfile takes so long that it has no more samples than this."""
+
+
+@dataclass(frozen=True)
+class TreeCase(Case):
+    """files: how many. low, high: their bytes."""
+
+    files: int = 1
+    low: int = 2 << 10
+    high: int = 8 << 10
+
+
+CASES = [
+    TreeCase("200 small files", small=True, files=200),
+    TreeCase("20,000 small files", quick=True, files=20_000),
+    TreeCase("one file of 256 MiB", low=256 << 20, high=256 << 20),
+    TreeCase("300,000 files of 200 bytes", slow=True, files=300_000, low=200, high=200),
+]
+
+# a fresh process for each, which prints the seconds of the work without the start of the interpreter
+_TIMED = "import sys, time\n{imports}\nstart = time.perf_counter()\n{work}\nprint(time.perf_counter() - start)"
+_CPKG = "from cpkg import archive"
+_TAR = f"""
+import tarfile
+try:
+    from compression import zstd
+except ImportError:
+    from backports import zstd
+def create(archive, tree):
+    with zstd.open(archive, "wb", level={LEVEL}) as file, tarfile.open(fileobj=file, mode="w|") as tar:
+        tar.add(tree, ".")
+def extract(archive, out):
+    with zstd.open(archive) as file, tarfile.open(fileobj=file, mode="r|") as tar:
+        tar.extractall(out, **({{"filter": "data"}} if hasattr(tarfile, "data_filter") else {{}}))
+"""
+PROGRAMS = {
+    (OURS, "create"): (_CPKG, f"archive.create(sys.argv[1], base=sys.argv[2], level={LEVEL})"),
+    (OURS, "extract"): (_CPKG, "archive.extract(sys.argv[1], sys.argv[2], max_size=-1)"),
+    (TARFILE, "create"): (_TAR, "create(*sys.argv[1:])"),
+    (TARFILE, "extract"): (_TAR, "extract(*sys.argv[1:])"),
+}
+SHELL = {"create": f"tar -cf - -C $1 . | zstd -{LEVEL} -T0 -qfo $0", "extract": "zstd -dcq $0 | tar -xf - -C $1"}
+
+
+@functools.cache
+def folder() -> Path:
+    """Return a folder in memory if the machine has one; it is removed at the end."""
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    made = tempfile.mkdtemp(prefix="cpkg-bench-archives-", dir=base)
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
+@functools.lru_cache(maxsize=1)
+def tree(case: TreeCase) -> Path:
+    """Write the files of a case, slices of sources, in folders of a hundred."""
+    from bench import payloads
+
+    shutil.rmtree(folder() / "tree", ignore_errors=True)
+    draw = random.Random(1)
+    blob = payloads.corpus(32 << 20)[: 16 << 20]
+    for number in range(case.files):
+        place = folder() / "tree" / f"folder{number // 100:04}"
+        place.mkdir(parents=True, exist_ok=True)
+        left = draw.randint(case.low, case.high)
+        with (place / f"module_{number:06}.py").open("wb") as file:
+            while left:
+                start = draw.randrange(len(blob) - min(left, 4 << 20))
+                left -= file.write(blob[start : start + min(left, 4 << 20)])
+    return folder() / "tree"
+
+
+def run(library: str, operation: str, archive: Path, place: Path) -> Answer:
+    """Create the archive from the tree at `place`, or extract it to there; return the seconds, or the error."""
+    if library == TOOLS:
+        if not (shutil.which("tar") and shutil.which("zstd")):
+            return "tar or zstd is not installed"
+        start = time.perf_counter()
+        subprocess.run(["sh", "-c", SHELL[operation], archive, place], check=True)
+        return time.perf_counter() - start
+    imports, work = PROGRAMS[library, operation]
+    command = [sys.executable, "-c", _TIMED.format(imports=imports, work=work), archive, place]
+    done = subprocess.run(command, capture_output=True, text=True, env=fresh.compiled(), check=False)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    return float(done.stdout)
+
+
+@functools.lru_cache(maxsize=8)
+def sample(case: TreeCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
+    """Create and extract once with each library, in random order."""
+    found: dict[str, dict[str, Answer]] = {operation: {} for operation in OPERATIONS}
+    for library in fresh.in_turns([OURS, TOOLS, *([TARFILE] if number < SLOW_SAMPLES else [])], number):
+        archive, out = folder() / "archive.tar.zst", folder() / "out"
+        out.mkdir()
+        for operation, place in zip(OPERATIONS, (tree(case), out)):
+            found[operation][library] = answer = run(library, operation, archive, place)
+            if isinstance(answer, str):
+                found[OPERATIONS[1]][library] = answer
+                break
+        else:
+            assert number or not subprocess.run(["diff", "-rq", tree(case), out], check=False).returncode, library
+        shutil.rmtree(out)
+        archive.unlink(missing_ok=True)
+    return found
+
+
+GROUP = Group("Archives", CASES, OPERATIONS, sample=sample)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""File input and output: the classic cases by line, by block and all at once.
+
+The names are those of the comparison of Python 2.6 and 3.0 input and output, so that results can be compared with it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gzip
+import importlib
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import payloads, peers
+from bench.cells import OURS, Case, Group, Works, reason
+from bench.peers import PEP784
+
+OPENERS = {OURS: ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}
+SPLIT = "decompress, then split"
+"""No file object at all: the lowest possible cost of reading lines. Measured where lines of text are read."""
+
+BLOCK = 32 * 1024
+LINE = 50
+SIZES = {"large.txt": 2_935_401, "large.bin": 13_168_640, "testIO.out": 100_000 * LINE, "small.txt": 65_536}
+SHAPES = ("byLines", "byBlocks", "allAtOnce")
+MODES = ("textMode", "binaryMode")
+PATIENCE = 5
+"""The pure backend is not measured if one call would take more seconds than this."""
+
+
+@dataclass(frozen=True)
+class FileCase(Case):
+    """One way through one file. work: the case's classic name. file: which one. scale: its size as a multiple."""
+
+    work: str = ""
+    file: str = "large.txt"
+    scale: int = 1
+
+    @property
+    def size(self) -> int:
+        """Uncompressed bytes."""
+        return SIZES[self.file] * self.scale
+
+
+def _case(work: str, file: str, scale: int = 1) -> FileCase:
+    name = f"{work} ({file}{f' x{scale}' if scale > 1 else ''})"
+    quick = scale == 1 and work in ("read_byLines_textMode", "read_allAtOnce_binaryMode", "write_byLines_binaryMode")
+    small = file == "small.txt" and scale == 1
+    return FileCase(name, quick and file != "large.bin", small, work=work, file=file, scale=scale)
+
+
+CASES = [
+    *(_case(f"read_{shape}_{mode}", "large.txt") for shape in SHAPES for mode in MODES),
+    *(_case(f"read_{shape}_binaryMode", "large.bin") for shape in ("byBlocks", "allAtOnce")),
+    # four times the size: if the time grows faster than the file, the ratio is well above 4
+    _case("read_byLines_textMode", "large.txt", 4),
+    _case("read_allAtOnce_binaryMode", "large.bin", 4),
+    *(_case(f"write_{shape}_{mode}", "testIO.out") for shape in SHAPES for mode in MODES),
+    _case("write_byBlocks_binaryMode", "testIO.out", 4),
+    # a byte (in text mode a character) per call: this shows most clearly which ways buffer least
+    *(_case(f"{work}_byBytes_{mode}", "small.txt") for work in ("read", "write") for mode in MODES),
+]
+
+
+def content(file: str, scale: int) -> bytes:
+    """Return the bytes of a file: ASCII text with the lines of real sources, or the mixed corpus."""
+    if file == "large.bin":
+        return payloads.corpus(SIZES[file] * scale)
+    size = SIZES[file] * scale
+    # only sources, in which a byte above 127 becomes a question mark: text mode then counts characters as bytes
+    table = bytes(byte if byte < 128 else ord("?") for byte in range(256))
+    text = payloads.corpus(min(2 * size, 24 * payloads.MIB))[: min(size, 12 * payloads.MIB)].translate(table)
+    text = text.replace(b"\r", b"\n")
+    if file == "testIO.out":
+        text = text.replace(b"\n", b" ")
+        text = b"".join(text[at : at + 49] + b"\n" for at in range(0, len(text) - 49, 49))
+    return (text * (size // len(text) + 1))[:size]
+
+
+def opener(library: str) -> Callable[[Path, str], Any]:
+    """Return open(path, mode) of a library; text is UTF-8 with unchanged newlines."""
+    module = importlib.import_module({OURS: "cpkg.zstd", "plain": "io"}.get(library, library))
+    written = {"plain": {}, "gzip": {"compresslevel": 6}}.get(library, {"level": 3})
+
+    def open_(path: Path, mode: str) -> Any:
+        text = {"encoding": "utf-8", "newline": "\n"} if "t" in mode else {}
+        return module.open(path, mode, **(written if "w" in mode else {}), **text)
+
+    return open_
+
+
+def _sum(pieces: Iterable[Any]) -> int:
+    total = 0
+    for piece in pieces:
+        total += len(piece)
+    return total
+
+
+READERS: dict[str, Callable[[Any], int]] = {
+    "byBytes": lambda file: _sum(iter(partial(file.read, 1), file.read(0))),
+    "byLines": _sum,
+    "byBlocks": lambda file: _sum(iter(partial(file.read, BLOCK), file.read(0))),
+    "allAtOnce": lambda file: len(file.read()),
+}
+PIECES = {"byBytes": 1, "byLines": LINE, "byBlocks": BLOCK}
+
+
+def read(open_: Callable[[Path, str], Any], shape: str, mode: str, path: Path) -> int:
+    """Read a file; return its length."""
+    with open_(path, mode) as file:
+        return READERS[shape](file)
+
+
+def write(open_: Callable[[Path, str], Any], pieces: list[Any], mode: str, path: Path) -> Path:
+    """Write the pieces to a file; return its path."""
+    with open_(path, mode) as file:
+        for piece in pieces:
+            file.write(piece)
+    return path
+
+
+def split(path: Path) -> int:
+    """Decompress the whole file, and add the lengths of its lines."""
+    from cpkg import zstd
+
+    return _sum(zstd.decompress(path.read_bytes()).decode("utf-8").splitlines(True))
+
+
+def works(case: FileCase, operation: str) -> Works:
+    """Read or write the case's file. It is in memory if there is such a folder, not on a disk."""
+    libraries, missing = peers.loaded("zstd")
+    peers.not_too_slow(libraries[OURS], "compress" if operation == "write" else "decompress", case.size, PATIENCE)
+    folder = Path(tempfile.mkdtemp(prefix="cpkg-bench-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    data = content(case.file, case.scale)
+    _, shape, kind = case.work.split("_")
+    mode = operation[0] + ("t" if kind == "textMode" else "b")
+    found = Works({}, size=case.size, limits=["plain", SPLIT], formats={"gzip": "gzip"})
+    encoders = {
+        ".zst": next(peers.independent("zstd"))[1].forth,
+        ".gz": partial(gzip.compress, compresslevel=6),
+        "": bytes,
+    }
+    # the functions of zstandard and zstd need the size in the header, which a written stream does not have
+    streams = ("cpkg", "compression.zstd", "backports.zstd", "pyzstd")
+    back = next(library.back for peer, library in peers.independent("zstd") if peer.name in streams)
+    decoders = {".zst": back, ".gz": partial(zlib.decompress, wbits=31), "": bytes}
+    whole = data.decode("ascii") if kind == "textMode" else data
+    size = PIECES.get(shape, len(data))
+    pieces = [whole[at : at + size] for at in range(0, len(data), size)] if operation == "write" else []
+    for name, suffix in OPENERS.items():
+        try:
+            open_ = opener(name)
+        except ImportError as error:
+            found.missing[name] = missing.get(name, reason(error))
+            continue
+        path = folder / f"{name}{suffix}"
+        if operation == "write":
+            found.calls[name] = partial(write, open_, pieces, mode, path)
+        else:
+            path.write_bytes(encoders[suffix](data))
+            found.calls[name] = partial(read, open_, shape, mode, path)
+    if case.work == "read_byLines_textMode":
+        found.calls[SPLIT] = partial(split, folder / f"{OURS}.zst")
+
+    def check(library: str, result: Any) -> None:
+        if operation == "read":
+            assert result == case.size, f"{library} read {result} units instead of {case.size}"
+        else:
+            assert decoders[OPENERS[library]](result.read_bytes()) == data, f"{library} wrote other bytes"
+
+    found.check = check
+    return found
+
+
+GROUP = Group("File input and output", CASES, lambda case: [case.work.split("_")[0]], works)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peak memory: the highest resident set above the one before the work, and claimed address space.
+
+A large buffer that nothing has touched yet is not resident.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from processes import MEASURED
+
+from bench import fresh, peers
+from bench.cells import OURS, Answer, Case, Group, NotHere
+from bench.peers import PEP784
+
+PAGE = 4096
+"""The least that can be measured."""
+_PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r})\n"
+
+
+@dataclass(frozen=True)
+class MemoryCase(Case):
+    """One piece of work. setup, work, check: code for the child, with `there` and `back` of the library."""
+
+    codec: str = "msgpack"
+    setup: str = ""
+    work: str = ""
+    check: str = ""
+    streams: bool = False
+    measures: Sequence[str] = ("peak",)
+
+
+@functools.lru_cache(maxsize=16)
+def sample(case: MemoryCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
+    """Do the work in a process of each library; return the bytes."""
+    if not os.path.exists("/proc/self/clear_refs"):
+        raise NotHere("needs Linux's /proc to reset the peak")
+    found: dict[str, dict[str, Answer]] = {measure: {} for measure in case.measures}
+    for peer in fresh.in_turns(peers.in_children(case.codec), number):
+        if peer.name == "json" or (case.streams and peer.name not in (OURS, "msgpack", PEP784)):
+            continue
+        prepare = f"{_PATH}{peer.imports}\nthere = {peer.forth}\nback = {peer.back}\n"
+        request = {"setup": prepare + case.setup, "work": case.work, "check": case.check}
+        answer = fresh.asked(peer.name, "memory.py", request, variables=MEASURED)
+        for measure, of in found.items():
+            of[peer.name] = answer if isinstance(answer, str) else max(answer[measure], PAGE)
+    return found
+
+
+def _case(entry: dict[str, Any]) -> MemoryCase:
+    """Return a case, whose programs are lists of lines."""
+    programs = {
+        name: "\n".join(entry.pop(name)) for name in ("setup", "work", "check") if isinstance(entry[name], list)
+    }
+    return MemoryCase(**entry, **programs)
+
+
+GROUP = Group(
+    "Peak memory",
+    [*map(_case, json.loads(Path(__file__).parent.with_name("memory_cases.json").read_text(encoding="utf-8")))],
+    lambda case: case.measures,
+    sample=sample,
+    unit="bytes",
+)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MessagePack: pack and unpack, against MessagePack libraries and other serializers."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any
+
+from bench import payloads, peers
+from bench.cells import Case, Group, NotHere, Works
+
+OPERATIONS = ("pack", "unpack")
+FALLBACK = "msgpack fallback"
+
+
+def works(case: Case, operation: str) -> Works:
+    """Pack or unpack an object in one call, with the garbage collector on, as in a program."""
+    try:
+        value = payloads.load_object(case.name)
+    except payloads.PayloadMissing as missing:
+        raise NotHere(missing) from None
+    libraries, missing = peers.loaded("msgpack")
+    if "msgpack" in libraries and not case.small:
+        missing[FALLBACK] = "would take seconds, where msgpack has its C extension"
+        libraries.pop(FALLBACK, None)
+    reference = next(peers.independent("msgpack"))[1]
+    formats = {peer.name: peer.format for peer in peers.of("msgpack")}
+    packed = {"msgpack": bytes(reference.forth(value))}
+    decoders = {"msgpack": reference.back, "json": json.loads}
+    try:
+        packed["json"] = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except TypeError as error:
+        for name in [name for name in libraries if formats[name] == "json"]:
+            del libraries[name]
+            missing[name] = f"the format has no such type: {error}"
+    if "cbor2" in libraries:
+        packed["cbor"], decoders["cbor"] = bytes(libraries["cbor2"].forth(value)), libraries["cbor2"].back
+
+    def check(library: str, result: Any) -> None:
+        if operation == "unpack":
+            assert result == value, f"{library} gave another object"
+        else:
+            # equal bytes need no further check; another valid encoding is as good
+            form = formats[library]
+            assert result == packed[form] or decoders[form](result) == value, f"{library} packed something else"
+
+    return Works(
+        {
+            name: partial(each.forth, value) if operation == "pack" else partial(each.back, packed[formats[name]])
+            for name, each in libraries.items()
+        },
+        missing,
+        check,
+        formats=formats,
+        size=len(packed["msgpack"]),
+        info={"packed": {form: len(data) for form, data in packed.items()}},
+    )
+
+
+QUICK, BIG = ("small", "regular", "large"), ("bin", "generated", "botocore")
+GROUP = Group(
+    "MessagePack",
+    # a bin is copied and nothing else
+    [Case(name, name in QUICK, name not in BIG, copies=OPERATIONS * (name == "bin")) for name in payloads.OBJECTS],
+    OPERATIONS,
+    works,
+)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed messages: dataclasses from MessagePack and back, with cpkg and with the libraries that do it over a codec.
+
+The messages: users (1,000 records of 7 fields, one an object), documents (text and nested lists), files (the tree of
+msgspec's own benchmark: tagged objects with times and an Enum), limited (1,000 records with five constraints), orders
+(1,000 records of a UUID, a Decimal, a date, a datetime, an Enum and text) and envelopes (1,000 records of a Raw, an
+ExtType and an object that a hook creates). Each library decodes its own encoded data.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+import sys
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from bench import typed_messages as messages
+from bench.cells import OURS, Case, Group, Works, reason
+from bench.typed_peers import PEERS, Both
+from cpkg import typed
+from cpkg.msgpack import ExtType, Raw
+
+
+def works(case: Case, operation: str) -> Works:
+    """Decode a message to objects, or encode them, with the object that a library keeps for the type."""
+    make, cls, records = messages.MESSAGES[case.name]
+    value = make()
+    expected = plain(value)
+    found = Works({}, values=records)
+    for name, peer in {OURS: _cpkg, **PEERS, "msgspec Struct": PEERS["msgspec"]}.items():
+        try:
+            kind, obj = structs(cls, value) if name == "msgspec Struct" else (cls, value)
+            encode, decode = peer(kind, obj)
+            data = encode(obj)
+            if operation == "encode":
+                found.calls[name] = partial(encode, obj)
+            elif callable(decode):
+                found.calls[name] = partial(decode, data)
+            else:
+                found.missing[name] = decode
+        except Exception as error:
+            if name == OURS:
+                raise
+            found.missing[name] = reason(error)
+
+    def check(library: str, result: Any) -> None:
+        if operation == "encode":
+            result = pickle.loads(result) if library == "pickle" else read(result)
+        assert plain(result) == expected, "gives another object"
+
+    read = typed.Decoder(cls, strict=False, dec_hook=lambda kind, value: kind(value)).decode
+    found.check = check
+    return found
+
+
+def _cpkg(kind: Any, value: Any) -> Both:
+    hooks = kind is messages.Envelopes
+    encoder = typed.Encoder(enc_hook=lambda obj: obj.cents) if hooks else typed.Encoder()
+    decoder = typed.Decoder(kind, dec_hook=lambda cls, value: cls(value)) if hooks else typed.Decoder(kind)
+    return encoder.encode, decoder.decode
+
+
+def structs(cls: Any, value: Any) -> tuple[Any, Any]:
+    """Return a message's class and object as msgspec's Structs, with its Raw and Ext."""
+    import msgspec
+
+    # msgspec looks for the names in annotations in the module of a class
+    sys.modules["structs"] = module = ModuleType("structs")
+    names = {name: each for name, each in vars(messages).items() if not name.startswith("_")}
+    vars(module).update(names, Raw=msgspec.Raw, ExtType=msgspec.msgpack.Ext)
+    for name, each in names.items():
+        if isinstance(each, type) and dataclasses.is_dataclass(each):
+            fields = {field.name: (field.name, field.type, field.default) for field in dataclasses.fields(each)}
+            tag = {"tag": name.lower()} if fields.pop("type", None) else {}
+            found = [field[:2] if field[2] is dataclasses.MISSING else field for field in fields.values()]
+            setattr(module, name, msgspec.defstruct(name, found, module="structs", **tag))
+
+    def made_of(obj: Any) -> Any:
+        if isinstance(obj, list):
+            return [made_of(item) for item in obj]
+        if isinstance(obj, ExtType):
+            return module.ExtType(obj.code, obj.data)
+        if isinstance(obj, Raw):
+            return module.Raw(obj.data)
+        if not dataclasses.is_dataclass(obj):
+            return obj
+        kind = getattr(module, type(obj).__name__)
+        return kind(**{field: made_of(getattr(obj, field)) for field in kind.__struct_fields__})
+
+    return getattr(module, cls.__name__), made_of(value)
+
+
+def plain(obj: Any) -> Any:
+    """Return any library's object as dicts and lists."""
+    if isinstance(obj, list):
+        return [plain(item) for item in obj]
+    if type(obj).__name__ in ("Ext", "ExtType"):
+        return obj.code, obj.data
+    if type(obj).__name__ == "Raw":
+        return bytes(getattr(obj, "data", obj))
+    names = getattr(obj, "__struct_fields__", None) or getattr(obj, "__dataclass_fields__", None)
+    if names is None:
+        return obj
+    tag = getattr(getattr(obj, "__struct_config__", None), "tag", None)
+    return {**({} if tag is None else {"type": tag}), **{name: plain(getattr(obj, name)) for name in names}}
+
+
+GROUP = Group(
+    "Typed",
+    [Case(kind, quick=kind == "users", small=kind == "files") for kind in messages.MESSAGES],
+    ("decode", "encode"),
+    works,
+)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answer "is it faster than what I use?": two pictures and a line per named library, in the README and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import markdown, picture
+from bench.picture import MSGPACK, PEP784
+from bench.results import Row, mean, number
+
+BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
+IMPLEMENTATIONS = ("CPython", "PyPy")
+
+
+@dataclass(frozen=True)
+class Use:
+    """What people use libraries for: a group, and a pattern of its operations. peers: as in picture.py."""
+
+    title: str
+    group: str
+    peers: Sequence[str]
+    operations: str = ".*"
+
+
+USES = (
+    Use("MessagePack", "MessagePack", (MSGPACK, "ormsgpack", "msgspec", "amsgpack")),
+    Use(
+        "messages into classes and back",
+        "Typed",
+        ("msgspec Struct", "msgspec", "mashumaro", "cattrs", "pydantic", "pickle"),
+    ),
+    Use(
+        "dates, UUIDs, Decimals, sets",
+        "Value types",
+        ("msgspec", "ormsgpack", MSGPACK, "mashumaro", "pickle"),
+        "dumps|loads",
+    ),
+    Use(
+        "Zstandard in one call",
+        "Zstandard one-shot",
+        ("zstandard", "zstandard, context kept", PEP784, "pyzstd"),
+        "(de)?compress",
+    ),
+    Use("Zstandard files", "File input and output", (PEP784,)),
+)
+
+
+def block(rows: list[Row], folder: str = "") -> str:
+    """Return the pictures of the newest CPython and PyPy, and the table of named libraries. folder: of the pictures."""
+    chosen = [of for of in ([row for row in rows if row.implementation == name] for name in IMPLEMENTATIONS) if of]
+    shown = " ".join(f"![{picture.alternative(of[-1])}]({folder}{of[-1].name}.svg)" for of in chosen)
+    lines = ([use.title, *(_libraries(use, of) for of in chosen)] for use in USES)
+    return f"{shown}\n\n{markdown.table(['', *map(_heading, chosen)], (line for line in lines if any(line[1:])))}"
+
+
+def _heading(rows: list[Row]) -> str:
+    name = rows[0].implementation
+    return f"{name} {', '.join(row.label.removeprefix(name).strip() for row in rows)}"
+
+
+def _libraries(use: Use, rows: list[Row]) -> str:
+    """Return the libraries of a use that some rows have, each with the range of its means over the rows."""
+    found = []
+    for peer in use.peers:
+        names: dict[str, None] = {}
+        means = []
+        for row in rows:
+            named = [(cell, cell.named(peer)) for cell in row.some(use.group, use.operations)]
+            names.update(dict.fromkeys(picture.short(name) for _, name in named if name is not None))
+            whole = mean(cell.ratios[name] for cell, name in named if name is not None)
+            means += [] if whole is None else [whole.value]
+        if means:
+            least, most = number(min(means)), number(max(means))
+            text = least if least == most else f"{least} to {most}"
+            found.append(f"{' or '.join(names)}\u00a0**{text}**")
+    return "; ".join(found)
+
+
+def update(rows: list[Row], page: Path, folder: str) -> bool:
+    """Replace the text between the markers of a page; return whether it changed.
+
+    Raises ValueError when a marker is missing.
+    """
+    text = page.read_text(encoding="utf-8")
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"{page}: expected both markers, {BEGIN} and {END}")
+    before, rest = text.split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    new = f"{before}{BEGIN}\n{block(rows, folder).strip()}\n{END}{after}"
+    page.write_text(new, encoding="utf-8")
+    return new != text

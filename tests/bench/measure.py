@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure one cell: start its processes until the interval is narrow; and the program of such a process."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench import cells, fresh, turns
+from bench.cells import OURS, Case, Group
+from bench.turns import Rounds
+
+CLOCKS = {"processor": time.process_time, "wall": time.perf_counter}
+TIMEOUT = 900
+"""Seconds after which a process that measures a cell is stopped."""
+
+
+@dataclass
+class Figures:
+    """What a cell's processes measured; `asdict` of it is what the results keep in `extra_info`.
+
+    processes: the rounds of each process. missing: why a library has no figure. The other fields: see cells.py.
+    """
+
+    group: str
+    case: str
+    operation: str
+    unit: str = "seconds"
+    copy: bool = False
+    processes: list[Rounds] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    formats: dict[str, str] = field(default_factory=dict)
+    limits: list[str] = field(default_factory=list)
+    size: int | None = None
+    values: int | None = None
+    clock: str = "processor"
+    info: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def alternatives(self) -> list[str]:
+        """The measured libraries of cpkg's format that could be used instead of it."""
+        names = dict.fromkeys(name for process in self.processes for name in process)
+        wanted = self.formats.get(OURS)
+        return [n for n in names if n != OURS and n not in self.limits and self.formats.get(n, wanted) == wanted]
+
+    def done(self, spent: float) -> bool:
+        """Return whether the processes so far, which took `spent` seconds, are enough."""
+        least, most = turns.PROCESSES
+        if not self.processes:
+            return bool(self.missing)  # nothing can be measured here
+        if len(self.processes) < least:
+            return False
+        enough = len(self.processes) >= most or spent > turns.PATIENCE
+        return enough or turns.narrow(self.processes, OURS, self.alternatives)
+
+    @property
+    def not_again(self) -> list[str]:
+        """The libraries that further processes leave out: those that cannot be measured, or are slow and far away."""
+        if len(self.processes) < turns.PROCESSES[0] - 1:
+            return [*self.missing]
+        ours = turns.seconds(self.processes, OURS)
+        slow = {each: turns.seconds(self.processes, each) for process in self.processes for each in process}
+        return [*self.missing, *(each for each, took in slow.items() if turns.is_far(ours, took))]
+
+
+def measured(group: Group, case: Case, operation: str) -> Figures:
+    """Measure a cell.
+
+    Raises RuntimeError with the last line of its error if a process fails.
+    """
+    figures = Figures(group.name, case.name, operation, group.unit, operation in case.copies)
+    figures.formats = dict(group.formats)
+    begun = time.perf_counter()
+    for number in itertools.count():
+        if figures.done(time.perf_counter() - begun):
+            break
+        if group.sample is not None:
+            try:
+                answers = group.sample(case, number)[operation]
+            except cells.NotHere as reason:
+                answers = {OURS: str(reason)}
+            figures.missing.update((n, each) for n, each in answers.items() if isinstance(each, str))
+            if not isinstance(answers[OURS], str):
+                figures.processes.append({n: [each] for n, each in answers.items() if not isinstance(each, str)})
+            continue
+        answer = _in_a_process(group.name, case.name, operation, number, figures.not_again)
+        rounds, missing = answer.pop("rounds"), answer.pop("missing")
+        if rounds:
+            figures.processes.append(rounds)
+        figures.missing = {**missing, **figures.missing}
+        if number == 0:
+            for name, value in answer.items():
+                setattr(figures, name, value)
+    return figures
+
+
+def kept(figures: Figures) -> dict[str, Any]:
+    """Return the figures as the results keep them."""
+    return asdict(figures)
+
+
+def _in_a_process(group: str, case: str, operation: str, number: int, without: list[str]) -> dict[str, Any]:
+    program = Path(__file__).with_name("__main__.py")
+    done = subprocess.run(
+        [sys.executable, str(program), "cell", group, case, operation, str(number), *without],
+        capture_output=True,
+        text=True,
+        env=fresh.compiled(),
+        timeout=TIMEOUT,
+        check=False,
+    )
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise RuntimeError(f"{group}, {case}, {operation}: {lines[-1]}")
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def child(group: str, case: str, operation: str, number: str, *without: str) -> None:
+    """Measure a cell in this process and print what `here` returns."""
+    found = cells.group(group)
+    print(json.dumps(here(found, found.case(case), operation, int(number), without)))
+
+
+class Kept:
+    """The cells that a run has measured, in a file with a line for each, so that another run continues there.
+
+    of: describes the run. Raises ValueError if the file is of another commit, interpreter or setting.
+    """
+
+    def __init__(self, path: Path | None, of: dict[str, Any]) -> None:
+        self.path = path
+        self._found: dict[tuple[str, ...], Figures] = {}
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+        whole = [line for line in lines if line.endswith("\n")]  # the process may have been killed within the last line
+        if whole and json.loads(whole[0]) != of:
+            raise ValueError(f"{path}: of {json.loads(whole[0])}, this is {of}: remove it to start over")
+        for line in whole[1:]:
+            figures = Figures(**json.loads(line))
+            self._found[figures.group, figures.case, figures.operation] = figures
+        if whole != lines or not whole:
+            path.write_text("".join(whole) or json.dumps(of) + "\n", encoding="utf-8")
+
+    def measured(self, group: Group, case: Case, operation: str) -> Figures:
+        """Return the kept figures of a cell, or measure it and keep them."""
+        found = self._found.get((group.name, case.name, operation))
+        if found is None:
+            found = measured(group, case, operation)
+            if self.path is not None:
+                with self.path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(kept(found)) + "\n")
+        return found
+
+
+def show(groups: Sequence[str], only: str, quick: bool, slow: bool, keep: Path | None) -> None:
+    """Measure cells and print for each the time of cpkg's call, and the ratio and interval of each other library."""
+    record = Kept(keep, {"quick": quick})
+    begun = time.perf_counter()
+    for group, case, operation in cells.cells(quick, slow):
+        name = f"{group.name}, {case}, {operation}"
+        if only not in name or (groups and group.name not in groups):
+            continue
+        start = time.perf_counter()
+        figures = record.measured(group, case, operation)
+        ours, *others = lines(figures)
+        print(f"{name}: {ours}, {len(figures.processes)} processes, {time.perf_counter() - start:.1f} s")
+        print(*(f"    {line}" for line in others), sep="\n", flush=True)
+    print(f"{time.perf_counter() - begun:.0f} s")
+
+
+def lines(figures: Figures) -> list[str]:
+    """Return what developers read of a cell: cpkg's figure, then a line for each other library."""
+    names = [*dict.fromkeys(name for process in figures.processes for name in process)]
+    found = ["no figure"]
+    if OURS in names:
+        value = turns.seconds(figures.processes, OURS)
+        found[0] = f"{value / 1e6:.2f} MB" if figures.unit == "bytes" else f"{value * 1e6:.4g} us"
+        for name in names:
+            if name != OURS:
+                each = turns.ratio(figures.processes, OURS, name)
+                other = " (limit)" if name in figures.limits else " (other format)"
+                mark = "" if name in figures.alternatives else other
+                found.append(f"{name:26}{each.value:9.3f}  [{each.low:.3f}, {each.high:.3f}]{mark}")
+    return found + [f"{name:26}{why}" for name, why in figures.missing.items()]
+
+
+def here(group: Group, case: Case, operation: str, number: int, without: Sequence[str] = ()) -> dict[str, Any]:
+    """Measure a cell's calls in this process, check their results before and after; return what `Figures` keeps."""
+    assert group.works is not None
+    try:
+        works = group.works(case, operation)
+    except cells.NotHere as reason:
+        return {"rounds": {}, "missing": {OURS: str(reason)}}
+    works.calls = {library: call for library, call in works.calls.items() if library not in without}
+    # the payload and the libraries are the harness's: collections within the calls should not search them
+    gc.collect()
+    getattr(gc, "freeze", int)()
+    took = works.once()
+    rounds = turns.in_rounds(works.calls, took, works.before, CLOCKS[works.clock], number, OURS) if works.calls else {}
+    works.once(longest=turns.LONG)
+    return {
+        "rounds": rounds,
+        "missing": works.missing,
+        "formats": dict(works.formats),
+        "limits": list(works.limits),
+        "size": works.size,
+        "values": works.values,
+        "clock": works.clock,
+        "info": works.info,
+    }

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark matrix: a test for each cell. Without --benchmark-enable each small cell runs once and is checked."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import pytest
+
+from bench import cells, measure
+from bench.cells import OURS, Case, Group
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    given = metafunc.config.getoption
+    found = [*cells.cells(given("--bench-quick"), given("--bench-slow"))]
+    if not given("benchmark_enable"):
+        found = [cell for cell in found if cell[1].small]
+    names = [f"{group.name}-{case}-{operation}" for group, case, operation in found]
+    metafunc.parametrize(("group", "case", "operation"), found, ids=names)
+
+
+_reported = 0.0
+
+
+def reported() -> float:
+    """Return the sum of the reported figures: the timer of a test whose figures other processes measure."""
+    return _reported
+
+
+def report(value: float) -> None:
+    """Add a figure."""
+    global _reported
+    _reported += value
+
+
+@pytest.mark.benchmark(timer=reported)
+def test_cell(benchmark: Any, bench_kept: measure.Kept | None, group: Group, case: Case, operation: str) -> None:
+    """Measure all libraries of a cell. The results' `extra_info` has their rounds, the statistics are cpkg's."""
+    if bench_kept is None:
+        benchmark.pedantic(once, (group, case, operation))
+        return
+    figures = bench_kept.measured(group, case, operation)
+    benchmark.extra_info.update(measure.kept(figures))
+    # a cell that cannot be measured here has no processes: its figure of 0 is only for pytest-benchmark
+    values = [statistics.median(process[OURS]) for process in figures.processes if OURS in process] or [0.0]
+    left = iter(values)
+    benchmark.pedantic(lambda: report(next(left)), rounds=len(values))
+
+
+def once(group: Group, case: Case, operation: str) -> None:
+    """Run the calls of a cell once and check their results."""
+    try:
+        if group.works is not None:
+            group.works(case, operation).once()
+        else:
+            assert group.sample is not None
+            answer = group.sample(case, -1)[operation][OURS]
+            assert not isinstance(answer, str), answer
+    except cells.NotHere as reason:
+        pytest.skip(str(reason))
