@@ -13,13 +13,7 @@ import pytest
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
-PAGES = (
-    "docs/architecture.md",
-    "docs/performance.md",
-    "docs/notebook/benchmarking.md",
-    "CONTRIBUTING.md",
-    "README.md",
-)
+PAGES = ("docs/architecture.md", "docs/performance.md", "docs/notebook/benchmarking.md", "CONTRIBUTING.md", "README.md")
 # all pages for readers, including the reports of benchmarks
 ALL = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 WIDTH = 120

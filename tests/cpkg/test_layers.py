@@ -40,10 +40,7 @@ THIRD_PARTY = {
     "dask": "cpkg.dask",
     "pandas": "cpkg.dask",
     "click": "cpkg.cli",
-    **dict.fromkeys(
-        ("blake2signer", "django", "django_redis", "kombu", "starlette"),
-        "cpkg.integrations",
-    ),
+    **dict.fromkeys(("blake2signer", "django", "django_redis", "kombu", "starlette"), "cpkg.integrations"),
 }
 # The rooms of Zstandard, each with the rooms that it imports from.
 _BELOW = {

@@ -199,10 +199,7 @@ def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error:
 
 def test_ext_hook_gets_the_codes_that_are_free(codecs: dumps_loads.Codecs) -> None:
     data = encode(codecs, [ExtType(5, b"x"), dt.date(2024, 1, 1)])
-    assert decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [
-        (5, b"x"),
-        dt.date(2024, 1, 1),
-    ]
+    assert decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [(5, b"x"), dt.date(2024, 1, 1)]
 
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
