@@ -6,11 +6,10 @@ from __future__ import annotations
 import decimal
 import random
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
-from any_codecs import codecs_of, decode, encode
+from any_codecs import decode, encode
 from bombs import ITEMS, array, heaviest_below
 
 import cpkg
@@ -20,12 +19,6 @@ from purepy.base.errors import LimitError
 MIB = 2**20
 LIMIT = 64 * MIB
 PURE = all(chosen.backend == "pure" for chosen in cpkg.backend_info().values())
-
-
-@pytest.fixture
-def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
-    """Return the codecs with each available MessagePack backend."""
-    return codecs_of(msgpack)
 
 
 @pytest.mark.parametrize("kind", ITEMS)

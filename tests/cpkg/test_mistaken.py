@@ -7,10 +7,9 @@ import gzip
 import io
 import pickle
 from collections.abc import Callable
-from types import ModuleType
 
 import pytest
-from any_codecs import codecs_of, decode
+from any_codecs import decode
 
 import cpkg
 from cpkg import archive, records, typed
@@ -18,11 +17,6 @@ from cpkg.objects import dumps_loads
 from purepy.base import mistaken
 from purepy.base.errors import CodecError
 from purepy.zstd.format.rules import MAGIC
-
-
-@pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
-    return codecs_of(msgpack, zstd)
 
 
 def record_file() -> bytes:

@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from any_codecs import codecs_of, decode, encode
+from any_codecs import decode, encode
 from seeds import noise
 from threads import run_threads
 
@@ -48,6 +48,12 @@ BAD_EXTENSIONS = {
 }
 
 
+DAMAGED: list[tuple[str, type[CodecError], int]] = [
+    *((data, TruncatedError, 0) for data in ("", "28b5", "28b52f", "dbffffffff", "c9ffffffff05")),
+    *(("c1", FormatError, 0), ("9301c102", FormatError, 2), ("9201a2fffe", FormatError, 2), ("0102", ExtraData, 1)),
+    *(("9201cd01", TruncatedError, 2), ("ddffffffff", TruncatedError, 5), ("dfffffffff", TruncatedError, 5)),
+]
+"""Damaged messages, some with headers that announce too much, and where the error is."""
 ROWS = Path(__file__).with_name("values.txt").read_text(encoding="utf-8").splitlines()
 """Values of Python, some with the values that loads returns for them."""
 
@@ -66,18 +72,16 @@ class Point(NamedTuple):
     y: int
 
 
+class Stamp(dt.datetime):
+    pass
+
+
 @dataclasses.dataclass
 class Station:
     name: str
     where: Point
     colour: Colour = Colour.RED
     hidden: int = dataclasses.field(default=7, repr=False)
-
-
-@pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
-    """Every combination of the backends that load."""
-    return codecs_of(msgpack, zstd)
 
 
 def back_of(codecs: dumps_loads.Codecs, value: Any, **options: Any) -> Any:
@@ -98,20 +102,13 @@ def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> by
 
 @pytest.mark.parametrize("row", ROWS)
 def test_values_come_back(codecs: dumps_loads.Codecs, row: str) -> None:
-    """Values come back unchanged, or as the value after the arrow; `default` may return any of them."""
+    """Values and types come back, or the value after the arrow; `default` may return any of them."""
     given, _, wanted = row.partition("  ->  ")
     value, expected = eval(given), eval(wanted or given)
     for compress in (True, False):
-        back = back_of(codecs, value, compress=compress)
-        assert back == expected
-        assert type(back) is type(expected)
+        assert repr(back_of(codecs, value, compress=compress)) == repr(expected)
     for obj, replaced in ((1j, expected), ([1j], [expected]), ({"a": 1j}, {"a": expected}), (2**64, expected)):
-        assert back_of(codecs, obj, default=lambda _: value) == replaced
-
-
-@pytest.mark.parametrize("text", ["NaN", "sNaN", "-NaN123", "-Infinity", "0E-20", "-0.00"])
-def test_decimals_keep_their_text(codecs: dumps_loads.Codecs, text: str) -> None:
-    assert str(back_of(codecs, decimal.Decimal(text))) == text
+        assert repr(back_of(codecs, obj, default=lambda _: value)) == repr(replaced)
 
 
 def test_an_aware_datetime_comes_back_in_utc(codecs: dumps_loads.Codecs) -> None:
@@ -124,20 +121,6 @@ def test_an_aware_datetime_comes_back_in_utc(codecs: dumps_loads.Codecs) -> None
     assert decode(codecs, data, timestamp=0) == Timestamp(1717236000)
     assert decode(codecs, data, timestamp=1) == 1717236000.0
     assert decode(codecs, data, timestamp=2) == 1717236000 * 10**9
-
-
-def test_a_subclass_of_datetime_packs_as_one(codecs: dumps_loads.Codecs) -> None:
-    class Stamp(dt.datetime):
-        pass
-
-    for zone in (UTC, None):
-        assert back_of(codecs, Stamp(2024, 1, 1, tzinfo=zone)) == dt.datetime(2024, 1, 1, tzinfo=zone)
-
-
-def test_a_set_of_mixed_members_packs_in_any_order(codecs: dumps_loads.Codecs) -> None:
-    back = back_of(codecs, {1, "a", None})
-    assert sorted(back, key=repr) == ["a", 1, None] or set(back) == {1, "a", None}
-    assert len(back) == 3
 
 
 def test_numpy_scalars_and_arrays(codecs: dumps_loads.Codecs) -> None:
@@ -260,19 +243,14 @@ def test_a_set_is_a_level_of_its_own(codecs: dumps_loads.Codecs, members: Any) -
 # which form is written
 
 
-def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs) -> None:
-    small = encode(codecs, {"a": 1})
-    assert small == b"\x81\xa1a\x01"
-    large = encode(codecs, ["the same text"] * 1000)
-    assert large.startswith(MAGIC)
-    assert len(large) < 200
+def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
+    assert encode(codecs, {"a": 1}) == b"\x81\xa1a\x01"
+    value = ["the same text"] * 1000
+    assert encode(codecs, value).startswith(MAGIC)
+    assert len(encode(codecs, value)) < 200
+    assert encode(codecs, value, compress=False)[:1] == b"\xdc"
     incompressible = noise(3000)
     assert encode(codecs, incompressible) == b"\xc5\x0b\xb8" + incompressible
-
-
-def test_compress_can_be_forced_either_way(codecs: dumps_loads.Codecs) -> None:
-    value = ["the same text"] * 1000
-    assert encode(codecs, value, compress=False)[:1] == b"\xdc"
     forced = encode(codecs, 1, compress=True)
     assert forced.startswith(MAGIC)
     assert decode(codecs, forced) == 1
@@ -287,10 +265,9 @@ def test_min_size_bounds_what_auto_tries(codecs: dumps_loads.Codecs) -> None:
     assert encode(codecs, "a", compress=True, min_size=10**6).startswith(MAGIC)
 
 
-def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs) -> None:
+def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = [f"row {i * i % 977} of {i % 13}" for i in range(3000)]
-    fast = encode(codecs, value, level=-50)
-    small = encode(codecs, value, level=12)
+    fast, small = encode(codecs, value, level=-50), encode(codecs, value, level=12)
     assert len(small) < len(fast)
     assert decode(codecs, fast) == decode(codecs, small) == value
 
@@ -301,7 +278,7 @@ def test_compress_takes_three_values(compress: Any) -> None:
         cpkg.dumps({}, compress=compress)
 
 
-def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs) -> None:
+def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = ["the same text"] * 1000
     with_checksum, without = encode(codecs, value), encode(codecs, value, checksum=False)
     assert len(with_checksum) == len(without) + 4
@@ -343,7 +320,7 @@ def test_loads_takes_any_buffer(codecs: dumps_loads.Codecs, make: Any) -> None:
 # damage
 
 
-def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs) -> None:
+def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = {"name": "Thigpen", "position": [31.95376, -89.2345], "when": dt.date(2024, 1, 1), "list": ["ab"] * 40}
     message = encode(codecs, value, compress=False)
     for end in range(len(message)):
@@ -360,7 +337,7 @@ def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs) -> None:
             decode(codecs, frame[:end])
 
 
-def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None:
+def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = [{"id": i, "text": "abc" * (i % 4)} for i in range(30)]
     frame = encode(codecs, value)
     assert frame.startswith(MAGIC)
@@ -378,30 +355,16 @@ def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None
 
 @pytest.mark.parametrize(
     ("data", "error", "offset"),
-    [
-        (b"", TruncatedError, 0),
-        (b"\x28\xb5", TruncatedError, 0),
-        (b"\x28\xb5\x2f", TruncatedError, 0),
-        (b"\xc1", FormatError, 0),
-        (b"\x93\x01\xc1\x02", FormatError, 2),
-        (b"\x92\x01\xa2\xff\xfe", FormatError, 2),
-        (b"\x01\x02", ExtraData, 1),
-        (b"\x92\x01\xcd\x01", TruncatedError, 2),
-        # headers that announce too much
-        (b"\xdd\xff\xff\xff\xff", TruncatedError, 5),
-        (b"\xdf\xff\xff\xff\xff", TruncatedError, 5),
-        (b"\xdb\xff\xff\xff\xff", TruncatedError, 0),
-        (b"\xc9\xff\xff\xff\xff\x05", TruncatedError, 0),
-    ],
-    ids=lambda value: value.hex() if isinstance(value, bytes) else "",
+    [(bytes.fromhex(data), *rest) for data, *rest in DAMAGED],
+    ids=[row[0] for row in DAMAGED],
 )
-def test_errors_tell_the_offset(codecs: dumps_loads.Codecs, data: bytes, error: type[CodecError], offset: int) -> None:
+def test_errors_tell_the_offset(
+    codecs: dumps_loads.Codecs, zstd: ModuleType, data: bytes, error: type[CodecError], offset: int
+) -> None:
     with pytest.raises(error) as caught:
         decode(codecs, data)
-    assert isinstance(caught.value, CodecError)
     assert caught.value.offset == offset
-    if len(data) > 3:
-        # the same message inside a frame: the offset is still relative to the message
+    if len(data) > 3:  # the same message inside a frame: the offset is still relative to the message
         with pytest.raises(error) as caught:
             decode(codecs, raw_frame(data, declared=len(data)))
         assert caught.value.offset == offset
@@ -471,23 +434,16 @@ def test_no_offset(codecs: dumps_loads.Codecs, offset: str) -> None:
         decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
 
 
-@pytest.mark.parametrize(
-    "offset",
-    [
-        dt.timedelta(),
-        dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999),
-        -dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999),
-        dt.timedelta(hours=-1, microseconds=1),
-        None,
-    ],
-    ids=str,
-)
+LONGEST = dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999)
+
+
+@pytest.mark.parametrize("offset", [dt.timedelta(), LONGEST, -LONGEST, dt.timedelta(hours=-1, microseconds=1), None])
 def test_what_isoformat_writes(offset: dt.timedelta | None) -> None:
     """The ends of the ranges come back."""
     zone = None if offset is None else dt.timezone(offset)
     for time in (dt.time(0, 0), dt.time(23, 59, 59, 999999), dt.time(19, 9, 59)):
-        assert cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone))) == time.replace(tzinfo=zone)
-        assert cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone))).utcoffset() == offset
+        back = cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone)))
+        assert (back, back.utcoffset()) == (time.replace(tzinfo=zone), offset)
 
 
 def test_loads_refuses_str() -> None:
@@ -520,7 +476,9 @@ def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) 
         assert str(size - 1) in str(caught.value), name
 
 
-def test_the_default_limit_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_limit_follows_the_input(
+    codecs: dumps_loads.Codecs, zstd: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 20_000)
     bomb = encode(codecs, bytes(100_000), compress=True)
     assert len(bomb) < 200
@@ -541,7 +499,7 @@ def test_a_real_bomb_is_refused() -> None:
 
 
 @pytest.mark.parametrize("log", [28, 29, 30, 31])
-def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, log: int) -> None:
+def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, zstd: ModuleType, log: int) -> None:
     """The error names the option of `loads`, not the option of Zstandard."""
     frame = raw_frame(b"\x01", declared=None, window=(log - 10) << 3)
     for limit in (2**log, -1):
@@ -553,7 +511,7 @@ def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, log:
 
 
 @pytest.mark.parametrize("declared", [11, 2**20, 2**40, 2**63, 2**64 - 3])
-def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, declared: int) -> None:
+def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, zstd: ModuleType, declared: int) -> None:
     message = b"\x99" + bytes(9)
     data = raw_frame(message, declared=declared)
     for limit in (None, 100, -1):
@@ -588,16 +546,10 @@ def test_options_with_files_are_those_with_bytes(function: Any, of_bytes: Any) -
     assert options(function) == options(of_bytes)
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),
-        dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=dt.timezone(-dt.timedelta(hours=1))),
-    ],
-    ids=str,
-)
-def test_a_datetime_that_could_not_come_back_is_refused(moment: dt.datetime) -> None:
+@pytest.mark.parametrize(("moment", "hours"), [(dt.datetime.min, 1), (dt.datetime.max, -1)])
+def test_a_datetime_that_could_not_come_back_is_refused(moment: dt.datetime, hours: int) -> None:
     """It would come back in UTC, in a year outside the range of datetime. Neighbours inside the range work."""
+    moment = moment.replace(tzinfo=dt.timezone(dt.timedelta(hours=hours)))
 
     class Own(dt.datetime):
         pass

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import pytest
-from any_codecs import codecs_of, decode, encode
+from any_codecs import decode, encode
 from extent import IS_FULL
 
 import cpkg
@@ -26,12 +26,6 @@ from cpkg.zstandard.backend_names import names_over
 from purepy.base.errors import CodecError, FormatError, ZstdError
 
 UTC = dt.timezone.utc
-
-
-@pytest.fixture
-def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
-    """Every MessagePack backend that loads."""
-    return codecs_of(msgpack)
 
 
 # keys that have no hash

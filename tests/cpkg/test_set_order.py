@@ -19,12 +19,6 @@ from processes import run_python
 from cpkg.objects import dumps_loads
 
 
-@pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
-    """Return the codecs with each combination of available backends."""
-    return codecs_of(msgpack, zstd)
-
-
 @dataclasses.dataclass(frozen=True)
 class Tagged:
     tags: frozenset[str]
