@@ -32,10 +32,9 @@ VALUES = st.recursive(
 DUMPS = st.fixed_dictionaries(
     {},
     optional={
-        "compress": st.sampled_from(
-            [True, False, "auto", 1, None, sys.implementation.name.replace("cpython", "auto"), "no"]
-        ),
-        "level": st.sampled_from([0, 1, 3, -5, 22, 23, -(2**17) - 1, 2**70, True, None, "3"]),
+        # the last text is not interned
+        "compress": st.sampled_from([True, False, "auto", 1, None, "no", "-auto"[1:]]),
+        "level": st.sampled_from([0, 1, 3, -5, 23, -(2**17) - 1, 2**70, True, None, "3"]),
         "min_size": st.sampled_from([0, 10, 10**6, -1, 2**70, 12.5]),
         "checksum": st.sampled_from([True, False, 0, "yes"]),
         "default": st.sampled_from([None, str, 3, lambda o: {1, 2}]),

@@ -59,15 +59,8 @@ def test_equal_sets_give_equal_bytes(codecs: dumps_loads.Codecs, members: list[A
 
 
 def test_members_that_have_an_order_are_sorted(codecs: dumps_loads.Codecs) -> None:
-    """Members that sort as a list are sorted as a set."""
-    for members in (
-        [10, 9, -1, 300],
-        ["b", "a"],
-        [1.5, -2, True],
-        [(10, "b"), (9, "a"), (10, "a")],
-        [(1.0, 2), (0.5, 3)],
-        [b"b", b"a"],
-    ):
+    several: list[list[Any]] = [[10, 9, -1, 300], ["b", "a"], [1.5, -2, True], [(1.0, 2), (0.5, 3)], [b"b", b"a"]]
+    for members in [*several, [(10, "b"), (9, "a"), (10, "a")]]:
         assert encode(codecs, set(members)) == encode(codecs, sorted(members))
 
 
@@ -87,12 +80,8 @@ words = {WORDS!r}
 pairs = {{frozenset((a, b)) for a in words for b in words}}
 print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).hex())
 """
-    found = set()
-    for seed in "123":
-        done = run_python("-c", code, env={"PYTHONHASHSEED": seed})
-        assert done.returncode == 0, done.stderr
-        found.add(done.stdout)
-    assert len(found) == 1
+    done = [run_python("-c", code, env={"PYTHONHASHSEED": seed}) for seed in "12"]
+    assert done[0].stdout == done[1].stdout != "", done[0].stderr
 
 
 def test_sets_in_sets_very_deep(msgpack: ModuleType) -> None:
