@@ -126,16 +126,9 @@ def circles(pairs: list[tuple[str, str]]) -> set[frozenset[str]]:
         if module in modules and found in modules and found != module:
             below[module].add(found)
 
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        waiting = [start]
-        while waiting:
-            new = below[waiting.pop()] - seen
-            seen |= new
-            waiting += new
-        return seen
-
-    reach = {module: reached(module) for module in modules}
+    reach = below
+    while (further := {module: reach[module].union(*map(reach.get, reach[module])) for module in modules}) != reach:
+        reach = further
     return {
         frozenset(other for other in reach[module] if module in reach[other])
         for module in modules
