@@ -509,27 +509,6 @@ def objects_of_the_drop_in(_: Path) -> Works:
     yield work
 
 
-@shared(zstandard.ZstdError, RuntimeError, ValueError)
-def one_stream_of_the_drop_in(_: Path) -> Works:
-    frame = zstandard.ZstdCompressor().compress(TEXT * 20)
-    memory = io.BytesIO()
-    writer = zstandard.ZstdCompressor().stream_writer(memory, closefd=False)
-    reader = zstandard.ZstdDecompressor().stream_reader(frame)
-    chunker = zstandard.ZstdCompressor().chunker(chunk_size=100)
-
-    def work(number: int) -> None:
-        writer.write(TEXT[:100])
-        reader.read(7)
-        reader.tell()
-        for _ in chunker.compress(TEXT[:100]):
-            pass
-
-    yield work
-    writer.close()
-    read = zstandard.ZstdDecompressor().stream_reader(memory.getvalue()).read()
-    assert read == TEXT[:100] * (len(read) // 100)
-
-
 @shared(rounds=ROUNDS // 3)
 def one_collection_of_the_drop_in(_: Path) -> Works:
     if not hasattr(zstandard.ZstdCompressor, "multi_compress_to_buffer"):
