@@ -31,7 +31,7 @@ DATA = b"".join(b"%06d\n" % number for number in range(1000))
 ROWS = [{"number": number, "text": "x" * number} for number in range(40)]
 REFUSED = "inside|in progress|already executing|reentrant call|before consuming output"
 """The messages of our objects, of Python's buffered files and generators, and of python-zstandard's chunker."""
-MOST = 1 << 30 if IS_THOROUGH else 30 if IS_FULL else 6
+MOST = 1 << 30 if IS_THOROUGH else 20 if IS_FULL else 6
 """The number of points of a call to test, without codecs, which work on plain data while the object is locked."""
 OBSERVERS = ("tell", "len")
 """Calls that change nothing, and may observe the progress of another call."""

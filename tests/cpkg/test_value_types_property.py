@@ -16,6 +16,7 @@ import sys
 import typing
 import uuid
 import weakref
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Callable, ClassVar, Optional
 
@@ -317,6 +318,13 @@ def errors_of(decoder: typed.Decoder, message: bytes) -> list[str]:
 KINDS: dict[str, Any] = data("types", "{}")
 
 
+def each_backend(msgpack: ModuleType, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let `typed` use the pure backend, and then the tested one."""
+    for module in (purepy.msgpack, msgpack):
+        patch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+        yield
+
+
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
     """All backends agree: in calls of the caller's code, in all errors and in a limit."""
@@ -325,8 +333,7 @@ def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.Monke
     messages += [purepy.msgpack.packb([text, 1]) for text in texts]
     messages += map(bytes.fromhex, ("92a1ff01", "92c7", "92c101", "9291", "92d6ff0000000101", "92d4fe0001"))
     found = []
-    for module in (purepy.msgpack, msgpack):
-        monkeypatch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+    for _ in each_backend(msgpack, monkeypatch):
         found.append([])
         for options in ({}, {"all_errors": True}, {"max_memory": 200}):
             options = {**options, "dec_hook": hook} if "Hooked" in str(kind) else options
@@ -363,8 +370,7 @@ def test_packb(msgpack: ModuleType, options: dict[str, Any]) -> None:
 def test_typed_encode(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     for hook in (None, lambda _: {dt.date.max}):
         found = []
-        for module in (purepy.msgpack, msgpack):
-            monkeypatch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+        for _ in each_backend(msgpack, monkeypatch):
             encoder = typed.Encoder(enc_hook=hook)
             found.append([outcome(encoder.encode, [value]) for value in VALUES])
         assert found[0] == found[1]
@@ -393,8 +399,7 @@ def test_what_an_enc_hook_returns(msgpack: ModuleType, monkeypatch: pytest.Monke
     for obj in FOR_A_HOOK:
         for replacement in (*REPLACEMENTS, [obj], obj):
             found = []
-            for module in (purepy.msgpack, msgpack):
-                monkeypatch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+            for _ in each_backend(msgpack, monkeypatch):
                 encode = typed.Encoder(enc_hook=hook, max_depth=9).encode
                 for _ in range(2):
                     asked.clear()
