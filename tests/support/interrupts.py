@@ -2,11 +2,9 @@
 """
 Interrupt a call at each of its lines, or at random moments with the signal of a timer, and check the state afterwards.
 
-Both ways take three functions. `make()` returns a new subject, `act(subject)` makes the call, and `check(subject,
-outcome)` asserts the conditions after it. `outcome` is an Outcome; the call may have ended before it could be
-interrupted. After each call, there must be as many threads and descriptors as before.
-
-`pytest --interrupts` runs the tests that do this, and prints for each how often it was interrupted.
+`make()` returns a new subject, `act(subject)` makes the call, and `check(subject, outcome)` asserts the conditions
+after it. After each call, there must be as many threads and descriptors as before. `pytest --interrupts` runs the tests
+that do this, and prints for each how often it was interrupted.
 """
 
 from __future__ import annotations
@@ -135,15 +133,11 @@ def at_every_line(
     errors: tuple[type[BaseException], ...] = ERRORS,
 ) -> int:
     """
-    Raise an exception at lines of our packages that `act` reaches in this thread; return the number of points.
+    Raise `errors`, in turn, at lines of our packages that `act` reaches in this thread; return the number of points.
 
-    The exceptions in `errors` are used in turn; `tox run -e explore` uses each at every point. The call must raise the
-    same exception.
-
-    A point is one of the first `times` times that a line is reached. Only one in `every` points is interrupted, fewer
-    on interpreters other than CPython 3.11, and one in AGAIN if its line was already interrupted by a test of the same
-    file with the same backend; `tox run -e explore` interrupts all. With `settles=False`, threads and descriptors are
-    not counted.
+    The call must raise the same exception. A point is one of the first `times` times that a line is reached. One in
+    `every` points is interrupted, and one in AGAIN of the lines that a test of the same file and backend has already
+    interrupted; `tox run -e explore` raises each error at all points. Without `settles`, no threads are counted.
     """
     trace = _Trace()
     subject = make()
@@ -196,10 +190,8 @@ def by_timer(
     """
     Raise Interrupt from a signal handler at random moments of `times` calls; return how many were interrupted.
 
-    The handler calls `interrupt`, which may also make the call end with an Interrupt in another way.
-
-    With `signals=2`, a second signal may arrive while the call cleans up after the first. Interpreters other than
-    CPython 3.11 make fewer calls, except in `tox run -e explore`.
+    The handler calls `interrupt`, which may make the call end in another way. With `signals=2`, a second signal may
+    arrive while the call cleans up after the first.
     """
     assert IS_NIGHTLY, "a storm of signals is not for the gate: mark the test nightly"
     if sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 14, 5):
@@ -368,10 +360,7 @@ class _Trace:
 
 
 def _in_finalizer(frame: FrameType | None) -> bool:
-    """
-    Return whether a frame runs in a finalizer, in importlib's callback for its locks, in pytest's handling of an error
-    in a finalizer, or in hypothesis's callback of the garbage collector.
-    """
+    """Return whether a frame runs in a finalizer, or in a callback of importlib, pytest or hypothesis after one."""
     return any(
         code.co_name in ("__del__", "gc_callback")
         or (code.co_name == "cb" and "importlib" in code.co_filename)
@@ -381,11 +370,8 @@ def _in_finalizer(frame: FrameType | None) -> bool:
 
 
 def _leaves_a_block(frame: FrameType | None) -> bool:
-    """
-    Return whether a frame, or the frame that a handler interrupts, is between the end of a `with` block and `__exit__`.
-
-    CPython 3.10 and newer run no signal handlers there.
-    """
+    """Return whether an interrupted frame is between the end of a `with` block and `__exit__`."""
+    # CPython 3.10 and newer run no signal handlers there
     if not IS_PYPY and sys.version_info >= (3, 10):
         return False
     interrupted = next(caller for caller in _callers(frame) if caller.f_code.co_filename != __file__)
@@ -447,12 +433,7 @@ def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
 
 
 def _forget_current() -> None:
-    """
-    Clear the frames of an exception that PyPy 8 still considers the current one although it is not being handled.
-
-    This happens when a signal arrives before the `__exit__` of a `with` block that an exception leaves. The frames
-    themselves stay, because `sys.exc_info` restores a removed traceback.
-    """
+    """Clear the frames of an exception that PyPy 8 keeps as the current one after a signal before an `__exit__`."""
     current = sys.exc_info()[1]
     while current is not None:
         traceback.clear_frames(current.__traceback__)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -65,17 +66,5 @@ def check_trains(zstd: ModuleType | None = None) -> None:
         pytest.skip("the backend pure does not train dictionaries")
 
 
-COMING_BACK = """
-compressor, frame = zstd.ZstdCompressor(), zstd.compress(b"abc" * 100)
-decompressor = zstd.ZstdDecompressor(multi_frame=True)
-seen = []
-def come_back():
-    for call in (lambda: compressor.compress(b"x", 2), lambda: decompressor.decompress(frame)):
-        try:
-            call()
-            seen.append("turn")
-        except RuntimeError as exc:
-            assert "from inside" in str(exc), exc
-            seen.append("error")
-"""
+COMING_BACK = Path(__file__).with_name("coming_back.txt").read_text(encoding="utf-8")
 """The beginning of a program that calls two objects from inside their own calls, with the results in `seen`."""
