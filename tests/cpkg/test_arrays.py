@@ -107,7 +107,7 @@ def test_arrays_of_numpy(msgpack: ModuleType) -> None:
 def test_arrays_as_lists(msgpack: ModuleType) -> None:
     np = pytest.importorskip("numpy")
     options: list[dict[str, Any]] = [{}, {"strict_types": True, "default": str}, {"use_single_float": True}]
-    options += [{"max_depth": depth} for depth in range(4)] + [{"max_total_items": 20}, {"max_total_bytes": 40}]
+    options += [{"max_depth": depth} for depth in (0, 1, 2)] + [{"max_total_items": 20}, {"max_total_bytes": 40}]
     for value in [*PYTHON_ARRAYS, *numpy_arrays(np), array.array("i", [3]), np.float32(1.5), np.int8(-40), np.bool_(1)]:
         for given in options:
             ours, pure = (outcome(each.packb, [value], numpy=True, **given) for each in (msgpack, purepy.msgpack))
