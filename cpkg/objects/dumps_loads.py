@@ -211,10 +211,12 @@ def dumps(
     Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits, and
     ValueError for an object that is too deep or too large, or for a wrong argument.
     """
-    if compress not in (True, False, "auto"):
+    if compress is not False and compress is not True and compress != "auto":
         raise ValueError(f"compress must be True, False or 'auto', not {compress!r}")
     if level is not LEVEL:
         _check_level(level)  # here, since the compressor never sees a short message
+    if min_size is not MIN_SIZE:
+        min_size = imported("purepy.base.cores").checked_int("min_size", min_size)
     codecs = chosen_codecs()
     message: bytes
     if default is None and sort_keys is False and max_depth is MAX_DEPTH and codecs.dumps is dumps:
@@ -299,9 +301,15 @@ def loads(
 
     Raises CodecError (a TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError or ZstdLimitError)
     for data that is damaged or exceeds a limit. Its `offset` (None if unknown) counts in the compressed data for a
-    ZstdError, and in the message for all others.
+    ZstdError, and in the message for all others. Raises TypeError or ValueError for a wrong argument.
     """
     codecs = chosen_codecs()
+    if max_output_size is not None:
+        max_output_size = checked_limit("max_output_size", max_output_size)
+    if max_memory is not None:
+        max_memory = checked_limit("max_memory", max_memory)
+    if max_total_items is not None:
+        max_total_items = checked_limit("max_total_items", max_total_items)
     message = decompress(codecs, data, max_output_size)
     # a smaller message cannot exceed the limit of `loads`, which is also the limit of a Decoder for this size
     allowed = max_memory
@@ -310,7 +318,13 @@ def loads(
     ):
         allowed = memory_allowed(memoryview(data).nbytes, max_output_size)
     if type is not None:
-        if ext_hook or object_hook or use_list is not True or strict_map_key or timestamp != TIMESTAMP:
+        if (
+            ext_hook is not None
+            or object_hook is not None
+            or use_list is not True
+            or strict_map_key
+            or timestamp != TIMESTAMP
+        ):
             raise TypeError("type= cannot be combined with hooks, use_list, strict_map_key or timestamp")
         decode = imported("cpkg.typed.codecs").decode_message
         try:
@@ -337,7 +351,7 @@ def loads(
         return codecs.unpackb(
             message,
             ext_hook=types_written.unpack_ext if ext_hook is None else types_written.with_ext_hook(ext_hook),
-            object_hook=object_hook,
+            object_hook=None if object_hook is None else types_written.checked_hook("object_hook", object_hook),
             use_list=use_list,
             strict_map_key=strict_map_key,
             tuple_keys=not strict_map_key,
@@ -367,6 +381,16 @@ def loads(
         error = FormatError(f"{exc} (in the object at byte {offset})")
         error.offset = offset
         raise error from exc
+
+
+def checked_limit(name: str, limit: int) -> int:
+    """Return the limit `name` as an int; raise TypeError for another type, and ValueError if it is below -1."""
+    if type(limit) is int and limit >= -1:
+        return limit
+    limit = imported("purepy.base.cores").checked_int(name, limit)
+    if limit < -1:
+        raise ValueError(f"{name} must be 0 or more, or -1 for no limit, not {limit}")
+    return limit
 
 
 def _advise(error: CodecError, data: Buffer) -> None:
@@ -445,10 +469,15 @@ def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Byt
 
 
 def _as_bytes(data: Buffer) -> Bytes:
-    """Return a memoryview of the bytes of an object, or a copy if they are not contiguous; raise TypeError for str."""
-    if isinstance(data, str):
-        raise TypeError("loads takes a bytes-like object, not str")
-    view = memoryview(data)
+    """Return a memoryview of a buffer's bytes, or a copy if they are not contiguous; raise TypeError for others."""
+    try:
+        view = memoryview(data)
+    except TypeError:
+        if hasattr(type(data), "__buffer__"):
+            raise  # the object's own __buffer__ raised this error
+        raise TypeError(
+            f"data must be a bytes-like object, not {type(data).__name__}: use load to read a path or a file"
+        ) from None
     return view.cast("B") if view.c_contiguous else view.tobytes()
 
 

@@ -22,18 +22,18 @@ def in_order(members: Collection[object]) -> list[Any]:
     """
     Return the members of a set: sorted by `<` if it orders all of them, otherwise sorted by `_key`.
 
-    A set that contains sets nested too deep for `_key` keeps its order of iteration.
+    A set that contains sets or tuples nested too deep for `_key` keeps its order of iteration.
     """
     try:
         if not any(issubclass(kind, _PARTLY_ORDERED) for kind in set(map(type, members))) or all(
             map(_has_order, members)
         ):
             return sorted(members)
-    except (TypeError, ArithmeticError):
-        pass  # types that do not compare, or a Decimal NaN
+    except (TypeError, ArithmeticError, RecursionError):
+        pass  # types that do not compare, a Decimal NaN, or tuples nested hundreds deep
     try:
         return sorted(members, key=_key)
-    except RecursionError:  # sets in sets, hundreds deep
+    except RecursionError:  # sets or tuples, hundreds deep
         return list(members)
 
 

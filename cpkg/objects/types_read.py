@@ -80,16 +80,16 @@ def _text(data: bytes, pattern: re.Pattern[str], code: int, what: str) -> str:
 
 
 def _read_date(data: bytes) -> object:
-    return _checked(datetime.date.fromisoformat, _text(data, DATE_TEXT, DATE, "date"), "date")
+    return _checked(datetime.date.fromisoformat, _text(data, DATE_TEXT, DATE, "date"), DATE, "date")
 
 
 def _read_time(data: bytes) -> object:
-    return _checked(datetime.time.fromisoformat, _text(data, TIME_TEXT, TIME, "time"), "time")
+    return _checked(datetime.time.fromisoformat, _text(data, TIME_TEXT, TIME, "time"), TIME, "time")
 
 
 def _read_local_datetime(data: bytes) -> object:
     text = _text(data, LOCAL_DATETIME_TEXT, LOCAL_DATETIME, "datetime")
-    return _checked(datetime.datetime.fromisoformat, text, "datetime")
+    return _checked(datetime.datetime.fromisoformat, text, LOCAL_DATETIME, "datetime")
 
 
 def _read_duration(data: bytes) -> object:
@@ -98,7 +98,7 @@ def _read_duration(data: bytes) -> object:
             f"extension type {DURATION} (timedelta): expected {DURATION_FIELDS.size} bytes, found {len(data)}"
         )
     days, seconds, microseconds = DURATION_FIELDS.unpack(data)
-    return _checked(lambda _: datetime.timedelta(days, seconds, microseconds), data, "timedelta")
+    return _checked(lambda _: datetime.timedelta(days, seconds, microseconds), data, DURATION, "timedelta")
 
 
 _exact: Callable[[object], object] | None = None
@@ -113,7 +113,7 @@ def _read_decimal(data: bytes) -> object:
         # with this context Decimal refuses an exponent that is too large, whatever the thread's context allows
         _exact = partial(decimal.Decimal, context=decimal.Context(traps=[decimal.InvalidOperation]))
     text = _text(data, DECIMAL_TEXT, DECIMAL, "Decimal")
-    return _checked(_exact, text if len(text) <= _LONG_DECIMAL else _decimal_parts(text), "Decimal")
+    return _checked(_exact, text if len(text) <= _LONG_DECIMAL else _decimal_parts(text), DECIMAL, "Decimal")
 
 
 def _decimal_parts(text: str) -> tuple[int, tuple[int, ...], int | str]:
@@ -144,12 +144,14 @@ def _read_uuid(data: bytes) -> object:
     return uuid.UUID(bytes=data)
 
 
-def _checked(make: Callable[[Any], Any], value: Any, what: str) -> object:
+def _checked(make: Callable[[Any], Any], value: Any, code: int, what: str) -> object:
     """Return `make(value)`; if that fails, raise an ExtensionError that names `what` the value should have been."""
     try:
         return make(value)
     except (ValueError, ArithmeticError) as exc:
-        raise ExtensionError(f"{value!r} is not a {what}: {str(exc) or type(exc).__name__}") from exc
+        raise ExtensionError(
+            f"extension type {code} ({what}): {value!r} is not a valid {what}: {str(exc) or type(exc).__name__}"
+        ) from exc
 
 
 def _read_array(data: bytes | memoryview) -> object:

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Callable
     from types import ModuleType
-    from typing import Any, Final
+    from typing import Any, Final, TypeVar
 
     from purepy.base.types import Keywords
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
 
 ARRAY: Final = ord("A")
 DATE: Final = ord("D")
@@ -82,8 +84,20 @@ def default_of(option: str) -> Callable[[object], object]:
 pack_default: Final = default_of("default=")
 
 
+def checked_hook(name: str, hook: Function) -> Function:
+    """Return `hook`, the argument `name`; raise TypeError if it is not callable."""
+    if not callable(hook):
+        raise TypeError(f"{name} must be a function or None, not {hook!r}")
+    return hook
+
+
 def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
-    """Return a packer's `default` that calls the caller's for ints of more than 64 bits and all unsupported types."""
+    """
+    Return a packer's `default` that calls the caller's for ints of more than 64 bits and all unsupported types.
+
+    Raises TypeError if the caller's is not callable.
+    """
+    checked_hook("default", default)
 
     def pack_with_default(obj: object) -> object:
         try:
@@ -236,7 +250,12 @@ UNPACKING: Final[Keywords] = {"ext_hook": unpack_ext, "timestamp": TIMESTAMP}
 
 
 def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, bytes], object]:
-    """Return an ext hook that passes codes that this module does not support to the caller's `ext_hook`."""
+    """
+    Return an ext hook that passes codes that this module does not support to the caller's `ext_hook`.
+
+    Raises TypeError if the caller's is not callable.
+    """
+    checked_hook("ext_hook", ext_hook)
 
     def unpack_with_hook(code: int, data: bytes) -> object:
         reader = (_readers or _load_readers()).get(code)

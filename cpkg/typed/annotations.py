@@ -17,7 +17,7 @@ import functools
 import typing
 from decimal import Decimal
 
-from cpkg.typed.class_options import ATTRIBUTE, Exclude, Name, key_of
+from cpkg.typed.class_options import Exclude, Name, key_of, options_of
 from cpkg.typed.constraints import add_check, fitting, flat
 from cpkg.typed.fields import BOTH, TAKEN, WRITTEN, calls_post_init, reader_of, settable
 from cpkg.typed.kept import Kept, kept_with
@@ -289,7 +289,8 @@ class Model:
         if self._hooked or self._lenient:
             return Node("custom", cls.__name__, cls)
         raise TypeError(
-            f"cannot decode {cls.__module__}.{cls.__qualname__}: pass dec_hook=, a function that creates it"
+            f"cannot decode {cls.__module__}.{cls.__qualname__}: it is not a dataclass, attrs class, NamedTuple, "
+            "TypedDict or supported builtin; add @dataclass, or pass dec_hook=, a function that creates it"
         )
 
     def _enum(self, cls: Annotation) -> Node:
@@ -316,17 +317,20 @@ class Model:
         style, read = found
         kept = kept_with(cls) or Kept(cls)
         if kept.options is None:  # from now on the options do not change
-            kept.options = getattr(cls, ATTRIBUTE, {})
+            kept.options = options_of(cls)
         settings = kept.options
         node = Node("object", cls.__name__, cls)
         node.style = style
         node.array_like = settings.get("array_like", style == "namedtuple")
         node.forbid = settings.get("forbid_unknown_fields", False)
         node.families = (ARRAY,) if node.array_like else (MAP,)
-        if style in ("typeddict", "namedtuple") and settings.get("rename"):
-            raise TypeError(
-                f"{cls.__qualname__}: typed.options(rename=) supports only dataclasses and attrs classes, not {style}"
-            )
+        if style in ("typeddict", "namedtuple"):
+            for option, fixed in (("rename", False), ("array_like", style == "namedtuple")):
+                if bool(settings.get(option, fixed)) != fixed:
+                    raise TypeError(
+                        f"{cls.__qualname__}: typed.options({option}=) supports only dataclasses and attrs classes, "
+                        f"not {style}"
+                    )
         depths = scope.depths_within(cls, args)
 
         def scope_of(base: Annotation, variables: Variables) -> Scope:
@@ -392,8 +396,10 @@ class Model:
                     f"{cls.__qualname__}: typed.options(array_like=True) does not support an InitVar"
                     f" ({init_vars[0]}), which has no position in the array"
                 )
-        if len({field.key for field, _ in found}) < len(found):
-            raise TypeError(f"{cls.__qualname__}: two fields have the same key in messages")
+        keys = [field.key for field, _ in found]
+        if len(set(keys)) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
+            raise TypeError(f"{cls.__qualname__}: two fields have the same key in messages, {twice!r}")
         node.fields, node.written = tuple(taken), tuple(written)
         node.passed = frozenset([field.key for field in passed])
         if node.style in ("dataclass", "attrs"):
@@ -641,5 +647,7 @@ def _table(kind: str, name: str, pairs: list[tuple[object, object]]) -> Node:
 def _literal(args: tuple[object, ...], name: str) -> Node:
     for value in args:
         if not isinstance(value, (int, str, bytes, enum.Enum, type(None))):
-            raise TypeError(f"{name}: a Literal cannot contain {value!r}")
+            raise TypeError(
+                f"{name}: a Literal cannot contain {value!r}: expected an int, str, bytes, bool, Enum member or None"
+            )
     return _table("literal", name, [(arg.value if isinstance(arg, enum.Enum) else arg, arg) for arg in args])

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from cpkg.typed.kept import is_in_use
+from cpkg.typed.nodes import UNSET
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from typing import Any, Final, TypeVar, Union
 
     from typing_extensions import TypeAlias
+
+    from cpkg.typed.nodes import Annotation, UnsetType
 
     C = TypeVar("C", bound="type[Any]")
     Rename: TypeAlias = Union[str, Callable[[str], str], Mapping[str, str], None]
@@ -23,11 +26,11 @@ ATTRIBUTE: Final = "__typed_options__"
 
 def options(
     *,
-    rename: Rename = None,
-    omit_defaults: bool = False,
-    omit_none: bool = False,
-    forbid_unknown_fields: bool = False,
-    array_like: bool = False,
+    rename: Rename | UnsetType = UNSET,
+    omit_defaults: bool | UnsetType = UNSET,
+    omit_none: bool | UnsetType = UNSET,
+    forbid_unknown_fields: bool | UnsetType = UNSET,
+    array_like: bool | UnsetType = UNSET,
 ) -> Callable[[C], C]:
     """
     Return a decorator that sets the form of a dataclass, attrs class, NamedTuple or TypedDict in messages.
@@ -35,14 +38,19 @@ def options(
     `rename`, only for dataclasses and attrs classes, derives the keys from the names of the fields: "camel", "pascal",
     "kebab", "lower", "upper", a function from name to key, or a mapping from names to keys. `omit_defaults` omits
     fields that have their default when an object is encoded; `omit_none` omits only those whose default is None.
-    `forbid_unknown_fields` raises an error for an unknown key, which is otherwise ignored. `array_like` writes all
-    fields as an array, in their order, without keys; NamedTuples are arrays without this option. A subclass inherits
-    the options that it does not set; False and None count as not set.
+    `forbid_unknown_fields` raises an error for an unknown key, which is otherwise ignored. `array_like`, only for
+    dataclasses and attrs classes, writes all fields as an array, in their order, without keys; NamedTuples always are
+    arrays, TypedDicts maps. A subclass inherits the options that it does not set; False and None (for `rename`) switch
+    an inherited option off. An option that no class sets is off.
 
     The decorator sets the dict `__typed_options__`, which may also be written in the class directly. Raises ValueError
     for another name as `rename`, and TypeError for a class that has already been decoded, encoded or described.
     """
-    if isinstance(rename, str) and rename not in _STYLES:
+    if isinstance(rename, str):
+        is_known = rename in _STYLES
+    else:
+        is_known = rename is None or rename is UNSET or callable(rename) or hasattr(rename, "get")
+    if not is_known:
         raise ValueError(f"rename must be one of {', '.join(sorted(_STYLES))}, a function or a mapping, not {rename!r}")
     chosen = {
         "rename": rename,
@@ -53,13 +61,25 @@ def options(
     }
 
     def set_options(cls: C) -> C:
+        if not isinstance(cls, type):
+            raise TypeError(f"typed.options is a decorator of classes, not of {cls!r}")
         if is_in_use(cls):
             raise TypeError(f"{cls.__qualname__} is already in use: apply typed.options before its first message")
         inherited = getattr(cls, ATTRIBUTE, {})
-        setattr(cls, ATTRIBUTE, {**inherited, **{name: value for name, value in chosen.items() if value}})
+        setattr(cls, ATTRIBUTE, {**inherited, **{name: value for name, value in chosen.items() if value is not UNSET}})
         return cls
 
     return set_options
+
+
+def options_of(cls: Annotation) -> dict[str, Any]:
+    """Return the options of a class, of which some may be missing; raise TypeError or ValueError if one is wrong."""
+    found = getattr(cls, ATTRIBUTE, {})
+    try:
+        options(**found)
+    except (TypeError, ValueError) as exc:
+        raise type(exc)(f"{cls.__qualname__}.{ATTRIBUTE}: {exc}") from None
+    return dict(found)
 
 
 class Name:

@@ -22,12 +22,13 @@ from cpkg.typed.readers import PADDING, Meter, Mismatch, Refused
 from cpkg.typed.scopes import special_form
 from cpkg.typed.walker import Walker
 from purepy.base.buffers import memory_of
+from purepy.base.cores import checked_int
 from purepy.base.errors import CodecError, ExtraData, LimitError
 from purepy.base.lazy import imported
 from purepy.msgpack.conversions import ENUM
 from purepy.msgpack.formats import ARRAY, BIN, EXT, MAP, STR, value_header
 from purepy.msgpack.interface import HEAVIEST
-from purepy.msgpack.options import as_depth, as_size
+from purepy.msgpack.options import as_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,12 +92,14 @@ class Limits:
 
         `totals` are `max_total_items` and `max_total_bytes`, and `lengths` the largest lengths by family.
         """
-        self.max_depth = as_depth(max_depth)
+        self.max_depth = as_count("max_depth", max_depth)
         self.counts_extras = heaviest > 0
         self.heaviest = max(HEAVIEST, heaviest)
-        self.max_memory = None if max_memory is None else as_size(max_memory)
-        self.max_total_items, self.max_total_bytes = map(as_size, totals)
-        self.lengths = {family: as_size(length) for family, length in lengths.items()}
+        checked_limit = dumps_loads.checked_limit
+        self.max_memory = None if max_memory is None else checked_limit("max_memory", max_memory)
+        self.max_total_items = checked_limit("max_total_items", totals[0])
+        self.max_total_bytes = checked_limit("max_total_bytes", totals[1])
+        self.lengths = {family: checked_limit(_LENGTHS[family], length) for family, length in lengths.items()}
         self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
         # messages of at most this size exceed no limit
         self.harmless = -1
@@ -212,8 +215,9 @@ class Decoder:
         namespace: Mapping[str, object] | None = None,
     ) -> None:
         self._options = {name: value for name, value in locals().items() if name not in ("self", "type")}
-        if dec_hook is not None and not callable(dec_hook):
-            raise TypeError(f"dec_hook must be a function or None, not {dec_hook!r}")
+        if dec_hook is not None:
+            types_written.checked_hook("dec_hook", dec_hook)
+        max_errors = checked_int("max_errors", max_errors)
         if max_errors < 1 and max_errors != -1:
             raise ValueError(f"max_errors must be 1 or more, or -1 for no limit, not {max_errors}")
         self.type = type
@@ -607,6 +611,8 @@ def to_builtins(
     `enc_hook(obj)` returns a replacement for an object of another type; without it such an object raises TypeError.
     Raises ValueError for objects nested too deep, and for a dict with two keys that become equal.
     """
+    if enc_hook is not None:
+        types_written.checked_hook("enc_hook", enc_hook)
     builtins_of = imported("cpkg.typed.builtin_types").builtins_of
     return builtins_of(obj, tuple(builtin_types), enc_hook, lambda cls: getattr(_class_cache(cls), "node", None))
 
@@ -622,10 +628,10 @@ class Encoder:
     __slots__ = ("__weakref__", "_encode", "_pack_options", "enc_hook", "max_depth")
 
     def __init__(self, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> None:
-        if enc_hook is not None and not callable(enc_hook):
-            raise TypeError(f"enc_hook must be a function or None, not {enc_hook!r}")
+        if enc_hook is not None:
+            types_written.checked_hook("enc_hook", enc_hook)
         self.enc_hook = enc_hook
-        self.max_depth = as_depth(max_depth)
+        self.max_depth = as_count("max_depth", max_depth)
         other = types_written.default_of("enc_hook=") if enc_hook is None else types_written.with_default(enc_hook)
 
         def default(obj: Value) -> object:

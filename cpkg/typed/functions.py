@@ -13,6 +13,7 @@ from cpkg.typed.readers import HELPERS, Meter, Mismatch
 from cpkg.typed.source import Names, identifier, packed_key
 from cpkg.typed.walker import Walker
 from purepy.base.errors import CodecError, FormatError
+from purepy.base.lazy import imported
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +64,10 @@ class Functions(Names):
         def untyped(at: int, depth: int) -> object:
             try:
                 value, message.end = self.untyped(message.data, at, depth)
-            except CodecError:
+            except CodecError as exc:
+                if exc.offset is None:  # of `unpack_ext`, which does not know it
+                    found = imported("cpkg.objects.types_read").find_bad_extension(message.data[at:])
+                    exc.offset = None if found is None else at + found
                 raise
             except (ValueError, OverflowError, TypeError) as exc:
                 # bad UTF-8, bad keys and times after the year 9999, as in `loads`

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sized
 
 from cpkg.typed.nodes import ARRAY, BIN, BOOL, EXT, FLOAT, INT, MAP, MISSING, NIL, STR
 from cpkg.typed.texts import FROM_TEXT, KINDS, from_base64, to_text
-from purepy.base.errors import CodecError, FormatError, TruncatedError
+from purepy.base.errors import CodecError, FormatError, incomplete
 from purepy.msgpack import formats
 from purepy.msgpack.ext import ExtType, Raw
 from purepy.msgpack.plain_reader import NUMBERS
@@ -44,7 +44,7 @@ class Message:
         """Return (family, value) for the value at an offset: a container's length, or an extension's (code, data)."""
         data = self.data
         if at >= len(data):
-            raise located(TruncatedError("Unpack failed: incomplete input"), at)
+            raise located(incomplete(len(self.data)), at)
         byte = data[at]
         family = formats.FAMILY[byte]
         self.end = at + 1
@@ -72,7 +72,7 @@ class Message:
     def _bytes(self, at: int, size: int) -> bytes:
         found = self.data[self.end : self.end + size]
         if len(found) < size:
-            raise located(TruncatedError("Unpack failed: incomplete input"), at)
+            raise located(incomplete(len(self.data)), at)
         self.end += size
         return found
 
@@ -242,7 +242,7 @@ def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
                     stack.append((begin, left))
                     left = length if family == formats.ARRAY else 2 * length
             if begin >= size or at > size:
-                raise located(TruncatedError("Unpack failed: incomplete input"), begin)
+                raise located(incomplete(size), begin)
             if family == formats.INVALID:
                 raise located(FormatError("byte 0xc1 is not a MessagePack format"), begin)
         if not stack:

@@ -10,7 +10,7 @@
 enum option_kind {
     OPTION_BOOL,
     OPTION_SIZE,
-    OPTION_DEPTH,
+    OPTION_COUNT,
     OPTION_CALLABLE,
     OPTION_STR,
     OPTION_BYTEARRAY,
@@ -47,6 +47,31 @@ static int signature_init(Signature *s)
     return 0;
 }
 
+/* The name of an object's type, without the module that types written in C have in it. */
+static const char *short_type_name(PyObject *o)
+{
+    const char *name = Py_TYPE(o)->tp_name, *dot = strrchr(name, '.');
+    return dot ? dot + 1 : name;
+}
+
+/* Read the argument `name`, an integer, which may be an object with __index__. */
+static int size_read(const char *name, PyObject *value, Py_ssize_t *to)
+{
+    if (!PyIndex_Check(value)) {
+        PyErr_Format(PyExc_TypeError, "%s must be an int, not %.100s", name, short_type_name(value));
+        return -1;
+    }
+    PyObject *number = PyNumber_Index(value);
+    if (!number)
+        return -1;
+    *to = PyLong_AsSsize_t(number);
+    Py_DECREF(number);
+    if (*to != -1 || !PyErr_Occurred())
+        return 0;
+    PyErr_Format(PyExc_OverflowError, "%s must be an int of at most %d bits", name, 8 * (int)sizeof(Py_ssize_t));
+    return -1;
+}
+
 static int option_set(const Option *opt, void *options, PyObject *value)
 {
     void *field = (char *)options + opt->offset;
@@ -58,12 +83,12 @@ static int option_set(const Option *opt, void *options, PyObject *value)
         *(bool *)field = truth != 0;
         return 0;
     }
-    case OPTION_DEPTH:
+    case OPTION_COUNT:
     case OPTION_SIZE: {
-        Py_ssize_t size = PyNumber_AsSsize_t(value, PyExc_OverflowError);
-        if (size == -1 && PyErr_Occurred())
+        Py_ssize_t size;
+        if (size_read(opt->name, value, &size) < 0)
             return -1;
-        if (opt->kind == OPTION_DEPTH && size < 0) {
+        if (opt->kind == OPTION_COUNT && size < 0) {
             PyErr_Format(PyExc_ValueError, "%s must be 0 or more, not %zd", opt->name, size);
             return -1;
         }
@@ -83,12 +108,12 @@ static int option_set(const Option *opt, void *options, PyObject *value)
             Py_ssize_t size;
             if (!PyUnicode_Check(value)) {
                 PyErr_Format(PyExc_TypeError, "%s must be a str or None, not %.100s", opt->name,
-                             Py_TYPE(value)->tp_name);
+                             short_type_name(value));
                 return -1;
             }
             const char *text = PyUnicode_AsUTF8AndSize(value, &size);
             if (text && strlen(text) != (size_t)size)
-                PyErr_SetString(PyExc_ValueError, "embedded null character");
+                PyErr_Format(PyExc_ValueError, "%s must not contain a null character", opt->name);
             if (!text || PyErr_Occurred())
                 return -1;
         }
@@ -96,7 +121,7 @@ static int option_set(const Option *opt, void *options, PyObject *value)
     case OPTION_BYTEARRAY:
         if (value != Py_None && !PyByteArray_CheckExact(value)) {
             PyErr_Format(PyExc_TypeError, "%s must be a bytearray or None, not %.100s", opt->name,
-                         Py_TYPE(value)->tp_name);
+                         short_type_name(value));
             return -1;
         }
         break;

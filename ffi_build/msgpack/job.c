@@ -183,9 +183,9 @@ static PyObject *job_loads(PyObject *Py_UNUSED(module), PyObject *const *args, P
             if (values[i] == Py_None)
                 values[i] = NULL;
         if (values[EXT_HOOK] || values[OBJECT_HOOK] ||
-            !job_size(values[MAX_OUTPUT_SIZE], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &limits.output_size) ||
-            !job_size(values[MAX_MEMORY], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &limits.memory) ||
-            !job_size(values[MAX_TOTAL_ITEMS], PY_SSIZE_T_MIN, PY_SSIZE_T_MAX, &options.max_total_items) ||
+            !job_size(values[MAX_OUTPUT_SIZE], -1, PY_SSIZE_T_MAX, &limits.output_size) ||
+            !job_size(values[MAX_MEMORY], -1, PY_SSIZE_T_MAX, &limits.memory) ||
+            !job_size(values[MAX_TOTAL_ITEMS], -1, PY_SSIZE_T_MAX, &options.max_total_items) ||
             !job_size(values[LOADS_MAX_DEPTH], 0, PY_SSIZE_T_MAX, &options.max_depth) ||
             !job_bool(values[USE_LIST], &options.use_list) ||
             !job_bool(values[STRICT_MAP_KEY], &options.strict_map_key) ||

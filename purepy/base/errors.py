@@ -65,6 +65,12 @@ class TruncatedError(ValueError, UnpackException):
     """The input ends before its object does; `msgpack` raises a plain ValueError here."""
 
 
+def incomplete(size: int) -> TruncatedError:
+    """Return the error for a message of `size` bytes that ends before its object does."""
+    empty = "" if size else ": the input is empty, expected a MessagePack object"
+    return TruncatedError(f"Unpack failed: incomplete input{empty}")
+
+
 class ExtraData(CodecError, ValueError):
     """
     Bytes follow the object (replaces `msgpack.ExtraData`).

@@ -12,7 +12,7 @@ from purepy.msgpack.formats import (
     MAP,
 )
 from purepy.msgpack.interface import METERED_NUMBERS, METERED_PAIRS, NUMBER_TYPES
-from purepy.msgpack.options import UNPACKING, as_depth, as_error_handler, as_limit, as_size, hook_attribute
+from purepy.msgpack.options import UNPACKING, as_count, as_error_handler, as_limit, as_size, hook_attribute
 from purepy.msgpack.plain_reader import ITEM, KEY, PREALLOCATE, VALUE, Frame
 from purepy.msgpack.skimmer import Skimmer
 
@@ -124,7 +124,7 @@ class DecoderBase:
         self.ext_hook = _callable("ext_hook", options.ext_hook)
         # the extension type whose data the hook receives as a view, without a copy
         self.viewed_code: int | None = hook_attribute(options.ext_hook, "viewed_code")
-        timestamp = as_size(options.timestamp)
+        timestamp = as_size("timestamp", options.timestamp)
         if not 0 <= timestamp <= 3:
             raise ValueError("timestamp must be 0..3")
         self.use_list = bool(options.use_list)
@@ -133,17 +133,17 @@ class DecoderBase:
         self.strict_map_key = bool(options.strict_map_key)
         unicode_errors = as_error_handler(options.unicode_errors)
         self.unicode_errors = "strict" if unicode_errors is None else unicode_errors
-        self.max_str_len = as_limit(options.max_str_len, longest)
-        self.max_bin_len = as_limit(options.max_bin_len, longest)
-        self.max_array_len = as_limit(options.max_array_len, most)
-        self.max_map_len = as_limit(options.max_map_len, most // 2)
-        self.max_ext_len = as_limit(options.max_ext_len, longest)
-        self.max_depth = as_depth(options.max_depth)
-        self.max_total_items = as_size(options.max_total_items)
-        self.max_total_bytes = as_size(options.max_total_bytes)
+        self.max_str_len = as_limit("max_str_len", options.max_str_len, longest)
+        self.max_bin_len = as_limit("max_bin_len", options.max_bin_len, longest)
+        self.max_array_len = as_limit("max_array_len", options.max_array_len, most)
+        self.max_map_len = as_limit("max_map_len", options.max_map_len, most // 2)
+        self.max_ext_len = as_limit("max_ext_len", options.max_ext_len, longest)
+        self.max_depth = as_count("max_depth", options.max_depth)
+        self.max_total_items = as_size("max_total_items", options.max_total_items)
+        self.max_total_bytes = as_size("max_total_bytes", options.max_total_bytes)
         self.tuple_keys = bool(options.tuple_keys)
         self.bin_view = bool(options.bin_view)
-        self.raw_depth = as_size(options.raw_depth)
+        self.raw_depth = as_size("raw_depth", options.raw_depth)
         self.plain_text = not self.raw and self.unicode_errors == "strict"
         # read_plain does not check the length of text and bytes: in data of at most this size none can be too long
         self.plain = -1

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from purepy.base.errors import ExtraData, TruncatedError
+from purepy.base.errors import ExtraData, incomplete
 from purepy.base.lazy import imported
 from purepy.msgpack.decoder import Decoder
 from purepy.msgpack.decoder_base import UNLIMITED, at, ext_reader
@@ -118,7 +118,7 @@ def unpackb_from_with(
         found: tuple[object, int] = typed_functions().unpackb_from(buffer, offset, **options._asdict())
         return found
     data, view = _bytes_of(buffer, options.bin_view)
-    offset = as_size(offset)
+    offset = as_size("offset", offset)
     if not 0 <= offset <= len(data):
         raise ValueError(f"offset {offset} is outside the buffer of {len(data)} bytes")
     decoder = decoder_type(options, UNLIMITED, len(data) - offset)
@@ -131,7 +131,7 @@ def _decode_one(decoder: Decoder, data: bytes, view: memoryview | None) -> tuple
     if view is None and decoder.bin_view:
         view = memoryview(data)
     if not decoder.run(data, view):
-        raise at(TruncatedError("Unpack failed: incomplete input"), decoder.position)
+        raise at(incomplete(len(data)), decoder.position)
     return decoder.result, decoder.position
 
 

@@ -349,17 +349,28 @@ UNPACKING = Options(
 _LARGEST: Final = 2**63 - 1
 
 
-def as_size(value: SupportsIndex) -> int:
-    """Return an int of at most 64 bits, as the compiled backend takes it; raise TypeError or OverflowError."""
-    value = index(value)
+def as_size(name: str, value: SupportsIndex) -> int:
+    """
+    Return the argument `name`, an int of at most 64 bits, as the compiled backend takes it.
+
+    Raises TypeError unless the argument is an integer, and OverflowError for more bits.
+    """
+    if type(value) is int and -_LARGEST - 1 <= value <= _LARGEST:
+        return value
+    try:
+        value = index(value)
+    except TypeError:
+        if hasattr(type(value), "__index__"):
+            raise  # its own __index__ raised this error
+        raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
     if not -_LARGEST - 1 <= value <= _LARGEST:
-        raise OverflowError("cannot fit 'int' into an index-sized integer")
+        raise OverflowError(f"{name} must be an int of at most 64 bits")
     return int(value)
 
 
-def as_limit(value: SupportsIndex, default: int) -> int:
-    """Return a limit; -1 means `default`."""
-    length = as_size(value)
+def as_limit(name: str, value: SupportsIndex, default: int) -> int:
+    """Return the limit `name`; -1 means `default`."""
+    length = as_size(name, value)
     return default if length == -1 else length
 
 
@@ -370,7 +381,7 @@ def as_error_handler(value: object) -> str | None:
     if not isinstance(value, str):
         raise TypeError(f"unicode_errors must be a str or None, not {type(value).__name__}")
     if b"\0" in value.encode():
-        raise ValueError("embedded null character")
+        raise ValueError("unicode_errors must not contain a null character")
     return value
 
 
@@ -381,9 +392,9 @@ def hook_attribute(hook: object, name: str) -> Any:
     return getattr(hook, name, None) if type(hook) is type(hook_attribute) else None
 
 
-def as_depth(value: SupportsIndex) -> int:
-    """Return `max_depth`; raise ValueError if it is negative."""
-    levels = as_size(value)
-    if levels < 0:
-        raise ValueError(f"max_depth must be 0 or more, not {levels}")
-    return levels
+def as_count(name: str, value: SupportsIndex) -> int:
+    """Return the argument `name`, as `as_size` does; raise ValueError if it is negative."""
+    count = as_size(name, value)
+    if count < 0:
+        raise ValueError(f"{name} must be 0 or more, not {count}")
+    return count

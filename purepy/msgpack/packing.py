@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def check_buf_size(size: int) -> None:
     """Raise OverflowError for a size that is negative or has more than 64 bits, and TypeError unless it is an int."""
-    if as_size(size) < 0:
+    if as_size("buf_size", size) < 0:
         raise OverflowError("can't convert negative value to size_t")
 
 
@@ -48,7 +48,7 @@ def pack_into_with(o: object, buffer: Buffer, offset: int, options: OptionValues
         if not view.c_contiguous:
             raise BufferError("pack_into needs a contiguous buffer")
         size = view.nbytes
-    offset = as_size(offset)
+    offset = as_size("offset", offset)
     if not 0 <= offset <= size:
         raise ValueError(f"offset {offset} is outside the buffer of {size} bytes")
     packed = encoder_type(options).encode(o)

@@ -13,7 +13,7 @@ from purepy.msgpack.ext import Raw
 from purepy.msgpack.formats import ARRAY, FAMILY, LENGTH_BYTES, LENGTHS, MAP
 from purepy.msgpack.interface import typed_functions
 from purepy.msgpack.oneshot import contiguous
-from purepy.msgpack.options import DOCUMENTATION, UNPACKING, as_size
+from purepy.msgpack.options import DOCUMENTATION, UNPACKING, as_count
 from purepy.msgpack.plain_reader import LENGTH_READERS
 from purepy.msgpack.skimmer import Skimmer
 
@@ -63,11 +63,8 @@ class Unpacker:
             raise _busy("__init__")
         if file_like is not None and not callable(file_like.read):
             raise TypeError("`file_like.read` must be a callable.")
-        max_buffer_size = as_size(max_buffer_size)
-        read_size = as_size(read_size)
-        if max_buffer_size < 0 or read_size < 0:
-            raise ValueError("max_buffer_size and read_size must be 0 or more")
-        max_buffer_size = max_buffer_size or _INT_MAX
+        max_buffer_size = as_count("max_buffer_size", max_buffer_size) or _INT_MAX
+        read_size = as_count("read_size", read_size)
         if read_size > max_buffer_size:
             raise ValueError("read_size should be less or equal to max_buffer_size")
         typed = None
@@ -349,9 +346,7 @@ class Unpacker:
 
     def read_bytes(self, nbytes: int, /) -> bytes:
         """Return the next `nbytes` bytes of the stream unchanged, or fewer at its end."""
-        nbytes = as_size(nbytes)
-        if nbytes < 0:
-            raise ValueError("the number of bytes to read must be 0 or more")
+        nbytes = as_count("nbytes", nbytes)
         with self._enter("read_bytes"):
             self._check_whole()
             if self._partial is not None:

@@ -240,12 +240,6 @@ def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs, zstd: ModuleTy
     assert decode(codecs, fast) == decode(codecs, small) == value
 
 
-@pytest.mark.parametrize("compress", ["never", None, "AUTO", 2])
-def test_compress_takes_three_values(compress: Any) -> None:
-    with pytest.raises(ValueError, match="True, False or 'auto'"):
-        cpkg.dumps({}, compress=compress)
-
-
 def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = ["the same text"] * 1000
     with_checksum, without = encode(codecs, value), encode(codecs, value, checksum=False)
@@ -414,11 +408,32 @@ def test_what_isoformat_writes(offset: dt.timedelta | None) -> None:
         assert (back, back.utcoffset()) == (time.replace(tzinfo=zone), offset)
 
 
-def test_loads_refuses_str() -> None:
-    with pytest.raises(TypeError, match="bytes-like"):
-        cpkg.loads("abc")
-    with pytest.raises(TypeError):
-        cpkg.loads(5)
+LIMITS = ["max_output_size", "max_memory", "max_total_items"]
+NUMBERS = [*LIMITS, "max_depth", "timestamp"]
+WRONG_ARGUMENTS: list[tuple[bool, str, Any, type[Exception], str]] = [
+    *[(True, "compress", value, ValueError, f"True, False or 'auto', not {value!r}") for value in ("AUTO", None, 1, 0)],
+    *[(True, "default", value, TypeError, f"a function or None, not {value!r}") for value in (5, "")],
+    *[(True, "min_size", value, TypeError, f"an int, not {type(value).__name__}") for value in ("k", 1.0, None)],
+    *[(False, hook, 0, TypeError, "a function or None, not 0") for hook in ("ext_hook", "object_hook")],
+    *[(False, name, "5M", TypeError, "an int, not str") for name in NUMBERS],
+    *[(False, name, 5.0, TypeError, "an int, not float") for name in NUMBERS],
+    *[(False, name, -2, ValueError, "0 or more, or -1 for no limit, not -2") for name in LIMITS],
+]
+
+
+@pytest.mark.parametrize(("packs", "name", "value", "error", "text"), WRONG_ARGUMENTS, ids=str)
+def test_an_error_names_a_wrong_argument(
+    codecs: dumps_loads.Codecs, packs: bool, name: str, value: Any, error: type[Exception], text: str
+) -> None:
+    with pytest.raises(error, match=f"^{name} must be {text}$"):
+        encode(codecs, [1], **{name: value}) if packs else decode(codecs, b"\x91\x01", **{name: value})
+
+
+@pytest.mark.parametrize("data", ["abc", None, 5])
+@pytest.mark.parametrize("tp", [None, int])
+def test_loads_names_a_type_that_is_not_a_buffer(codecs: dumps_loads.Codecs, data: Any, tp: Any) -> None:
+    with pytest.raises(TypeError, match=f"^data must be a bytes-like object, not {type(data).__name__}: use load "):
+        decode(codecs, data, type=tp)
 
 
 # bombs

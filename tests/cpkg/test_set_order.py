@@ -84,12 +84,14 @@ print(cpkg.dumps([pairs, {{(pair, 1) for pair in pairs}}, {{*words, 1, None}}]).
     assert done[0].stdout == done[1].stdout != "", done[0].stderr
 
 
-def test_sets_in_sets_very_deep(msgpack: ModuleType) -> None:
-    """They pack up to the depth limit."""
+@pytest.mark.parametrize(("make", "levels"), [(frozenset, 510), (tuple, 1000)])
+def test_sets_very_deep(msgpack: ModuleType, make: Any, levels: int) -> None:
+    """Sets in sets, and tuples in a set, pack up to the depth limit."""
     codecs = codecs_of(msgpack)
     deep: Any = 0
-    for level in range(510):  # two calls per level would exceed Python's recursion limit
-        deep = frozenset({deep, level})
+    for level in range(levels):  # two calls per level would exceed Python's recursion limit
+        deep = make([deep, level])
+    deep = {deep}
     assert encode(codecs, deep)
     with pytest.raises(ValueError, match="recursion limit"):
         encode(codecs, deep, max_depth=100)

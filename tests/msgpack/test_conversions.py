@@ -206,7 +206,7 @@ def test_raw(msgpack: ModuleType) -> None:
     ]
     assert msgpack.packb(raw, strict_types=True, sort_keys=True) == raw.data
     raw.data = "text"  # type: ignore[assignment]
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"^Raw data must be bytes, not str$"):
         msgpack.packb(raw)
 
 

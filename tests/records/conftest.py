@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cpkg import _backend
+from cpkg.records import reader
+
 
 @pytest.fixture(autouse=True)
 def _without_waiting_for_disks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,3 +22,16 @@ def _without_waiting_for_disks(monkeypatch: pytest.MonkeyPatch) -> None:
 def path(tmp_path: Path) -> Path:
     """Return the path of the record file of a test."""
     return tmp_path / "file.rec"
+
+
+@pytest.fixture(params=["C", "Python", "Python without the GIL"])
+def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Choose the kind of threads. Without the GIL, readers use Python threads, which also unpack."""
+    monkeypatch.setattr(reader, "python_runs_in_parallel", lambda: request.param == "Python without the GIL")
+    module = _backend.choose("zstd").module
+    if request.param == "Python":
+        monkeypatch.setattr(module, "compressing_queue", None)
+        monkeypatch.setattr(module, "decompressing_queue", None)
+    elif module.compressing_queue is None:
+        pytest.skip("this backend of Zstandard has no threads of C")
+    return request.param

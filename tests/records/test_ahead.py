@@ -17,12 +17,10 @@ from typing import Any
 import pytest
 from extent import some
 from interrupts import nothing_left
-from record_files import flip, flipped, forget_index, numbered, read_all, record, spans, trained, write_all, written
-from zstd_data import check_trains
+from record_files import file_of, flip, flipped, numbered, read_all, record, spans, trained, write_all, written
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead
-from cpkg.records import reader as reader_module
 from cpkg.records.decoding import _ROWS_PATIENCE, Decoder
 from cpkg.records.sources import open_source
 from purepy.base import system
@@ -30,18 +28,6 @@ from purepy.base.crew import Crew
 
 COUNT = 400
 ALL = numbered(COUNT)
-
-
-@pytest.fixture(params=["C", "Python", "Python without the GIL"])
-def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Choose the kind of threads. Without the GIL, readers use Python threads, which also unpack."""
-    monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: request.param == "Python without the GIL")
-    if request.param == "Python":
-        monkeypatch.setattr(_backend.choose("zstd").module, "compressing_queue", None)
-        monkeypatch.setattr(_backend.choose("zstd").module, "decompressing_queue", None)
-    else:
-        request.getfixturevalue("module_of_c")
-    return request.param
 
 
 @pytest.fixture
@@ -118,14 +104,6 @@ def test_options(path: Path, threads_of: str, options: dict[str, Any]) -> None:
         assert list(reader) == list(alone)
 
 
-def test_a_dictionary(path: Path, threads_of: str) -> None:
-    """C threads have copies of the dictionary, so the object may be freed."""
-    check_trains()
-    write_all(path, numbered(1500), threads=2, frame_size=300, dictionary=trained(numbered(1500)))
-    assert records.inspect(path).has_dictionary
-    assert read_all(path, threads=2) == numbered(1500)
-
-
 def test_damage_waits_for_its_turn(path: Path, threads_of: str) -> None:
     """Records before the damage come first, and records after it can be read afterwards."""
     written(path, COUNT, per_frame=20)
@@ -137,38 +115,35 @@ def test_damage_waits_for_its_turn(path: Path, threads_of: str) -> None:
         with pytest.raises(records.DamagedError) as info:
             next(rows)
         assert (info.value.first, info.value.count) == (60, 20)
+        for _ in range(2):
+            assert reader[10] == ALL[10]
+            with pytest.raises(records.DamagedError) as info:
+                reader[70]
+            assert (info.value.first, info.value.count) == (60, 20)
     with records.open(path, threads=2, errors="skip") as reader:
         assert list(reader) == [*ALL[:60], *ALL[80:220], *ALL[240:]]
         assert [damage.first for damage in reader.damage] == [60, 220]
+        os.truncate(path, spans(path)[9].start)
+        assert list(reader) == [*ALL[:60], *ALL[80:180]]
+        with pytest.raises(records.DamagedError):
+            reader[399]
 
 
 def test_wrong_messagepack(path: Path, threads_of: str) -> None:
-    """The valid records of such a frame come first, whichever thread laid it out."""
-    whole = [{"id": number, "text": "x" * 10} for number in range(200)]
-    packed = [msgpack.packb(row) for row in whole]
-    content = b"".join([*packed[:99], b"\x82\xa2id\x63\xa4text\xc1", *packed[99:]])
-    with records.open(path, "wb", threads=1) as writer:
-        writer.extend(whole[:50])
-        writer.flush()
-        writer._frames.add(1, 0, content)
-        writer._whole = 1, 200, len(content), 0
+    """The valid records in front come first in order, whichever thread laid the frame out; none is read by number."""
+    rows = numbered(200)
+    packed = [msgpack.packb(row) for row in rows]
+    wrong = b"".join([*packed[:99], b"\x82\xa2id\x63\xa4text\xc1", *packed[99:]])
+    path.write_bytes(file_of((b"".join(packed[:50]), 50), (wrong, 200)))
     for threads in (1, 2):
         with records.open(path, threads=threads) as reader:
-            rows, found = iter(reader), []
+            for use in (lambda: reader[50], lambda: reader[52], lambda: reader.take([50, 180])):
+                with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
+                    use()
+            found: list[Any] = []
             with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
-                found.extend(rows)
-            assert found == [*whole[:50], *whole[:99]], threads
-
-
-def test_what_is_not_a_file_of_the_systems(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """C threads get the bytes of the source, and decompress all frames except the first one of an iterator."""
-    written(path, COUNT, frame_size=1000)
-    with records.open(io.BytesIO(path.read_bytes()), threads=2) as reader:
-        if threads_of == "C":
-            first = iter([reader._decoder.content])
-            monkeypatch.setattr(reader._decoder, "content", lambda *arguments: next(first)(*arguments))
-        assert list(reader) == ALL
-        assert reader[7] == ALL[7]
+                found.extend(reader)
+            assert found == [*rows[:50], *rows[:99]], threads
 
 
 def test_more_records_than_bytes(path: Path, threads_of: str) -> None:
@@ -179,14 +154,6 @@ def test_more_records_than_bytes(path: Path, threads_of: str) -> None:
             reader._layout._records = array("I", [2**32 - 1] * len(reader._layout))
             with pytest.raises(records.DamagedError, match="its header claims 4294967295 records"):
                 open_it(reader)
-
-
-def test_a_file_that_was_cut_since(path: Path, threads_of: str) -> None:
-    written(path, COUNT, per_frame=20)
-    with records.open(path, threads=2, errors="skip") as reader:
-        os.truncate(path, spans(path)[9].start)
-        assert list(reader) == ALL[:180]
-        assert [damage.first for damage in reader.damage] == list(range(180, COUNT, 20))
 
 
 def test_a_reader_that_is_closed_midway(path: Path, threads_of: str) -> None:
@@ -219,16 +186,6 @@ def test_a_read_that_fails_since_the_file_was_closed(path: Path, monkeypatch: py
         source.read_at(0, 4)
 
 
-def test_an_iterator_that_is_dropped(path: Path, threads_of: str) -> None:
-    written(path, COUNT, per_frame=20)
-    with records.open(path, threads=2) as reader:
-        first = iter(reader)
-        second = iter(reader)
-        assert next(first) == ALL[0]
-        del first
-        assert list(second) == ALL
-
-
 def test_the_first_frame_needs_no_thread(path: Path, threads_of: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many iterators return only one record, and PyPy closes abandoned iterators much later."""
     if threads_of == "Python without the GIL":
@@ -248,7 +205,7 @@ def test_the_first_frame_needs_no_thread(path: Path, threads_of: str, monkeypatc
         assert started
 
 
-def test_an_iterator_that_is_closed(path: Path, threads_of: str) -> None:
+def test_an_iterator_that_is_closed_or_dropped(path: Path, threads_of: str) -> None:
     written(path, COUNT, per_frame=20)
     with records.open(path, threads=2) as reader, nothing_left():
         for taken in (0, 1, 21, COUNT):
@@ -256,6 +213,10 @@ def test_an_iterator_that_is_closed(path: Path, threads_of: str) -> None:
                 assert list(islice(iterator, taken)) == ALL[:taken]
             assert list(iterator) == []
             iterator.close()
+        first, second = iter(reader), iter(reader)
+        assert next(first) == ALL[0]
+        del first
+        assert list(second) == ALL
 
 
 class Failing(io.BytesIO):
@@ -289,41 +250,20 @@ def test_what_a_signal_handler_raises_comes_at_once(path: Path, threads_of: str,
         assert list(reader) == ALL
 
 
-def test_a_growing_file(path: Path, threads_of: str) -> None:
-    written(path, 40, per_frame=20)
-    forget_index(path)
-    with records.open(path, threads=2) as reader, records.open(path, "ab", threads=2, frame_size=300) as writer:
-        assert list(reader) == ALL[:40]
-        writer.extend(ALL[40:])
-        writer.flush()
-        reader.refresh()
-        assert list(reader) == ALL
-
-
-def test_large_frames_are_not_decompressed_in_advance(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading_ahead, "_READ_MAX", 900)
-    written(path, COUNT, frame_size=1000)
-    assert read_all(path, threads=2) == ALL
-
-
-@pytest.mark.parametrize("fails", ["_read_rows", "threads"])
-def test_without_rows_or_threads(path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-    """Reading works even if records turn out to differ, or if the system has no more threads."""
-    written(path, COUNT, frame_size=1000)
+@pytest.mark.parametrize("lacks", ["rows", "threads", "memory"])
+def test_without_rows_or_threads_or_memory(path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str) -> None:
+    """Files are written and read even if records turn out to differ, or if no thread starts, or if frames are large."""
+    module = _backend.choose("zstd").module
+    if lacks == "threads" and module.compressing_queue is not None:
+        for name, kept in (("compressing_queue", 2), ("decompressing_queue", 1)):
+            make = getattr(module, name)
+            monkeypatch.setattr(module, name, lambda *given, make=make, kept=kept: make(*given[:kept], 0))
+    monkeypatch.setattr(reading_ahead, "_READ_MAX", 900 if lacks == "memory" else reading_ahead._READ_MAX)
+    write_all(path, ALL, threads=2, frame_size=1000)
     with records.open(path, threads=2) as reader:
-        if fails == "_read_rows":
+        if lacks == "rows":
             reader._decoder._read_rows = None
-        elif reader._ahead_by_c:
-            make = _backend.choose("zstd").module.decompressing_queue
-            monkeypatch.setattr(_backend.choose("zstd").module, "decompressing_queue", lambda *a: make(a[0], 0))
         assert list(reader) == ALL
-
-
-def test_a_writer_without_threads_of_the_systems(path: Path, module_of_c: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    make = module_of_c.compressing_queue
-    monkeypatch.setattr(module_of_c, "compressing_queue", lambda *arguments: make(*arguments[:2], 0))
-    write_all(path, ALL, threads=2, frame_size=500)
-    assert read_all(path) == ALL
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
@@ -418,42 +358,6 @@ def test_compressing_that_fails_is_reported_and_loses_nothing(path: Path, monkey
         writer.extend(ALL[30:])
     assert read_all(path) == ALL
     assert zstd.decompress(path.read_bytes())
-
-
-@pytest.mark.parametrize("has_dictionary", [False, True])
-def test_single_records(path: Path, threads_of: str, has_dictionary: bool) -> None:
-    """Only one frame is in memory at a time; records are read by number from the same and other frames."""
-    wanted = numbered(1500)
-    write_all(path, wanted, frame_size=500, dictionary=trained(wanted) if has_dictionary else None)
-    with records.open(path) as reader, records.open(io.BytesIO(path.read_bytes())) as other:
-        for number in (0, 1, 1499, 750, 751, 749, 0, -1):
-            assert reader[number] == other[number] == wanted[number]
-
-
-def test_a_single_record_of_a_damaged_frame(path: Path, threads_of: str) -> None:
-    """The error names the lost records, and the reader can return others afterwards."""
-    written(path, COUNT, per_frame=20)
-    flip(path, spans(path)[3].end - 20)
-    with records.open(path) as reader:
-        for _ in range(2):
-            assert reader[10] == ALL[10]
-            with pytest.raises(records.DamagedError) as info:
-                reader[70]
-            assert (info.value.first, info.value.count) == (60, 20)
-        os.truncate(path, spans(path)[9].start)
-        with pytest.raises(records.DamagedError):
-            reader[399]
-
-
-def test_a_single_record_whose_neighbours_are_wrong(path: Path, threads_of: str) -> None:
-    """The frame is damaged, whichever of its records is requested first."""
-    with records.open(path, "wb", threads=1) as writer:
-        writer._frames.add(0, 0, b"\x01\x02\xc1\x04")
-        writer._whole = 0, 4, 4, 0
-    with records.open(path) as reader:
-        for take in (lambda: reader[0], lambda: reader[2], lambda: reader.take([1, 3])):
-            with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
-                take()
 
 
 def test_a_dictionary_that_comes_later(path: Path, threads_of: str) -> None:

@@ -30,6 +30,7 @@ EXPECTED: list[tuple[list[Any], int, int]] = [
 
 @pytest.mark.parametrize("number", range(len(EXPECTED)))
 def test_vectors_are_read_as_it_is_said(number: int) -> None:
+    assert len(vectors()) == len(EXPECTED)
     data = vectors()[number]
     values, marked, torn = EXPECTED[number]
     with records.open(io.BytesIO(data)) as reader:
@@ -51,10 +52,6 @@ def test_headers_and_index_are_written_as_it_is_said(path: Path, number: int) ->
         file.truncate(data.index(fmt.INDEX) - 8)
     records.repair(path)
     assert path.read_bytes() == data
-
-
-def test_there_are_as_many_vectors() -> None:
-    assert len(vectors()) == len(EXPECTED)
 
 
 def test_the_examples() -> None:

@@ -17,8 +17,9 @@ from cpkg.records.positions import Source
 from cpkg.records.reader import Reader
 
 
-def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
-    with records.open(path, "wb") as writer, records.open(path) as reader:
+@pytest.mark.parametrize("threads", [1, 2])
+def test_growth_is_seen_when_it_is_asked_for(path: Path, threads: int) -> None:
+    with records.open(path, "wb", threads=threads) as writer, records.open(path, threads=threads) as reader:
         assert len(reader) == 0
         for number in range(10):
             writer.append(record(number))
@@ -32,9 +33,6 @@ def test_growth_is_seen_when_it_is_asked_for(path: Path) -> None:
         write_all(path, [record(10)], mode="ab")
         assert reader.refresh() == 1
         assert [row["number"] for row in reader] == list(range(11))
-
-
-# --- every order of reads and writes --------------------------------------------------------------------------------
 
 
 class Local(Source):

@@ -17,9 +17,9 @@ from interrupts import Outcome, at_every_line, by_timer, storms
 from record_files import numbered, read_all, trained, write_all, written
 from seeds import SEED
 
-from cpkg import _backend, records
+from cpkg import records
 
-pytestmark = pytest.mark.once
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("threads_of")]
 # with the pure codec, most lines are its own, and each call is slow
 EVERY = (11 if IS_PYPY else 6) * (10 if IS_PURE_CODEC else 1)
 BEFORE = 50
@@ -39,16 +39,7 @@ CALLS: dict[str, tuple[Callable[[records.Writer], Any], int]] = {
     "close": (lambda writer: writer.close(), 0),
 }
 
-
-@pytest.fixture(params=["C", "Python"])
-def threads_of(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Choose the kind of threads that compress."""
-    module = _backend.choose("zstd").module
-    if request.param == "Python":
-        monkeypatch.setattr(module, "compressing_queue", None)
-        monkeypatch.setattr(module, "decompressing_queue", None)
-    elif module.compressing_queue is None:
-        pytest.skip("this backend of Zstandard has no threads of C")
+OF_BOTH = pytest.mark.parametrize("threads_of", ["C", "Python"], indirect=True)
 
 
 @pytest.fixture(autouse=True)
@@ -99,7 +90,7 @@ class Writers:
         path.unlink()
 
 
-@pytest.mark.usefixtures("threads_of")
+@OF_BOTH
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_writer_continues_after_an_interrupt_at_any_line(tmp_path: Path, kind: str, call: str) -> None:
@@ -109,7 +100,7 @@ def test_a_writer_continues_after_an_interrupt_at_any_line(tmp_path: Path, kind:
 
 
 @pytest.mark.nightly
-@pytest.mark.usefixtures("threads_of")
+@OF_BOTH
 @pytest.mark.parametrize("signals", [1, 2])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_writer_continues_after_signals(tmp_path: Path, kind: str, signals: int) -> None:
@@ -123,7 +114,7 @@ def test_a_writer_continues_after_signals(tmp_path: Path, kind: str, signals: in
     by_timer(writers.make, act, writers.check, times=60, signals=signals, seed=SEED)
 
 
-@pytest.mark.usefixtures("threads_of")
+@OF_BOTH
 def test_opening_that_is_interrupted_leaves_no_lock(tmp_path: Path) -> None:
     paths = (tmp_path / f"{number}.rec" for number in itertools.count())
 
@@ -162,7 +153,7 @@ READS: dict[str, Callable[[records.Reader], Any]] = {
 }
 
 
-@pytest.mark.usefixtures("threads_of")
+@OF_BOTH
 @pytest.mark.parametrize("call", READS)
 @pytest.mark.parametrize("by", ["lines", *storms("signals")])
 def test_a_reader_continues_and_leaves_nothing(path: Path, call: str, by: str) -> None:
@@ -188,7 +179,7 @@ def test_a_reader_continues_and_leaves_nothing(path: Path, call: str, by: str) -
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
-@pytest.mark.usefixtures("threads_of")
+@OF_BOTH
 def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
     """The child cannot use the writer, and does not keep the file locked as long as it lives."""
     read, write = os.pipe()

@@ -102,6 +102,8 @@ def test_join_leaves_its_sources_and_refuses_an_existing_file(two: tuple[Path, P
     assert read(path) == BOTH
     with pytest.raises(FileExistsError):
         records.join(two, path)
+    with pytest.raises(TypeError, match="must be a list of files, not str"):  # its letters would be taken for files
+        records.join(str(path), path.with_suffix(".out"))
 
 
 def test_a_header_of_another_file_after_damage_is_damage(two: tuple[Path, Path], path: Path) -> None:
@@ -177,9 +179,3 @@ def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path)
         first.write_bytes(data[:cut] + second.read_bytes())
         with pytest.raises(records.RecordsError, match=f"begins at byte {cut}"):
             records.open(first)
-
-
-def test_one_path_instead_of_a_list_is_refused(path: Path, tmp_path: Path) -> None:
-    """A str is iterable: its letters would be taken for files."""
-    with pytest.raises(TypeError, match="must be a list of files, not str"):
-        records.join(str(path), tmp_path / "out.rec")

@@ -4,27 +4,14 @@
 from __future__ import annotations
 
 import errno
-import itertools
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from processes import run_python
-from record_files import (
-    check_killed,
-    event,
-    numbered,
-    read_all,
-    record,
-    spans,
-    trained,
-    write_all,
-    write_in_pieces,
-    written,
-)
+from record_files import event, numbered, read_all, record, spans, trained, write_all, write_in_pieces, written
 
 from cpkg import records
 from cpkg.records import positions
@@ -33,49 +20,8 @@ from purepy.base import system
 pytestmark = pytest.mark.once
 
 
-def write_until_killed(path: Path, turn: int, threads: int, flushed: int) -> None:
-    """Append records, and write the number of safe records to `flushed`, until a kill in the middle of a write."""
-    left = 3 * turn
-
-    def pwrite(descriptor: int, data: Any, offset: int) -> int:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            os.pwrite(descriptor, data[: len(data) // 2], offset)
-            os.kill(os.getpid(), signal.SIGKILL)
-        return os.pwrite(descriptor, data, offset)
-
-    system.pwrite = pwrite
-    with records.open(path, "ab", frame_size=(200, 2000)[turn % 2], threads=threads) as writer:
-        for number in itertools.count(len(writer)):
-            writer.append({"number": number, "text": "t" * (number * 7 % 200)})
-            if number % 10 == 9:
-                writer.flush()
-                os.write(flushed, b"%d " % (number + 1))
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 @pytest.mark.parametrize("threads", [1, 2])
-def test_killed_in_a_write(path: Path, threads: int) -> None:
-    """Whichever write is killed, flushed records are kept, and the next writer continues after them."""
-    safe = 0
-    for turn in range(9):
-        read, write = os.pipe()
-        child = os.fork()
-        if not child:
-            try:
-                write_until_killed(path, turn, threads, write)
-            finally:
-                os._exit(1)
-        os.close(write)
-        with open(read) as file:
-            safe = max([safe, *map(int, file.read().split())])
-        assert os.waitpid(child, 0)[1] == signal.SIGKILL
-        check_killed(path, safe, f"turn {turn}")
-    assert safe > 100
-
-
-def test_every_write_may_be_the_last(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_write_may_be_the_last(path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
     """The file is read after each write and after each half write, as if the writer was killed there."""
     seen: list[int] = []
 
@@ -87,7 +33,7 @@ def test_every_write_may_be_the_last(path: Path, monkeypatch: pytest.MonkeyPatch
 
     write_in_pieces(monkeypatch, lambda size: (1, size // 2, size - 1, size), look)
     for start in range(0, 60, 12):
-        with records.open(path, "ab", threads=1) as writer:
+        with records.open(path, "ab", threads=threads) as writer:
             for number in range(start, start + 12):
                 writer.append(record(number))
                 if number % 5 == 0:
@@ -239,9 +185,6 @@ def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatc
     monkeypatch.setattr(system, "lock", replace_first)
     with records.open(path, "ab") as writer:
         assert len(writer) == 9
-
-
-# --- how far it goes ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("fsync", "flushes", "closes"), [("never", 0, 0), ("close", 0, 1), ("flush", 1, 1)])

@@ -181,7 +181,7 @@ def run(folder: Path, seed: int) -> None:
     model.path.unlink()
 
 
-@pytest.mark.parametrize("rounds", [fewer(15), pytest.param(3000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("rounds", [fewer(10), pytest.param(3000, marks=pytest.mark.nightly)])
 def test_all_readers_agree_with_a_list(tmp_path: Path, rounds: int) -> None:
     for seed in range(SEED, SEED + rounds):
         run(tmp_path, seed)

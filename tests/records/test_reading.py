@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from record_files import flip, numbered, record, spans, write_all, written
-from threads import run_threads
 
 import purepy.base.crew
 from cpkg import records
@@ -35,24 +34,6 @@ def test_numbers_and_slices(path: Path) -> None:
             reader["x"]
 
 
-def test_records_of_one_shape_and_of_several(path: Path) -> None:
-    """Long stretches of records with the same keys, which PyPy reads by columns, between others, from any record on."""
-    alike: list[Any] = numbered(300)
-    everything = [*alike, {"other": 1}, *alike[:40], *({f"key{n % 5}": n} for n in range(100)), [1, 2], *alike, "x", {}]
-    with records.open(path, "wb", frame_size=1 << 20) as writer:
-        writer.extend(everything)
-        writer.flush()
-        for number in range(6):
-            writer.extend([{f"{number}": n % 3} for n in range(100)])
-            everything += [{f"{number}": n % 3} for n in range(100)]
-            writer.flush()
-    with records.open(path) as reader:
-        assert list(reader) == everything
-        for start, stop in ((5, None), (64, 70), (128, 500), (299, 303), (330, 800), (700, 1000), (1000, None)):
-            assert list(reader.iter(start, stop)) == everything[start:stop]
-        assert [row for split in records.splits(path, 3) for row in split.read()] == everything
-
-
 def test_a_record_is_nobody_elses(path: Path) -> None:
     """Reading a record twice gives two independent objects."""
     written(path, 3)
@@ -60,29 +41,6 @@ def test_a_record_is_nobody_elses(path: Path) -> None:
         first, second = reader.take([1, 1])
         reader[1]["name"] = first["name"] = "changed"
         assert reader[1] == second == record(1)
-
-
-def test_several_threads_read_and_write(path: Path) -> None:
-    with records.open(path, "wb", frame_size=200) as writer:
-
-        def add(start: int) -> None:
-            for number in range(start, start + 200):
-                writer.append(record(number))
-
-        assert run_threads(lambda: add(0), lambda: add(1000), lambda: add(2000)) == []
-    with records.open(path) as reader:
-        found = [row["number"] for row in reader]
-        assert sorted(found) == [*range(200), *range(1000, 1200), *range(2000, 2200)]
-        assert [n for n in found if n < 1000] == list(range(200))
-
-        def look(seed: int) -> None:
-            chance = random.Random(seed)
-            for _ in range(50):
-                number = chance.randrange(600)
-                assert reader[number]["number"] == found[number]
-            assert [row["number"] for row in reader] == found
-
-        assert run_threads(lambda: look(1), lambda: look(2)) == []
 
 
 @pytest.mark.parametrize("has_threads", [True, False])

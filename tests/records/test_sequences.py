@@ -14,19 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import (
-    depth_of,
-    file_of,
-    flip,
-    forget_index,
-    nested,
-    numbered,
-    record,
-    spans,
-    trained,
-    write_all,
-    written,
-)
+from record_files import depth_of, file_of, flip, forget_index, nested, numbered, spans, trained, write_all, written
 from seeds import SEED
 
 from cpkg import records
@@ -76,15 +64,6 @@ def test_one_sequence_however_it_is_asked_for(place: Any, threads: int) -> None:
         reader.take([7])
 
 
-def test_take_of_damaged_records(path: Path) -> None:
-    written(path, 60, per_frame=20)
-    flip(path, spans(path)[1].end - 20)
-    with records.open(path, errors="skip") as reader:
-        assert reader.take([59, 0]) == [record(59), record(0)]
-        with pytest.raises(records.DamagedError):
-            reader.take([0, 25])
-
-
 @pytest.mark.parametrize("has_dictionary", [False, True])
 @pytest.mark.parametrize("frame_size", [1, 300, 3000])
 def test_taking_by_several_frames_at_a_time(
@@ -102,20 +81,6 @@ def test_taking_by_several_frames_at_a_time(
                 for _ in range(2):
                     assert reader.take(numbers) == [ALL[number] for number in numbers]
                 assert reader[numbers[0]] == ALL[numbers[0]]
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_taking_what_one_frame_does_not_hold(path: Path, threads: int) -> None:
-    """A frame with fewer or more records than in its header loses only its own records."""
-    contents = b"\x01\x02\x03", b"\x04\x05", b"\x06\x07\x08\x09", b"\x0a\xa1", b"\x0d\x0e\x0f"
-    path.write_bytes(file_of(*zip(contents, (3, 3, 3, 2, 3)), close=False))
-    for wanted, found in (([0, 2, 11, 13], [1, 3, 13, 15]), ([12, 1], [14, 2])):
-        with records.open(path, threads=threads) as reader:
-            assert reader.take(wanted) == found
-    for wrong in ([0, 3], [0, 5, 13], [0, 6], [0, 9], [0, 10]):
-        with records.open(path, threads=threads) as reader, pytest.raises(records.DamagedError) as caught:
-            reader.take(wrong)
-        assert caught.value.first <= wrong[1] < caught.value.first + caught.value.count
 
 
 def test_taking_with_options(path: Path) -> None:
@@ -243,14 +208,6 @@ def test_a_record_of_too_many_items(path: Path, count: int, options: dict[str, A
             with pytest.raises(error):
                 use()
     assert records.verify(path).ok == bool(items)
-
-
-@pytest.mark.parametrize("wrong", ["x", 1.5])
-def test_a_limit_that_is_not_an_integer(path: Path, wrong: Any) -> None:
-    """It is refused at once, not at the first large frame."""
-    written(path, 3)
-    with pytest.raises(TypeError, match="integer"):
-        records.open(path, max_memory=wrong)
 
 
 def test_a_content_beyond_the_limit(path: Path) -> None:

@@ -12,22 +12,18 @@ from typing import Any
 
 import pytest
 from record_files import (
-    event,
     flipped,
     forget_index,
-    layout_of,
     numbered,
     read_all,
     record,
     spans,
-    trained,
     write_all,
     written,
 )
 from seeds import SEED, noise
-from zstd_data import check_trains
 
-from cpkg import records, zstd
+from cpkg import records
 from cpkg.records import format as fmt
 from cpkg.records import sources
 
@@ -60,41 +56,11 @@ def test_every_record_is_in_one_split(path: Path, count: int, indexed: bool) -> 
         assert max(sizes) < 2.5 * sum(sizes) / len(sizes)
 
 
-@pytest.mark.parametrize("count", [2, 3, 17, 100])
-def test_frames_in_records_are_not_the_files(path: Path, count: int) -> None:
-    """Records that contain other record files are read unchanged."""
-    nested = path.with_name("nested.rec")
-    written(nested, 6, per_frame=2)
-    values = [noise(500 + n) + nested.read_bytes() + noise(500) for n in range(30)]
-    write_all(path, values, frame_size=4000)
-    forget_index(path)
-    assert [value for split in records.splits(path, count) for value in split.read()] == values
-
-
-def test_a_dictionary_after_the_first_frames(path: Path) -> None:
-    """Each split finds the dictionary from the headers of its frames."""
-    check_trains()
-    rows = [event(n) for n in range(2000)]
-    write_all(path, rows[:1])
-    write_all(path, rows[1:], mode="ab", frame_size=500, dictionary=trained(rows), threads=3)
-    layout, data = layout_of(path), path.read_bytes()
-    assert layout.dictionary_at > layout.offsets[0]
-    forget_index(path)
-    for count in COUNTS:
-        assert [row for split in records.splits(path, count) for row in split.read()] == rows
-    last = layout.frame(len(layout) - 1)
-    assert zstd.get_frame_info(data[last.offset : last.offset + last.compressed]).dictionary_id  # and it is used
-
-
 def test_splits_of_a_size(path: Path) -> None:
     size = path.stat().st_size
     assert len(records.splits(path, size=size)) == 1
     assert len(records.splits(path, size=size // 3)) in (3, 4)
     assert len(records.splits(path, size=1)) == len(spans(path))
-    with pytest.raises(ValueError, match="not 0"):
-        records.splits(path, size=0)
-    with pytest.raises(ValueError, match="not 0"):
-        records.splits(path, 0)
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -131,7 +97,7 @@ def test_options_reach_the_unpacker(path: Path) -> None:
 
 def test_places_without_splits(tmp_path: Path, path: Path) -> None:
     for wrong in ({"count": 0}, {"size": 0}, {"count": -1}):
-        with pytest.raises(ValueError, match="1 or more"):
+        with pytest.raises(ValueError, match="1 or more, not"):
             records.splits(path, **wrong)
     for wrong in ({}, {"count": 1, "size": 1}, {"count": "3"}, {"size": "3"}, {"count": 1.5}):
         with pytest.raises(TypeError):
@@ -234,20 +200,6 @@ def test_a_record_that_holds_its_own_file_so_far(path: Path) -> None:
         assert splits[0].first == 0
         for errors in ("raise", "skip"):
             assert [row for split in splits for row in split.read(errors=errors)] == expected
-
-
-def test_splits_after_a_lost_byte(path: Path) -> None:
-    """Headers after the lost byte have moved, but still belong to the file."""
-    fsspec = pytest.importorskip("fsspec")
-    data = path.read_bytes()[: spans(path)[-1].end]
-    fsspec.filesystem("memory").pipe_file("folder/moved.rec", data[:300] + data[301:])
-    left = [row["number"] for row in read_all("memory://folder/moved.rec", errors="skip")]
-    assert 100 < len(left) < 200
-    for count in (1, 3, 7):
-        splits = records.splits("memory://folder/moved.rec", count)
-        assert [row["number"] for split in splits for row in split.read(errors="skip")] == left
-        with pytest.raises(records.DamagedError):
-            sum(len(list(split.read())) for split in splits)
 
 
 def up_to_damage(rows: Iterator[Any]) -> tuple[list[int], bool]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Dict, List, Optional, Set
 
 import pytest
 from bombs import on_one_way
-from record_files import flip, forget_index, nested, read_all, spans, write_all
+from record_files import forget_index, nested, read_all, write_all
 
 from cpkg import records, typed
 from cpkg.records import reader as reader_module
@@ -194,15 +194,6 @@ class Counted:
         self.calls.append(self.x)
         if self.x < 0:
             raise (ValueError if self.x == -1 else KeyError)(self.x)
-
-
-def test_damage_and_types(file: Path) -> None:
-    flip(file, spans(file)[0].end - 9)
-    with records.open(file, type=Event, errors="skip") as reader:
-        found = list(reader)
-        assert found == EVENTS[COUNT - len(found) :]
-        assert len(reader.damage) == 1
-        assert reader.damage[0].count == COUNT - len(found)
 
 
 def test_options_and_limits(tmp_path: Path) -> None:

@@ -33,13 +33,6 @@ def kill_once(marker: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_once(row: dict[str, Any], marker: str) -> dict[str, Any]:
-    """Die in the middle of a partition, the first time that one of these records is processed."""
-    if row["number"] in (150, 250):
-        kill_once(f"{marker}-{row['number']}")
-    return row
-
-
 class Fatal:
     """A value that kills the process that packs it, once; afterwards it packs as a number."""
 

@@ -17,7 +17,7 @@ from cpkg import typed
 from cpkg.typed import codecs
 from purepy.base.errors import CodecError
 
-TYPES = 60
+TYPES = 45
 MESSAGES = 12
 
 

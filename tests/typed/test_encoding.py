@@ -8,13 +8,12 @@ import copy
 import datetime as dt
 import math
 import pickle
-from dataclasses import InitVar, asdict, dataclass, field, make_dataclass
+from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
 from typing import Any, Dict, FrozenSet, List, Optional, Union
 from uuid import UUID
 
 import pytest
-from extent import IS_FULL
 
 import cpkg
 from cpkg import typed
@@ -23,25 +22,6 @@ from cpkg.typed import UNSET, UnsetType
 utc = dt.timezone.utc
 noon = dt.datetime(2020, 1, 1, 12, tzinfo=utc)
 later = dt.timezone(dt.timedelta(hours=2))
-
-
-@dataclass
-class Job:
-    name: str
-    scale: InitVar[int] = 2
-    retries: int = field(init=False, default=0)
-    done: bool = field(init=False)
-
-    def __post_init__(self, scale):
-        self.done = scale > 5
-
-
-@typed.options(array_like=True)
-@dataclass
-class Row:
-    total: int = field(init=False, default=7)
-    a: int = 1
-    b: int = 2
 
 
 @dataclass(frozen=True)
@@ -115,15 +95,6 @@ def test_an_error_of_a_comparison_is_raised_unchanged():
             typed.encode(cls(value))
 
 
-def test_the_result_of_asdict_is_written():
-    job = Job("a", 9)
-    job.retries = 5
-    assert cpkg.loads(typed.encode(job)) == typed.to_builtins(job) == asdict(job) == cpkg.loads(cpkg.dumps(job))
-    assert typed.encode(Row()) == cpkg.packb([1, 2, 7])
-    assert typed.to_builtins(Row()) == [1, 2, 7]
-    assert typed.decode(typed.encode(Row(3)), Row) == Row(3)
-
-
 def test_array_like_objects_omit_nothing():
     @typed.options(array_like=True, omit_defaults=True, omit_none=True)
     @dataclass
@@ -135,7 +106,7 @@ def test_array_like_objects_omit_nothing():
     assert typed.to_builtins(Line(c=4)) == cpkg.loads(typed.encode(Line(c=4))) == [1, None, 4]
 
 
-@pytest.mark.parametrize("count", [70, 1500 if IS_FULL else 300])
+@pytest.mark.parametrize("count", [70, 300])
 def test_objects_with_many_fields(count):
     names = [f"f{index}" for index in range(count)]
     cls = typed.options(omit_defaults=True)(make_dataclass("Wide", [(name, int, 0) for name in names]))
@@ -257,8 +228,8 @@ def test_cycles_are_too_deep():
             make(cycle)
 
 
-@pytest.mark.parametrize("value", [set(), {1}, frozenset("ab")])
-def test_a_set_counts_as_a_level(value):
+@pytest.mark.parametrize("value", [set(), {1}, {1, "a"}, frozenset("ab"), [1]])
+def test_a_set_counts_as_a_level_like_a_list(value):
     for make in (typed.encode, cpkg.dumps):
         make([value], max_depth=2)
         with pytest.raises(ValueError, match="recursion limit exceeded"):

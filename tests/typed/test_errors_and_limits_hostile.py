@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import gc
 import os
-import weakref
-from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
@@ -121,6 +118,13 @@ def test_a_stack_error_names_the_limit_of_the_message(tp):
     assert caught.value.offset == 3
 
 
+@pytest.mark.parametrize("tp", [Any, List[Any], Tuple[int, Any]])
+def test_the_error_of_an_extension_has_an_offset(tp):
+    with pytest.raises(FormatError, match=r"^extension type 85 \(UUID\): expected 16 bytes, found 1$") as caught:
+        typed.decode(b"\x92\x01\x92\x01\xd4\x55\x00", tp)
+    assert caught.value.offset == 4
+
+
 def check_depth():
     assert typed.decode(nested(100), Chain).next.next.value == 1
     with pytest.raises(StackError):
@@ -133,10 +137,6 @@ def check_depth():
             typed.decode(b"\x91" * depth + b"\x01", Any)
     with pytest.raises(StackError):
         typed.decode(b"\x91" * 10 + b"\x01", List[Any], max_depth=9)
-    for inner in ({1}, {1, "a"}, [1]):
-        assert typed.Encoder(max_depth=2).encode([inner])
-        with pytest.raises(ValueError, match="recursion limit"):
-            typed.Encoder(max_depth=1).encode([inner])
     deep: Any = None
     for _ in range(5000):
         deep = Chain(1, deep)
@@ -164,21 +164,6 @@ def test_limits_hold_while_decoding(name, limit, value):
     assert not made
 
 
-def test_a_class_and_its_decoders_are_freed():
-    def make_and_use() -> Any:
-        made = make_dataclass("Made", [("x", int), ("next", Any)])
-        for tp in (made, list[made], dict[str, made]):  # typing keeps its own forms
-            with pytest.raises(typed.ValidationError):
-                typed.decode(b"\x01", tp)
-        typed.encode(made(1, None))
-        return weakref.ref(made)
-
-    gone = make_and_use()
-    for _ in range(4):
-        gc.collect()
-    assert gone() is None
-
-
 def test_duplicate_keys_are_all_checked_and_the_last_wins():
     assert typed.decode(b"\x82\xa4name\xa1a\xa4name\xa1b", User).name == "b"
     fails(b"\x82\xa4name\x01\xa4name\xa1b", User)
@@ -190,12 +175,6 @@ def test_untyped_arrays_become_tuples_if_they_are_hashed():
     assert typed.decode(cpkg.packb([[[1, 2], 3]]), FrozenSet[Tuple[Any, ...]]) == frozenset(pairs)
     for tp in (Dict[Any, int], Dict[Tuple[Any, ...], int], Dict[Tuple[Any, int], int]):
         assert typed.decode(cpkg.packb(pairs), tp) == pairs
-
-
-def test_a_map_in_a_set_or_a_key_is_a_validation_error():
-    assert fails(cpkg.packb([3, [{"a": 1}]]), Set[Any]).path == (1,)
-    assert "hashable" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int]))
-    assert "hashable" in str(fails(b"\x81\x91\x81\x01\x01\x02", Dict[Any, int], all_errors=True))
 
 
 @pytest.mark.interpreter
@@ -215,9 +194,10 @@ def test_calls_within_hooks_fit_on_a_small_stack(msgpack):
     ],
 )
 def test_the_path_of_an_unhashable_value(tp, message, path, offset):
-    with pytest.raises(typed.ValidationError) as info:
-        typed.decode(message, tp)
-    assert (info.value.path, info.value.offset) == (path, offset)
+    for all_errors in (False, True):
+        error = fails(message, tp, all_errors=all_errors)
+        assert (error.path, error.offset) == (path, offset)
+        assert "hashable" in str(error)
 
 
 def test_the_path_of_a_value_contains_an_invalid_key():
@@ -228,13 +208,6 @@ def test_the_path_of_a_value_contains_an_invalid_key():
     with pytest.raises(typed.ValidationError) as info:
         typed.convert({"a": "b"}, Dict[int, int], all_errors=True)
     assert [e.path for e in info.value.errors] == [("key of the map",), ("a",)]
-
-
-def test_lists_of_any_type_are_hashed_as_tuples():
-    assert typed.decode(b"\x92\x92\x01\x91\x02\x03", Set[Any]) == {(1, (2,)), 3}
-    found = typed.decode(b"\x81\x91\x91\x01\x02", Dict[Any, int])
-    assert found == {((1,),): 2}
-    assert isinstance(typed.decode(b"\x81\x01\x02", OrderedDict), OrderedDict)
 
 
 class Config:

@@ -95,15 +95,6 @@ def test_types_nest_deep(way):
     assert len(info.value.path) >= depth
 
 
-def test_classes_nest_deep():
-    cls, value = make_dataclass("Last", [("a", int)]), None
-    value = cls(1)
-    for number in range(60):
-        outer = make_dataclass(f"Class{number}", [("inside", List[cls]), ("a", int, 0)])
-        cls, value = outer, outer([value])
-    assert typed.decode(typed.encode(value), cls) == value
-
-
 def test_the_source_lines_of_a_function_are_freed_with_it():
     def shown():
         return [name for name in linecache.cache if "Fleeting" in name]

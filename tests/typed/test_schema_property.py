@@ -16,7 +16,7 @@ from seeds import SEED
 from cpkg import typed
 from purepy.base.errors import CodecError
 
-TYPES = 50
+TYPES = 35
 
 
 def as_json(value: object) -> object:

@@ -10,7 +10,7 @@ from typing import Dict, List, Optional
 
 import pytest
 from msgpack_messages import fed
-from threads import run_threads
+from waitless import result_of
 
 import cpkg
 import purepy.msgpack
@@ -65,37 +65,26 @@ class Stopping:
 
 
 def test_a_constructor_does_not_end_a_stream(msgpack):
-    data = [typed.encode({"x": number}) for number in range(6)]
+    class Source(io.BytesIO):
+        async def read(self, size):
+            return super().read(size)
 
-    async def read() -> list:
-        reader = asyncio.StreamReader()
-        reader.feed_data(b"".join(data))
-        reader.feed_eof()
+    def read_all(next_of) -> list:
         found = []
-        stream = msgpack.unpack_async(reader, type=Stopping)
         while True:
             try:
-                found.append((await stream.__anext__()).x)
+                found.append(next_of().x)
             except RuntimeError as exc:
                 found.append(str(exc))
-            except StopAsyncIteration:
+            except (StopIteration, StopAsyncIteration):
                 return found
 
-    def read_all() -> list:
-        found = []
-        unpacker = msgpack.Unpacker(io.BytesIO(b"".join(data)), type=Stopping)
-        while True:
-            try:
-                found.append(next(unpacker).x)
-            except RuntimeError as exc:
-                found.append(str(exc))
-            except StopIteration:
-                return found
-
-    text = "decoding the message before byte %d raised %s"
-    stops = [text % (3 * len(data[0]), "StopIteration"), text % (4 * len(data[0]), "StopAsyncIteration")]
-    assert read_all() == [0, 1, *stops, 4, 5]
-    assert asyncio.run(read())[:3] == [0, 1, stops[0]]
+    messages = [typed.encode({"x": number}) for number in range(6)]
+    text, data = "decoding the message before byte %d raised %s", b"".join(messages)
+    stops = [text % (3 * len(messages[0]), "StopIteration"), text % (4 * len(messages[0]), "StopAsyncIteration")]
+    assert read_all(msgpack.Unpacker(io.BytesIO(data), type=Stopping).__next__) == [0, 1, *stops, 4, 5]
+    stream = msgpack.unpack_async(Source(data), type=Stopping)
+    assert read_all(lambda: result_of(stream.__anext__()))[:3] == [0, 1, stops[0]]
 
 
 def test_asynchronous_streams(msgpack):
@@ -163,6 +152,8 @@ def test_loads_accepts_a_decoder_and_all_errors(msgpack, tmp_path):
             load(given, type=lax, all_errors=True, max_depth=2, max_memory=1)
         with pytest.raises(TypeError, match="all_errors= needs type="):
             load(given, all_errors=True)
+    with pytest.raises(TypeError, match="hooks"):
+        cpkg.loads(b"\x01", type=int, use_list=False)
 
 
 def test_a_decoder_in_loads_has_the_limits_of_loads(msgpack):
@@ -235,46 +226,3 @@ def test_limits_of_compressed_messages_share_compiled_functions(monkeypatch):
         assert cpkg.loads(message, type=List[User], max_memory=50_000 + number) == [User(number)] * (50 + number)
     with pytest.raises(LimitError, match="max_memory=4000"):
         cpkg.loads(messages[0], type=List[User], max_memory=4000)
-
-
-def test_loads_accepts_a_type():
-    for compress in (True, False):
-        assert cpkg.loads(cpkg.dumps(USERS, compress=compress), type=List[User]) == USERS
-    with pytest.raises(typed.ValidationError):
-        cpkg.loads(cpkg.dumps(1), type=User)
-    with pytest.raises(StackError):
-        cpkg.loads(cpkg.dumps(USERS), type=List[User], max_depth=2)
-    with pytest.raises(TypeError, match="hooks"):
-        cpkg.loads(b"\x01", type=int, use_list=False)
-
-
-def test_threads_share_a_decoder_and_an_encoder():
-    decoder, encoder = typed.Decoder(List[User]), typed.Encoder()
-    data = encoder.encode(USERS)
-
-    def work() -> None:
-        for _ in range(50):
-            assert encoder.encode(decoder.decode(data)) == data
-            with pytest.raises(TruncatedError):
-                decoder.decode(data[:-3])
-
-    assert run_threads(*[work] * 4) == []
-
-
-def test_an_exception_of_a_constructor_is_raised_and_leaves_no_references():
-    class Stop(BaseException):
-        pass
-
-    @dataclass
-    class Stops:
-        x: int
-
-        def __post_init__(self):
-            if self.x == 2:
-                raise Stop
-
-    decoder = typed.Decoder(List[Stops])
-    for _ in range(3):
-        with pytest.raises(Stop):
-            decoder.decode(b"\x93\x81\xa1x\x01\x81\xa1x\x02\x81\xa1x\x03")
-    assert decoder.decode(b"\x91\x81\xa1x\x01")[0].x == 1

@@ -16,7 +16,7 @@
     X(BOOL,      datetime,          datetime,          False) \
     X(STR,       unicode_errors,    unicode_errors,    None) \
     X(SIZE,      buf_size,          buf_size,          262144) /* checked but ignored: the output grows as needed */ \
-    X(DEPTH,     max_depth,         max_depth,         1024) \
+    X(COUNT,     max_depth,         max_depth,         1024) \
     X(SIZE,      max_total_bytes,   max_total_bytes,   -1) /* no limit, as below */ \
     X(SIZE,      max_total_items,   max_total_items,   -1) \
     X(BOOL,      sort_keys,         sort_keys,         False) \
@@ -48,7 +48,7 @@
     X(SIZE,      max_array_len,     max_array_len,     -1,        KEPT) \
     X(SIZE,      max_map_len,       max_map_len,       -1,        KEPT) \
     X(SIZE,      max_ext_len,       max_ext_len,       -1,        KEPT) \
-    X(DEPTH,     max_depth,         max_depth,         1024,      KEPT) \
+    X(COUNT,     max_depth,         max_depth,         1024,      KEPT) \
     X(SIZE,      max_total_items,   max_total_items,   -1,        KEPT) \
     X(SIZE,      max_total_bytes,   max_total_bytes,   -1,        TEXT) \
     X(BOOL,      tuple_keys,        tuple_keys,        False,     KEPT) \
@@ -58,14 +58,14 @@
                                                                            what this holds then */
 
 #define UNPACKER_TYPE_OPTIONS(X) \
-    X(SIZE,      read_size,         read_size,         0,         KEPT) \
-    X(SIZE,      max_buffer_size,   max_buffer_size,   104857600, KEPT)
+    X(COUNT,     read_size,         read_size,         0,         KEPT) \
+    X(COUNT,     max_buffer_size,   max_buffer_size,   104857600, KEPT)
 /* clang-format on */
 
 /* Objects in the structs are borrowed, from the caller or owned by the Packer or Unpacker, and NULL for None. */
 #define TYPE_BOOL bool
 #define TYPE_SIZE Py_ssize_t
-#define TYPE_DEPTH Py_ssize_t
+#define TYPE_COUNT Py_ssize_t
 #define TYPE_CALLABLE PyObject *
 #define TYPE_STR PyObject *
 #define TYPE_BYTEARRAY PyObject *
@@ -74,7 +74,7 @@
 #define PYTHON_False false
 #define DEFAULT_BOOL(value) PYTHON_##value
 #define DEFAULT_SIZE(value) value
-#define DEFAULT_DEPTH(value) value
+#define DEFAULT_COUNT(value) value
 #define DEFAULT_CALLABLE(value) NULL
 #define DEFAULT_STR(value) NULL
 #define DEFAULT_BYTEARRAY(value) NULL

@@ -97,11 +97,8 @@ static PyObject *pack_into(PyObject *Py_UNUSED(module), PyObject *const *args, P
     if (arguments_read(&pack_into_signature, args, n_args, keyword_names, positional, &options) < 0 ||
         pack_options_check(&options) < 0)
         return NULL;
-    if (positional[2]) {
-        offset = PyNumber_AsSsize_t(positional[2], PyExc_OverflowError);
-        if (offset == -1 && PyErr_Occurred())
-            return NULL;
-    }
+    if (positional[2] && size_read("offset", positional[2], &offset) < 0)
+        return NULL;
     if (PyObject_GetBuffer(positional[1], &target, PyBUF_FULL_RO) < 0)
         return NULL;
     if (target.readonly || !PyBuffer_IsContiguous(&target, 'C')) {

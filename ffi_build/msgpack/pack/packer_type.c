@@ -171,7 +171,7 @@ static PyObject *packer_pack_ext_type(PyObject *object, PyObject *const *args, P
         return NULL;
     PyObject *data = positional[1], *result = NULL;
     if (!PyBytes_Check(data) && !PyByteArray_Check(data)) {
-        PyErr_Format(PyExc_TypeError, "data must be bytes, not %.100s", Py_TYPE(data)->tp_name);
+        PyErr_Format(PyExc_TypeError, "data must be bytes, not %.100s", short_type_name(data));
         return NULL;
     }
     PyObject *index = PyNumber_Index(positional[0]);

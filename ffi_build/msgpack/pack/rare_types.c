@@ -27,7 +27,7 @@ static unsigned char *encode_ext_type(Encoder *c, unsigned char *p, PyObject *o)
     long value = data ? PyLong_AsLongAndOverflow(number, &overflow) : 0;
     unsigned char *result = NULL;
     if (data && !PyBytes_Check(data))
-        PyErr_Format(PyExc_TypeError, "ExtType data must be bytes, not %.100s", Py_TYPE(data)->tp_name);
+        PyErr_Format(PyExc_TypeError, "ExtType data must be bytes, not %.100s", short_type_name(data));
     else if (data && (overflow || value < -128 || value > 127))
         PyErr_SetString(PyExc_OverflowError, "ext type code must be in -128..127");
     else if (data)
@@ -65,7 +65,7 @@ static unsigned char *encode_raw_object(Encoder *c, unsigned char *p, PyObject *
 {
     PyObject *data = slot_get(o, S.raw_data);
     if (!data || !PyBytes_Check(data)) {
-        PyErr_SetString(PyExc_TypeError, "the data of a Raw must be bytes");
+        PyErr_Format(PyExc_TypeError, "Raw data must be bytes, not %.100s", data ? short_type_name(data) : "unset");
         return NULL;
     }
     return encode_payload(c, p, PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data));

@@ -53,7 +53,9 @@ static ALWAYS_INLINE PyObject *unpack_data(const UnpackOptions *options, const u
         gc_resume(true);
 
     if (UNLIKELY(outcome == PARSE_MORE)) {
-        PyErr_SetString(S.TruncatedError, "Unpack failed: incomplete input");
+        PyErr_SetString(S.TruncatedError,
+                        size ? "Unpack failed: incomplete input"
+                             : "Unpack failed: incomplete input: the input is empty, expected a MessagePack object");
         error_set_offset((uint64_t)offset);
     }
     else if (outcome == PARSE_DONE && end)
@@ -128,11 +130,8 @@ static PyObject *unpackb_from(PyObject *Py_UNUSED(module), PyObject *const *args
         return NULL;
     if (UNLIKELY(options.type != NULL))
         return typed_call("unpackb_from", args, n, keyword_names);
-    if (positional[1]) {
-        offset = PyNumber_AsSsize_t(positional[1], PyExc_OverflowError);
-        if (offset == -1 && PyErr_Occurred())
-            return NULL;
-    }
+    if (positional[1] && size_read("offset", positional[1], &offset) < 0)
+        return NULL;
     PyObject *o = unpack_object(&options, positional[0], offset, &end);
     return o ? Py_BuildValue("Nn", o, end) : NULL;
 }

@@ -89,10 +89,6 @@ static int unpacker_set(Unpacker *self, UnpackOptions *options, PyObject *file_l
 {
     if (options->max_buffer_size == 0)
         options->max_buffer_size = INT32_MAX;
-    if (options->max_buffer_size < 0 || options->read_size < 0) {
-        PyErr_SetString(PyExc_ValueError, "max_buffer_size and read_size must be 0 or more");
-        return -1;
-    }
     if (options->read_size > options->max_buffer_size) {
         PyErr_SetString(PyExc_ValueError, "read_size should be less or equal to max_buffer_size");
         return -1;
@@ -305,11 +301,11 @@ static PyObject *unpacker_iternext(PyObject *self)
 static PyObject *unpacker_read_bytes(PyObject *object, PyObject *argument)
 {
     Unpacker *self = (Unpacker *)object;
-    Py_ssize_t wanted = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
-    if (wanted == -1 && PyErr_Occurred())
+    Py_ssize_t wanted;
+    if (size_read("nbytes", argument, &wanted) < 0)
         return NULL;
     if (wanted < 0) {
-        PyErr_SetString(PyExc_ValueError, "the number of bytes to read must be 0 or more");
+        PyErr_Format(PyExc_ValueError, "nbytes must be 0 or more, not %zd", wanted);
         return NULL;
     }
     if (!unpacker_enter_whole(self, "read_bytes"))

@@ -306,6 +306,6 @@ static ALWAYS_INLINE int key_depth(const Frame *f)
 
 static NEVER_INLINE int raise_key_too_deep(void)
 {
-    PyErr_Format(S.StackError, "a map key nested deeper than %d containers", KEY_DEPTH_MAX);
+    PyErr_Format(S.StackError, "map key nested deeper than %d containers", KEY_DEPTH_MAX);
     return -1;
 }
