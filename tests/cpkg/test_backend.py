@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import re
 import subprocess
@@ -41,14 +40,7 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("codec", _backend.MODULES)
 def test_auto_takes_the_first_that_loads(fresh: pytest.MonkeyPatch, codec: str) -> None:
     """`auto` follows the measured order and stops at the first backend that loads."""
-    expected = None
-    for backend in _backend.MODULES[codec]:
-        try:
-            expected = _backend.load(codec, backend)
-            break
-        except ImportError:
-            continue
-    assert _backend.choose(codec).module is expected
+    assert _backend.choose(codec).module is next(iter(available(codec).values()))
 
 
 @pytest.mark.parametrize(
@@ -59,10 +51,8 @@ def test_each_backend_has_all_names_of_its_protocol(codec: str, protocol: type) 
     kinds = property, types.FunctionType
     names = [name for name, value in vars(protocol).items() if isinstance(value, kinds) and name[:2] != "__"]
     assert len(names) > 15
-    missing = {
-        (backend, name) for backend, module in available(codec).items() for name in names if not hasattr(module, name)
-    }
-    assert missing == set()
+    for module in available(codec).values():
+        assert [name for name in names if not hasattr(module, name)] == []
 
 
 @pytest.mark.parametrize("codec", _backend.MODULES)
@@ -109,12 +99,11 @@ def test_a_source_folder_in_front_of_the_installed_package_is_named(
     advice = str(_backend_info._advice("zstd"))
     assert not is_built
     if is_installed:
+        assert advice == "start Python in another folder, or run pip install -e . in the source folder"
         assert reason == (
             f"Python imported the source folder {folder}, which has no modules built for this interpreter and hides "
-            f"the package installed in {tmp_path}: start Python in another folder, or run pip install -e . in the "
-            "source folder"
+            f"the package installed in {tmp_path}: {advice}"
         )
-        assert advice == "start Python in another folder, or run pip install -e . in the source folder"
     else:
         assert "never installed with this interpreter (pip install -e .)" in reason
         assert advice == "build the native modules: run pip install -e . in the source folder"
@@ -185,14 +174,10 @@ def test_a_library_inside_of_the_module_is_called_bundled(fresh: pytest.MonkeyPa
 
 def test_the_facades_serve_what_was_chosen() -> None:
     """In a new process, the functions of public modules come from the backend that the policy names."""
-    code = (
-        "import json, cpkg; info = cpkg.backend_info();"
-        "print(json.dumps([info['msgpack'].backend, info['zstd'].backend,"
-        " cpkg.unpackb(cpkg.packb([1, 'a'])), cpkg.decompress(cpkg.compress(b'abc' * 9)).decode()]))"
-    )
+    code = "import cpkg; info = cpkg.backend_info(); print(info['msgpack'].backend, info['zstd'].backend,"
+    code += " cpkg.unpackb(cpkg.packb([1, 'a'])), cpkg.decompress(cpkg.compress(b'abc' * 2)))"
     done = python(code, CPKG_BACKEND="pure")
-    assert done.stderr == ""
-    assert json.loads(done.stdout) == ["pure", "pure", [1, "a"], "abc" * 9]
+    assert (done.stdout, done.stderr) == ("pure pure [1, 'a'] b'abcabc'\n", "")
 
 
 def test_every_public_name_resolves() -> None:
@@ -206,18 +191,7 @@ def test_every_public_name_resolves() -> None:
 
 def test_completion_and_inspect_see_every_name_without_dask() -> None:
     """`cpkg.dask` raises AttributeError there, the only error that they ignore; an import names what to install."""
-    code = (
-        "import sys; sys.modules['dask'] = None\n"
-        "import inspect, rlcompleter, cpkg\n"
-        "inspect.getmembers(cpkg)\n"
-        "assert rlcompleter.Completer({'cpkg': cpkg}).complete('cpkg.rec', 0) == 'cpkg.records'\n"
-        "assert not hasattr(cpkg, 'dask')\n"
-        "try:\n"
-        "    from cpkg import dask\n"
-        "except ImportError as exc:\n"
-        "    print(exc)\n"
-    )
-    done = python(code)
+    done = python(Path(__file__).with_name("without_dask.txt").read_text(encoding="utf-8"))
     assert done.stderr == ""
     assert "cpkg.dask needs Dask (pip install 'dask[distributed]')" in done.stdout
 

@@ -11,6 +11,7 @@ import random
 import select
 import threading
 from collections.abc import Iterator
+from functools import partial
 from types import ModuleType
 from typing import Any, Callable
 from unittest import mock
@@ -58,20 +59,11 @@ def pipe(request: pytest.FixtureRequest) -> Iterator[Pipe]:
 def whole(msgpack: ModuleType) -> list[Writer]:
     """Return the functions that write one object in one call, as function(bytes, file)."""
 
-    def dump(data: bytes, file: Any) -> None:
-        cpkg.dump(data, file, compress=False)
-
-    def pack(data: bytes, file: Any) -> None:
-        msgpack.pack(data, file)
-
-    return [dump, pack]
+    return [partial(cpkg.dump, compress=False), msgpack.pack]
 
 
 def copying(zstd: ModuleType) -> Writer:
-    def copy(data: bytes, file: Any) -> None:
-        zstd.copy_stream(io.BytesIO(data), file, read_size=1 << 17)
-
-    return copy
+    return lambda data, file: zstd.copy_stream(io.BytesIO(data), file, read_size=1 << 17)
 
 
 def through_file(zstd: ModuleType, size: int = 10_000) -> Writer:
@@ -104,23 +96,17 @@ def write_on(target: Any, data: bytes, size: int, finishes: list[Callable[[], An
                 wait()
 
 
-def test_a_full_pipe_is_an_error(msgpack: ModuleType) -> None:
-    for write in whole(msgpack):
-        for buffering in (0, 8192):
-            pipe = Pipe(buffering)
-            with pytest.raises(BlockingIOError) as caught:
-                write(NOISE, pipe.file)
-            assert 4096 <= caught.value.characters_written < len(NOISE)
-            pipe.close()
+@pytest.mark.parametrize("buffering", [0, 8192])
+def test_a_full_pipe_is_an_error(msgpack: ModuleType, zstd: ModuleType, buffering: int) -> None:
+    for write in [*whole(msgpack), copying(zstd)]:
+        pipe = Pipe(buffering)
+        with pytest.raises(BlockingIOError) as caught:
+            write(NOISE, pipe.file)
+        assert 4096 <= caught.value.characters_written < len(NOISE)
+        pipe.close()
 
 
-def test_a_full_pipe_ends_a_copy(zstd: ModuleType, pipe: Pipe) -> None:
-    with pytest.raises(BlockingIOError) as caught:
-        copying(zstd)(NOISE, pipe.file)
-    assert 4096 <= caught.value.characters_written < len(NOISE)
-
-
-@pytest.mark.parametrize("size", [100, 10_000, 300_000])
+@pytest.mark.parametrize("size", [100, 300_000])
 def test_a_full_pipe_ends_a_file(zstd: ModuleType, pipe: Pipe, size: int) -> None:
     with pytest.raises(BlockingIOError):
         through_file(zstd, size)(NOISE, pipe.file)
@@ -207,10 +193,9 @@ class Uneven(io.RawIOBase):
                 return None
             if how == 1:
                 raise BlockingIOError
-            if how == 2:
-                raise BlockingIOError(errno.EAGAIN, "not now", 0)
+            size = size if how == 3 else 0
             self.taken += data[:size]
-            raise BlockingIOError(errno.EAGAIN, "no more", size)
+            raise BlockingIOError(errno.EAGAIN, "not now", size)
         self.taken += data[:size]
         return size
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 import decimal
 import random
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
 
 import pytest
-from any_codecs import codecs_of, decode, encode
+from any_codecs import decode, encode
 from bombs import ITEMS, array, heaviest_below
 
 import cpkg
@@ -20,12 +19,6 @@ from purepy.base.errors import LimitError
 MIB = 2**20
 LIMIT = 64 * MIB
 PURE = all(chosen.backend == "pure" for chosen in cpkg.backend_info().values())
-
-
-@pytest.fixture
-def codecs(msgpack: ModuleType) -> dumps_loads.Codecs:
-    """Return the codecs with each available MessagePack backend."""
-    return codecs_of(msgpack)
 
 
 @pytest.mark.parametrize("kind", ITEMS)
@@ -77,9 +70,7 @@ def test_the_default_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: 
     assert decode(codecs, skippable + bomb)  # any input counts
 
 
-def test_max_output_size_allows_objects_of_that_size(
-    codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_max_output_size_allows_such_objects(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dumps_loads, "MEMORY_FLOOR", 1000)
     monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 1000)
     value = [b"x" * 1000] * 1000
@@ -96,17 +87,18 @@ def test_max_output_size_allows_objects_of_that_size(
         decode(codecs, bomb, max_output_size=-1, max_memory=5000)
 
 
+# seconds each with the pure codecs
 @pytest.mark.parametrize(
     "make",
     [
-        # seconds each with the pure codecs
-        pytest.param(lambda: bytes(60 * MIB), marks=[pytest.mark.nightly] * PURE),
-        pytest.param(lambda: [0] * (8 * MIB - 100), marks=[pytest.mark.nightly] * PURE),
-        pytest.param(lambda: "abcdefghij" * (6 * MIB), marks=[pytest.mark.nightly] * PURE),
-        pytest.param(
-            lambda: [{"id": 7, "name": "the same", "tags": ["a", "b"]}] * 100_000, marks=[pytest.mark.nightly] * PURE
-        ),
-        pytest.param(lambda: {"matrix": [[0.0] * 1000] * 1000}, marks=[pytest.mark.nightly] * PURE),
+        pytest.param(make, marks=[pytest.mark.nightly] * PURE)
+        for make in (
+            lambda: bytes(60 * MIB),
+            lambda: [0] * (8 * MIB - 100),
+            lambda: "abcdefghij" * (6 * MIB),
+            lambda: [{"id": 7, "name": "the same", "tags": ["a", "b"]}] * 100_000,
+            lambda: {"matrix": [[0.0] * 1000] * 1000},
+        )
     ],
     ids=["bytes", "numbers", "text", "records", "matrix"],
 )
@@ -133,11 +125,9 @@ def test_long_decimals(codecs: dumps_loads.Codecs) -> None:
     for size in (1023, 1024, 1025, 2000, 4000):
         digits = "".join(generator.choice("0123456789") for _ in range(size))
         point = generator.randrange(1, size)
-        for text in (
-            digits, "-" + digits, "+" + digits, digits[:point] + "." + digits[point:], "." + digits, digits + ".",
-            digits[:point] + "." + digits[point:] + "E-12345", digits + "e+99", "0" * size, "-0." + "0" * size,
-            "NaN" + digits, "-sNaN" + digits, "sNaN" + "0" * size, digits + "e12345678901",
-        ):  # fmt: skip
+        texts = f"{digits} -{digits} +{digits} .{digits} {digits}. {digits[:point]}.{digits[point:]} {digits}e+99 "
+        texts += f"{digits[:point]}.{digits[point:]}E-12345 NaN{digits} -sNaN{digits} {digits}e12345678901 "
+        for text in (texts + "{0} -0.{0} sNaN{0}".format("0" * size)).split():
             data = b"\xc8" + len(text).to_bytes(2, "big") + b"N" + text.encode()
             expected = decimal.Decimal(text, context)
             assert decode(codecs, data).as_tuple() == expected.as_tuple(), text

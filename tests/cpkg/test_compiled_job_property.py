@@ -27,15 +27,14 @@ KEYS = st.text(max_size=8) | st.integers(-5, 5) | st.tuples(st.integers(0, 3), s
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**64) | st.floats() | st.text() | st.binary() | st.dates(),
     lambda inner: st.lists(inner, max_size=6) | st.dictionaries(KEYS, inner, max_size=6),
-    max_leaves=60,
+    max_leaves=20,
 )
 DUMPS = st.fixed_dictionaries(
     {},
     optional={
-        "compress": st.sampled_from(
-            [True, False, "auto", 1, None, sys.implementation.name.replace("cpython", "auto"), "no"]
-        ),
-        "level": st.sampled_from([0, 1, 3, -5, 22, 23, -(2**17) - 1, 2**70, True, None, "3"]),
+        # the last text is not interned
+        "compress": st.sampled_from([True, False, "auto", 1, None, "no", "-auto"[1:]]),
+        "level": st.sampled_from([0, 1, 3, -5, 23, -(2**17) - 1, 2**70, True, None, "3"]),
         "min_size": st.sampled_from([0, 10, 10**6, -1, 2**70, 12.5]),
         "checksum": st.sampled_from([True, False, 0, "yes"]),
         "default": st.sampled_from([None, str, 3, lambda o: {1, 2}]),
@@ -122,21 +121,6 @@ def test_default_may_come_back() -> None:
     value = [complex(n, 1) for n in range(50)]
     back = cpkg.loads(cpkg.dumps(value, default=default, compress=True))
     assert back == [default(item) for item in value]
-
-
-def test_errors_of_code_that_is_not_ours_pass() -> None:
-    """Such errors are not treated as errors of the input, which would be searched a second time."""
-
-    class Stop(BaseException):
-        pass
-
-    def stop(obj: Any) -> Any:
-        raise Stop
-
-    with pytest.raises(Stop):
-        cpkg.dumps([object()], default=stop)
-    with pytest.raises(Stop):
-        cpkg.loads(b"\x81\x01\x02", object_hook=stop)
 
 
 def test_what_python_lends_is_taken_anew(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,8 +62,6 @@ def test_the_argument_threads() -> None:
 
 
 def test_every_use_has_the_same_limits(tmp_path: Path) -> None:
-    from cpkg import archive, records, zstd
-
     calls = [
         cores.thread_count,
         lambda threads: zstd.compress(b"", threads=threads),

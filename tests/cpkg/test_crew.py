@@ -36,12 +36,6 @@ class Pieces(Job):
             self.put(bytes([self._number]) * 3)
 
 
-class Failing(Job):
-    def run(self) -> None:
-        self.put(b"before")
-        raise ArithmeticError
-
-
 def drain(crew: Crew) -> list[bytes]:
     return list(iter(lambda: crew.take(lambda: True), None))
 
@@ -73,6 +67,11 @@ def test_what_a_handler_raises_in_the_callers_thread_comes_out_at_once(error: ty
 
 @pytest.mark.parametrize("threads", [0, 2])
 def test_a_failure_follows_what_the_job_had_put(threads: int) -> None:
+    class Failing(Job):
+        def run(self) -> None:
+            self.put(b"before")
+            raise ArithmeticError
+
     crew = Crew(threads)
     crew.give(Failing())
     assert crew.take(lambda: True) == b"before"
@@ -124,14 +123,13 @@ def test_a_forked_child_has_no_threads() -> None:
     assert crew.submit(len, b"abc").result() == 3
     child = os.fork()
     if not child:
-        status = 1
         try:
             crew.stop()
             crew.submit(len, b"abc")
         except RuntimeError:
-            status = 0
+            os._exit(0)
         finally:
-            os._exit(status)
+            os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
     assert crew.submit(len, b"abcd").result() == 4
     crew.stop()
@@ -172,27 +170,27 @@ def test_interrupted_by_signals(signals: int) -> None:
     by_timer(lambda: None, work, check, times=400, signals=signals)
 
 
-def test_a_crew_that_is_forgotten_loses_nothing_silently() -> None:
+@pytest.mark.parametrize("is_given_before", [True, False])
+def test_a_crew_that_is_forgotten_loses_nothing_silently(is_given_before: bool) -> None:
     """If a crew and its file are in a reference cycle, the collector finalizes the crew before it closes the file."""
-    for is_given_before in (True, False):
-        crew, begun, wanted = Crew(1), threading.Event(), threading.Event()
+    crew, begun, wanted = Crew(1), threading.Event(), threading.Event()
 
-        class Waits(Job):
-            def run(self, begun: Any = begun, wanted: Any = wanted) -> None:
-                begun.set()
-                wanted.wait()
-                self.put(b"output")
+    class Waits(Job):
+        def run(self) -> None:
+            begun.set()
+            wanted.wait()
+            self.put(b"output")
 
-        if is_given_before:
-            crew.give(Waits())
-            begun.wait()
-        crew._shared._owner = lambda: None
-        if not is_given_before:
-            crew.give(Waits())
-        wanted.set()
-        with pytest.raises(RuntimeError, match="close the object before you drop it"):
-            crew.take(lambda: True)
-        crew.stop()
+    if is_given_before:
+        crew.give(Waits())
+        begun.wait()
+    crew._shared._owner = lambda: None
+    if not is_given_before:
+        crew.give(Waits())
+    wanted.set()
+    with pytest.raises(RuntimeError, match="close the object before you drop it"):
+        crew.take(lambda: True)
+    crew.stop()
 
 
 def test_the_harness_sees_what_an_interrupt_breaks(monkeypatch: pytest.MonkeyPatch) -> None:

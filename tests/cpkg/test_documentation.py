@@ -91,20 +91,14 @@ def test_every_public_name(name: str) -> None:
     assert found == []
 
 
-def test_every_name_of_msgpack(msgpack: ModuleType) -> None:
-    assert [fault for name in MSGPACK for fault in faults(name, getattr(msgpack, name))] == []
-
-
-def test_every_name_of_zstd(zstd: ModuleType) -> None:
-    assert [fault for name in ZSTD for fault in faults(name, getattr(zstd, name))] == []
-
-
 def words(value: Any) -> list[str]:
     """Return the words of its documentation, because line breaks depend on the indentation."""
     return (inspect.getdoc(value) or "").split()
 
 
-def same(module: ModuleType, names: tuple[str, ...], other: ModuleType) -> None:
+def check(module: ModuleType, names: tuple[str, ...], other: ModuleType) -> None:
+    """Check that a backend documents all names, like another one."""
+    assert [fault for name in names for fault in faults(name, getattr(module, name))] == []
     for name in names:
         ours, theirs = getattr(module, name), getattr(other, name)
         assert words(ours) == words(theirs), name
@@ -114,11 +108,11 @@ def same(module: ModuleType, names: tuple[str, ...], other: ModuleType) -> None:
 
 
 def test_backends_of_msgpack_have_one_text(msgpack: ModuleType) -> None:
-    same(msgpack, MSGPACK, importlib.import_module("purepy.msgpack"))
+    check(msgpack, MSGPACK, importlib.import_module("purepy.msgpack"))
 
 
 def test_backends_of_zstd_have_one_text(zstd: ModuleType) -> None:
-    same(zstd, ZSTD, importlib.import_module("purepy.zstd"))
+    check(zstd, ZSTD, importlib.import_module("purepy.zstd"))
 
 
 @pytest.mark.parametrize(("name", "options"), [("packb", PACKING), ("unpackb", UNPACKING)])

@@ -13,13 +13,7 @@ import pytest
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
-PAGES = (
-    "docs/architecture.md",
-    "docs/performance.md",
-    "docs/notebook/benchmarking.md",
-    "CONTRIBUTING.md",
-    "README.md",
-)
+PAGES = ("docs/architecture.md", "docs/performance.md", "docs/notebook/benchmarking.md", "CONTRIBUTING.md", "README.md")
 # all pages for readers, including the reports of benchmarks
 ALL = sorted(str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 WIDTH = 120
@@ -28,9 +22,18 @@ ROOTS = ("cpkg/", "docs/", "ffi_build/", "purepy/", "tests/", ".ci/", ".github/"
 AT_ROOT = re.compile(r"(README|CONTRIBUTING|CHANGELOG|SECURITY)\.md|setup\.py|tox\.ini|pyproject\.toml")
 
 
+def prose(text: str) -> str:
+    """Return the text without code blocks."""
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
 def quoted(text: str) -> list[str]:
     """Return the texts in backticks, without code blocks."""
-    return re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE))
+    return re.findall(r"`([^`\n]+)`", prose(text))
 
 
 def paths(text: str) -> list[str]:
@@ -45,12 +48,8 @@ def file_names(text: str) -> list[str]:
 
 def pytest_arguments(text: str) -> list[str]:
     """Return the paths in pytest commands, in backticks or in code blocks."""
-    return [
-        word.partition("::")[0]
-        for command in re.findall(r"pytest ([^`\n]*)", text)
-        for word in command.split()
-        if word.startswith("tests/")
-    ]
+    words = " ".join(re.findall(r"pytest ([^`\n]*)", text)).split()
+    return [word.partition("::")[0] for word in words if word.startswith("tests/")]
 
 
 def folders(text: str) -> list[Path]:
@@ -93,7 +92,7 @@ def wrong_paths(text: str) -> list[str]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_path_and_file_exists(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = read(page)
     assert wrong_paths(text) == []
     assert [path for path in pytest_arguments(text) if not (ROOT / path).exists()] == []
 
@@ -101,20 +100,15 @@ def test_every_path_and_file_exists(page: str) -> None:
 @pytest.mark.parametrize("page", sorted({*ALL} - {*PAGES}))
 def test_every_path_of_the_source_exists(page: str) -> None:
     """Other pages also name files outside the tree (`sitecustomize.py`); some files with a stub come from the build."""
-    found = [path.rstrip("/") for path in paths((ROOT / page).read_text(encoding="utf-8"))]
+    found = [path.rstrip("/") for path in paths(read(page))]
     assert [path for path in found if not list(ROOT.glob(path)) and not list(ROOT.glob(f"{path}i"))] == []
 
 
 def test_rows_of_the_architecture_are_short() -> None:
-    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    text = read("docs/architecture.md")
     assert [line for line in text.splitlines() if len(line) > ROW_WIDTH] == []
     # a name that is split over two lines would not be recognised
     assert [line for line in text.splitlines() if line.count("`") % 2] == []
-
-
-def prose(text: str) -> str:
-    """Return the text without code blocks."""
-    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def anchors(text: str) -> set[str]:
@@ -140,19 +134,15 @@ def dead_links(text: str, folder: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", ALL)
 def test_every_link_leads_somewhere(page: str) -> None:
-    assert dead_links((ROOT / page).read_text(encoding="utf-8"), (ROOT / page).parent) == []
+    assert dead_links(read(page), (ROOT / page).parent) == []
 
 
 @pytest.mark.parametrize("page", ALL)
 def test_no_line_of_prose_is_long(page: str) -> None:
     """Tables have a line per row, and a word or address may be longer than a line."""
-    lines = prose((ROOT / page).read_text(encoding="utf-8")).splitlines()
-    long = [
-        line
-        for line in lines
-        if len(line) > WIDTH and not line.lstrip().startswith(("|", "![")) and " " in line.strip()
-    ]
-    assert long == []
+    lines = prose(read(page)).splitlines()
+    long = [line for line in lines if len(line) > WIDTH and " " in line.strip()]
+    assert [line for line in long if not line.lstrip().startswith(("|", "!["))] == []
 
 
 def files_of(place: str, bases: list[Path]) -> list[Path]:
@@ -194,7 +184,7 @@ def missing_names(text: str) -> tuple[int, list[tuple[str, str]]]:
 
 
 def test_every_function_is_in_its_file() -> None:
-    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    text = read("docs/architecture.md")
     methods, missing = missing_methods(text)
     assert missing == []
     assert methods > 3
@@ -205,7 +195,7 @@ def test_every_function_is_in_its_file() -> None:
 
 def test_every_name_is_somewhere() -> None:
     """A name in backticks in the architecture page exists in the sources, or is the end of a test name."""
-    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    text = read("docs/architecture.md")
     files = [path for folder in ("cpkg", "ffi_build", "purepy", "tests") for path in (ROOT / folder).rglob("*")]
     sources = [path.read_text(encoding="utf-8") for path in files if path.suffix in (".py", ".pyi", ".c", ".h")]
     known = set(re.findall(r"\w+", "\n".join(sources)))

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import io
 import os
+import re
 import stat
 from collections.abc import Iterator
 from functools import partial
@@ -25,10 +26,10 @@ VALUE = {"a": [1, 2.5, "text"] * 50}
 
 
 @pytest.fixture
-def umask() -> Any:
-    old = os.umask(0o027)
-    yield 0o027
-    os.umask(old)
+def path(tmp_path: Path) -> Path:
+    """Return an existing file, alone in its folder."""
+    (tmp_path / "x").write_bytes(b"old")
+    return tmp_path / "x"
 
 
 @pytest.mark.parametrize("kind", [str, os.fsencode, Path])
@@ -64,26 +65,21 @@ def test_files_opened_for_text_are_refused(tmp_path: Path) -> None:
             cpkg.load(place)
 
 
-def test_arguments_reach_dumps_and_loads(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    cpkg.dump({"b": 1j, "a": (1, 2)}, path, compress=True, level=1, checksum=False, default=str, sort_keys=True)
-    assert path.read_bytes() == cpkg.dumps(
-        {"b": 1j, "a": (1, 2)}, compress=True, level=1, checksum=False, default=str, sort_keys=True
-    )
+def test_arguments_reach_dumps_and_loads(path: Path) -> None:
+    options: dict[str, Any] = {"compress": True, "level": 1, "checksum": False, "default": str, "sort_keys": True}
+    cpkg.dump({"b": 1j, "a": (1, 2)}, path, **options)
+    assert path.read_bytes() == cpkg.dumps({"b": 1j, "a": (1, 2)}, **options)
     assert cpkg.load(path, use_list=False) == {"a": (1, 2), "b": "1j"}
     with pytest.raises(cpkg.LimitError):
         cpkg.load(path, max_output_size=3)
 
 
-def test_nothing_is_left_of_a_failed_dump(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    with pytest.raises(TypeError):
-        cpkg.dump(object(), path)
-    assert list(tmp_path.iterdir()) == []
-    path.write_bytes(b"old")
-    with pytest.raises(TypeError):
-        cpkg.dump(object(), path)
+def test_nothing_is_left_of_a_failed_dump(path: Path) -> None:
+    for place in (path, path.with_name("new")):
+        with pytest.raises(TypeError):
+            cpkg.dump(object(), place)
     assert path.read_bytes() == b"old"
+    assert list(path.parent.iterdir()) == [path]
     file = io.BytesIO()
     with pytest.raises(TypeError):
         cpkg.dump([1, object()], file)
@@ -91,21 +87,18 @@ def test_nothing_is_left_of_a_failed_dump(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt, SystemExit])
-def test_nothing_is_left_of_a_failed_write(tmp_path: Path, error: type[BaseException]) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"old")
-
+def test_nothing_is_left_of_a_failed_write(path: Path, error: type[BaseException]) -> None:
     def fail() -> None:
         with replacing(path) as file:
             file.write(b"half")
             file.flush()
-            assert len(list(tmp_path.iterdir())) == 2
+            assert len(list(path.parent.iterdir())) == 2
             raise error
 
     with pytest.raises(error):
         fail()
     assert path.read_bytes() == b"old"
-    assert len(list(tmp_path.iterdir())) == 1
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_system_that_removes_no_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,35 +124,38 @@ def test_a_system_that_removes_no_open_file(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(KeyError):
         fail()
     assert list(tmp_path.iterdir()) == []
-    table = SeekTable(checksums=False)
     monkeypatch.setattr(SeekTable, "to_bytes", lambda _: {}[0])
     with pytest.raises(KeyError):
-        write_index(tmp_path / "x", table)
+        write_index(tmp_path / "x", SeekTable(checksums=False))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_readers_see_the_old_file_until_the_new_one_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"old")
+def test_readers_see_the_old_file_until_the_new_one_is_whole(path: Path) -> None:
     with open(path, "rb") as reader:
         with replacing(path) as file:
             file.write(b"new")
             assert path.read_bytes() == b"old"
+            (name,) = {entry.name for entry in path.parent.iterdir()} - {"x"}
+            assert re.fullmatch(rf"\.x\.cpkg-{os.getpid()}-[0-9a-f]+\.tmp", name)
         assert reader.read() == b"old"
     assert path.read_bytes() == b"new"
 
 
-def test_a_new_file_gets_the_permissions_of_open(tmp_path: Path, umask: int) -> None:
-    cpkg.dump(VALUE, tmp_path / "x")
-    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o666 & ~umask
-
-
-def test_an_existing_file_keeps_its_permissions(tmp_path: Path, umask: int) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"old")
-    path.chmod(0o604)
-    cpkg.dump(VALUE, path)
+def test_permissions(path: Path) -> None:
+    """A new file gets those of open(); an existing file keeps its own, also while it is written."""
+    umask = os.umask(0o027)
+    try:
+        cpkg.dump(VALUE, path.with_name("new"))
+        path.chmod(0o604)
+        cpkg.dump(VALUE, path)
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE(path.with_name("new").stat().st_mode) == 0o640
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    path.chmod(0o600)
+    with replacing(path):
+        (name,) = {entry.name for entry in path.parent.iterdir()} - {"x", "new"}
+        assert stat.S_IMODE(path.with_name(name).stat().st_mode) == 0o600
 
 
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
@@ -184,9 +180,7 @@ def test_where_no_file_can_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"old")
+def test_a_read_only_file_is_not_replaced(path: Path) -> None:
     path.chmod(0o444)
     with pytest.raises(PermissionError):
         cpkg.dump(VALUE, path)
@@ -194,13 +188,10 @@ def test_a_read_only_file_is_not_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_links", [True, False])
-def test_without_overwrite_a_file_is_kept(tmp_path: Path, has_links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_overwrite_a_file_is_kept(path: Path, has_links: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """This also holds on systems without hard links, as in browsers."""
     if not has_links:
         monkeypatch.delattr(os, "link")
-    path = tmp_path / "x"
-    with replacing(path, overwrite=False) as file:
-        file.write(b"first")
     with pytest.raises(FileExistsError), replacing(path, overwrite=False) as file:
         file.write(b"second")
     path.unlink()
@@ -213,4 +204,8 @@ def test_without_overwrite_a_file_is_kept(tmp_path: Path, has_links: bool, monke
     with pytest.raises(FileExistsError):
         lose_the_race()
     assert path.read_bytes() == b"came into being"
-    assert len(list(tmp_path.iterdir())) == 1
+    path.unlink()
+    with replacing(path, overwrite=False) as file:
+        file.write(b"first")
+    assert path.read_bytes() == b"first"
+    assert list(path.parent.iterdir()) == [path]

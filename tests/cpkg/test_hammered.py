@@ -20,9 +20,10 @@ import sys
 import sysconfig
 import threading
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 import pytest
 from processes import run_alone
@@ -129,42 +130,21 @@ def test_one_shot_with_one_dictionary(zstd: ModuleType) -> None:
         assert zstd.decompress(zstd.compress(TEXT[number * 100 :])) == TEXT[number * 100 :]
         assert zstd.decompress(zstd.compress(TEXT, zstd_dict=dictionary), zstd_dict=dictionary) == TEXT
 
-    if zstd.BACKEND == "pure":
-        pytest.skip("the same work in Python takes minutes, and shares nothing more")
-    hammer(work)
+    hammer(work, rounds=3 if zstd.BACKEND == "pure" else ROUNDS)
 
 
 def test_one_compressor(zstd: ModuleType) -> None:
-    compressor = zstd.ZstdCompressor()
-    lock = threading.Lock()
-    pieces: list[bytes] = []
-
-    def work(number: int) -> None:
-        if number:
-            compressor.last_mode
-            return
-        with lock:
-            pieces.append(compressor.compress(TEXT[:500], compressor.FLUSH_BLOCK))
-
-    hammer(work)
-    pieces.append(compressor.flush())
-    assert zstd.decompress(b"".join(pieces)) == TEXT[:500] * ROUNDS
-
-
-def test_calls_of_one_compressor_at_once(zstd: ModuleType) -> None:
     """Each call is atomic: the output is one frame per call."""
     compressor = zstd.ZstdCompressor()
     frames: list[bytes] = []
+    rounds = 10 if zstd.BACKEND == "pure" else ROUNDS
 
     def work(number: int) -> None:
         frames.append(compressor.compress(TEXT[:400], compressor.FLUSH_FRAME))
+        assert compressor.last_mode == compressor.FLUSH_FRAME
 
-    if zstd.BACKEND == "pure":
-        pytest.skip("the same lock; the work takes minutes")
-    hammer(work)
-    assert len(frames) == ROUNDS * THREADS
-    for frame in frames:
-        assert zstd.decompress(frame) == TEXT[:400]
+    hammer(work, rounds=rounds)
+    assert [zstd.decompress(frame) == TEXT[:400] for frame in frames] == [True] * rounds * THREADS
 
 
 def test_one_decompressor(zstd: ModuleType) -> None:
@@ -202,13 +182,18 @@ def test_one_file(zstd: ModuleType) -> None:
 # ---- the other public objects, for nightly ----
 
 
-class Shared(NamedTuple):
-    """The work of a thread on a shared object, the allowed errors, and a check afterwards."""
+Works = Iterator[Callable[[int], Any]]
+SHARED: list[Any] = []
 
-    work: Callable[[int], Any]
-    allowed: tuple[type[BaseException], ...] = ()
-    after: Callable[[], None] = lambda: None
-    rounds: int = ROUNDS
+
+def shared(*allowed: type[BaseException], rounds: int = ROUNDS) -> Callable[[Any], Any]:
+    """Add the test of an object: it yields the work of a thread, with its allowed errors, then checks the object."""
+
+    def add(make: Any) -> Any:
+        SHARED.append(pytest.param(make, allowed, rounds, id=make.__name__))
+        return make
+
+    return add
 
 
 class Colour(enum.Enum):
@@ -246,48 +231,12 @@ def outer(number: int) -> Outer:
     )
 
 
-FIRST_USES = """
-import array, dataclasses, datetime, decimal, enum, threading, uuid
-import cpkg
-from cpkg import typed
-Colour = enum.Enum("Colour", ["RED"])
-Point = dataclasses.make_dataclass("Point", ["x"])
-moment = datetime.datetime(2024, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=1)))
-works = [
-    lambda: cpkg.packb(moment, datetime=True),
-    lambda: cpkg.loads(cpkg.dumps(moment)),
-    lambda: cpkg.loads(b"\\xc7\\x0aD2024-05-06"),
-    lambda: cpkg.dumps(uuid.UUID(int=5)),
-    lambda: cpkg.loads(cpkg.dumps(uuid.UUID(int=6))),
-    lambda: cpkg.loads(cpkg.dumps(decimal.Decimal("1.5"))),
-    lambda: cpkg.packb(Colour.RED, enum=True),
-    lambda: cpkg.packb(Point(1), dataclass=True),
-    lambda: typed.decode(typed.encode(Point(moment.date())), Point),
-    lambda: cpkg.decompress(cpkg.compress(b"text" * 50)),
-    lambda: cpkg.loads(cpkg.dumps(array.array("d", [1.5] * 9))).tolist(),
-]
-start = threading.Barrier(THREADS)
-found = [[None] * len(works) for _ in range(THREADS)]
-def run(number):
-    start.wait()
-    for index in range(len(works)):
-        index = (index + FIRST) % len(works)
-        found[number][index] = works[index]()
-threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-assert [each == found[0] for each in found] == [True] * THREADS, found
-assert None not in found[0], found
-"""
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("first", range(11))
 def test_the_first_use(msgpack: ModuleType, first: int) -> None:
     """If threads use lazily initialised parts at the same time for the first time, all get the same result."""
-    code = f"THREADS, FIRST = {THREADS}, {first}\n{FIRST_USES}"
+    program = Path(__file__).with_name("first_uses.txt").read_text(encoding="utf-8")
+    code = f"THREADS, FIRST = {THREADS}, {first}\n{program}"
     for _ in range(5):
         result = run_alone(msgpack, "msgpack", code, CPKG_MSGPACK_BACKEND=msgpack.BACKEND)
         assert result.returncode == 0, result.stderr
@@ -297,18 +246,8 @@ def test_the_first_use(msgpack: ModuleType, first: int) -> None:
 MALFORMED = (ValueError, cpkg.UnpackException, cpkg.ZstdError, BufferError, OverflowError, MemoryError, TypeError)
 
 
-def one_packer(_: Path) -> Shared:
-    packer = cpkg.msgpack.Packer()
-    value = [RECORD] * 3
-    data = cpkg.packb(value)
-
-    def work(number: int) -> None:
-        assert packer.pack(value) == data
-
-    return Shared(work, (RuntimeError,), lambda: work(0))
-
-
-def one_packer_that_gathers(_: Path) -> Shared:
+@shared(RuntimeError, BufferError)
+def one_packer_that_gathers(_: Path) -> Works:
     packer = cpkg.msgpack.Packer(autoreset=False)
 
     def work(number: int) -> None:
@@ -320,15 +259,14 @@ def one_packer_that_gathers(_: Path) -> Shared:
         else:
             packer.pack(RECORD)
 
-    def after() -> None:
-        packer.reset()
-        packer.pack(RECORD)
-        assert packer.bytes() == cpkg.packb(RECORD)
-
-    return Shared(work, (RuntimeError, BufferError), after)
+    yield work
+    packer.reset()
+    packer.pack(RECORD)
+    assert packer.bytes() == cpkg.packb(RECORD)
 
 
-def one_unpacker_that_is_fed(_: Path) -> Shared:
+@shared(RuntimeError, cpkg.OutOfData)
+def one_unpacker_that_is_fed(_: Path) -> Works:
     unpacker = cpkg.msgpack.Unpacker()
     data = cpkg.packb(RECORD)
 
@@ -343,10 +281,11 @@ def one_unpacker_that_is_fed(_: Path) -> Shared:
         else:
             assert unpacker.unpack() == RECORD
 
-    return Shared(work, (RuntimeError, cpkg.OutOfData))
+    yield work
 
 
-def one_buffer_that_changes(_: Path) -> Shared:
+@shared(*MALFORMED)
+def one_buffer_that_changes(_: Path) -> Works:
     """A thread overwrites data that others read: their results may be wrong, but they read no other memory."""
     good = cpkg.packb([RECORD] * 20)
     frame = cpkg.compress(TEXT)
@@ -370,10 +309,11 @@ def one_buffer_that_changes(_: Path) -> Shared:
             cpkg.packb([message, memoryview(compressed)])
             cpkg.compress(message)
 
-    return Shared(work, MALFORMED)
+    yield work
 
 
-def one_buffer_that_is_written(_: Path) -> Shared:
+@shared()
+def one_buffer_that_is_written(_: Path) -> Works:
     """Threads write to different parts of one buffer."""
     place = bytearray(4096 * THREADS)
     back = bytearray(4096 * THREADS)
@@ -387,10 +327,12 @@ def one_buffer_that_is_written(_: Path) -> Shared:
         assert cpkg.zstd.decompress_into(view[:size], other) == 2000
         assert other[:2000] == TEXT[:2000]
 
-    return Shared(work)
+    yield work
 
 
-def objects_that_change(_: Path) -> Shared:
+# a size that changes during a loop, and an attribute that is missing for a moment
+@shared(RuntimeError, AttributeError)
+def objects_that_change(_: Path) -> Works:
     """Attributes, sets, lists and dicts of objects change while they are packed."""
     shared = outer(1)
     other = Inner("other")
@@ -411,11 +353,11 @@ def objects_that_change(_: Path) -> Shared:
             assert isinstance(cpkg.loads(cpkg.dumps(shared)), dict)
             assert isinstance(cpkg.loads(typed.encode([shared, other])), list)
 
-    # a size that changes during a loop, and an attribute that is missing for a moment
-    return Shared(work, (RuntimeError, AttributeError))
+    yield work
 
 
-def arrays_of_numbers(_: Path) -> Shared:
+@shared()
+def arrays_of_numbers(_: Path) -> Works:
     """Threads read one array. CPython 3.14 without the GIL lets none change its size (gh-128942)."""
     numbers = array.array("d", range(200))
 
@@ -425,10 +367,11 @@ def arrays_of_numbers(_: Path) -> Shared:
         assert typed.decode(packed, list[Any])
         assert cpkg.unpackb(cpkg.packb(numbers, numpy=True)) == list(numbers)
 
-    return Shared(work)
+    yield work
 
 
-def one_decoder(_: Path) -> Shared:
+@shared(rounds=ROUNDS // 3)
+def one_decoder(_: Path) -> Works:
     decoder, encoder = typed.Decoder(Outer), typed.Encoder()
     values = [outer(number) for number in range(THREADS)]
     data = [encoder.encode(value) for value in values]
@@ -436,11 +379,16 @@ def one_decoder(_: Path) -> Shared:
     def work(number: int) -> None:
         assert decoder.decode(data[number]) == values[number]
         assert encoder.encode(values[0]) == data[0]
+        assert typed.convert(typed.to_builtins(values[number]), Outer) == values[number]
+        typed.schema(Outer)
+        typed.inspect(Outer)
+        assert cpkg.backend_info()["msgpack"].backend
 
-    return Shared(work)
+    yield work
 
 
-def decoders_that_come_and_go(_: Path) -> Shared:
+@shared(rounds=ROUNDS // 3)
+def decoders_that_come_and_go(_: Path) -> Works:
     """The first message of a decoder initialises it, in any thread."""
     shared: list[Any] = [typed.Decoder(Outer)]
     types = itertools.cycle([Outer, list[Outer], dict[str, Any]])
@@ -453,10 +401,11 @@ def decoders_that_come_and_go(_: Path) -> Shared:
         decoder = shared[0]
         decoder.decode(data if decoder.type != list[Outer] else b"\x91" + data)
 
-    return Shared(work, rounds=ROUNDS // 3)
+    yield work
 
 
-def classes_that_come_and_go(_: Path) -> Shared:
+@shared(rounds=ROUNDS // 10)
+def classes_that_come_and_go(_: Path) -> Works:
     """Classes are created, used and dropped in all threads; one class is used by all at the same time."""
     shared: list[Any] = [Inner]
 
@@ -478,23 +427,11 @@ def classes_that_come_and_go(_: Path) -> Shared:
             typed.schema(last)
             assert typed.decode(b"\x82\xa4name\xa1a\xa6others\x91\x05", last).name == "a"
 
-    return Shared(work, rounds=ROUNDS // 10)
+    yield work
 
 
-def conversions(_: Path) -> Shared:
-    values = [outer(number) for number in range(THREADS)]
-
-    def work(number: int) -> None:
-        plain = typed.to_builtins(values[number])
-        assert typed.convert(plain, Outer) == values[number]
-        typed.schema(Outer)
-        typed.inspect(Outer)
-        assert cpkg.backend_info()["msgpack"].backend
-
-    return Shared(work, rounds=ROUNDS // 10)
-
-
-def one_seekable_file(folder: Path) -> Shared:
+@shared()
+def one_seekable_file(folder: Path) -> Works:
     path = folder / "seekable.zst"
     with cpkg.zstd.SeekableZstdFile(path, "wb", max_frame_content_size=500) as file:
         file.write(TEXT)
@@ -507,19 +444,24 @@ def one_seekable_file(folder: Path) -> Shared:
         else:
             assert file.seek_table_info
 
-    return Shared(work, (), file.close)
+    yield work
+    file.close()
 
 
-def one_text_file(folder: Path) -> Shared:
+# a text file has no lock, like the original
+@shared(RuntimeError, OSError, ValueError)
+def one_text_file(folder: Path) -> Works:
     path = folder / "text.zst"
     with cpkg.zstd.open(path, "wb") as target:
         target.write(TEXT * 20)
     file = cpkg.zstd.open(path, "rt", encoding="utf-8")
-    # a text file has no lock, like the original
-    return Shared(lambda number: file.readline() or file.seek(0), (RuntimeError, OSError, ValueError), file.close)
+    yield lambda number: file.readline() or file.seek(0)
+    file.close()
 
 
-def one_generator(_: Path) -> Shared:
+# "generator already executing"
+@shared(ValueError, RuntimeError)
+def one_generator(_: Path) -> Works:
     if not SHARES_GENERATORS:
         pytest.skip("this interpreter lets no threads share a generator")
     frame = cpkg.compress(TEXT * 20)
@@ -531,64 +473,32 @@ def one_generator(_: Path) -> Shared:
         except StopIteration:
             shared[0] = cpkg.zstd.decompress_iter([frame])
 
-    # "generator already executing"
-    return Shared(work, (ValueError, RuntimeError))
+    yield work
 
 
-def one_dictionary_of_the_drop_in(_: Path) -> Shared:
-    """A dictionary, and the objects that threads may also share in the original library."""
+@shared()
+def objects_of_the_drop_in(_: Path) -> Works:
+    """Threads may also share these in the original library."""
     dictionary = zstandard.ZstdCompressionDict(TEXT, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-    plain = zstandard.ZstdCompressor().compress(TEXT)
-
-    def work(number: int) -> None:
-        compressor = zstandard.ZstdCompressor(level=1 + number, dict_data=dictionary)
-        frame = compressor.compress(TEXT)
-        assert zstandard.ZstdDecompressor(dict_data=dictionary).decompress(frame) == TEXT
-        assert zstandard.decompress(plain) == TEXT
-        assert zstandard.frame_content_size(frame) == len(TEXT)
-        assert zstandard.get_frame_parameters(frame).content_size == len(TEXT)
-
-    return Shared(work)
-
-
-def one_object_of_the_drop_in(_: Path) -> Shared:
     compressor, decompressor = zstandard.ZstdCompressor(), zstandard.ZstdDecompressor()
 
     def work(number: int) -> None:
+        frame = zstandard.ZstdCompressor(level=1 + number, dict_data=dictionary).compress(TEXT)
+        assert zstandard.ZstdDecompressor(dict_data=dictionary).decompress(frame) == TEXT
         frame = compressor.compress(TEXT)
-        assert decompressor.decompress(frame) == TEXT
+        assert zstandard.decompress(frame) == decompressor.decompress(frame) == TEXT
+        assert zstandard.get_frame_parameters(frame).content_size == zstandard.frame_content_size(frame) == len(TEXT)
         stream = compressor.compressobj()
         assert decompressor.decompressobj().decompress(stream.compress(TEXT) + stream.flush()) == TEXT
         assert b"".join(decompressor.read_to_iter(io.BytesIO(frame))) == TEXT
         compressor.memory_size()
         compressor.frame_progression()
 
-    return Shared(work)
+    yield work
 
 
-def one_stream_of_the_drop_in(_: Path) -> Shared:
-    frame = zstandard.ZstdCompressor().compress(TEXT * 20)
-    memory = io.BytesIO()
-    writer = zstandard.ZstdCompressor().stream_writer(memory, closefd=False)
-    reader = zstandard.ZstdDecompressor().stream_reader(frame)
-    chunker = zstandard.ZstdCompressor().chunker(chunk_size=100)
-
-    def work(number: int) -> None:
-        writer.write(TEXT[:100])
-        reader.read(7)
-        reader.tell()
-        for _ in chunker.compress(TEXT[:100]):
-            pass
-
-    def after() -> None:
-        writer.close()
-        read = zstandard.ZstdDecompressor().stream_reader(memory.getvalue()).read()
-        assert read == TEXT[:100] * (len(read) // 100)
-
-    return Shared(work, (zstandard.ZstdError, RuntimeError, ValueError), after)
-
-
-def one_collection_of_the_drop_in(_: Path) -> Shared:
+@shared(rounds=ROUNDS // 3)
+def one_collection_of_the_drop_in(_: Path) -> Works:
     if not hasattr(zstandard.ZstdCompressor, "multi_compress_to_buffer"):
         pytest.skip("this backend has no buffers")
     pieces = [TEXT[number * 10 :] for number in range(10)]
@@ -599,10 +509,11 @@ def one_collection_of_the_drop_in(_: Path) -> Shared:
         found = zstandard.ZstdDecompressor().multi_decompress_to_buffer(collection)
         assert found[number].tobytes() == pieces[number]
 
-    return Shared(work, rounds=ROUNDS // 3)
+    yield work
 
 
-def one_writer_of_records(folder: Path) -> Shared:
+@shared()
+def one_writer_of_records(folder: Path) -> Works:
     path = folder / "written.rec"
     writer = records.open(path, "wb", frame_size=2000, threads=2)
 
@@ -612,16 +523,15 @@ def one_writer_of_records(folder: Path) -> Shared:
         if number == 0:
             writer.flush()
 
-    def after() -> None:
-        writer.close()
-        with records.open(path) as reader:
-            found = [record["thread"] for record in reader]
-        assert {number: found.count(number) for number in range(THREADS)} == dict.fromkeys(range(THREADS), ROUNDS * 4)
-
-    return Shared(work, (), after)
+    yield work
+    writer.close()
+    with records.open(path) as reader:
+        found = [record["thread"] for record in reader]
+    assert {number: found.count(number) for number in range(THREADS)} == dict.fromkeys(range(THREADS), ROUNDS * 4)
 
 
-def one_reader_of_records(folder: Path) -> Shared:
+@shared(RuntimeError, ValueError, rounds=ROUNDS // 10)
+def one_reader_of_records(folder: Path) -> Works:
     path = folder / "read.rec"
     with records.open(path, "wb", frame_size=500) as writer:
         writer.extend([{"number": number} for number in range(500)])
@@ -640,10 +550,12 @@ def one_reader_of_records(folder: Path) -> Shared:
         except StopIteration:
             shared[0] = iter(reader)
 
-    return Shared(work, (RuntimeError, ValueError), reader.close, rounds=ROUNDS // 10)
+    yield work
+    reader.close()
 
 
-def one_archive(folder: Path) -> Shared:
+@shared(rounds=ROUNDS // 30)
+def one_archive(folder: Path) -> Works:
     source = folder / "source"
     source.mkdir()
     for number in range(20):
@@ -662,37 +574,11 @@ def one_archive(folder: Path) -> Shared:
         if number == 0:
             archive.create(folder / "other.tar.zst", "source", base=folder, threads=2)
 
-    return Shared(work, rounds=ROUNDS // 30)
-
-
-SHARED: list[Callable[[Path], Shared]] = [
-    one_packer,
-    one_packer_that_gathers,
-    one_unpacker_that_is_fed,
-    one_buffer_that_changes,
-    one_buffer_that_is_written,
-    objects_that_change,
-    arrays_of_numbers,
-    one_decoder,
-    decoders_that_come_and_go,
-    classes_that_come_and_go,
-    conversions,
-    one_seekable_file,
-    one_text_file,
-    one_generator,
-    one_dictionary_of_the_drop_in,
-    one_object_of_the_drop_in,
-    one_stream_of_the_drop_in,
-    one_collection_of_the_drop_in,
-    one_writer_of_records,
-    one_reader_of_records,
-    one_archive,
-]
+    yield work
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("make", SHARED, ids=lambda make: make.__name__)
-def test_other_objects(make: Callable[[Path], Shared], tmp_path: Path) -> None:
-    shared = make(tmp_path)
-    hammer(shared.work, shared.allowed, shared.rounds)
-    shared.after()
+@pytest.mark.parametrize(("make", "allowed", "rounds"), SHARED)
+def test_other_objects(make: Callable[[Path], Works], allowed: Any, rounds: int, tmp_path: Path) -> None:
+    for work in make(tmp_path):
+        hammer(work, allowed, rounds)

@@ -17,28 +17,11 @@ import purepy
 
 PAGE = Path(__file__).parents[2] / "docs" / "integrations.md"
 PROGRAMS = sections(__file__, "install_programs.txt")
+PRELUDE = PROGRAMS.pop("before each")
 NEEDS = {
     "a module with the name of a package": (sys.version_info < (3, 14), "there is a package of that name"),
     "a Python without libzstd": (sys.version_info >= (3, 14), "the standard library has no compression.zstd"),
 }
-PRELUDE = """
-import importlib.util, os, sys, warnings
-import cpkg
-
-def package(folder, *names):
-    for name in names:
-        os.makedirs(f"{folder}/{name}")
-        with open(f"{folder}/{name}/__init__.py", "w") as file:
-            file.write("theirs = True\\n")
-
-def is_absent(name):
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError as exc:
-        return exc.name == name
-    return False
-
-"""
 
 
 @pytest.fixture

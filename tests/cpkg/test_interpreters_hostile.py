@@ -89,39 +89,11 @@ def test_an_interpreter_with_its_own_gil_does_not_load_cffi() -> None:
 @pytest.mark.skipif(sys.version_info < (3, 14), reason="concurrent.interpreters is new in Python 3.14")
 def test_a_pool_of_interpreters(tmp_path: Path) -> None:
     """Objects are passed between interpreters as messages; each has its own copy of this package."""
-    (tmp_path / "pool_of_interpreters.py").write_text(
-        "import cpkg\n"
-        "def work(message):\n"
-        "    value = cpkg.loads(message)\n"
-        "    return cpkg.dumps([cpkg.backend_info()['zstd'].backend, value * 2], compress=True)\n",
-        encoding="utf-8",
-    )
-    code = f"""
-sys.path.insert(0, {str(tmp_path)!r})
-from concurrent.futures import InterpreterPoolExecutor
-import cpkg
-from pool_of_interpreters import work
-messages = [cpkg.dumps([number], compress=True) for number in range(20)]
-with InterpreterPoolExecutor(2, initializer=exec, initargs=("import sys; sys.path[:0] = " + repr(sys.path),)) as pool:
-    results = [cpkg.loads(result) for result in pool.map(work, messages)]
-assert [value for _, value in results] == [[number] * 2 for number in range(20)], results
-print(*{{backend for backend, _ in results}})
-"""
-    assert run(code) == ["stdlib" if "stdlib" in available("zstd") else "pure"]
+    (tmp_path / "pool_of_interpreters.py").write_text(PROGRAMS["a module for a pool"], encoding="utf-8")
+    found = run(f"sys.path.insert(0, {str(tmp_path)!r})\n" + PROGRAMS["a pool"])
+    assert found == ["stdlib" if "stdlib" in available("zstd") else "pure"]
 
 
 def test_a_second_import() -> None:
     """A second import of everything creates new types; the types of the first import are not changed."""
-    code = f"""
-{CHECK}
-before = msgpack
-for name in [name for name in sys.modules if name.split(".")[0] in ("cpkg", "purepy")]:
-    del sys.modules[name]
-{CHECK}
-assert before is not msgpack
-assert type(before.unpackb(b"\\xd4\\x05a")) is before.ExtType
-import importlib
-importlib.reload(sys.modules["cpkg.msgpack"])
-{CHECK}
-"""
-    assert run(code) == []
+    assert run(PROGRAMS["a second import"].replace("CHECK\n", CHECK)) == []

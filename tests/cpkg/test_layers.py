@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import json
 from pathlib import Path
 
 import pytest
@@ -14,51 +15,17 @@ import purepy
 
 pytestmark = pytest.mark.once
 
-# The layers from the bottom up, each with its modules. A file imports from its own layer and from those before it.
-LAYERS = [
-    ("purepy.base",),
-    ("purepy",),
-    ("cpkg._version", "cpkg._build_info", "cpkg._places", "cpkg._urls"),
-    ("cpkg._native",),
-    ("cpkg._backend", "cpkg._backend_protocols"),
-    ("cpkg.msgpack", "cpkg.zstd"),
-    ("cpkg.archive", "cpkg.zstandard"),
-    ("cpkg._backend_info",),
-    ("cpkg.objects.types_written", "cpkg.objects.set_order", "cpkg.objects.types_read"),
-    ("cpkg.objects.extension_forms", "cpkg.objects.extension_values"),
-    ("cpkg.objects", "cpkg._install"),
-    ("cpkg.typed",),
-    ("cpkg.records",),
-    ("cpkg",),
-    ("cpkg.integrations", "cpkg.dask"),
-    ("cpkg.cli", "cpkg.__main__"),
-]
-# Modules that may import third-party packages; purepy and all others need none.
-THIRD_PARTY = {
-    "cffi": "cpkg._native",
-    "_cffi_backend": "cpkg._native",
-    "dask": "cpkg.dask",
-    "pandas": "cpkg.dask",
-    "click": "cpkg.cli",
-    **dict.fromkeys(
-        ("blake2signer", "django", "django_redis", "kombu", "starlette"),
-        "cpkg.integrations",
-    ),
+_TABLES = json.loads(Path(__file__).with_name("layers.json").read_text(encoding="utf-8"))
+LAYERS = [layer.split() for layer in _TABLES["layers from the bottom up"]]
+"""The modules of each layer. A file imports from its own layer and from those before it."""
+THIRD_PARTY = {name: layer for layer, names in _TABLES["third parties of layers"].items() for name in names.split()}
+"""Package -> the only layer whose modules may import it; purepy needs none."""
+ROOMS = {
+    f"purepy.zstd.{name}": [f"purepy.zstd.{room}" for room in rooms.split()]
+    for name, rooms in _TABLES["rooms of Zstandard, with the rooms below"].items()
 }
-# The rooms of Zstandard, each with the rooms that it imports from.
-_BELOW = {
-    "format": (),
-    "threads": ("format",),
-    "files": ("format", "threads"),
-    "seekable": ("files", "format", "threads"),
-    "aio": ("format", "threads"),
-    "decoder": ("format", "threads"),
-    "encoder": ("format", "threads"),
-}
-ROOMS = {f"purepy.zstd.{name}": [f"purepy.zstd.{below}" for below in rooms] for name, rooms in _BELOW.items()}
 # Only the decoder reads the tables of a dictionary, and the encoder uses that code.
 DOORS = {("purepy.zstd.encoder.dictionary", "purepy.zstd.decoder.dictionary.load_dictionary")}
-
 # Modules that use the public names of their own package.
 ON_TOP = ("cpkg.cli.", "cpkg.zstd.tarfile")
 
@@ -129,16 +96,9 @@ def circles(pairs: list[tuple[str, str]]) -> set[frozenset[str]]:
         if module in modules and found in modules and found != module:
             below[module].add(found)
 
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        waiting = [start]
-        while waiting:
-            new = below[waiting.pop()] - seen
-            seen |= new
-            waiting += new
-        return seen
-
-    reach = {module: reached(module) for module in modules}
+    reach = below
+    while (further := {module: reach[module].union(*map(reach.get, reach[module])) for module in modules}) != reach:
+        reach = further
     return {
         frozenset(other for other in reach[module] if module in reach[other])
         for module in modules

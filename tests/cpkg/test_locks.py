@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import inspect
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -78,9 +79,9 @@ def calls_returned_with_a_lock(source: str) -> list[int]:
 def test_no_block_that_holds_a_lock_returns_a_call() -> None:
     """On PyPy 8, the lock would stay locked if a signal handler raises after that call."""
     paths = [path for root in ROOTS for path in Path(root).rglob("*.py")]
-    found = {path.name: lines for path in paths if (lines := calls_returned_with_a_lock(path.read_text("utf-8")))}
-    assert paths
-    assert not found
+    texts = {path.name: text for path in paths if re.search("lock|_turn|_enter|_open", text := path.read_text("utf-8"))}
+    assert len(texts) > 50
+    assert {name: lines for name, text in texts.items() if (lines := calls_returned_with_a_lock(text))} == {}
 
 
 @pytest.mark.once

@@ -7,22 +7,14 @@ import gzip
 import io
 import pickle
 from collections.abc import Callable
-from types import ModuleType
 
 import pytest
-from any_codecs import codecs_of, decode
+from any_codecs import decode
 
 import cpkg
 from cpkg import archive, records, typed
 from cpkg.objects import dumps_loads
-from purepy.base import mistaken
 from purepy.base.errors import CodecError
-from purepy.zstd.format.rules import MAGIC
-
-
-@pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
-    return codecs_of(msgpack, zstd)
 
 
 def record_file() -> bytes:
@@ -80,9 +72,3 @@ def test_other_errors_give_no_advice(codecs: dumps_loads.Codecs, data: bytes) ->
     with pytest.raises(CodecError) as caught:
         decode(codecs, data)
     assert "the data is" not in str(caught.value)
-
-
-def test_a_frame_is_known_by_its_magic_number() -> None:
-    advice = mistaken.advice_for(MAGIC)
-    assert advice is not None
-    assert "Zstandard" in advice

@@ -17,37 +17,28 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
-from any_codecs import codecs_of, decode, encode
+from any_codecs import decode, encode
+from record_files import depth_of, nested
 from seeds import noise
 from threads import run_threads
 
 import cpkg
 from cpkg.objects import dumps_loads, types_read
 from cpkg.objects.extension_values import date_of
-from purepy.base.errors import (
-    CodecError,
-    ExtraData,
-    FormatError,
-    LimitError,
-    StackError,
-    TruncatedError,
-    ZstdError,
-    ZstdLimitError,
-)
+from purepy.base import errors
 from purepy.base.locks import process_lock
 from purepy.msgpack.ext import ExtType, Timestamp
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 UTC = dt.timezone.utc
-BAD_EXTENSIONS = {
-    "a Decimal of many digits": b"\xc8\x20\x00N" + b"9" * 8192,
-    **{
-        name: bytes.fromhex(data)
-        for name, data in json.loads(Path(__file__).with_name("bad_extensions.json").read_text()).items()
-    },
+BAD_EXTENSIONS = json.loads(Path(__file__).with_name("bad_extensions.json").read_text())
+DAMAGED = {
+    "TruncatedError": {"": 0, "28b5": 0, "28b52f": 0, "dbffffffff": 0, "c9ffffffff05": 0, "9201cd01": 2}
+    | {"ddffffffff": 5, "dfffffffff": 5},
+    "FormatError": {"c1": 0, "9301c102": 2, "9201a2fffe": 2},
+    "ExtraData": {"0102": 1},
 }
-
-
+"""Error -> damaged messages, some with headers that announce too much, and where the error is."""
 ROWS = Path(__file__).with_name("values.txt").read_text(encoding="utf-8").splitlines()
 """Values of Python, some with the values that loads returns for them."""
 
@@ -66,18 +57,16 @@ class Point(NamedTuple):
     y: int
 
 
+class Stamp(dt.datetime):
+    pass
+
+
 @dataclasses.dataclass
 class Station:
     name: str
     where: Point
     colour: Colour = Colour.RED
     hidden: int = dataclasses.field(default=7, repr=False)
-
-
-@pytest.fixture
-def codecs(msgpack: ModuleType, zstd: ModuleType) -> dumps_loads.Codecs:
-    """Every combination of the backends that load."""
-    return codecs_of(msgpack, zstd)
 
 
 def back_of(codecs: dumps_loads.Codecs, value: Any, **options: Any) -> Any:
@@ -98,46 +87,20 @@ def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> by
 
 @pytest.mark.parametrize("row", ROWS)
 def test_values_come_back(codecs: dumps_loads.Codecs, row: str) -> None:
-    """Values come back unchanged, or as the value after the arrow; `default` may return any of them."""
+    """Values and types come back, or the value after the arrow."""
     given, _, wanted = row.partition("  ->  ")
     value, expected = eval(given), eval(wanted or given)
     for compress in (True, False):
-        back = back_of(codecs, value, compress=compress)
-        assert back == expected
-        assert type(back) is type(expected)
-    for obj, replaced in ((1j, expected), ([1j], [expected]), ({"a": 1j}, {"a": expected}), (2**64, expected)):
-        assert back_of(codecs, obj, default=lambda _: value) == replaced
-
-
-@pytest.mark.parametrize("text", ["NaN", "sNaN", "-NaN123", "-Infinity", "0E-20", "-0.00"])
-def test_decimals_keep_their_text(codecs: dumps_loads.Codecs, text: str) -> None:
-    assert str(back_of(codecs, decimal.Decimal(text))) == text
+        assert repr(back_of(codecs, value, compress=compress)) == repr(expected)
 
 
 def test_an_aware_datetime_comes_back_in_utc(codecs: dumps_loads.Codecs) -> None:
-    east = dt.datetime(2024, 6, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2)))
-    data = encode(codecs, east)
-    back = decode(codecs, data)
-    assert back == east
-    assert back.isoformat() == "2024-06-01T10:00:00+00:00"
+    data = encode(codecs, dt.datetime(2024, 6, 1, 12, tzinfo=dt.timezone(dt.timedelta(hours=2))))
+    assert decode(codecs, data).isoformat() == "2024-06-01T10:00:00+00:00"
     assert data == b"\xd6\xff" + struct.pack(">I", 1717236000)
     assert decode(codecs, data, timestamp=0) == Timestamp(1717236000)
     assert decode(codecs, data, timestamp=1) == 1717236000.0
     assert decode(codecs, data, timestamp=2) == 1717236000 * 10**9
-
-
-def test_a_subclass_of_datetime_packs_as_one(codecs: dumps_loads.Codecs) -> None:
-    class Stamp(dt.datetime):
-        pass
-
-    for zone in (UTC, None):
-        assert back_of(codecs, Stamp(2024, 1, 1, tzinfo=zone)) == dt.datetime(2024, 1, 1, tzinfo=zone)
-
-
-def test_a_set_of_mixed_members_packs_in_any_order(codecs: dumps_loads.Codecs) -> None:
-    back = back_of(codecs, {1, "a", None})
-    assert sorted(back, key=repr) == ["a", 1, None] or set(back) == {1, "a", None}
-    assert len(back) == 3
 
 
 def test_numpy_scalars_and_arrays(codecs: dumps_loads.Codecs) -> None:
@@ -157,16 +120,12 @@ def test_the_extension_codes_are_what_files_hold(codecs: dumps_loads.Codecs) -> 
     assert encode(codecs, dt.timedelta(seconds=1)) == b"\xc7\x0cP" + struct.pack(">iii", 0, 1, 0)
 
 
-def test_use_list_and_object_hook(codecs: dumps_loads.Codecs) -> None:
+def test_options_reach_the_codec(codecs: dumps_loads.Codecs) -> None:
     data = encode(codecs, {"a": [1, [2]]})
     assert decode(codecs, data, use_list=False) == {"a": (1, (2,))}
-    assert decode(codecs, data, object_hook=lambda pairs: sorted(pairs)) == ["a"]
-
-
-def test_sort_keys_makes_equal_objects_equal_bytes(codecs: dumps_loads.Codecs) -> None:
-    one = encode(codecs, {"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True)
-    other = encode(codecs, {"a": {"c": 2, "d": 1}, "b": 1}, sort_keys=True)
-    assert one == other
+    assert decode(codecs, data, object_hook=sorted) == ["a"]
+    one, other = {"b": 1, "a": {"d": 1, "c": 2}}, {"a": {"c": 2, "d": 1}, "b": 1}
+    assert encode(codecs, one, sort_keys=True) == encode(codecs, other, sort_keys=True)
 
 
 # what is asked of the caller's functions
@@ -184,8 +143,8 @@ def test_default_is_asked_last(codecs: dumps_loads.Codecs) -> None:
     assert asked == [1j, 2**64]
 
 
-@pytest.mark.parametrize("error", [type("OwnError", (ValueError,), {}), TypeError])
-def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error: type[Exception]) -> None:
+@pytest.mark.parametrize("error", [type("Own", (base,), {}) for base in (ValueError, TypeError, BaseException)])
+def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error: type[BaseException]) -> None:
     def fail(*arguments: Any) -> Any:
         raise error("mine")
 
@@ -199,10 +158,7 @@ def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error:
 
 def test_ext_hook_gets_the_codes_that_are_free(codecs: dumps_loads.Codecs) -> None:
     data = encode(codecs, [ExtType(5, b"x"), dt.date(2024, 1, 1)])
-    assert decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [
-        (5, b"x"),
-        dt.date(2024, 1, 1),
-    ]
+    assert decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [(5, b"x"), dt.date(2024, 1, 1)]
 
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
@@ -233,23 +189,15 @@ def test_a_datetime_without_a_time_is_refused(codecs: dumps_loads.Codecs) -> Non
 
 
 def test_depth_is_the_same_both_ways(codecs: dumps_loads.Codecs) -> None:
-    value: list[Any] = []
-    for _ in range(1023):
-        value = [value]
-    message = b"\x91" * 1023 + b"\x90"
+    value, message = nested(1024), b"\x91" * 1024 + b"\x01"
     assert encode(codecs, value, compress=False) == message
-    back = decode(codecs, message)
-    depth = 1
-    while back:  # == would recurse
-        back = back[0]
-        depth += 1
-    assert depth == 1024
+    assert depth_of(decode(codecs, message)) == 1024
     with pytest.raises(ValueError, match="recursion limit"):
         encode(codecs, [value])
-    with pytest.raises(StackError):
+    with pytest.raises(errors.StackError):
         decode(codecs, b"\x91" + message)
     assert decode(codecs, encode(codecs, [[1]], max_depth=2), max_depth=2) == [[1]]
-    with pytest.raises(StackError):
+    with pytest.raises(errors.StackError):
         decode(codecs, b"\x91\x91\x01", max_depth=1)
 
 
@@ -263,19 +211,14 @@ def test_a_set_is_a_level_of_its_own(codecs: dumps_loads.Codecs, members: Any) -
 # which form is written
 
 
-def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs) -> None:
-    small = encode(codecs, {"a": 1})
-    assert small == b"\x81\xa1a\x01"
-    large = encode(codecs, ["the same text"] * 1000)
-    assert large.startswith(MAGIC)
-    assert len(large) < 200
+def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
+    assert encode(codecs, {"a": 1}) == b"\x81\xa1a\x01"
+    value = ["the same text"] * 1000
+    assert encode(codecs, value).startswith(MAGIC)
+    assert len(encode(codecs, value)) < 200
+    assert encode(codecs, value, compress=False)[:1] == b"\xdc"
     incompressible = noise(3000)
     assert encode(codecs, incompressible) == b"\xc5\x0b\xb8" + incompressible
-
-
-def test_compress_can_be_forced_either_way(codecs: dumps_loads.Codecs) -> None:
-    value = ["the same text"] * 1000
-    assert encode(codecs, value, compress=False)[:1] == b"\xdc"
     forced = encode(codecs, 1, compress=True)
     assert forced.startswith(MAGIC)
     assert decode(codecs, forced) == 1
@@ -290,15 +233,14 @@ def test_min_size_bounds_what_auto_tries(codecs: dumps_loads.Codecs) -> None:
     assert encode(codecs, "a", compress=True, min_size=10**6).startswith(MAGIC)
 
 
-def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs) -> None:
+def test_level_reaches_the_compressor(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = [f"row {i * i % 977} of {i % 13}" for i in range(3000)]
-    fast = encode(codecs, value, level=-50)
-    small = encode(codecs, value, level=12)
+    fast, small = encode(codecs, value, level=-50), encode(codecs, value, level=12)
     assert len(small) < len(fast)
     assert decode(codecs, fast) == decode(codecs, small) == value
 
 
-def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs) -> None:
+def test_the_checksum_can_be_left_out(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = ["the same text"] * 1000
     with_checksum, without = encode(codecs, value), encode(codecs, value, checksum=False)
     assert len(with_checksum) == len(without) + 4
@@ -311,7 +253,7 @@ def test_no_object_of_two_bytes_begins_like_a_frame(msgpack: ModuleType) -> None
     """Prove, byte by byte, that `loads` cannot mistake one form for the other."""
     for first in (MAGIC[0], *range(0x50, 0x60)):
         assert msgpack.unpackb(bytes([first])) == first
-        with pytest.raises(ExtraData):
+        with pytest.raises(errors.ExtraData):
             msgpack.unpackb(bytes([first]) + b"\xb5\x2f\xfd")
     assert cpkg.loads(b"\x28") == 40
 
@@ -340,11 +282,11 @@ def test_loads_takes_any_buffer(codecs: dumps_loads.Codecs, make: Any) -> None:
 # damage
 
 
-def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs) -> None:
+def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = {"name": "Thigpen", "position": [31.95376, -89.2345], "when": dt.date(2024, 1, 1), "list": ["ab"] * 40}
     message = encode(codecs, value, compress=False)
     for end in range(len(message)):
-        with pytest.raises(TruncatedError) as cut:
+        with pytest.raises(errors.TruncatedError) as cut:
             decode(codecs, message[:end])
         assert cut.value.offset is not None
         assert 0 <= cut.value.offset <= end
@@ -353,11 +295,11 @@ def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs) -> None:
         if end == 1:
             assert decode(codecs, frame[:1]) == 40  # a whole object, as documented
             continue
-        with pytest.raises(CodecError):
+        with pytest.raises(errors.CodecError):
             decode(codecs, frame[:end])
 
 
-def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None:
+def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     value = [{"id": i, "text": "abc" * (i % 4)} for i in range(30)]
     frame = encode(codecs, value)
     assert frame.startswith(MAGIC)
@@ -368,44 +310,29 @@ def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs) -> None
             damaged[position] ^= 1 << bit
             try:
                 assert decode(codecs, damaged) == value  # a bit without meaning, such as the unused one
-            except CodecError:
+            except errors.CodecError:
                 caught += 1
     assert caught > 2 * (len(frame) - 4)
 
 
 @pytest.mark.parametrize(
-    ("data", "error", "offset"),
-    [
-        (b"", TruncatedError, 0),
-        (b"\x28\xb5", TruncatedError, 0),
-        (b"\x28\xb5\x2f", TruncatedError, 0),
-        (b"\xc1", FormatError, 0),
-        (b"\x93\x01\xc1\x02", FormatError, 2),
-        (b"\x92\x01\xa2\xff\xfe", FormatError, 2),
-        (b"\x01\x02", ExtraData, 1),
-        (b"\x92\x01\xcd\x01", TruncatedError, 2),
-        # headers that announce too much
-        (b"\xdd\xff\xff\xff\xff", TruncatedError, 5),
-        (b"\xdf\xff\xff\xff\xff", TruncatedError, 5),
-        (b"\xdb\xff\xff\xff\xff", TruncatedError, 0),
-        (b"\xc9\xff\xff\xff\xff\x05", TruncatedError, 0),
-    ],
-    ids=lambda value: value.hex() if isinstance(value, bytes) else "",
+    ("error", "damaged", "offset"), [(error, *row) for error, rows in DAMAGED.items() for row in rows.items()]
 )
-def test_errors_tell_the_offset(codecs: dumps_loads.Codecs, data: bytes, error: type[CodecError], offset: int) -> None:
-    with pytest.raises(error) as caught:
+def test_errors_tell_the_offset(
+    codecs: dumps_loads.Codecs, zstd: ModuleType, error: str, damaged: str, offset: int
+) -> None:
+    data = bytes.fromhex(damaged)
+    with pytest.raises(getattr(errors, error)) as caught:
         decode(codecs, data)
-    assert isinstance(caught.value, CodecError)
     assert caught.value.offset == offset
-    if len(data) > 3:
-        # the same message inside a frame: the offset is still relative to the message
-        with pytest.raises(error) as caught:
+    if len(data) > 3:  # the same message inside a frame: the offset is still relative to the message
+        with pytest.raises(getattr(errors, error)) as caught:
             decode(codecs, raw_frame(data, declared=len(data)))
         assert caught.value.offset == offset
 
 
 def test_a_key_of_the_wrong_type_is_a_format_error(codecs: dumps_loads.Codecs) -> None:
-    with pytest.raises(FormatError) as caught:
+    with pytest.raises(errors.FormatError) as caught:
         decode(codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
     assert caught.value.offset == 4
 
@@ -423,16 +350,17 @@ def test_days_are_those_of_the_calendar() -> None:
     assert date_of((dt.date.max - epoch).days) == (9999, 12, 31)
 
 
-@pytest.mark.parametrize("data", BAD_EXTENSIONS.values(), ids=BAD_EXTENSIONS)
-def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data: bytes) -> None:
-    with pytest.raises(FormatError) as caught:
+@pytest.mark.parametrize("name", [*BAD_EXTENSIONS, "a Decimal of many digits"])
+def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, name: str) -> None:
+    data = bytes.fromhex(BAD_EXTENSIONS[name]) if name in BAD_EXTENSIONS else b"\xc8\x20\x00N" + b"9" * 8192
+    with pytest.raises(errors.FormatError) as caught:
         decode(codecs, data)
     assert caught.value.offset == 0
     value = {"a": [1, 2.5, "text", b"b" * 300, None, 300], "when": dt.date(2024, 1, 1)}
     before = encode(codecs, value, compress=False)
     message = b"\x93" + before + b"\xd6\xff" + bytes(4) + data
     for compressed in (message, raw_frame(message, declared=None)):
-        with pytest.raises(FormatError) as caught:
+        with pytest.raises(errors.FormatError) as caught:
             decode(codecs, compressed)
         assert caught.value.offset == len(message) - len(data)
 
@@ -440,51 +368,44 @@ def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, data
 def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(types_read, "_SEARCHED", 4000)
     data = b"\xdd" + struct.pack(">I", 5000) + bytes(4999) + b"\xd4Nx"
-    with pytest.raises(FormatError, match="Decimal") as caught:
+    with pytest.raises(errors.FormatError, match="Decimal") as caught:
         decode(codecs, data)
     assert caught.value.offset is None
 
 
 def test_a_time_that_datetime_cannot_hold(codecs: dumps_loads.Codecs) -> None:
     data = b"\xc7\x0c\xff" + struct.pack(">Iq", 0, 2**62)
-    with pytest.raises(FormatError) as caught:
+    with pytest.raises(errors.FormatError) as caught:
         decode(codecs, data)
     assert caught.value.offset == 0
     assert decode(codecs, data, timestamp=0) == Timestamp(2**62)
 
 
-@pytest.mark.parametrize("clock", ["24:00:00", "24:00:00.000000", "25:00:00", "10:60:00", "10:00:60", "9:00:00"])
-def test_no_time_of_day(codecs: dumps_loads.Codecs, clock: str) -> None:
-    """Python 3.14 reads 24:00:00 as midnight, in a datetime as midnight of the next day; other versions refuse it."""
-    for code, text in (("T", clock), ("T", clock + "+01:00"), ("L", "2024-01-01T" + clock)):
-        with pytest.raises(FormatError):
-            decode(codecs, codecs.packb(ExtType(ord(code), text.encode())))
-
-
-@pytest.mark.parametrize("offset", ["+24:00", "-24:00", "+10:60", "+10:99", "+10:00:60", "+23:59:60", "+1:00"])
-def test_no_offset(codecs: dumps_loads.Codecs, offset: str) -> None:
-    """An offset with more than 59 minutes or seconds would come back as a different offset."""
-    with pytest.raises(FormatError):
-        decode(codecs, codecs.packb(ExtType(ord("T"), f"12:00:00{offset}".encode())))
+CLOCKS = ["24:00:00", "24:00:00.000000", "25:00:00", "10:60:00", "10:00:60", "9:00:00"]
+OFFSETS = ["+24:00", "-24:00", "+10:60", "+10:99", "+10:00:60", "+23:59:60", "+1:00"]
 
 
 @pytest.mark.parametrize(
-    "offset",
-    [
-        dt.timedelta(),
-        dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999),
-        -dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999),
-        dt.timedelta(hours=-1, microseconds=1),
-        None,
-    ],
-    ids=str,
+    "text", [*CLOCKS, *(f"{clock}+01:00" for clock in CLOCKS), *(f"12:00:00{offset}" for offset in OFFSETS)]
 )
+def test_no_time_of_day_and_no_offset(codecs: dumps_loads.Codecs, text: str) -> None:
+    """Only Python 3.14 reads 24:00:00. An offset with more than 59 minutes or seconds would come back changed."""
+    with pytest.raises(errors.FormatError):
+        decode(codecs, codecs.packb(ExtType(ord("T"), text.encode())))
+    with pytest.raises(errors.FormatError):
+        decode(codecs, codecs.packb(ExtType(ord("L"), f"2024-01-01T{text}".encode())))
+
+
+LONGEST = dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999)
+
+
+@pytest.mark.parametrize("offset", [dt.timedelta(), LONGEST, -LONGEST, dt.timedelta(hours=-1, microseconds=1), None])
 def test_what_isoformat_writes(offset: dt.timedelta | None) -> None:
     """The ends of the ranges come back."""
     zone = None if offset is None else dt.timezone(offset)
     for time in (dt.time(0, 0), dt.time(23, 59, 59, 999999), dt.time(19, 9, 59)):
-        assert cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone))) == time.replace(tzinfo=zone)
-        assert cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone))).utcoffset() == offset
+        back = cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone)))
+        assert (back, back.utcoffset()) == (time.replace(tzinfo=zone), offset)
 
 
 LIMITS = ["max_output_size", "max_memory", "max_total_items"]
@@ -532,17 +453,19 @@ def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) 
     for name, data in frames.items():
         assert decode(codecs, data, max_output_size=size) == bytes(10_000), name
         assert decode(codecs, data, max_output_size=-1) == bytes(10_000), name
-        with pytest.raises(LimitError) as caught:
+        with pytest.raises(errors.LimitError) as caught:
             decode(codecs, data, max_output_size=size - 1)
-        assert isinstance(caught.value, CodecError), name
+        assert isinstance(caught.value, errors.CodecError), name
         assert str(size - 1) in str(caught.value), name
 
 
-def test_the_default_limit_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_limit_follows_the_input(
+    codecs: dumps_loads.Codecs, zstd: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 20_000)
     bomb = encode(codecs, bytes(100_000), compress=True)
     assert len(bomb) < 200
-    with pytest.raises(ZstdLimitError):
+    with pytest.raises(errors.ZstdLimitError):
         decode(codecs, bomb)
     assert decode(codecs, bomb, max_output_size=200_000) == bytes(100_000)
     below = encode(codecs, bytes(19_000), compress=True)
@@ -554,28 +477,28 @@ def test_a_real_bomb_is_refused() -> None:
     """A few kB decompress to 65 MiB, which is refused with all defaults."""
     bomb = cpkg.dumps(bytes(65 * 2**20), compress=True, level=1)
     assert len(bomb) < 20_000
-    with pytest.raises(ZstdLimitError):
+    with pytest.raises(errors.ZstdLimitError):
         cpkg.loads(bomb)
 
 
 @pytest.mark.parametrize("log", [28, 29, 30, 31])
-def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, log: int) -> None:
+def test_the_window_that_max_output_size_allows(codecs: dumps_loads.Codecs, zstd: ModuleType, log: int) -> None:
     """The error names the option of `loads`, not the option of Zstandard."""
     frame = raw_frame(b"\x01", declared=None, window=(log - 10) << 3)
     for limit in (2**log, -1):
         assert decode(codecs, frame, max_output_size=limit) == 1
     for limit in (None, 0, 2**27, 2**log - 1):
-        with pytest.raises(ZstdError, match=r"too much memory.*max_output_size") as caught:
+        with pytest.raises(errors.ZstdError, match=r"too much memory.*max_output_size") as caught:
             decode(codecs, frame, max_output_size=limit)
         assert "options" not in str(caught.value)
 
 
 @pytest.mark.parametrize("declared", [11, 2**20, 2**40, 2**63, 2**64 - 3])
-def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, declared: int) -> None:
+def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, zstd: ModuleType, declared: int) -> None:
     message = b"\x99" + bytes(9)
     data = raw_frame(message, declared=declared)
     for limit in (None, 100, -1):
-        with pytest.raises(ZstdError):
+        with pytest.raises(errors.ZstdError):
             decode(codecs, data, max_output_size=limit)
     assert decode(codecs, raw_frame(message, declared=10), max_output_size=10) == [0] * 9
     assert decode(codecs, raw_frame(message, declared=None), max_output_size=10) == [0] * 9
@@ -586,7 +509,7 @@ def test_items_are_counted_if_asked(codecs: dumps_loads.Codecs) -> None:
         data = encode(codecs, [[]] * 5000, compress=compress)
         for limit in (None, -1, 5001):
             assert len(decode(codecs, data, max_total_items=limit)) == 5000
-        with pytest.raises(LimitError):
+        with pytest.raises(errors.LimitError):
             decode(codecs, data, max_total_items=5000)
 
 
@@ -606,16 +529,10 @@ def test_options_with_files_are_those_with_bytes(function: Any, of_bytes: Any) -
     assert options(function) == options(of_bytes)
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [
-        dt.datetime(1, 1, 1, tzinfo=dt.timezone(dt.timedelta(hours=1))),
-        dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=dt.timezone(-dt.timedelta(hours=1))),
-    ],
-    ids=str,
-)
-def test_a_datetime_that_could_not_come_back_is_refused(moment: dt.datetime) -> None:
+@pytest.mark.parametrize(("moment", "hours"), [(dt.datetime.min, 1), (dt.datetime.max, -1)])
+def test_a_datetime_that_could_not_come_back_is_refused(moment: dt.datetime, hours: int) -> None:
     """It would come back in UTC, in a year outside the range of datetime. Neighbours inside the range work."""
+    moment = moment.replace(tzinfo=dt.timezone(dt.timedelta(hours=hours)))
 
     class Own(dt.datetime):
         pass

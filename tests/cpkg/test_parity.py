@@ -12,12 +12,10 @@ from backends import available
 
 from purepy.msgpack.ext import ExtType
 
-PAIRS = [
-    pytest.param(codec, backend, id=f"{codec}-{backend}")
-    for codec in ("msgpack", "zstd")
-    for backend in available(codec)
-    if backend != "pure"
-]
+pytestmark = pytest.mark.parametrize(
+    ("codec", "backend"),
+    [(codec, backend) for codec in ("msgpack", "zstd") for backend in available(codec) if backend != "pure"],
+)
 # Classes with state of a backend differ per backend; every other public name is the same object.
 OWN = {
     "msgpack": {"Packer", "Unpacker"},
@@ -44,16 +42,10 @@ def parameters(function: object) -> list[tuple[str, object, object]]:
     ]
 
 
-@pytest.mark.parametrize(("codec", "backend"), PAIRS)
-def test_same_names(codec: str, backend: str) -> None:
-    """All backends have the same names."""
-    assert sorted(available(codec)[backend].__all__) == sorted(available(codec)["pure"].__all__)
-
-
-@pytest.mark.parametrize(("codec", "backend"), PAIRS)
 def test_same_functions(codec: str, backend: str) -> None:
-    """Functions take the same arguments, in the same order, with the same defaults."""
+    """The names are the same; functions take the same arguments, in the same order, with the same defaults."""
     native, pure = public(available(codec)[backend]), public(available(codec)["pure"])
+    assert native.keys() == pure.keys()
     compared = 0
     for name, value in pure.items():
         if callable(value) and not inspect.isclass(value):
@@ -62,7 +54,6 @@ def test_same_functions(codec: str, backend: str) -> None:
     assert compared >= 5
 
 
-@pytest.mark.parametrize(("codec", "backend"), PAIRS)
 def test_same_classes(codec: str, backend: str) -> None:
     """Shared types are the same object in every backend; classes of a backend have the same methods."""
     native, pure = public(available(codec)[backend]), public(available(codec)["pure"])
@@ -83,7 +74,6 @@ def test_same_classes(codec: str, backend: str) -> None:
                 assert parameters(theirs) == parameters(mine), f"{name}.{method}"
 
 
-@pytest.mark.parametrize(("codec", "backend"), PAIRS)
 def test_each_says_who_it_is(codec: str, backend: str) -> None:
     """BACKEND and LIBRARY_VERSION are the values in the report."""
     module = available(codec)[backend]

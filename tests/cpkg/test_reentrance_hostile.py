@@ -31,7 +31,7 @@ DATA = b"".join(b"%06d\n" % number for number in range(1000))
 ROWS = [{"number": number, "text": "x" * number} for number in range(40)]
 REFUSED = "inside|in progress|already executing|reentrant call|before consuming output"
 """The messages of our objects, of Python's buffered files and generators, and of python-zstandard's chunker."""
-MOST = 1 << 30 if IS_THOROUGH else 30 if IS_FULL else 6
+MOST = 1 << 30 if IS_THOROUGH else 20 if IS_FULL else 6
 """The number of points of a call to test, without codecs, which work on plain data while the object is locked."""
 OBSERVERS = ("tell", "len")
 """Calls that change nothing, and may observe the progress of another call."""
@@ -114,89 +114,70 @@ def made(thing: Any, **more: Any) -> Any:
     return types.SimpleNamespace(thing=thing, **more)
 
 
+def over_sink(open_file: Callable[[Any], Any], begin: bytes = b"") -> Callable[[Hook], Any]:
+    """Return a function that opens a file over a sink with the hook, and writes its first bytes."""
+
+    def make(hook: Hook) -> Any:
+        sink = Sink(hook)
+        file = open_file(sink)
+        if begin:
+            file.write(begin)
+        return made(file, sink=sink)
+
+    return make
+
+
+def over_source(open_file: Callable[[Any], Any], data: bytes) -> Callable[[Hook], Any]:
+    """Return a function that opens a file over a source of data with the hook."""
+    return lambda hook: made(open_file(Source(data, hook)))
+
+
+def rest_of(subject: Any) -> Any:
+    return None if subject.thing.closed else subject.thing.read()
+
+
 def rows_of_zstd(zstd: Any) -> Iterator[tuple[str, Row]]:
-    frames = b"".join(zstd.compress(DATA[at : at + 2000]) for at in range(0, len(DATA), 2000))
-    writing = methods(
-        "flush",
-        "close",
-        "tell",
-        write=lambda file: file.write(DATA),
-        flush_frame=lambda file: file.flush(file.FLUSH_FRAME),
-    )
-    reading = methods(
-        "read",
-        "close",
-        "tell",
-        "readline",
-        "read1",
-        "peek",
-        part=lambda file: file.read(3000),
-        into=lambda file: file.readinto(bytearray(3000)),
-        seek=lambda file: file.seek(100),
-        back=lambda file: file.seek(0),
-    )
-
-    def written(open_file: Callable[[Any], Any]) -> Callable[[Hook], Any]:
-        def make(hook: Hook) -> Any:
-            sink = Sink(hook)
-            file = open_file(sink)
-            file.write(DATA[:20])
-            return made(file, sink=sink)
-
-        return make
-
     def content(subject: Any) -> Any:
         subject.thing.close()
         return zstd.decompress(subject.sink.getvalue())
 
-    def rest(subject: Any) -> Any:
-        return None if subject.thing.closed else subject.thing.read()
-
-    def read(open_file: Callable[[Any], Any]) -> Callable[[Hook], Any]:
-        return lambda hook: made(open_file(Source(frames, hook)))
-
-    text = methods(
-        "flush", "close", write=lambda file: file.write(DATA.decode()), line=lambda file: file.write("a line\n")
-    )
-    yield "ZstdFile, writing", Row(written(lambda sink: zstd.ZstdFile(sink, "w")), writing, content)
-    yield (
-        "ZstdFile, frames",
-        Row(written(lambda sink: zstd.open(sink, "wb", threads=2, frame_size=2000)), writing, content),
-    )
-    yield "ZstdFile, reading", Row(read(lambda source: zstd.ZstdFile(source)), reading, rest)
-    yield "ZstdFile, threads", Row(read(lambda source: zstd.open(source, threads=2)), reading, rest)
-    yield "text, writing", Row(written(lambda sink: Text(zstd.open(sink, "wt"))), text, content)
-    seekable = {name: call for name, call in writing.items() if name != "flush_frame"}
-    yield (
-        "SeekableZstdFile, writing",
-        Row(written(lambda sink: zstd.SeekableZstdFile(sink, "w", max_frame_content_size=2000)), seekable, content),
-    )
-    sought = io.BytesIO()
-    with zstd.SeekableZstdFile(sought, "w", max_frame_content_size=2000) as file:
-        file.write(DATA)
-    yield (
-        "SeekableZstdFile, reading",
-        Row(lambda hook: made(zstd.SeekableZstdFile(Source(sought.getvalue(), hook))), reading, rest),
-    )
-    compressing = {
-        "compress": lambda stream: stream.compress(DATA),
-        "flush_block": lambda stream: stream.flush(stream.FLUSH_BLOCK),
-        "flush": lambda stream: stream.flush(),
+    frames = b"".join(zstd.compress(DATA[at : at + 2000]) for at in range(0, len(DATA), 2000))
+    calls = {
+        **methods("flush", "close", "tell", write=lambda file: file.write(DATA)),
+        "flush_frame": lambda file: file.flush(file.FLUSH_FRAME),
     }
-    yield (
-        "ZstdCompressor",
-        Row(lambda hook: made(zstd.ZstdCompressor()), compressing, lambda subject: subject.thing.flush()),
-    )
+    seekable = partial(zstd.SeekableZstdFile, mode="w", max_frame_content_size=2000)
+    files = {
+        "ZstdFile, writing": (partial(zstd.ZstdFile, mode="w"), calls),
+        "ZstdFile, frames": (partial(zstd.open, mode="wb", threads=2, frame_size=2000), calls),
+        "text, writing": (lambda sink: Text(zstd.open(sink, "wt")), TEXT_CALLS),
+        "SeekableZstdFile, writing": (seekable, {name: calls[name] for name in calls if name != "flush_frame"}),
+    }
+    for name, (open_file, writing) in files.items():
+        yield name, Row(over_sink(open_file, DATA[:20]), writing, content)
+    calls = {
+        **methods("read", "close", "tell", "readline", "read1", "peek", part=lambda file: file.read(3000)),
+        **methods(into=lambda file: file.readinto(bytearray(3000))),
+        **methods(seek=lambda file: file.seek(100), back=lambda file: file.seek(0)),
+    }
+    sought = io.BytesIO()
+    with seekable(sought) as file:
+        file.write(DATA)
+    yield "ZstdFile, reading", Row(over_source(zstd.ZstdFile, frames), calls, rest_of)
+    yield "ZstdFile, threads", Row(over_source(partial(zstd.open, threads=2), frames), calls, rest_of)
+    yield "SeekableZstdFile, reading", Row(over_source(zstd.SeekableZstdFile, sought.getvalue()), calls, rest_of)
+    calls = {
+        **methods("flush", compress=lambda stream: stream.compress(DATA)),
+        "flush_block": lambda stream: stream.flush(stream.FLUSH_BLOCK),
+    }
+    yield "ZstdCompressor", Row(lambda hook: made(zstd.ZstdCompressor()), calls, lambda subject: subject.thing.flush())
     one = zstd.compress(DATA)
-    decompressing = {
+    calls = {
         "all": lambda stream: stream.decompress(one),
         "some": lambda stream: stream.decompress(one[:500], 500),
         "unused_data": lambda stream: stream.unused_data if stream.eof else None,
     }
-    yield (
-        "ZstdDecompressor",
-        Row(lambda hook: made(zstd.ZstdDecompressor()), decompressing, lambda subject: subject.thing.eof),
-    )
+    yield "ZstdDecompressor", Row(lambda hook: made(zstd.ZstdDecompressor()), calls, lambda subject: subject.thing.eof)
 
 
 class Text:
@@ -213,6 +194,11 @@ class Text:
         return self.file.write(data.decode() if isinstance(data, bytes) else data)
 
 
+TEXT_CALLS = methods(
+    "flush", "close", write=lambda file: file.write(DATA.decode()), line=lambda file: file.write("a line\n")
+)
+
+
 def rows_of_msgpack(msgpack: Any) -> Iterator[tuple[str, Row]]:
     unknown = object()
 
@@ -223,29 +209,20 @@ def rows_of_msgpack(msgpack: Any) -> Iterator[tuple[str, Row]]:
 
         return made(msgpack.Packer(default=default, autoreset=False))
 
-    packing = methods(
-        "bytes",
-        "reset",
-        pack=lambda packer: packer.pack([1, unknown, 2]),
-        array=lambda packer: packer.pack_array_header(2),
-        map=lambda packer: packer.pack_map_header(2),
-        ext=lambda packer: packer.pack_ext_type(1, b"e"),
-        pairs=lambda packer: packer.pack_map_pairs([(1, unknown)]),
-    )
+    packing = {
+        **methods("bytes", "reset", pack=lambda packer: packer.pack([1, unknown, 2])),
+        "array": lambda packer: packer.pack_array_header(2),
+        "map": lambda packer: packer.pack_map_header(2),
+        "ext": lambda packer: packer.pack_ext_type(1, b"e"),
+        "pairs": lambda packer: packer.pack_map_pairs([(1, unknown)]),
+    }
     yield "Packer", Row(packer, packing, lambda subject: subject.thing.bytes())
     stream = b"".join(map(msgpack.packb, [{"a": number} for number in range(500)]))
-    unpacking = methods(
-        "unpack",
-        "skip",
-        "tell",
-        next=lambda unpacker: next(unpacker),
-        header=lambda unpacker: unpacker.read_map_header(),
-        read_bytes=lambda unpacker: unpacker.read_bytes(10),
-        feed=lambda unpacker: unpacker.feed(b"\x01"),
-    )
-
-    def of_file(hook: Hook) -> Any:
-        return made(msgpack.Unpacker(Source(stream, hook), read_size=4096))
+    unpacking = {
+        **methods("unpack", "skip", "tell", next=next, header=lambda unpacker: unpacker.read_map_header()),
+        "read_bytes": lambda unpacker: unpacker.read_bytes(10),
+        "feed": lambda unpacker: unpacker.feed(b"\x01"),
+    }
 
     def hooked(hook: Hook) -> Any:
         def found(items: dict[Any, Any]) -> Any:
@@ -256,38 +233,30 @@ def rows_of_msgpack(msgpack: Any) -> Iterator[tuple[str, Row]]:
         unpacker.feed(stream)
         return made(unpacker)
 
-    def all_of(subject: Any) -> Any:
-        return list(subject.thing)
-
-    yield "Unpacker of a file", Row(of_file, unpacking, all_of)
-    yield "Unpacker with a hook", Row(hooked, unpacking, all_of)
+    of_file = over_source(partial(msgpack.Unpacker, read_size=4096), stream)
+    yield "Unpacker of a file", Row(of_file, unpacking, lambda subject: list(subject.thing))
+    yield "Unpacker with a hook", Row(hooked, unpacking, lambda subject: list(subject.thing))
 
 
 def rows_of_records(zstd: Any) -> Iterator[tuple[str, Row]]:
     unknown = object()
 
-    def writer(threads: int) -> Callable[[Hook], Any]:
-        def make(hook: Hook) -> Any:
-            def default(thing: object) -> object:
-                hook()
-                return "unknown"
+    def writer(threads: int, hook: Hook) -> Any:
+        def default(thing: object) -> object:
+            hook()
+            return "unknown"
 
-            sink = Sink(hook)
-            thing = records.open(sink, "wb", frame_size=300, threads=threads, default=default)
-            thing.append("first")
-            return made(thing, sink=sink)
+        sink = Sink(hook)
+        thing = records.open(sink, "wb", frame_size=300, threads=threads, default=default)
+        thing.append("first")
+        return made(thing, sink=sink)
 
-        return make
-
-    writing = methods(
-        "flush",
-        "close",
-        append=lambda writer: writer.append({"a": unknown}),
-        extend=lambda writer: writer.extend(ROWS),
-        unknown=lambda writer: writer.extend([unknown, *ROWS[:9], unknown]),
-        one_by_one=lambda writer: writer.extend(iter(ROWS[:9])),
-        len=len,
-    )
+    writing = {
+        **methods("flush", "close", append=lambda writer: writer.append({"a": unknown}), len=len),
+        "extend": lambda writer: writer.extend(ROWS),
+        "unknown": lambda writer: writer.extend([unknown, *ROWS[:9], unknown]),
+        "one_by_one": lambda writer: writer.extend(iter(ROWS[:9])),
+    }
 
     def content(subject: Any) -> Any:
         subject.thing.close()
@@ -295,20 +264,19 @@ def rows_of_records(zstd: Any) -> Iterator[tuple[str, Row]]:
         return list(records.open(file)) if records.verify(file).ok else None
 
     for threads in (1, 2):
-        yield f"Writer, {threads} threads", Row(writer(threads), writing, content, ("extend", "unknown", "one_by_one"))
+        yield (
+            f"Writer, {threads} threads",
+            Row(partial(writer, threads), writing, content, ("extend", "unknown", "one_by_one")),
+        )
     target = io.BytesIO()
     with records.open(target, "wb", frame_size=300) as file:
         file.extend(ROWS)
-    reading = methods(
-        "refresh",
-        "close",
-        list=list,
-        one=lambda reader: reader[20],
-        take=lambda reader: reader.take([1, 30]),
-        len=len,
-        last=lambda reader: reader[-5:],
-        first=lambda reader: next(iter(reader)),
-    )
+    reading = {
+        **methods("refresh", "close", list=list, len=len, first=lambda reader: next(iter(reader))),
+        "one": lambda reader: reader[20],
+        "take": lambda reader: reader.take([1, 30]),
+        "last": lambda reader: reader[-5:],
+    }
 
     def rest(subject: Any) -> Any:
         try:
@@ -316,85 +284,41 @@ def rows_of_records(zstd: Any) -> Iterator[tuple[str, Row]]:
         except ValueError:
             return "closed"
 
-    yield "Reader", Row(lambda hook: made(records.open(Source(target.getvalue(), hook))), reading, rest)
+    yield "Reader", Row(over_source(records.open, target.getvalue()), reading, rest)
 
 
 def rows_of_zstandard(zstd: Any) -> Iterator[tuple[str, Row]]:
     zstandard = types.SimpleNamespace(**names_over(zstd))
     frame = zstd.compress(DATA)
 
-    def written(of: Callable[[Any], Any]) -> Callable[[Hook], Any]:
-        def make(hook: Hook) -> Any:
-            sink = Sink(hook)
-            return made(of(sink), sink=sink)
-
-        return make
-
     def content(subject: Any) -> Any:
         subject.thing.close()
         return subject.sink.getvalue()
 
-    writing = methods("flush", "close", "tell", write=lambda file: file.write(DATA))
-    yield (
-        "stream_writer of a compressor",
-        Row(written(lambda sink: zstandard.ZstdCompressor().stream_writer(sink, closefd=False)), writing, content),
-    )
-    unpacking = {**writing, "write": lambda file: file.write(frame)}
-    yield (
-        "stream_writer of a decompressor",
-        Row(written(lambda sink: zstandard.ZstdDecompressor().stream_writer(sink, closefd=False)), unpacking, content),
-    )
-    reading = methods(
-        "read",
-        "readall",
-        "close",
-        "tell",
-        read1=lambda file: file.read1(3000),
-        part=lambda file: file.read(3000),
-        into=lambda file: file.readinto(bytearray(3000)),
-    )
-
-    def rest(subject: Any) -> Any:
-        return None if subject.thing.closed else subject.thing.read()
-
-    yield (
-        "stream_reader of a compressor",
-        Row(lambda hook: made(zstandard.ZstdCompressor().stream_reader(Source(DATA, hook))), reading, rest),
-    )
-    yield (
-        "stream_reader of a decompressor",
-        Row(lambda hook: made(zstandard.ZstdDecompressor().stream_reader(Source(frame, hook))), reading, rest),
-    )
-    packing = {"compress": lambda stream: stream.compress(DATA), "flush": lambda stream: stream.flush()}
-    yield (
-        "compressobj",
-        Row(
-            lambda hook: made(zstandard.ZstdCompressor().compressobj()),
-            packing,
-            lambda subject: result(packing["flush"], subject),
-        ),
-    )
+    reading = {
+        **methods("read", "readall", "close", "tell", read1=lambda file: file.read1(3000)),
+        **methods(part=lambda file: file.read(3000), into=lambda file: file.readinto(bytearray(3000))),
+    }
+    for kind, data in (zstandard.ZstdCompressor, DATA), (zstandard.ZstdDecompressor, frame):
+        writing = methods("flush", "close", "tell", write=partial(lambda data, file: file.write(data), data))
+        yield (
+            f"stream_writer of {kind.__name__}",
+            Row(over_sink(partial(kind().stream_writer, closefd=False)), writing, content),
+        )
+        yield f"stream_reader of {kind.__name__}", Row(over_source(kind().stream_reader, data), reading, rest_of)
+    packing = methods("flush", compress=lambda stream: stream.compress(DATA))
     chunking = {
         "compress": lambda stream: list(stream.compress(DATA)),
         "flush": lambda stream: list(stream.flush()),
         "finish": lambda stream: list(stream.finish()),
     }
-    yield (
-        "chunker",
-        Row(
-            lambda hook: made(zstandard.ZstdCompressor().chunker(chunk_size=500)),
-            chunking,
-            lambda subject: result(chunking["finish"], subject),
-        ),
-    )
-    yield (
-        "decompressobj",
-        Row(
-            lambda hook: made(zstandard.ZstdDecompressor().decompressobj()),
-            {"decompress": lambda stream: stream.decompress(frame), "flush": lambda stream: stream.flush()},
-            lambda subject: subject.thing.eof,
-        ),
-    )
+    unpacking = methods("flush", decompress=lambda stream: stream.decompress(frame))
+    compressor = zstandard.ZstdCompressor()
+    yield "compressobj", Row(lambda hook: made(compressor.compressobj()), packing, partial(result, packing["flush"]))
+    of_chunker = Row(lambda hook: made(compressor.chunker(500)), chunking, partial(result, chunking["finish"]))
+    yield "chunker", of_chunker
+    decompressor = zstandard.ZstdDecompressor()
+    yield "decompressobj", Row(lambda hook: made(decompressor.decompressobj()), unpacking, lambda it: it.thing.eof)
 
 
 def rows_of_archives(zstd: Any) -> Iterator[tuple[str, Row]]:
@@ -411,14 +335,8 @@ def rows_of_archives(zstd: Any) -> Iterator[tuple[str, Row]]:
         return [entry.name for entry in entries]
 
     calls = methods("close", next=lambda entries: next(entries).name, all=names)
-    yield (
-        "entries of an archive",
-        Row(
-            lambda hook: made(archive.entries(Source(packed, hook), threads=1)),
-            calls,
-            lambda subject: names(subject.thing),
-        ),
-    )
+    opened = over_source(partial(archive.entries, threads=1), packed)
+    yield "entries of an archive", Row(opened, calls, lambda subject: names(subject.thing))
 
 
 def result(call: Callable[[Any], Any], subject: Any) -> Any:

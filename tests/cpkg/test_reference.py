@@ -13,6 +13,10 @@ from types import ModuleType
 import pytest
 from documents import DOCS, MODULES, blocks, section
 
+import cpkg
+from cpkg import typed, zstd
+from purepy import msgpack as options_of
+
 pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
@@ -115,17 +119,8 @@ def there(module: ModuleType, dotted: str) -> bool:
 def test_names_that_others_have_are_called_so_here() -> None:
     """Check the right columns of the page about switching from other libraries."""
     text = (DOCS / "start" / "coming_from.md").read_text(encoding="utf-8")
-    import cpkg
-    from purepy import msgpack as options_of
-
-    options = {
-        *inspect.signature(options_of.Packer).parameters,
-        *inspect.signature(options_of.Unpacker).parameters,
-        *inspect.signature(cpkg.typed.Decoder).parameters,
-        *inspect.signature(cpkg.typed.Encoder).parameters,
-        *inspect.signature(cpkg.zstd.compress).parameters,
-        *inspect.signature(cpkg.zstd.decompress).parameters,
-    }
+    functions = [options_of.Packer, options_of.Unpacker, typed.Decoder, typed.Encoder, zstd.compress, zstd.decompress]
+    options = {name for function in functions for name in inspect.signature(function).parameters}
     checked = 0
     for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE):
         head, _, *rows = [re.split(r"(?<!\\) \| ", row.strip("| ")) for row in table.splitlines()]
@@ -141,22 +136,14 @@ def test_names_that_others_have_are_called_so_here() -> None:
     assert checked > 60
 
 
-# names in the right columns that are not Python names of ours: a backend, an environment variable, fields, annotations
 ELSEWHERE = {
-    "pure",
-    "CPKG_MSGPACK_BACKEND",
-    "offset",
-    "path",
-    'kind: Literal["cat"] = "cat"',
-    "slots=True",
-    "Annotated[int, annotated_types.Gt(0)]",
-    "all_errors=True",
+    *("pure", "CPKG_MSGPACK_BACKEND", "offset", "path", 'kind: Literal["cat"] = "cat"', "slots=True"),
+    *("Annotated[int, annotated_types.Gt(0)]", "all_errors=True"),
 }
+"""Names in the right columns that are not Python names of ours: a backend, a variable, fields, annotations."""
 
 
 def test_calls_that_replace_those_of_pyzstd() -> None:
-    from cpkg import zstd
-
     calls = re.findall(
         r"`(compress\(data, [^`]+)`", section("start/coming_from.md", "pyzstd").replace("_or_option", "")
     )

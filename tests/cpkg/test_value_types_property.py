@@ -13,10 +13,12 @@ import random
 import re
 import struct
 import sys
+import typing
 import uuid
 import weakref
+from collections.abc import Iterator
 from types import ModuleType
-from typing import Annotated, Any, Callable, ClassVar, Literal, Optional, Union
+from typing import Any, Callable, ClassVar, Optional
 
 import annotated_types as at
 import attr
@@ -24,13 +26,14 @@ import pytest
 from any_codecs import codecs_of, decode, encode
 from extent import IS_THOROUGH
 from msgpack_oracle import outcome
-from processes import run_alone
+from processes import run_alone, sections
 from seeds import SEED
 
 import purepy.msgpack
 from cpkg import typed
 from cpkg.typed import codecs as typed_codecs
-from purepy.msgpack.ext import ExtType, Raw, Timestamp
+from purepy.msgpack import ext
+from purepy.msgpack.ext import ExtType
 
 DRAWN = 2000 if IS_THOROUGH else 40
 PURE = codecs_of(purepy.msgpack)
@@ -180,39 +183,16 @@ def zones() -> list[dt.tzinfo | None]:
     return [None, dt.timezone.utc, *(dt.timezone(dt.timedelta(**span)) for span in spans), Odd()]
 
 
-EXTREMES: list[Any] = [
-    *(moment.replace(tzinfo=zone) for moment in (dt.datetime.min, dt.datetime.max) for zone in zones()),
-    *(dt.time(23, 59, 59, 999999, tzinfo=zone, fold=1) for zone in zones()),
-    *(dt.datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=zone, fold=1) for zone in zones()),
-    *(dt.datetime(year, month, 1, tzinfo=dt.timezone.utc) for year in (1, 4, 1900, 2000, 2400) for month in (1, 2, 3)),
-    *(dt.date.min, dt.date.max, dt.time.min, dt.time.max, dt.timedelta.min, dt.timedelta.max, dt.timedelta(-1)),
-    *(Stamp(2024, 1, 1), Stamp(2024, 1, 1, tzinfo=dt.timezone.utc), type("Day", (dt.date,), {})(2024, 1, 1)),
-    *(uuid.UUID(int=value) for value in (0, 1, 2**30 - 1, 2**60, 2**90, 2**120, 2**128 - 1)),
-    *(broken(uuid.UUID, "int", value, int=5) for value in (-1, 2**128, 2**200, "text", None)),
-    *map(decimal.Decimal, ("0", "-0", "1.50", "0E-20", "1E+1000", "NaN", "-NaN123", "sNaN", "Infinity", "-Infinity")),
-    *map(decimal.Decimal, ("1E-99999999999999999", "1.5E+99999999999999999", "9" * 28, "9" * 300, "9" * 4097)),
-    *map(decimal.Decimal, ("1E+999999999999999999", "-1.5E-123456789012345678", "1." + "3" * 27)),
-    *(NAN_PAYLOAD, Number(5), *Colour, Level.HIGH, *Access, Access.READ | Access.WRITE, Titled.ONE, *Extra),
-    *(set(), {1}, {-1, 2**63, -(2**63)}, {2**64, 1}, {"b", "a", "ä", "\U0001f600"}, {True, 1.5}, {1, "a", None}),
-    *({b"b", b"a"}, frozenset({dt.date.max, dt.date.min}), {frozenset({1}), frozenset()}, {"\ud800"}, {float("nan")}),
-    *({-(2**64), 5}, {(2, 1), (1, 2)}, type("Group", (set,), {})({2, 1}), {Colour.RED, Colour.PAIR}, {"x" * 300}),
-    *(Point(1, {"k": {3, 1}}), Inheriting(1, 2), Slim(frozenset({2, 1})), Wide(*range(40)), Point, Colour),
-    *(broken(Point, "x", None, x=1), [[Point(1, Point(2, [dt.date.max]))]], {Colour.RED: Point(3)}),
-    *(
-        Private(Loose({2, 1})),
-        Loose(Point(1)),
-        LooseToo(1),
-        Odder(1),
-        NoFields(),
-        WrongFields(),
-        Loose,
-        WideToo(*range(40)),
-    ),
-    *(broken(Private, "_x", None, x=1), Both(1), {Loose(5): 1}, {Given(1, 2), "a", Loose(1)}, Veiled.ONE),
-    *(dt.datetime(2024, 1, 1, tzinfo=Refusing(offset)) for offset in (None, ValueError, 5, dt.timedelta(1))),
-    *(dt.time(1, tzinfo=Refusing(offset)) for offset in (None, ValueError, 5, dt.timedelta(1))),
-    *(collections.deque([dt.date.max]), bytearray(b"x"), {dt.date.min: uuid.UUID(int=1)}, 1j, object),
-]
+DATA = sections(__file__, "value_types.txt")
+
+
+def data(section: str, brackets: str = "[]") -> Any:
+    """Return the list or dict with the items of a section of value_types.txt."""
+    names = {"collections": collections, **vars(typing), **vars(ext), **globals()}
+    return eval(f"{brackets[0]}{DATA[section]}{brackets[1]}", names)
+
+
+EXTREMES: list[Any] = data("values")
 
 
 def drawn() -> list[Any]:
@@ -253,78 +233,7 @@ def test_dumps_and_loads(msgpack: ModuleType) -> None:
         assert outcome(decode, codecs, message) == outcome(decode, PURE, message), value
 
 
-TEXTS = [
-    *("2024-02-29", "2023-02-29", "1900-02-29", "2024-00-01", "2024-13-01", "0000-01-01", "2024-1-01-", "2024-01-32"),
-    *("2024-02-29T12:30:59", "2024-02-29T12:30:59.000001", "2024-02-29 12:30:59", "2024-02-29T24:00:00", "12:30"),
-    *("12:30:59", "12:60:00", "12:00:60", "12:30:59.12345", "12:30:59.1234567", "12:30:59+01:00", "12:30:59.1+01:00"),
-    *("1", "-.5", "5.", ".", "", "+", "1.2.3", "1e", "1e+", "1e5", "1E-99999", "1e100000", "0x1", "1_0", " 1", "1e5e5"),
-    *(
-        "2024-02-29T12:30:59Z",
-        "2024-02-29T12:30:59.1Z",
-        "2024-02-29Z",
-        "12:30:59Z",
-        "P1DT2H",
-        "2024-02-29T12:30:59+01:00",
-    ),
-    *("12345678-1234-5678-1234-567812345678", "12345678-1234-5678-1234-56781234567g", "1234567812345678" * 2, "{}"),
-    *(
-        "P1DT2H",
-        "-PT1.5S",
-        "PT1.S",
-        "P",
-        "PT",
-        "P1DT",
-        "+P1D",
-        "PT1M2H",
-        "P1H",
-        "PT1D",
-        "P1DT1H2M3.000004S",
-        "PT1.1234567S",
-    ),
-    *(
-        "P999999999DT23H59M59.999999S",
-        "P999999999DT24H",
-        "-P999999999D",
-        "-P999999999DT1S",
-        "P1000000000D",
-        "PT9999999999S",
-    ),
-    *(
-        "PT999999999999S",
-        "PT1234567890123S",
-        "P1DT",
-        "PT\0",
-        "PT1",
-        "PT1.5M",
-        "T1S",
-        "PP1D",
-        "P1D2D",
-        "-P",
-        "--P1D",
-        "P-1D",
-    ),
-    *(
-        "2024-02-29T12:30:59.1+01:00",
-        "2024-02-29T12:30:59-00:00",
-        "2024-02-29T12:30:59-23:59",
-        "2024-02-29T12:30:59+24:00",
-    ),
-    *(
-        "2024-02-29T12:30:59+01:00:01",
-        "2024-02-29T12:30:59.123456789Z",
-        "2024-02-29T12:30:59.Z",
-        "2024-02-29T12:30:59z",
-    ),
-    *(
-        "2024-02-29T12:30:59.1234567",
-        "12:30:59.000001Z",
-        "12:30:59-01:30",
-        "12:30:59.5",
-        "2024-02-29T12:30:59+0100",
-        "1" * 32,
-    ),
-    *("Infinity", "-sNaN12", "NaN5", "nan", "9" * 256, "9" * 257, "\xff1", "1\0", "\uff11"),
-]
+TEXTS: list[str] = data("texts")
 
 
 def texts_and_extensions() -> list[bytes]:
@@ -406,63 +315,25 @@ def errors_of(decoder: typed.Decoder, message: bytes) -> list[str]:
     return []
 
 
-KINDS: dict[str, Any] = {
-    **{
-        kind.__name__: kind
-        for kind in (dt.datetime, dt.date, dt.time, dt.timedelta, uuid.UUID, decimal.Decimal, ExtType, Raw, Hooked)
-    },
-    "Timestamp": Timestamp,
-    "Enum": Answer,
-    "Enum of dates": Mixed,
-    "Flag": Mode,
-    "Literal": Union[Literal["12:30:59", 1], None],
-    "date after": Annotated[dt.date, at.Gt(dt.date(2024, 2, 28))],
-    "datetime after": Annotated[dt.datetime, at.Ge(MOMENT)],
-    "datetime in UTC after": Annotated[dt.datetime, at.Ge(MOMENT.replace(tzinfo=dt.timezone.utc))],
-    "datetime after an odd one": Annotated[dt.datetime, at.Ge(MOMENT.replace(tzinfo=Odd()))],
-    "aware": Annotated[dt.datetime, at.Timezone(...), SHORT],
-    "naive": Annotated[dt.time, at.Timezone(None)],
-    "time before": Annotated[dt.time, at.Lt(dt.time(12, 30, 59, 1))],
-    "timedelta within": Annotated[dt.timedelta, at.Interval(ge=dt.timedelta(0), lt=dt.timedelta(2))],
-    "Decimal within": Annotated[decimal.Decimal, at.Ge(0), at.Lt(decimal.Decimal(100)), at.MultipleOf(1)],
-    "Decimal above": Annotated[decimal.Decimal, at.Gt(1.5), SHORT],
-    "int below": Annotated[int, at.Lt(2**60), at.Gt(0.5)],
-    "str after": Annotated[str, at.Ge("2")],
-    **{f"short {kind.__name__}": Annotated[kind, SHORT] for kind in (uuid.UUID, Raw, ExtType, Answer, Hooked)},
-    "short Literal": Annotated[Literal["12:30:59", 1], SHORT],
-    "date or int": Union[dt.date, int],
-    "short date or int": Annotated[Union[dt.date, int], SHORT],
-    "short date, or int": Union[Annotated[dt.date, SHORT], Annotated[int, at.Ge(1)]],
-    "date or datetime": Union[dt.date, dt.datetime],
-    "date or str": Union[dt.date, str],
-    "Timestamp or time": Union[Timestamp, dt.time, None],
-    "UUID or ExtType": Union[uuid.UUID, ExtType, int],
-    "Decimal or float": Union[decimal.Decimal, float],
-    "Enum or date": Union[Mixed, decimal.Decimal],
-    "text Enum or date": Union[enum.Enum("Word", {"A": "12:30:59", "B": "5."}), dt.date],  # type: ignore[misc]
-    "Literal or date": Union[Literal["12:30:59", 1], dt.date],
-    "Literal, date or time": Union[Literal["12:30:59"], dt.date, dt.time],
-    "short Literal or date": Union[Annotated[Literal["12:30:59"], SHORT], dt.date],
-}
+KINDS: dict[str, Any] = data("types", "{}")
+
+
+def each_backend(msgpack: ModuleType, patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let `typed` use the pure backend, and then the tested one."""
+    for module in (purepy.msgpack, msgpack):
+        patch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+        yield
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
     """All backends agree: in calls of the caller's code, in all errors and in a limit."""
     messages = texts_and_extensions() + [purepy.msgpack.packb([value, 1]) for value in (1, None, [[1], {2: 3}], b"x")]
-    messages += [
-        b"\x92\xa1\xff\x01",
-        b"\x92\xc7",
-        b"\x92\xc1\x01",
-        b"\x92\x91",
-        b"\x92\xd6\xff\0\0\0\1\1",
-        b"\x92\xd4\xfe\0\1",
-    ]
-    messages.append(purepy.msgpack.packb([str(uuid.UUID(int=2**128 - 7)).upper(), 1]))
-    messages.append(purepy.msgpack.packb(["2024-02-29T12:30:59.000001Z", 1]))
+    texts = (str(uuid.UUID(int=2**128 - 7)).upper(), "2024-02-29T12:30:59.000001Z")
+    messages += [purepy.msgpack.packb([text, 1]) for text in texts]
+    messages += map(bytes.fromhex, ("92a1ff01", "92c7", "92c101", "9291", "92d6ff0000000101", "92d4fe0001"))
     found = []
-    for module in (purepy.msgpack, msgpack):
-        monkeypatch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+    for _ in each_backend(msgpack, monkeypatch):
         found.append([])
         for options in ({}, {"all_errors": True}, {"max_memory": 200}):
             options = {**options, "dec_hook": hook} if "Hooked" in str(kind) else options
@@ -479,12 +350,8 @@ def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.Monke
 def test_objects_that_loads_makes_are_whole(msgpack: ModuleType) -> None:
     """They have the same attributes as objects from their constructors, and can be pickled."""
     codecs = codecs_of(msgpack)
-    values = [
-        uuid.UUID(int=7),
-        dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc),
-        decimal.Decimal("1.50"),
-        dt.timedelta(1),
-    ]
+    moment = dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)
+    values = [uuid.UUID(int=7), moment, decimal.Decimal("1.50"), dt.timedelta(1)]
     for _ in range(2):  # their modules are found meanwhile
         back = decode(codecs, encode(codecs, values))
         assert pickle.loads(pickle.dumps(back)) == back == values
@@ -503,8 +370,7 @@ def test_packb(msgpack: ModuleType, options: dict[str, Any]) -> None:
 def test_typed_encode(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     for hook in (None, lambda _: {dt.date.max}):
         found = []
-        for module in (purepy.msgpack, msgpack):
-            monkeypatch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+        for _ in each_backend(msgpack, monkeypatch):
             encoder = typed.Encoder(enc_hook=hook)
             found.append([outcome(encoder.encode, [value]) for value in VALUES])
         assert found[0] == found[1]
@@ -517,16 +383,8 @@ class Pretending:
         return "2024-02-29"
 
 
-FOR_A_HOOK: list[Any] = [
-    *(
-        Hooked(),
-        type("Deeper", (Hooked,), {"__slots__": ()})(),
-        type("deque", (), {"__iter__": lambda _: iter("ab")})(),
-    ),
-    *(type("Id", (uuid.UUID,), {})(int=1), type("Both", (Hooked, uuid.UUID), {})(int=1), Pretending()),
-    *(enum.Enum("Kept", {"A": [Hooked()]}).A, Mixed.DAY, type("Items", (list,), {})([1]), type("Empty", (), {})),  # type: ignore[attr-defined]
-    *(typed.options(array_like=True)(dataclasses.make_dataclass("Row", [("a", int)]))(1), Point(1), 1j, object()),
-]
+REPLACEMENTS: list[Any] = ["text", 5, 2**63, 2**64, None, 1.5, {"k": [Hooked]}, dt.date.max, {1}, KeyError]
+FOR_A_HOOK: list[Any] = data("values for a hook")
 
 
 def test_what_an_enc_hook_returns(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -539,23 +397,9 @@ def test_what_an_enc_hook_returns(msgpack: ModuleType, monkeypatch: pytest.Monke
         return replacement
 
     for obj in FOR_A_HOOK:
-        for replacement in (
-            "text",
-            5,
-            2**63,
-            2**64,
-            None,
-            1.5,
-            {"k": [Hooked]},
-            dt.date.max,
-            {1},
-            [obj],
-            KeyError,
-            obj,
-        ):
+        for replacement in (*REPLACEMENTS, [obj], obj):
             found = []
-            for module in (purepy.msgpack, msgpack):
-                monkeypatch.setattr(typed_codecs, "msgpack_module", lambda module=module: module)
+            for _ in each_backend(msgpack, monkeypatch):
                 encode = typed.Encoder(enc_hook=hook, max_depth=9).encode
                 for _ in range(2):
                     asked.clear()
@@ -585,40 +429,9 @@ def test_packing_keeps_no_references(msgpack: ModuleType) -> None:
             assert (sys.getrefcount(value), sys.getrefcount(type(value))) == before, value
 
 
-IMPORTS = """
-assert msgpack.packb(1) and "uuid" not in sys.modules
-try:
-    msgpack.packb([1j], uuid=True, decimal=True, date=True)
-except TypeError:
-    pass
-assert "uuid" not in sys.modules
-import datetime, decimal, uuid
-values = {"uuid": uuid.UUID(int=1), "decimal": decimal.Decimal("1.5"), "date": datetime.date(1, 2, 3)}
-for option, value in values.items():
-    assert msgpack.packb(value, **{option: True}) == msgpack.packb(str(value))
-"""
-
-
-def test_classes_are_found_once_their_modules_are_imported(msgpack: ModuleType) -> None:
-    done = run_alone(msgpack, "msgpack", IMPORTS)
-    assert done.returncode == 0, done.stderr
-
-
-CONTEXTS = """
-import decimal
-decimal.DefaultContext.prec, decimal.DefaultContext.clamp, decimal.DefaultContext.Emax = 2, 1, 5
-for signal in decimal.DefaultContext.traps:
-    decimal.DefaultContext.traps[signal] = True
-from any_codecs import codecs_of, decode
-codecs = codecs_of(msgpack)
-for text in ("1E+99999", "1E-99999", "0E+9", "-12345.67890", "1" * 250, "000.10e5", ".5"):
-    value = decode(codecs, codecs.dumps(decimal.Decimal(text)))
-    assert value.as_tuple() == decimal.Decimal(text).as_tuple(), text
-    value = decode(codecs, codecs.packb(msgpack.ExtType(ord("N"), text.encode())))
-    assert value.as_tuple() == decimal.Decimal(text).as_tuple(), text
-"""
-
-
-def test_decimals_do_not_depend_on_a_context(msgpack: ModuleType) -> None:
-    done = run_alone(msgpack, "msgpack", CONTEXTS)
+@pytest.mark.parametrize(
+    "name", ["classes are found once their modules are imported", "Decimals do not depend on a context"]
+)
+def test_a_program(msgpack: ModuleType, name: str) -> None:
+    done = run_alone(msgpack, "msgpack", DATA[name])
     assert done.returncode == 0, done.stderr

@@ -28,31 +28,7 @@ COMMAND: Final = [sys.executable, "-I", "-m", "cpkg"]
 _READ_ONCE: Final = ("CPKG_", "LANG", "LC_", "PYTHON")
 """Beginnings of the names of variables that are read once."""
 _CAN_FORK: Final = hasattr(os, "fork") and hasattr(socket, "send_fds")
-_CLIENT: Final = """\
-#!{python} -IS
-import marshal, os, sys
-import _socket as socket
-read = {{name: value for name, value in os.environ.items() if name.startswith({prefixes!r})}}
-if read != {read!r} or sys.argv[1:2] == ["run"]:
-    os.execv({command[0]!r}, {command!r} + sys.argv[1:])
-numbers = []
-for number in range(3):
-    try:
-        os.fstat(number)
-        numbers.append(number)
-    except OSError:
-        os.open(os.devnull, os.O_RDWR)
-client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-client.connect({address!r})
-message = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ), numbers))
-rights = b"".join([number.to_bytes(4, sys.byteorder) for number in numbers])
-client.sendmsg([len(message).to_bytes(4, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)] if rights else [])
-client.sendall(message)
-status = int.from_bytes(client.recv(4), "big", signed=True)
-if status < 0:
-    os.kill(os.getpid(), -status)
-os._exit(status)
-"""
+_CLIENT: Final = Path(__file__).with_name("forked_client.txt").read_text(encoding="utf-8")
 
 
 @contextlib.contextmanager

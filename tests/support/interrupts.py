@@ -2,11 +2,9 @@
 """
 Interrupt a call at each of its lines, or at random moments with the signal of a timer, and check the state afterwards.
 
-Both ways take three functions. `make()` returns a new subject, `act(subject)` makes the call, and `check(subject,
-outcome)` asserts the conditions after it. `outcome` is an Outcome; the call may have ended before it could be
-interrupted. After each call, there must be as many threads and descriptors as before.
-
-`pytest --interrupts` runs the tests that do this, and prints for each how often it was interrupted.
+`make()` returns a new subject, `act(subject)` makes the call, and `check(subject, outcome)` asserts the conditions
+after it. After each call, there must be as many threads and descriptors as before. `pytest --interrupts` runs the tests
+that do this, and prints for each how often it was interrupted.
 """
 
 from __future__ import annotations
@@ -24,11 +22,11 @@ import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, NoReturn
 
 import pytest
 from extent import IS_FULL, IS_PYPY, IS_THOROUGH
@@ -135,15 +133,11 @@ def at_every_line(
     errors: tuple[type[BaseException], ...] = ERRORS,
 ) -> int:
     """
-    Raise an exception at lines of our packages that `act` reaches in this thread; return the number of points.
+    Raise `errors`, in turn, at lines of our packages that `act` reaches in this thread; return the number of points.
 
-    The exceptions in `errors` are used in turn; `tox run -e explore` uses each at every point. The call must raise the
-    same exception.
-
-    A point is one of the first `times` times that a line is reached. Only one in `every` points is interrupted, fewer
-    on interpreters other than CPython 3.11, and one in AGAIN if its line was already interrupted by a test of the same
-    file with the same backend; `tox run -e explore` interrupts all. With `settles=False`, threads and descriptors are
-    not counted.
+    The call must raise the same exception. A point is one of the first `times` times that a line is reached. One in
+    `every` points is interrupted, and one in AGAIN of the lines that a test of the same file and backend has already
+    interrupted; `tox run -e explore` raises each error at all points. Without `settles`, no threads are counted.
     """
     trace = _Trace()
     subject = make()
@@ -164,11 +158,11 @@ def at_every_line(
     for point, error in turns:
         subject = make()
         traces.begin()
-        raises = _Raises(error())
-        trace = _Trace(point, raises)
+        raises = error()
+        trace = _Trace(point, functools.partial(_raise, raises))
         outcome = _traced(trace, act, subject)
         raised += trace.has_acted  # with threads, the call may have taken another path this time
-        if trace.has_acted and outcome.error is not raises.error:
+        if trace.has_acted and outcome.error is not raises:
             faults.append(f"{error.__name__} at {point.file}:{point.line} ({point.time}) came out as {outcome}"[:400])
         else:
             _checked(check, subject, outcome, f"{point} with {error.__name__}")
@@ -196,10 +190,8 @@ def by_timer(
     """
     Raise Interrupt from a signal handler at random moments of `times` calls; return how many were interrupted.
 
-    The handler calls `interrupt`, which may also make the call end with an Interrupt in another way.
-
-    With `signals=2`, a second signal may arrive while the call cleans up after the first. Interpreters other than
-    CPython 3.11 make fewer calls, except in `tox run -e explore`.
+    The handler calls `interrupt`, which may make the call end in another way. With `signals=2`, a second signal may
+    arrive while the call cleans up after the first.
     """
     assert IS_NIGHTLY, "a storm of signals is not for the gate: mark the test nightly"
     if sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 14, 5):
@@ -314,14 +306,8 @@ def calling_at(point: Point, call: Callable[[], object], act: Callable[[Any], An
     return _traced(_Trace(point, call), act, subject)
 
 
-class _Raises:
-    """Raises an exception when it is called."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
-
-    def __call__(self) -> None:
-        raise self.error
+def _raise(error: BaseException) -> NoReturn:
+    raise error
 
 
 class _Trace:
@@ -374,10 +360,7 @@ class _Trace:
 
 
 def _in_finalizer(frame: FrameType | None) -> bool:
-    """
-    Return whether a frame runs in a finalizer, in importlib's callback for its locks, in pytest's handling of an error
-    in a finalizer, or in hypothesis's callback of the garbage collector.
-    """
+    """Return whether a frame runs in a finalizer, or in a callback of importlib, pytest or hypothesis after one."""
     return any(
         code.co_name in ("__del__", "gc_callback")
         or (code.co_name == "cb" and "importlib" in code.co_filename)
@@ -387,11 +370,8 @@ def _in_finalizer(frame: FrameType | None) -> bool:
 
 
 def _leaves_a_block(frame: FrameType | None) -> bool:
-    """
-    Return whether a frame, or the frame that a handler interrupts, is between the end of a `with` block and `__exit__`.
-
-    CPython 3.10 and newer run no signal handlers there.
-    """
+    """Return whether an interrupted frame is between the end of a `with` block and `__exit__`."""
+    # CPython 3.10 and newer run no signal handlers there
     if not IS_PYPY and sys.version_info >= (3, 10):
         return False
     interrupted = next(caller for caller in _callers(frame) if caller.f_code.co_filename != __file__)
@@ -453,12 +433,7 @@ def _traced(trace: _Trace, act: Callable[[Any], Any], subject: Any) -> Outcome:
 
 
 def _forget_current() -> None:
-    """
-    Clear the frames of an exception that PyPy 8 still considers the current one although it is not being handled.
-
-    This happens when a signal arrives before the `__exit__` of a `with` block that an exception leaves. The frames
-    themselves stay, because `sys.exc_info` restores a removed traceback.
-    """
+    """Clear the frames of an exception that PyPy 8 keeps as the current one after a signal before an `__exit__`."""
     current = sys.exc_info()[1]
     while current is not None:
         traceback.clear_frames(current.__traceback__)
@@ -506,40 +481,17 @@ class _Timer:
         self._interrupt()
 
 
-class _Traces:
-    """The existing threads and descriptors."""
-
-    def __init__(self) -> None:
-        self._threads, self._descriptors = _threads(), _descriptors()
-
-    def compare(self, point: Any) -> None:
-        """Wait until there are no more than before; run a slow garbage collection if waiting takes long."""
-        begin = time.monotonic()
-        for look in itertools.count(1):
-            threads, descriptors = _threads(), _descriptors()
-            if len(threads) <= len(self._threads) and len(descriptors) <= len(self._descriptors):
-                return
-            if time.monotonic() > begin + SETTLES:
-                left = f"threads {len(self._threads)} -> {len(threads)}, descriptors {descriptors - self._descriptors}"
-                raise AssertionError(f"an interrupt at {point} left resources open: {left}")
-            if look % LOOKS == 0:
-                _forget_current()
-                gc.collect()
-            time.sleep(0.001)
-
-
 class _Watched:
     """Compares threads and descriptors before a call and after it, or after COMPARES calls."""
 
-    def __init__(self, settles: bool) -> None:
+    def __init__(self, settles: bool = True) -> None:
         self._settles = settles
         self._calls = 0
-        self._before: _Traces | None = None
+        self._before: tuple[int, set[str]] | None = None
 
     def begin(self) -> None:
         """Record the threads and descriptors before a call."""
-        if self._before is None:
-            self._before = _Traces()
+        self._before = self._before or (len(_threads()), _descriptors())
 
     def end(self, point: Any) -> None:
         """Compare, if that is due."""
@@ -548,13 +500,23 @@ class _Watched:
             self.compare(point)
 
     def compare(self, point: Any) -> None:
-        """Compare with the threads and descriptors before the calls."""
-        if self._settles and self._before is not None:
-            self._before.compare(point)
-        self._before = None
+        """Wait until there are no more than before; run a slow garbage collection if waiting takes long."""
+        before, self._before = self._before, None
+        begin = time.monotonic()
+        for look in itertools.count(1):
+            threads, descriptors = len(_threads()), _descriptors()
+            if not self._settles or before is None or (threads <= before[0] and len(descriptors) <= len(before[1])):
+                return
+            if time.monotonic() > begin + SETTLES:
+                left = f"threads {before[0]} -> {threads}, descriptors {descriptors - before[1]}"
+                raise AssertionError(f"an interrupt at {point} left resources open: {left}")
+            if look % LOOKS == 0:
+                _forget_current()
+                gc.collect()
+            time.sleep(0.001)
 
 
-def _threads() -> Iterable[Any]:
+def _threads() -> Sequence[Any]:
     """Return the threads of this process, including C threads if the system lists them."""
     try:
         return os.listdir("/proc/self/task")
@@ -565,24 +527,19 @@ def _threads() -> Iterable[Any]:
 def _descriptors() -> set[str]:
     """Return the open descriptors with their targets; nothing if the system does not list them."""
     found = set()
-    try:
-        numbers = os.listdir("/proc/self/fd")
-    except OSError:
-        return found
-    for number in numbers:
-        try:
+    for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        with suppress(OSError):  # the descriptor of this listing itself
             found.add(f"{number}: {os.readlink(f'/proc/self/fd/{number}')}")
-        except OSError:  # the descriptor of this listing itself
-            continue
     return found
 
 
 @contextmanager
 def nothing_left() -> Iterator[None]:
     """Check that no thread and no descriptor remains after a block."""
-    before = _Traces()
+    watched = _Watched()
+    watched.begin()
     yield
-    before.compare("the block")
+    watched.compare("the block")
 
 
 def is_told(call: Callable[[], Any]) -> bool:
@@ -590,7 +547,7 @@ def is_told(call: Callable[[], Any]) -> bool:
     try:
         call()
     except RuntimeError as exc:
-        if "create a new Unpacker" in str(exc) or "lost the data after byte" in str(exc):
-            return True
-        raise
+        if "create a new Unpacker" not in str(exc) and "lost the data after byte" not in str(exc):
+            raise
+        return True
     return False

@@ -42,9 +42,7 @@ ANY_KEYS = STRICT_KEYS | INTS | st.floats(allow_nan=False) | st.none() | st.bool
 def objects(keys: st.SearchStrategy[Any], leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for nested objects whose maps have keys from `keys`."""
     return st.recursive(
-        leaves,
-        lambda inner: st.lists(inner, max_size=12) | st.dictionaries(keys, inner, max_size=12),
-        max_leaves=30,
+        leaves, lambda inner: st.lists(inner, max_size=12) | st.dictionaries(keys, inner, max_size=12), max_leaves=30
     )
 
 

@@ -70,10 +70,7 @@ def shrink(run: Callable[[Case], Any], case: Case, defaults: dict[str, Any]) -> 
 
 
 def check(
-    run: Callable[[Case], Any],
-    make: Callable[[random.Random], Case],
-    count: int,
-    defaults: dict[str, Any],
+    run: Callable[[Case], Any], make: Callable[[random.Random], Case], count: int, defaults: dict[str, Any]
 ) -> None:
     """Run random cases until they have done `count` operations; fail with a small one if any does."""
     chance = random.Random(SEED)

@@ -13,7 +13,15 @@ import itertools
 import sys
 import types
 import weakref
-from typing import Any, Callable, Generic, TypeVar
+from collections.abc import Iterator
+from typing import Annotated, Any, Callable, Generic, NamedTuple, TypeVar
+
+if sys.version_info >= (3, 11):
+    from typing import NotRequired, Required, TypedDict
+else:
+    from typing_extensions import NotRequired, Required, TypedDict
+
+import attr
 
 from cpkg import typed
 
@@ -166,7 +174,7 @@ class Maker:
     def _annotation(self, tp: Any, field: Field, names: dict[str, Any], can_name: bool) -> str:
         if can_name and self.chance(0.1):
             field.key = f"key of {field.name}"
-            names[f"A_{field.name}"] = typed_annotated(tp, typed.Name(field.key))
+            names[f"A_{field.name}"] = Annotated[tp, typed.Name(field.key)]
         else:
             names[f"A_{field.name}"] = tp
         return f"A_{field.name}"
@@ -180,6 +188,15 @@ class Maker:
                 key = key or (rename(field.name) if callable(rename) else rename.get(field.name, field.name))
             found.append(dataclasses.replace(field, key=key))
         return found
+
+    def _fields(
+        self, depth: int, before: list[tuple[str, Any]], names: list[str] = NAMES, least: int = 0
+    ) -> Iterator[tuple[Field, bool]]:
+        """Yield required first fields, with True, and up to five random fields, with False."""
+        for name, tp in before:
+            yield Field(name, name, tp), True
+        for name in self.rng.sample(names, self.rng.randint(least, 5)):
+            yield Field(name, name, self.random_type(depth - 1)), False
 
     # --- kinds of classes -------------------------------------------------------------------------------------------
 
@@ -307,8 +324,6 @@ class Maker:
         return cls
 
     def attrs(self, depth: int, before: list[tuple[str, Any]]) -> Any:
-        import attr
-
         names: dict[str, Any] = {"NAME": "Attrs", "typed": typed, "attr": attr}
         lines = []
         fields: list[Field] = []
@@ -318,51 +333,41 @@ class Maker:
             lines.append("@typed.options(**OPTIONS)")
         lines.append(f"@attr.define(slots={self.chance(0.5)}, frozen={self.chance(0.3)})")
         lines += ["class Attrs:", "    'About it.'"]
-        wanted = [*before, *[(name, None) for name in self.rng.sample(NAMES, self.rng.randint(0, 5))]]
         defaults = False
-        for name, given in wanted:
-            tp = self.random_type(depth - 1) if given is None else given
-            made = Field(name, name, tp, takes=given is not None or self.chance(0.9), parameter=name.lstrip("_"))
-            annotation = self._annotation(tp, made, names, can_name=given is None)
+        for made, is_given in self._fields(depth, before):
+            made.takes = is_given or self.chance(0.9)
+            made.parameter = made.name.lstrip("_")
+            annotation = self._annotation(made.type, made, names, can_name=not is_given)
             arguments = [] if made.takes else ["init=False"]
-            if not made.takes or (given is None and (defaults or self.chance(0.3))):
-                argument, value = self._default(tp, made, names)
+            if not made.takes or (not is_given and (defaults or self.chance(0.3))):
+                argument, value = self._default(made.type, made, names)
                 arguments.append(f"{argument}={value}")
                 defaults = True
             fields.append(made)
-            lines.append(f"    {name}: {annotation} = attr.field({', '.join(arguments)})")
+            lines.append(f"    {made.name}: {annotation} = attr.field({', '.join(arguments)})")
         cls = self._run(names, lines)
         MEANINGS[cls] = Meaning("attrs", self._renamed(fields, options.get("rename")), options)
         return cls
 
     def namedtuple(self, depth: int, before: list[tuple[str, Any]]) -> Any:
-        import typing
-
-        names: dict[str, Any] = {"NAME": "Row", "NamedTuple": typing.NamedTuple}
+        names: dict[str, Any] = {"NAME": "Row", "NamedTuple": NamedTuple}
         lines = ["class Row(NamedTuple):", "    'About it.'"]
         fields: list[Field] = []
         defaults = False
-        for name in self.rng.sample([name for name in NAMES if name[0] != "_"], self.rng.randint(1, 5)):
-            tp = self.random_type(depth - 1)
-            made = Field(name, name, tp)
-            annotation = self._annotation(tp, made, names, can_name=False)
-            value = ""
+        for made, _ in self._fields(depth, [], [name for name in NAMES if name[0] != "_"], least=1):
+            line = f"    {made.name}: {self._annotation(made.type, made, names, can_name=False)}"
             if defaults or self.chance(0.3):
                 defaults = True
-                names[f"D_{name}"] = found = self.random_object(tp)
+                names[f"D_{made.name}"] = found = self.random_object(made.type)
                 made.default = lambda found=found: found
-                value = f" = D_{name}"
+                line += f" = D_{made.name}"
             fields.append(made)
-            lines.append(f"    {name}: {annotation}{value}")
+            lines.append(line)
         cls = self._run(names, lines)
         MEANINGS[cls] = Meaning("namedtuple", fields)
         return cls
 
     def typeddict(self, depth: int, before: list[tuple[str, Any]]) -> Any:
-        if sys.version_info >= (3, 11):
-            from typing import NotRequired, Required, TypedDict
-        else:
-            from typing_extensions import NotRequired, Required, TypedDict
         names: dict[str, Any] = {"NAME": "Keys", "typed": typed, "TypedDict": TypedDict}
         names.update(Required=Required, NotRequired=NotRequired)
         is_total = self.chance(0.6)
@@ -370,17 +375,14 @@ class Maker:
         lines = ["@typed.options(forbid_unknown_fields=True)"] if options else []
         lines += [f"class Keys(TypedDict, total={is_total}):", "    'About it.'"]
         fields: list[Field] = []
-        wanted = [*before, *[(name, None) for name in self.rng.sample(NAMES, self.rng.randint(0, 5))]]
-        for name, given in wanted:
-            tp = self.random_type(depth - 1) if given is None else given
-            made = Field(name, name, tp)
-            annotation = self._annotation(tp, made, names, can_name=False)
-            is_required = given is not None or self.chance(0.6)
+        for made, is_given in self._fields(depth, before):
+            annotation = self._annotation(made.type, made, names, can_name=False)
+            is_required = is_given or self.chance(0.6)
             if is_required is not is_total:
                 annotation = f"{'Required' if is_required else 'NotRequired'}[{annotation}]"
             made.default = None if is_required else ABSENT
             fields.append(made)
-            lines.append(f"    {name}: {annotation}")
+            lines.append(f"    {made.name}: {annotation}")
         cls = self._run(names, lines)
         MEANINGS[cls] = Meaning("typeddict", fields, options)
         return cls
@@ -389,10 +391,3 @@ class Maker:
 def ABSENT() -> Any:
     """Stand for the default of a key that a TypedDict may lack."""
     raise AssertionError
-
-
-def typed_annotated(tp: Any, item: Any) -> Any:
-    """Return a type with metadata."""
-    from typing import Annotated
-
-    return Annotated[tp, item]

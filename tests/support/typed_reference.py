@@ -15,20 +15,7 @@ import math
 import sys
 import typing
 from decimal import Decimal
-from typing import (
-    Annotated,
-    Any,
-    Dict,
-    FrozenSet,
-    Generic,
-    List,
-    Literal,
-    NamedTuple,
-    Optional,
-    Set,
-    Tuple,
-    Union,
-)
+from typing import Annotated, Any, Dict, FrozenSet, Generic, List, Literal, NamedTuple, Optional, Set, Tuple, Union
 from uuid import UUID
 
 if sys.version_info >= (3, 11):

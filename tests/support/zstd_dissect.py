@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 BLOCKS = ("raw", "rle", "compressed")
-LITERALS = ("raw", "rle", "compressed", "treeless")
+LITERALS = (*BLOCKS, "treeless")
 TABLES = ("predefined", "rle", "fse", "repeat")
 
 
@@ -22,6 +22,8 @@ class Block(NamedTuple):
     sequences: int = 0
     # for literal lengths, offsets and match lengths
     tables: tuple[str, ...] = ()
+    tree: str = ""
+    count_size: int = 0
 
 
 class Frame(NamedTuple):
@@ -36,14 +38,10 @@ class Frame(NamedTuple):
     end: int
 
 
-def dissect(data: bytes, *, magicless: bool = False) -> Frame:
+def dissect(data: bytes) -> Frame:
     """Parse the first frame of `data`."""
-    at = 0
-    if not magicless:
-        assert data[:4] == b"\x28\xb5\x2f\xfd"
-        at = 4
-    descriptor = data[at]
-    at += 1
+    assert data[:4] == b"\x28\xb5\x2f\xfd"
+    descriptor, at = data[4], 5
     single = bool(descriptor >> 5 & 1)
     assert not descriptor & 0b11000, "unused and reserved bits"
     window_size = 0
@@ -76,7 +74,7 @@ def dissect(data: bytes, *, magicless: bool = False) -> Frame:
 
 
 def _compressed(body: bytes, size: int, last: bool) -> Block:
-    literals = LITERALS[body[0] & 3]
+    literals, tree = LITERALS[body[0] & 3], ""
     form = body[0] >> 2 & 3
     if literals in ("raw", "rle"):
         header = (1, 2, 1, 3)[form]
@@ -89,17 +87,14 @@ def _compressed(body: bytes, size: int, last: bool) -> Block:
         count = fields & ((1 << bits) - 1)
         at = header + (fields >> bits)
         streams = 4 if form else 1
-    sequences = body[at]
-    at += 1
-    if sequences >= 255:
-        sequences = int.from_bytes(body[at : at + 2], "little") + 0x7F00
-        at += 2
-    elif sequences >= 128:
-        sequences = (sequences - 128 << 8) + body[at]
-        at += 1
+        tree = "" if literals == "treeless" else "direct" if body[header] >= 128 else "coded"
+    first, width = body[at], 1 if body[at] < 128 else 2 if body[at] < 255 else 3
+    after = int.from_bytes(body[at + 1 : at + width], "little")
+    sequences = (first, (first - 128 << 8) + after, after + 0x7F00)[width - 1]
+    at += width
     tables: tuple[str, ...] = ()
     if sequences:
         modes = body[at]
         assert not modes & 3, "reserved bits"
         tables = (TABLES[modes >> 6], TABLES[modes >> 4 & 3], TABLES[modes >> 2 & 3])
-    return Block("compressed", size, last, literals, streams, count, sequences, tables)
+    return Block("compressed", size, last, literals, streams, count, sequences, tables, tree, width)
