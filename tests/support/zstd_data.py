@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -64,7 +63,3 @@ def check_trains(zstd: ModuleType | None = None) -> None:
     """Skip a test of training if the backend (by default the one in use) is `pure`."""
     if (zstd or _backend.zstd()).BACKEND == "pure":
         pytest.skip("the backend pure does not train dictionaries")
-
-
-COMING_BACK = Path(__file__).with_name("coming_back.txt").read_text(encoding="utf-8")
-"""The beginning of a program that calls two objects from inside their own calls, with the results in `seen`."""
