@@ -59,14 +59,15 @@ class Report:
     """
     The state of the record file `name`.
 
-    `records` is the number of records in frames, without those of the frames that `verify` found damaged. (With a
-    damaged dictionary, frames are not checked, and all records in them are lost.) `total` is the number that the next
-    record would get, and `marked` the number of records marked as lost by an earlier repair. The file has `size` bytes.
-    Its frames of records, `frames` in number, have `compressed` bytes without their headers, and contain `decompressed`
-    bytes of MessagePack; damaged frames are included. `indexed` is whether the file has a valid index, `has_dictionary`
-    whether it has a dictionary, which may be damaged. `torn` is the number of bytes of an unfinished frame at the end.
-    `damage` lists damaged and missing frames and wrong headers of frames. `problems` describes other faults: of the
-    file header, the dictionary, the index, a header that marks lost records, or the end of the file.
+    `records` is the number of records in frames, without those of the frames that `verify` found damaged. (If a
+    dictionary at the start of the file is damaged, frames are not checked, and all records in them are lost.) `total`
+    is the number that the next record would get, and `marked` the number of records marked as lost by an earlier
+    repair. The file has `size` bytes. Its frames of records, `frames` in number, have `compressed` bytes without their
+    headers, and contain `decompressed` bytes of MessagePack; damaged frames are included. `indexed` is whether the file
+    has a valid index, `has_dictionary` whether it has a dictionary, which may be damaged. `torn` is the number of bytes
+    of an unfinished frame at the end. `damage` lists damaged and missing frames and wrong headers of frames. `problems`
+    describes other faults: of the file header, the dictionary, the index, a header that marks lost records, or the end
+    of the file.
     """
 
     name: str
@@ -107,10 +108,10 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
     Read the whole record file at `place` and report all damage.
 
     Compares headers, index and frames, decompresses all frames in `threads` (see `records.open`), compares checksums
-    and counts records. If the dictionary is damaged, reports all records as lost, without checking the frames. After
-    each frame, `progress(done, size)` is called with the bytes of the file checked so far and in total. Raises
-    RecordsError if the file is not a record file, has a newer format version or consists of joined files, OSError if it
-    cannot be read.
+    and counts records. If a dictionary at the start of the file is damaged, reports all records as lost, without
+    checking the frames. After each frame, `progress(done, size)` is called with the bytes of the file checked so far
+    and in total. Raises RecordsError if the file is not a record file, has a newer format version or consists of joined
+    files, OSError if it cannot be read.
     """
     source = open_source(place)
     try:
@@ -158,9 +159,10 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
         decoder.dictionary = read_dictionary(source, layout.dictionary_at)
     except RecordsError as exc:
         report.problems.append(str(exc))
-        report.damage = _unreadable(layout)
-        bad.update(frames)
-        frames = range(0)
+        if layout.dictionary_at <= fmt.FILE_HEADER_SIZE:  # no frame precedes the dictionary
+            report.damage = _unreadable(layout)
+            bad.update(frames)
+            frames = range(0)
     large = Lock()
 
     def examined(number: int) -> tuple[int, Frame, fmt.DataHeader | None, DamagedError | None]:
@@ -240,7 +242,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
         report, layout, bad, is_misled = _check(source, load(source), threads, progress)
         for problem in report.problems:
-            if "the dictionary at byte" in problem:  # no record can be read
+            if "the dictionary at byte" in problem:  # its frames are intact, and a copy of it may exist
                 raise RecordsError(problem)
         if layout.foreign:  # the bytes to cut off may be another file
             raise covered(source.name, layout.end, layout.foreign)

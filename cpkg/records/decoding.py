@@ -54,11 +54,12 @@ _PER_RECORD_UNPACKING: Final = frozenset(
 )
 
 
-def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
+def read_dictionary(source: Source, offset: int, *, is_required: bool = True) -> zstd.ZstdDict | None:
     """
     Return the dictionary whose frame begins at `offset`, None if `offset` is 0.
 
-    Raises RecordsError if the dictionary is damaged.
+    Raises RecordsError if the dictionary is damaged. But unless it `is_required`, returns None for a damaged dictionary
+    that was added when appending: the frames before it do not need it.
     """
     if not offset:
         return None
@@ -66,9 +67,15 @@ def read_dictionary(source: Source, offset: int) -> zstd.ZstdDict | None:
     size = min(head[0], fmt.PREFIX.size + fmt.DICTIONARY_MAX) if head is not None else 0
     content = fmt.parse_dictionary_frame(source.read_at(offset, size))
     if content is None:
-        raise RecordsError(
-            f"{source.name}: the dictionary at byte {offset} is damaged; no record can be read without it"
-        )
+        problem = f"{source.name}: the dictionary at byte {offset} is damaged"
+        if offset <= fmt.FILE_HEADER_SIZE:
+            raise RecordsError(f"{problem}; no record can be read without it")
+        if is_required:
+            raise RecordsError(
+                f"{problem}; records after it cannot be read without it. Records before it can: open the file with "
+                f'errors="skip", or copy its first {offset} bytes to a file of their own'
+            )
+        return None
     return zstd.ZstdDict(content)
 
 
@@ -410,7 +417,7 @@ class Decoder(Generic[Record]):
         """Return `exc` if it is StackError, or LimitError and the caller set limits; otherwise a DamagedError."""
         if isinstance(exc, StackError) or (isinstance(exc, LimitError) and self._is_limited):
             return exc
-        return damaged(frame, f"its MessagePack is not valid: {exc}")
+        return damaged(frame, f"the MessagePack in it is not valid: {exc}")
 
     def _rows(self, frame: Frame, content: bytes | LaidOut) -> Iterator[tuple[Iterator[Any], int, int]]:
         """
@@ -531,7 +538,7 @@ class Decoder(Generic[Record]):
             if count:
                 end += self._skipper(memoryview(content)[end:], frame.records - done).tell() - _ARRAY_HEADER
         except CodecError as exc:
-            raise damaged(frame, f"its MessagePack is not valid: {exc}") from exc
+            raise damaged(frame, f"the MessagePack in it is not valid: {exc}") from exc
         if count:
             _check_end(frame, end, content)
         return spans
@@ -553,7 +560,7 @@ class Decoder(Generic[Record]):
         try:
             end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
         except CodecError as exc:
-            raise damaged(frame, f"its MessagePack is not valid: {exc}") from exc
+            raise damaged(frame, f"the MessagePack in it is not valid: {exc}") from exc
         _check_end(frame, end, content)
 
     def record(self, frame: Frame, number: int, data: bytes, failure: Exception | None = None) -> Record:

@@ -28,6 +28,7 @@ from purepy.base.locks import Exclusive, RLock
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
 
+    from cpkg import zstd
     from cpkg.records.reading_ahead import Prepared
 
     _Call: TypeAlias = "tuple[Frame | Gap, Source | bytes]"
@@ -79,13 +80,16 @@ class Reader(Exclusive, Generic[Record]):
         self._is_part = layout is not None
         self._layout = load(source) if layout is None else layout
         self._decoder.check_lost(self._layout)
-        self._decoder.dictionary = read_dictionary(source, self._layout.dictionary_at)
+        self._decoder.dictionary = self._read_dictionary()
         self._idle: list[_Last] = []  # `pop` takes one for use, so that no lock is needed
         self._counted: set[int] = set()
         """The offsets of frames whose number of records was checked in Python."""
         self._closed = False
         self.damage: list[DamagedError] = []
         """The damage that was skipped so far, with `errors="skip"`."""
+
+    def _read_dictionary(self) -> zstd.ZstdDict | None:
+        return read_dictionary(self._source, self._layout.dictionary_at, is_required=not self._skip)
 
     # --- in order -------------------------------------------------------------------------------------------------
 
@@ -467,7 +471,7 @@ class Reader(Exclusive, Generic[Record]):
             extend(layout, self._source, layout.token if layout.end else b"")
             self._decoder.check_lost(layout)
             if known is None and layout.dictionary is not None:
-                self._decoder.dictionary = read_dictionary(self._source, layout.dictionary_at)
+                self._decoder.dictionary = self._read_dictionary()
                 self._drop_idle()  # they lack the dictionary
             return len(self) - before
 

@@ -138,10 +138,10 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
     for threads in (1, 2):
         with records.open(path, threads=threads) as reader:
             for use in (lambda: reader[50], lambda: reader[52], lambda: reader.take([50, 180])):
-                with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
+                with pytest.raises(records.DamagedError, match="the MessagePack in it is not valid"):
                     use()
             found: list[Any] = []
-            with pytest.raises(records.DamagedError, match="its MessagePack is not valid"):
+            with pytest.raises(records.DamagedError, match="the MessagePack in it is not valid"):
                 found.extend(reader)
             assert found == [*rows[:50], *rows[:99]], threads
 

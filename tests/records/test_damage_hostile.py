@@ -352,6 +352,34 @@ def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None
     assert path.read_bytes() == data
 
 
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_damaged_dictionary_that_was_added_later(path: Path, indexed: bool) -> None:
+    check_trains()
+    rows = [event(number) for number in range(600)]
+    write_all(path, rows, mode="ab", frame_size=2000, dictionary=trained(rows))
+    with records.open(path) as reader:
+        assert reader.layout.dictionary is not None
+        at = reader.layout.dictionary[0]
+    if not indexed:
+        forget_index(path)
+    data = flipped(path.read_bytes(), at + 100)
+    path.write_bytes(data)
+    for use in (records.open, records.repair):
+        with pytest.raises(records.RecordsError, match=f"copy its first {at} bytes"):
+            use(path)
+    assert path.read_bytes() == data
+    report = records.verify(path)
+    assert (report.records, report.lost, report.total) == (24, 600, 624)
+    for threads in (1, 2):
+        assert read_all(path, threads=threads, errors="skip") == [record(number) for number in range(24)]
+    with records.open(path, errors="skip") as reader:
+        assert reader[23] == record(23)
+        with pytest.raises(records.DamagedError, match=r"^records 24 to \d+ \(at byte"):
+            reader[24]
+    path.write_bytes(data[:at])
+    assert len(read_all(path)) == 24
+
+
 def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
     """Impossible sizes and counts are damage, and do not allocate memory."""
     path = tmp_path / "file.rec"
