@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: N802  # the backends define these names
 """
-The interface of a backend: the names of its module. mypy checks every backend against it, and a test at run time.
+The interface of a backend: the names of its module. mypy checks every backend against it, and so does a test at run
+time.
 
 A name that a backend cannot provide is None in its module. Callers compare a capability with None, or read a truth
-value. They never ask for a backend's name, or whether its module has an attribute.
+value. They use a backend's name only in reports and errors, and never ask whether its module has an attribute.
 """
 
 from __future__ import annotations
@@ -104,6 +105,10 @@ class ZstdBackend(Protocol):
     @property
     def RELEASES_GIL(self) -> bool:
         """Whether the codec releases the GIL, so that Python threads compress in parallel."""
+
+    @property
+    def HAS_LONG_MATCHES(self) -> bool:
+        """Whether the codec supports long-distance matching (`CompressionParameter.enable_long_distance_matching`)."""
 
     @property
     def HAS_ARCHIVES(self) -> bool:

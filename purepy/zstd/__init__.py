@@ -23,6 +23,8 @@ IS_WRAPPED = False
 """Whether the backend calls a libzstd through cffi: `codec.library` of the module."""
 RELEASES_GIL = False
 """Whether Python threads compress in parallel."""
+HAS_LONG_MATCHES = False
+"""Whether the codec supports long-distance matching."""
 HAS_ARCHIVES = False
 """Whether the backend has C code for archives, on Linux."""
 LIBRARY_VERSION = None

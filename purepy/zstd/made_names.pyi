@@ -21,6 +21,7 @@ from purepy.zstd.seekable.zstd_file import SeekableZstdFile as SeekableZstdFile
 
 LIBRARY_VERSION: str | None
 RELEASES_GIL: bool
+HAS_LONG_MATCHES: bool
 IS_WRAPPED: bool
 zstd_version: str
 zstd_version_info: tuple[int, int, int]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from purepy.zstd.functions import Functions
 
 FACTS = (
-    *("BACKEND", "HAS_ARCHIVES", "IS_WRAPPED", "LIBRARY_VERSION", "RELEASES_GIL"),
+    *("BACKEND", "HAS_ARCHIVES", "HAS_LONG_MATCHES", "IS_WRAPPED", "LIBRARY_VERSION", "RELEASES_GIL"),
     *("zstd_version", "zstd_version_info"),
 )
 STREAM_TYPES = ("ZstdCompressor", "ZstdDecompressor")

@@ -47,7 +47,7 @@ class Patches(BackendMethods):
             int(parameter.window_log): _window_log(size),
             int(parameter.checksum_flag): 1,
         }
-        if len(old) > _TABLES_MAX and self._backend.BACKEND != "pure":
+        if len(old) > _TABLES_MAX and self._backend.HAS_LONG_MATCHES:
             options[int(parameter.enable_long_distance_matching)] = 1
         patch: bytes = self._backend.compress(new, options=options, zstd_dict=_prefix(old))
         return patch

@@ -58,6 +58,7 @@ class Names:
         self._namespace.update(
             IS_WRAPPED=True,
             RELEASES_GIL=True,
+            HAS_LONG_MATCHES=True,
             LIBRARY_VERSION=f"libzstd {version}",
             zstd_version=version,
             zstd_version_info=info,

@@ -76,7 +76,7 @@ def _found() -> Any:
 _std = _found()
 
 BACKEND = "stdlib"
-IS_WRAPPED, RELEASES_GIL, HAS_ARCHIVES = False, True, False
+IS_WRAPPED, RELEASES_GIL, HAS_LONG_MATCHES, HAS_ARCHIVES = False, True, True, False
 compressing_queue = decompressing_queue = _job_calls = None
 zstd_version = _std.zstd_version
 zstd_version_info = tuple(map(int, zstd_version.split(".")))  # type: ignore[assignment]

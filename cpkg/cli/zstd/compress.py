@@ -92,7 +92,7 @@ class Compressing:
         # the window must reach back over the whole reference
         reach = max(len(self._dictionary), size or 0).bit_length() + 1
         log = min(max(reach, 10), _LARGEST_WINDOW_LOG)
-        has_long_matches = _backend.zstd().BACKEND != "pure"
+        has_long_matches = _backend.zstd().HAS_LONG_MATCHES
         return {key.window_log: log, key.enable_long_distance_matching: has_long_matches, **self.parameters}
 
     def run(self, source: InputFile, destination: OutputFile, prefix: str) -> bool:
