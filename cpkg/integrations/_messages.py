@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import cpkg
 from cpkg.typed.errors import ValidationError
+from purepy.base.errors import ZstdLimitError
 
 MEDIA_TYPE: Final = "application/vnd.msgpack"
 """The registered media type; requests may also use an older name."""
@@ -47,4 +48,9 @@ def unpack(body: bytes, **options: Any) -> Any:
     `max_output_size`, a compressed message must not decompress to more bytes than the body has, because the limit for
     the body is meant to limit the message.
     """
-    return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})
+    try:
+        return cpkg.loads(body, **{"max_output_size": max(1, len(body)), **options})
+    except ZstdLimitError as exc:
+        if "max_output_size" not in options:
+            exc.advice = "send dumps(..., compress=False), or compress the body and set Content-Encoding: zstd"
+        raise

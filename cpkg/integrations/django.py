@@ -40,7 +40,7 @@ __all__ = ["MsgpackResponse", "ZstdMiddleware", "read_msgpack"]
 
 
 class MsgpackResponse(HttpResponse):
-    """Respond with an object as MessagePack; it may have the types of `cpkg.dumps` (docs/objects.md)."""
+    """Respond with an object as MessagePack; it may contain any type that `cpkg.dumps` packs (docs/objects.md)."""
 
     def __init__(self, data: object, **options: object) -> None:
         options.setdefault("content_type", _messages.MEDIA_TYPE)
@@ -50,6 +50,9 @@ class MsgpackResponse(HttpResponse):
 def read_msgpack(request: HttpRequest, **options: object) -> Any:
     """
     Return the object in the body of a request; `options` are the options of `cpkg.loads`.
+
+    Unless `max_output_size` is given, a message must not be larger decompressed than the body: clients send
+    `dumps(..., compress=False)`, or use Content-Encoding.
 
     Raises BadRequest, which Django answers with 400, if the body has another media type, has a content coding that no
     middleware decoded, is damaged, exceeds a limit, or does not match the `type` in the options. Django itself limits

@@ -74,6 +74,8 @@ def Body(type: object, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> A
     `type` and `options` are the same as in `cpkg.typed.Decoder`; `max_size` limits the body in bytes (default 16 MiB).
     If the body does not match the type, the endpoint is not called, and FastAPI answers with 422 and all errors, each
     with its location (`loc`) and message (`msg`). Other faulty bodies are refused as in `read_msgpack`.
+    A message must not be larger decompressed than the body: clients send `dumps(..., compress=False)`, or use
+    Content-Encoding.
 
     Raises TypeError for a type that cannot be decoded.
     """
@@ -91,7 +93,9 @@ def Body(type: object, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> A
 
 class MsgpackRoute(APIRoute):
     """
-    A route that sends the result of its endpoint as MessagePack; it may have the types of `cpkg.dumps`.
+    A route that sends the result of its endpoint as MessagePack.
+
+    The result may contain any type that `cpkg.dumps` packs.
 
     To use it for all routes of an app or router, set `app.router.route_class = MsgpackRoute` or create
     `APIRouter(route_class=MsgpackRoute)`. The OpenAPI document contains the return annotation and the types of `Body`.

@@ -43,7 +43,7 @@ class InvalidBody(HTTPException):
 
 
 class MsgpackResponse(Response):
-    """Respond with an object as MessagePack; it may have the types of `cpkg.dumps` (docs/objects.md)."""
+    """Respond with an object as MessagePack; it may contain any type that `cpkg.dumps` packs (docs/objects.md)."""
 
     media_type = _messages.MEDIA_TYPE
 
@@ -55,6 +55,9 @@ class MsgpackResponse(Response):
 async def read_msgpack(request: Request, *, max_size: int = MAX_REQUEST_SIZE, **options: object) -> Any:
     """
     Return the object in the body of a request; `options` are the options of `cpkg.loads`.
+
+    Unless `max_output_size` is given, a message must not be larger decompressed than the body: clients send
+    `dumps(..., compress=False)`, or use Content-Encoding.
 
     Raises HTTPException: 415 if the body has another media type or a content coding that no middleware decoded, 413 if
     it has more than `max_size` bytes (default 16 MiB), 400 if it is damaged or exceeds a limit of `cpkg.loads`, and

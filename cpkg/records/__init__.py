@@ -132,7 +132,7 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
             `options` are then the options of `cpkg.typed.Decoder`. The path of a ValidationError begins with the number
             of the record.
         **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing). Map keys may have any type.
-            Records may have the types of `cpkg.dumps` and `loads`; `default` and `ext_hook` are for other types.
+            Records may contain any type that `cpkg.dumps` packs; `default` and `ext_hook` are for other types.
 
     Raises OSError like the builtin `open`, RecordsError if an existing file to read or append to is not a record file,
     LockedError if another writer has the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong

@@ -28,8 +28,9 @@ from web import running
 
 import cpkg
 from cpkg import zstd
-from cpkg.integrations import django, starlette
+from cpkg.integrations import _messages, django, starlette
 from cpkg.integrations._content_coding import largest_body
+from purepy.base.errors import LimitError
 from purepy.zstd.format.rules import frame_window
 
 TEXT = b"a line of text that repeats\n" * 400
@@ -238,6 +239,13 @@ def test_a_compressed_request_is_read(server: Server) -> None:
 )
 def test_a_request_that_cannot_be_read_is_refused(server: Server, body: bytes, status: int) -> None:
     assert ask(server.port, "/echo", body, content_encoding="zstd")[0].status == status
+
+
+def test_a_message_that_is_larger_decompressed_than_the_body() -> None:
+    body = cpkg.dumps("x" * 1000)
+    with pytest.raises(LimitError, match=r"send dumps\(\.\.\., compress=False\), or .* Content-Encoding"):
+        _messages.unpack(body)
+    assert _messages.unpack(body, max_output_size=2000) == "x" * 1000
 
 
 def test_messages(server: Server) -> None:
