@@ -45,7 +45,7 @@ def _path(descriptor: int, *name: bytes) -> bytes:
 
 
 def _link(source: int, name: bytes, parent: int, new_name: bytes) -> None:
-    """Create a hard link; a symbolic link is linked itself, not followed."""
+    """Create a hard link; for a symbolic link, the new name refers to the link itself, not to its target."""
     if sys.implementation.name != "pypy":
         system.link(name, new_name, src_dir_fd=source, dst_dir_fd=parent, follow_symlinks=False)
         return

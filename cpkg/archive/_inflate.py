@@ -102,7 +102,7 @@ class Inflater:
             self.give_back(chunk)
 
     def content(self, views: Iterable[Any] | None = None) -> Content:
-        """Return the content of the following chunks as a Content; `views` yields their bytes, by default `views()`."""
+        """Return a Content that reads the chunks from here on; `views` yields their bytes, by default `views()`."""
         return Content(self.views() if views is None else views, self.skip, self.position_after)
 
     def __iter__(self) -> Iterator[Any]:

@@ -46,8 +46,9 @@ class FrameParameters:
 
 def header_of(data: Buffer, magicless: bool = False) -> Header | int:
     """
-    Return the header at the start of a buffer, or, if the buffer ends inside it, how many bytes it needs at least.
+    Return the header at the start of a buffer.
 
+    If the buffer ends inside the header, returns the least number of bytes, from the start, that the header needs.
     Raises ZstdError if the data is not a frame.
     """
     head = bytes(view_of(data)[:HEADER_SIZE_MAX])

@@ -57,7 +57,11 @@ class _Closed:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the descriptor is closed, as far as the system reports it."""
+        """
+        Whether this object no longer holds the descriptor.
+
+        It was closed, even with an error, or belongs to the file that `file` returned.
+        """
         return not self._numbers
 
     @property

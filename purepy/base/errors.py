@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 class CodecError(Exception):
     """
-    Base of every error that a codec itself raises.
+    Base of the codecs' own errors, not of the UnicodeDecodeError, ValueError, TypeError and OverflowError they raise.
 
     `offset` is the position in bytes at which the input is wrong, counted from the start of the message, frame
     or stream. It is None while encoding, and if no single position is wrong.

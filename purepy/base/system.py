@@ -2,7 +2,9 @@
 """
 The differences between systems: Linux and similar systems, macOS, Windows, and the browser.
 
-Functions that the system has are those of `os`, without extra cost; the others are replacements.
+A function on files and directories is that of `os` or, if directories are found by path, that of
+`purepy.base.by_path`, without extra cost; if it is missing there, a function that raises OSError. On Windows, `pread`,
+`pwrite` and `lock` call the system themselves.
 """
 
 from __future__ import annotations
@@ -31,7 +33,11 @@ stat = _calls.stat_in if IS_BY_PATH else os.stat
 
 
 def _found(name: str) -> Named:
-    """Return the function `name` of `os`, or its replacement; if there is neither, a function that raises OSError."""
+    """
+    Return the function `name` of `os` or, if directories are found by path, of `purepy.base.by_path`.
+
+    If it is missing there, returns a function that raises OSError.
+    """
     found = getattr(_calls, name, None)
     if found is not None:
         return found

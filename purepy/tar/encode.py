@@ -106,7 +106,11 @@ def encode(entry: Entry) -> bytes:
 
 
 def _encode_ordinary(entry: Entry) -> bytes:
-    """Return the blocks of an entry that needs no pax header, or one for the fraction of its time; b"" for others."""
+    """
+    Return the blocks of an ordinary entry, with a pax header if its time has a fraction; b"" for others.
+
+    Others are links, devices, names beyond 100 bytes, and entries that need other pax fields.
+    """
     if entry.linkname or entry.xattrs or entry.sparse is not None or entry.device != (0, 0):
         return b""
     name = encoded(entry.name)

@@ -46,5 +46,9 @@ def frame_header(
 
 
 def block_header(kind: int, size: int, last: bool) -> bytes:
-    """Return a block header; `size` is how many bytes follow the header, but for RLE how often one byte is repeated."""
+    """
+    Return a block header.
+
+    `size` is how many bytes follow the header or, for an RLE block, how many times its one byte is repeated.
+    """
     return (last | kind << 1 | size << 3).to_bytes(3, "little")

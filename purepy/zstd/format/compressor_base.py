@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the compressors of all backends: their modes, argument checks, and the pledged size."""
+"""
+Base of the compressors of all backends: their modes, argument checks, and the pledged size.
+
+Only the type of the native backend on CPython is written in C, without this base:
+ffi_build/zstd/streams/compressor.c.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Base of the decompressors of all backends: their initialization and attributes."""
+"""
+Base of the decompressors of all backends: their initialization and attributes.
+
+Only the type of the native backend on CPython is written in C, without this base:
+ffi_build/zstd/streams/decompressor.c.
+"""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def read_header(
     data: bytes | bytearray | memoryview, start: int, end: int, offset: int, magicless: bool = False
 ) -> Header | int:
     """
-    Return the Header at `data[start:end]`, or, if it is incomplete, how many bytes from `start` on it needs at least.
+    Return the Header at `data[start:end]` or, if it is incomplete, the least number of bytes it needs from `start`.
 
     `offset` is the position of `start` in the input, for errors. `magicless` frames begin with the descriptor and are
     never skippable. Raises ZstdError for a wrong magic number, even an incomplete one, and for a complete header whose

@@ -202,7 +202,11 @@ class ParallelCompressor:
         return b"".join(ready)
 
     def compress_from(self, file: BinaryIO) -> tuple[int, list[bytes]]:
-        """Read once from a file; return the number of bytes read, 0 at its end, and the frames that are ready."""
+        """
+        Read once from a file.
+
+        Return the number of bytes read (0 at the end of the file) and the frames that are ready.
+        """
         self.last_mode = CONTINUE
         ready: list[bytes] = []
         taken = self._next.read_from(file)
