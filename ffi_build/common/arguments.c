@@ -65,11 +65,18 @@ static int size_read(const char *name, PyObject *value, Py_ssize_t *to)
     if (!number)
         return -1;
     *to = PyLong_AsSsize_t(number);
+    if (*to == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        PyObject *text = PyNumber_ToBase(number, 16); /* an int of many digits has no decimal text */
+        int bits = 8 * (int)sizeof(Py_ssize_t) - 1;
+        if (text)
+            PyErr_Format(PyExc_OverflowError, "%s must be from -2**%d to 2**%d-1, not %U", name, bits, bits, text);
+        Py_XDECREF(text);
+        Py_DECREF(number);
+        return -1;
+    }
     Py_DECREF(number);
-    if (*to != -1 || !PyErr_Occurred())
-        return 0;
-    PyErr_Format(PyExc_OverflowError, "%s must be an int of at most %d bits", name, 8 * (int)sizeof(Py_ssize_t));
-    return -1;
+    return 0;
 }
 
 static int option_set(const Option *opt, void *options, PyObject *value)

@@ -351,9 +351,9 @@ _LARGEST: Final = 2**63 - 1
 
 def as_size(name: str, value: SupportsIndex) -> int:
     """
-    Return the argument `name`, an int of at most 64 bits, as the compiled backend takes it.
+    Return the argument `name`, an int from -2**63 to 2**63-1, as the compiled backend takes it.
 
-    Raises TypeError unless the argument is an integer, and OverflowError for more bits.
+    Raises TypeError unless the argument is an integer, and OverflowError for an integer out of this range.
     """
     if type(value) is int and -_LARGEST - 1 <= value <= _LARGEST:
         return value
@@ -364,7 +364,8 @@ def as_size(name: str, value: SupportsIndex) -> int:
             raise  # its own __index__ raised this error
         raise TypeError(f"{name} must be an int, not {type(value).__name__}") from None
     if not -_LARGEST - 1 <= value <= _LARGEST:
-        raise OverflowError(f"{name} must be an int of at most 64 bits")
+        # an int of many digits has no decimal text
+        raise OverflowError(f"{name} must be from -2**63 to 2**63-1, not {value:#x}")
     return int(value)
 
 
