@@ -59,7 +59,8 @@ def _case(entry: dict[str, Any]) -> MemoryCase:
     programs = {
         name: "\n".join(entry.pop(name)) for name in ("setup", "work", "check") if isinstance(entry[name], list)
     }
-    return MemoryCase(**entry, **programs)
+    measures = tuple(entry.pop("measures", ("peak",)))
+    return MemoryCase(**entry, **programs, measures=measures)
 
 
 GROUP = Group(
