@@ -68,13 +68,6 @@ def test_a_file_that_has_no_data_for_now_is_not_at_its_end(engine: str, tmp_path
             read(Slow(made), *[tmp_path / "out"] * (read is archive.extract))  # type: ignore[operator]
 
 
-def test_an_error_names_one_path(engine: str, tmp_path: Path) -> None:
-    (tmp_path / "out" / "a" / "full").mkdir(parents=True)
-    with pytest.raises(IsADirectoryError) as caught:
-        archive.extract(io.BytesIO(packed(("a", b"data"))), tmp_path / "out")
-    assert str(caught.value).endswith(f": {str(tmp_path / 'out' / 'a')!r}")
-
-
 @pytest.mark.parametrize("seeks", [True, False])
 @pytest.mark.parametrize("size", [1, 4000, 3 << 20])
 def test_zeros_may_fill_up_what_follows_the_last_frame(engine: str, size: int, seeks: bool, tmp_path: Path) -> None:

@@ -6,17 +6,15 @@ from __future__ import annotations
 import functools
 import io
 import os
-import random
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import ENGINES, contents, fixed, header_of, make_files, member
+from archives import ENGINES, contents, header_of, make_files, member
 from extent import IS_THOROUGH
 from fuzz_archives import beyond, raw_frame, without_times
-from seeds import SEED
 
 from cpkg import archive
 from cpkg.archive import _extract
@@ -28,7 +26,6 @@ from purepy.tar.encode import encode
 pytestmark = pytest.mark.skipif("native" not in ENGINES, reason="needs the C side")
 
 Prepare = Callable[[Path], object]
-NAMES = [b"a", b"d/a", b"d/b", b"./d/a", b"d//b", b"d/../a", b"/d/c", b"d/.", b"d/..", b"..", b"d/", b"\xff/a"]
 
 
 def files(*names: str, size: int = 3, **values: Any) -> bytes:
@@ -94,14 +91,14 @@ def replace_with_links(out: Path) -> None:
 
 
 ARCHIVES = {
-    "many": many("d", 600) + many("e", 40) + many("d", 10),
+    "many": many("d", 200) + many("e", 40) + many("d", 10),
     "of one name": many("d", 5) + files("d/1", "d/1", "./d/2", "d//3", "d/1", size=9),
     "where a directory belongs": files("x/d") + many("x/d", 3) + files("x/d/1/deeper", "x/d") + directory("x/d/2"),
     "under a link": many("d", 3) + link("l", "d") + files("l/1", "l/new") + many("l", 2),
     "links to them": many("d", 3) + link("hard", "d/1", tarfile.LNKTYPE) + files("d/1", size=9) + link("s", "d/2"),
     "links before them": link("hard", "d/1", tarfile.LNKTYPE) + many("d", 3) + files("hard") + files("d/1", size=9),
     "names that are refused": many("d", 3) + files("d/../a", "../a", "d/..", "/d/1", "d/./2", "d/.", ".", "d/x/."),
-    "modes": b"".join(files(f"d/{mode:o}", f"d/{mode:o}x", mode=mode) for mode in range(0, 0o10000, 0o37)),
+    "modes": b"".join(files(f"d/{mode:o}", f"d/{mode:o}x", mode=mode) for mode in range(0, 0o10000, 0o77)),
     "owners": b"".join(files(f"d/{uid}", f"d/{uid}x", uid=uid, gid=uid, uname=f"u{uid}") for uid in range(40)),
     "times": b"".join(
         encode(archive.Entry(f"d/{number}", mtime_ns=time)) + encode(archive.Entry(f"d/{number}x", mtime_ns=time))
@@ -135,41 +132,6 @@ def test_everything_is_as_without_c(kind: str, prepare: Prepare | None, tmp_path
     for number, options in enumerate(choices[turn % 3 :: 1 if IS_THOROUGH else 3]):
         seen, _ = same(frames, tmp_path / str(number), prepare, **options)
         assert seen
-
-
-def mutated(choose: random.Random) -> bytes:
-    """Return an archive of files and a few other entries, with changed headers."""
-    parts = []
-    for _ in range(choose.randint(1, 40)):
-        name = os.fsdecode(choose.choice(NAMES)) + choose.choice(("", "", "1", "2"))
-        what = choose.randrange(12)
-        if what == 0:
-            part = directory(name, mode=choose.choice((0o755, 0o500)))
-        elif what == 1:
-            part = link(name, os.fsdecode(choose.choice(NAMES)), choose.choice((tarfile.SYMTYPE, tarfile.LNKTYPE)))
-        elif what < 6:
-            part = encode(archive.Entry(name, mode=0o644, mtime_ns=choose.choice((5, 10**18, 10**18 + 7))))
-        else:
-            part = files(name, size=choose.choice((0, 5, 600)), mode=choose.choice((0o644, 0o755)))
-        if choose.random() < 0.1:
-            block = bytearray(part[-512:] if what < 6 else part[:512])
-            block[choose.choice((0, 1, 99, 101, 107, 124, 135, 137, 147, 156, 157, 257, 263, 345, 511, 9, 28))] = (
-                choose.choice(b"\0 /.0179x5\xff")
-            )
-            part = fixed(bytes(block)) + part[512:] if what >= 6 else part[:-512] + fixed(bytes(block))
-        parts.append(part)
-    data = b"".join(parts) + bytes(1024 * (choose.random() < 0.8))
-    cut = choose.randrange(len(data) + 1)
-    return raw_frame(data[:cut]) + raw_frame(data[cut:])
-
-
-@pytest.mark.parametrize("number", range(60))
-def test_random_archives_are_extracted_as_without_c(number: int, tmp_path: Path) -> None:
-    choose = random.Random(f"{SEED} {number}")
-    data = mutated(choose)
-    options = {"on_entry": choose.random() < 0.5, "threads": choose.choice((1, 2)), "recover": choose.random() < 0.3}
-    prepare = choose.choice((None, None, replace_with_links))
-    same(data, tmp_path, prepare, strip_components=choose.choice((0, 0, 1)), **options)
 
 
 class Late(Crew):
@@ -206,7 +168,6 @@ def test_a_descriptor_that_is_unavailable(tmp_path: Path, monkeypatch: pytest.Mo
     def refuse(number: int) -> int:
         raise OSError(24, "Too many open files")
 
-    data = raw_frame(many("d", 600) + bytes(1024))
     monkeypatch.setattr(system, "dup", refuse)
-    _, tree = same(data, tmp_path)
-    assert len(tree) == 601
+    _, tree = same(raw_frame(many("d", 40) + bytes(1024)), tmp_path)
+    assert len(tree) == 41
