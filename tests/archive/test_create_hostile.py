@@ -17,7 +17,7 @@ import pytest
 from archives import ENGINES, change_after_the_walk, contents, created, make_files, member, packed, uncompressed
 from extent import IS_PURE_CODEC
 from interrupts import Outcome, at_every_line, by_timer
-from processes import needs, run_python
+from processes import needs, run_python, sections
 
 from cpkg import archive
 from cpkg.archive import _create
@@ -162,11 +162,7 @@ def test_a_group_with_many_members_keeps_its_name(engine: str, run_preloaded: An
     (tmp_path / "file").touch()
     number = os.stat(tmp_path / "file").st_gid
     (tmp_path / "group").write_text(f"crowd:x:{number}:" + ",".join(f"member{index}" for index in range(5000)) + "\n")
-    work = (
-        "import sys; from cpkg import archive; out = sys.argv[1]; archive.create(out + '/a.tzst', 'file', base=out);"
-        "print(*(entry.gname for entry in archive.entries(out + '/a.tzst')))"
-    )
-    output = run_preloaded("groups", work, tmp_path, cwd=tmp_path, GROUP_FILE=f"{tmp_path / 'group'}")
+    output = run_preloaded("groups", "names of groups", tmp_path, cwd=tmp_path, GROUP_FILE=f"{tmp_path / 'group'}")
     assert output == "crowd\n"
 
 
@@ -176,44 +172,21 @@ def test_a_group_with_many_members_keeps_its_name(engine: str, run_preloaded: An
 def test_a_file_that_changes_while_c_reads_a_run(change: str, run_preloaded: Any, tmp_path: Path) -> None:
     """C stops before the file, and Python archives the file as it is by then."""
     tree = make_files(tmp_path / "tree", {"a": b"a" * 50_000, "file": b"f" * 100_000, "z": b"z"})
-    work = (
-        "import sys; from cpkg import archive; problems = [];"
-        "archive.create(sys.argv[1], base=sys.argv[2], on_problem=problems.append); print(*problems, sep='\\n')"
-    )
     made = tmp_path / "a.tar.zst"
     variables = {"CHANGED": "file", "CHANGE": change, "CPKG_ARCHIVE_BACKEND": "native"}
-    output = run_preloaded("changing", work, made, tree, cwd=tmp_path, **variables)
+    output = run_preloaded("changing", "problems of a tree", made, tree, cwd=tmp_path, **variables)
     assert output == ("./file: file removed before we read it\n" if change == "vanishes" else "\n")
     archive.extract(made, tmp_path / "out", filter="fully_trusted")
     assert contents(tmp_path / "out") == contents(tree)
     assert sorted(os.listdir(tree)) == (["a", "z"] if change == "vanishes" else ["a", "file", "z"])
 
 
-DEEP = """
-import os, resource, sys
-from cpkg import archive
-root, depth = sys.argv[1], int(sys.argv[2])
-os.mkdir(root)
-directory = os.open(root, os.O_RDONLY)
-for number in range(depth):
-    os.close(os.open("z", os.O_WRONLY | os.O_CREAT, dir_fd=directory))
-    os.mkdir("d", dir_fd=directory)
-    below = os.open("d", os.O_RDONLY, dir_fd=directory)
-    os.close(directory)
-    directory = below
-os.close(directory)
-resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
-sys.setrecursionlimit(200)
-summary = archive.create(root + ".tzst", root, threads=64)
-assert summary.entries == 2 * depth + 1 and not summary.problems, summary
-assert sum(1 for _ in archive.entries(root + ".tzst")) == 2 * depth + 1
-"""
-
-
 @pytest.mark.parametrize("depth", ["250", pytest.param("1200", marks=pytest.mark.nightly)])
 def test_a_deep_tree_with_few_descriptors(engine: str, depth: str, tmp_path: Path) -> None:
     """The tree is deeper than there are descriptors, with files after the directories; few threads start."""
-    done = run_python("-c", DEEP, "deep", depth, env=os.environ, cwd=tmp_path)
+    done = run_python(
+        "-c", sections(__file__, "programs.txt")["a deep tree"], "deep", depth, env=os.environ, cwd=tmp_path
+    )
     subprocess.run(["rm", "-r", tmp_path / "deep"], check=True)  # too deep for shutil
     assert done.returncode == 0, done.stderr
 

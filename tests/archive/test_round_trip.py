@@ -9,6 +9,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from archives import ENGINES, contents, created, extracted, make_files, member, packed, uncompressed
 from extent import some
+from processes import needs, sections
 from seeds import noise
 
 from cpkg import _backend, archive, zstd
@@ -270,3 +272,27 @@ def test_the_same_bytes_without_the_loop_in_c(tree: Path, monkeypatch: pytest.Mo
                 summary = archive.create(target, *paths, base=tree, on_entry=told.append, **options)
                 made.append((target.getvalue(), summary, told))
             assert made[0] == made[1], (options, paths)
+
+
+@needs("unshare", "mount")
+def test_a_system_without_proc(engine: str, tmp_path: Path) -> None:
+    """As in a bare chroot: links and special files, the second time over the first."""
+    tree = tmp_path / "tree"
+    (tree / "d").mkdir(parents=True)
+    (tree / "a").write_text("a")
+    os.link(tree / "a", tree / "d" / "b")
+    os.symlink("a", tree / "link")
+    subprocess.run(["ln", "-P", tree / "link", tree / "twin"], check=True)
+    os.mkfifo(tree / "fifo", 0o640)
+    (tree / "large").write_bytes(noise(300_000))
+    # owned by the user who extracts it, because a user namespace may have no other users
+    archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=64 << 10, owner=(0, 0), numeric_owner=True)
+    script = 'mount -t tmpfs none /proc && exec "$@"'
+    program = sections(__file__, "programs.txt")["without proc"]
+    command = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", script, "sh", sys.executable, "-c", program]
+    arguments = [tmp_path / "a.tar.zst", tmp_path / "out"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path)
+    if done.stderr.startswith(("unshare:", "mount:")):
+        pytest.skip(f"cannot hide /proc: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert contents(tmp_path / "out") == contents(tree)
