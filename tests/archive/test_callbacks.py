@@ -7,9 +7,7 @@ import functools
 import http.server
 import io
 import os
-import pickle
 import tarfile
-import weakref
 from pathlib import Path
 
 import pytest
@@ -121,18 +119,6 @@ def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
         archive.extract(io.BytesIO(made), tmp_path / "x", select=lambda entry: True)
     with pytest.raises(ZeroDivisionError):
         archive.extract(io.BytesIO(made), tmp_path / "y", select=lambda entry: 1 // 0)
-
-
-def test_an_entry_has_only_the_attributes_of_an_entry(engine: str, tree: Path) -> None:
-    def select(entry: archive.Entry) -> archive.Entry:
-        entry.mtime = 5  # type: ignore[attr-defined]
-        return entry
-
-    with pytest.raises(AttributeError, match="mtime"):
-        created("sub", base=tree, select=select)
-    entry = archive.Entry("name", size=5)
-    assert pickle.loads(pickle.dumps(entry)) == entry == entry.replace()
-    assert weakref.ref(entry)() is entry
 
 
 def test_an_error_of_select_is_not_one_of_the_file(engine: str, tree: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import LONG, contents, created, header_of, member, packed, uncompressed
+from archives import LONG, contents, created, header_of, make_files, make_sparse, member, packed, uncompressed
 from processes import needs
 
 from cpkg import archive, zstd
@@ -122,14 +122,8 @@ def test_it_reads_pzstd_and_large_frames(engine: str, tree: Path, tmp_path: Path
     ],
 )
 def test_sparse_files_of_gnu_tar(engine: str, options: list[str], tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    with (tree / "sparse").open("wb") as file:
-        for number in range(40):  # more pieces than fit in one header
-            file.seek(number << 16)
-            file.write(b"data" * (1024 if number % 2 else 1025))
-        file.truncate(4 << 20)
-    (tree / "z").write_text("behind it")
+    tree = make_files(tmp_path / "tree", {"z": b"after it"})
+    make_sparse(tree / "sparse", 40, 1 << 16, 4099)  # more pieces than fit in one header
     made = subprocess.run([TAR, "-cSf", "-", *options, "-C", tree, "."], stdout=subprocess.PIPE, check=True)
     archive.extract(io.BytesIO(zstd.compress(made.stdout)), tmp_path / "out")
     assert data_of(tmp_path / "out") == data_of(tree)
@@ -141,10 +135,6 @@ def test_sparse_files_in_unknown_forms(engine: str, tmp_path: Path) -> None:
     stream = header_of(member("pax", b"x"), records) + header_of("f", b"data") + bytes(1024)
     with pytest.raises(archive.ArchiveError, match="unknown format"):
         archive.extract(io.BytesIO(zstd.compress(stream)), tmp_path)
-
-
-GO = Path(__file__).parent / "go"
-"""A program in Go, and what it writes (Go 1.26.8)."""
 
 
 @pytest.fixture(scope="session")
