@@ -175,22 +175,6 @@ def test_it_reads_gos(engine: str, format: str, tmp_path: Path) -> None:
     assert (tmp_path / ("d/" * 60) / "prefix").read_bytes() == b"x" * 2000
 
 
-@needs("go")
-@pytest.mark.nightly
-def test_go_reads_it(engine: str, tree: Path, go: str) -> None:
-    os.utime(tree / "empty", ns=(0, 1_000_000_000))  # Go has no times before 1970
-    made = created(base=tree)
-    listed = subprocess.run([go, "read"], input=uncompressed(made), stdout=subprocess.PIPE, check=True)
-    theirs = [json.loads(line) for line in listed.stdout.splitlines()]
-    flags = {"file": "0", "hardlink": "1", "symlink": "2", "directory": "5"}
-    ours = []
-    for entry in archive.entries(io.BytesIO(made)):
-        name = as_go_shows(entry.name) + "/" * (entry.type == "directory")
-        numbers = entry.size, entry.mode, entry.mtime_ns
-        ours.append([name, flags[entry.type], *numbers, entry.linkname, entry.uid, entry.gid])
-    assert theirs == ours
-
-
 def as_go_shows(name: str) -> str:
     """Return a name with replacement characters for bytes that are not UTF-8."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
