@@ -92,7 +92,7 @@ def test_a_path_that_cannot_be_read_leaves_the_old_archive(tree: Path, tmp_path:
     assert run("list", made).stdout == "text\n"
 
 
-OTHER = "x{0}: this command writes Zstandard archives: name it {1}/x.tar.zst\n"
+OTHER = " writes Zstandard archives: name it {1}/x.tar.zst\n"
 
 
 @pytest.mark.parametrize(
