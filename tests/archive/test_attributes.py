@@ -76,20 +76,6 @@ def test_attributes_on_request(
         assert values == {key: os.getxattr(tree / name, key) for key in wanted.get(f"./{name}", ())}
 
 
-@needs("setfacl", "getfacl")
-def test_the_systems_tools_see_the_same(engine: str, tree: Path, tmp_path: Path) -> None:
-    subprocess.run(["setfacl", "-m", "u:4321:rw,g:99:r", "plain"], cwd=tree, check=True)
-    archive.create(tmp_path / "a.tar.zst", base=tree, acls=True)
-    archive.extract(tmp_path / "a.tar.zst", tmp_path / "out", acls=True)
-
-    def shown(folder: Path) -> str:
-        command = ["getfacl", "-R", "-n", "."]
-        return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-    assert "user:4321:rw-" in shown(tree)
-    assert shown(tmp_path / "out") == shown(tree)
-
-
 @needs("tar", "zstd")
 def test_lists_of_gnu_tar(engine: str, tree: Path, tmp_path: Path) -> None:
     """GNU tar reads our access control lists and attributes, and we read those of GNU tar."""

@@ -275,4 +275,4 @@ def test_some_archives_of_the_model(tmp_path: Path) -> None:
     """C, Python and GNU tar extract the same files from random archives, also with wrong seek tables."""
     rounds = fewer(40)
     results = fuzz_archive_model.run(seed=1, folder=tmp_path, rounds=rounds)
-    assert min(results["with problems"], results["extracted, listed"]) > rounds // 10
+    assert min(results["with problems"], results["extracted, listed"]) > rounds // 20

@@ -165,7 +165,7 @@ def test_a_file_that_changes_while_c_reads_a_run(change: str, run_preloaded: Any
     assert sorted(os.listdir(tree)) == (["a", "z"] if change == "vanishes" else ["a", "file", "z"])
 
 
-@pytest.mark.parametrize("depth", ["250", pytest.param("1200", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("depth", ["120", pytest.param("1200", marks=pytest.mark.nightly)])
 def test_a_deep_tree_with_few_descriptors(engine: str, depth: str, tmp_path: Path) -> None:
     """The tree is deeper than there are descriptors, with files after the directories; few threads start."""
     done = run_python(

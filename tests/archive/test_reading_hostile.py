@@ -245,7 +245,7 @@ def test_records_for_all_entries_are_bounded(engine: str, tmp_path: Path) -> Non
         archive.extract(with_global(kept), tmp_path / "b")
 
 
-@pytest.mark.parametrize(("depth", "width"), [(200, 60), pytest.param(1500, 300, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("depth", "width"), [(100, 50), pytest.param(1500, 300, marks=pytest.mark.nightly)])
 def test_deep_trees_and_few_descriptors(engine: str, depth: int, width: int, tmp_path: Path) -> None:
     """Depth, breadth and threads never need more descriptors than are available."""
     deep = "d/" * depth

@@ -412,10 +412,10 @@ def run(seed: int, folder: Path, *, rounds: int) -> Counter[str]:
         for number in range(rounds):
             choose = random.Random(f"{seed} {number}")
             try:
-                if number % 4 == 3:
+                if number % 2:
                     ended = compare_listing(choose, folder)
                 else:
-                    ended = compare_created(choose, folder) if number % 8 == 5 else compare(Model(choose), folder)
+                    ended = compare_created(choose, folder) if number % 8 == 4 else compare(Model(choose), folder)
             except BaseException:
                 print(f"round {number} with seed {seed}: {folder}", file=sys.stderr)
                 raise
