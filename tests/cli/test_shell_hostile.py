@@ -107,20 +107,15 @@ def test_an_open_file_is_written_through(shell: Shell, tmp_path: Path) -> None:
 
 def test_a_pipe_that_does_not_block(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(cpkg.dumps(list(range(100_000))))
-    for unbuffered in ("", "1"):
+    for unbuffered, output in (("", "/dev/stdout"), ("1", "-")):
         source, target = os.pipe()
         os.set_blocking(target, False)
-        for output in ("-", "/dev/stdout"):
-            done = subprocess.run(
-                [sys.executable, "-I", "-m", "cpkg", "unpack", "noise", "-o", output],
-                stdout=target,
-                stderr=subprocess.PIPE,
-                cwd=tmp_path,
-                env={**environment, "PYTHONUNBUFFERED": unbuffered},
-            )
-            assert done.returncode == 1
-            assert b"write could not complete without blocking" in done.stderr or b"unavailable" in done.stderr
-            assert done.stderr.count(b"\n") == 1
+        command = [sys.executable, "-I", "-m", "cpkg", "unpack", "noise", "-o", output]
+        settings = {**environment, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=target, stderr=subprocess.PIPE, cwd=tmp_path, env=settings)
+        assert done.returncode == 1
+        assert b"write could not complete without blocking" in done.stderr or b"unavailable" in done.stderr
+        assert done.stderr.count(b"\n") == 1
         os.close(source)
         os.close(target)
 
