@@ -200,7 +200,7 @@ def compare(model: Model, folder: Path) -> str:
     path.write_bytes(data)
     source = path if model.choose.random() < 0.5 else data
     with files_up_to(model.largest_file):
-        error, _, problems, tree = by_all(source, folder / "out", model.options, model.prepare)
+        error, _, problems, _, tree = by_all(source, folder / "out", model.options, model.prepare)
     if error is not None:
         raise Violation(f"a valid archive is refused: {error}")
     if model.is_plain and shutil.which("tar"):
@@ -268,8 +268,8 @@ def compare_created(choose: random.Random, folder: Path) -> str:
         raise Violation(f"the engines extract different trees: {[end[:3] for end in ends]}")
     if what > 1:
         wanted = without_times(contents(tree))
-        if ends[0][3] != wanted:
-            raise Violation(f"not the archived tree:\n{beyond(ends[0][3], wanted)}\n{beyond(wanted, ends[0][3])}")
+        if ends[0][-1] != wanted:
+            raise Violation(f"not the archived tree:\n{beyond(ends[0][-1], wanted)}\n{beyond(wanted, ends[0][-1])}")
         if shutil.which("tar"):
             out = folder / "theirs"
             shutil.rmtree(out, ignore_errors=True)
@@ -390,7 +390,7 @@ def compare_listing(choose: random.Random, folder: Path) -> str:
         everything = listed_by(path, {})
         if everything is not None and everything != list(wanted):
             raise Violation(f"the listing differs from the content, which is {list(wanted)}: {everything}")
-        error, _, problems, tree = extracted(engine, path, folder / "out", {"threads": 1, **options})
+        error, _, problems, _, tree = extracted(engine, path, folder / "out", {"threads": 1, **options})
         names = sorted(name for name, value in tree.items() if value[3] is not None)
         if any(tree[name][3][0] != name[-1:].encode() * wanted[name] for name in names):
             raise Violation("a file is not as it is stored")

@@ -103,7 +103,7 @@ def extracted(
     engine: str, source: bytes | Path, out: Path, options: dict[str, Any], prepare: Callable[[Path], None] | None = None
 ) -> tuple[Any, ...]:
     """
-    Extract an archive with one engine and return the outcome: error, entries, problems and tree.
+    Extract an archive with one engine and return the outcome: error, entries, problems, numbers and tree.
 
     `prepare` is called with the destination directory.
     """
@@ -118,21 +118,18 @@ def extracted(
         prepare(out)
     entries: list[archive.Entry] = []
     problems: list[str] = []
-    error = None
+    given = {"max_size": MAX_SIZE, "threads": 2, "on_entry": entries.append}
+    given |= {"on_problem": lambda problem: problems.append(str(problem)), **options}
+    error = numbers = None
     try:
-        archive.extract(
-            io.BytesIO(source) if isinstance(source, bytes) else source,
-            out,
-            on_problem=lambda problem: problems.append(problem.name),
-            **{"max_size": MAX_SIZE, "threads": 2, "on_entry": entries.append, **options},
-        )
-    except CodecError as exc:
-        error = type(exc)
+        numbers = archive.extract(io.BytesIO(source) if isinstance(source, bytes) else source, out, **given)[:3]
+    except (CodecError, *([] if given["on_problem"] else [OSError])) as exc:
+        error = type(exc), str(exc)
     tree = without_times(contents(out)) if out.exists() else {}
     if any(name.endswith(".tmp") for name in tree):
         raise Violation("a temporary file is left")
-    shown = sorted((repr(entry), entry.mtime_ns, entry.uid, entry.uname, entry.position or 0) for entry in entries)
-    return error, shown, sorted(problems), tree
+    shown = [(repr(entry), entry.mtime_ns, entry.uid, entry.uname, entry.position) for entry in entries]
+    return error, shown, problems, numbers, tree
 
 
 def without_times(tree: dict[str, Any]) -> dict[str, Any]:
@@ -148,7 +145,7 @@ def by_all(source: bytes | Path, out: Path, *arguments: Any) -> tuple[Any, ...]:
     from archives import ENGINES
 
     ends = [extracted(engine, source, out, *arguments) for engine in ENGINES]
-    for part, first, last in zip(("error", "entries", "problems", "tree"), ends[0], ends[-1]):
+    for part, first, last in zip(("error", "entries", "problems", "numbers", "tree"), ends[0], ends[-1]):
         if first != last:
             raise Violation(f"{part} of {ENGINES}:\n{beyond(first, last)}\n{beyond(last, first)}")
     return ends[0]
@@ -180,7 +177,7 @@ def run(seed: int, folder: Path, *, rounds: int = 1 << 62, seconds: float = floa
             if choose.random() < 0.2:
                 options["exclude"] = choose.choice(["[a-s]*", "sub", "*e*"])
             try:
-                error, _, problems, _ = by_all(data, folder / "out", options)
+                error, _, problems, *_ = by_all(data, folder / "out", options)
                 if os.listdir(outside):
                     raise Violation("a file is outside the destination")
             except BaseException:

@@ -381,7 +381,7 @@ def mutated(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
 
 
 def check_mutated(rng: random.Random, library: ModuleType, pure: ModuleType, data: bytes) -> str:
-    """Compare the pure decoder with libzstd, which may accept more; the same error with other numbers is one outcome."""
+    """Compare the pure decoder with libzstd, which may accept more; errors that differ in numbers are one outcome."""
     whole = tried(lambda: pure.decompress(data, max_output_size=MAX_OUTPUT))
     if isinstance(whole, ZstdLimitError):
         return "limit"
