@@ -121,9 +121,10 @@ def extracted(
     given = {"max_size": MAX_SIZE, "threads": 2, "on_entry": entries.append}
     given |= {"on_problem": lambda problem: problems.append(str(problem)), **options}
     error = numbers = None
+    expected = CodecError if given["on_problem"] else (CodecError, OSError)
     try:
         numbers = archive.extract(io.BytesIO(source) if isinstance(source, bytes) else source, out, **given)[:3]
-    except (CodecError, *([] if given["on_problem"] else [OSError])) as exc:
+    except expected as exc:
         error = type(exc), str(exc)
     tree = without_times(contents(out)) if out.exists() else {}
     if any(name.endswith(".tmp") for name in tree):
