@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import _signal
 import array
+import contextlib
 import datetime as dt
 import decimal
 import gzip
 import inspect
+import io
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -26,8 +29,10 @@ from click.testing import CliRunner, Result
 
 import cpkg
 from cpkg import _backend, archive, zstd
-from cpkg.cli import compare, contents, inout
+from cpkg.cli import compare, contents, inout, progress
 from cpkg.cli.commands import cli
+from cpkg.cli.progress import LARGE as SHOWN
+from cpkg.cli.progress import Bar
 from cpkg.cli.standard_streams import when_terminated
 from cpkg.objects import dumps_loads
 from purepy.msgpack.ext import ExtType, Timestamp
@@ -675,3 +680,33 @@ def test_signals_that_the_system_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
         assert signal.getsignal(signal.SIGTERM) is handle
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps its output."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (4 * SHOWN, r"packing \[#{10} {10}\]  50% 2\.1 MB/s 0:04 left 0:04"),
+        (None, r"packing 2\.1 MB/s 0:04"),
+    ],
+)
+def test_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch, size: int | None, text: str) -> None:
+    """A bar shows the remaining time only if the size of the input is known."""
+    terminal = Terminal()
+    now = 0.0
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(progress, "clock", lambda: now)
+    monkeypatch.setenv("TERM", "xterm")
+    with contextlib.closing(Bar(1, size)) as bar:
+        bar.stage("packing")
+        for now in (2.0, 4.0, 4.1):
+            bar.at(int(now / 2) * SHOWN)
+    shown = [line.rstrip() for line in terminal.getvalue().split("\r")]
+    assert [line for line in shown if re.fullmatch(text, line)] == [shown[-4]], shown
+    assert shown[-2:] == ["", ""]
