@@ -14,7 +14,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import fuzz_archive_model
 import fuzz_archives
 import pytest
 from archives import (
@@ -264,15 +263,9 @@ def test_an_archive_does_not_hold_itself(engine: str, tmp_path: Path) -> None:
         assert [entry.name for entry in archive.entries(tmp_path / "a.tar.zst")] == [".", "./file"]
 
 
-def test_some_mutated_archives(tmp_path: Path) -> None:
-    """Both engines give the same result or the same error, and write nothing outside."""
-    results = fuzz_archives.run(seed=18, folder=tmp_path, rounds=35)
-    assert min(results["refused"], results["extracted"] + results["extracted with problems"]) > 5
-
-
 @pytest.mark.once
-def test_some_archives_of_the_model(tmp_path: Path) -> None:
-    """C, Python and GNU tar extract the same files from random archives, also with wrong seek tables."""
-    rounds = fewer(40)
-    results = fuzz_archive_model.run(seed=1, folder=tmp_path, rounds=rounds)
-    assert min(results["with problems"], results["extracted, listed"]) > rounds // 20
+def test_some_random_archives(tmp_path: Path) -> None:
+    """C, Python and GNU tar extract the same files from random archives, also mutated ones and with false tables."""
+    rounds = fewer(100)
+    results = fuzz_archives.run(seed=1, folder=tmp_path, rounds=rounds)
+    assert min(results[end] for end in ("with problems", "extracted, listed", "refused", "extracted")) > rounds // 50
