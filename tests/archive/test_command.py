@@ -92,9 +92,6 @@ def test_a_path_that_cannot_be_read_leaves_the_old_archive(tree: Path, tmp_path:
     assert run("list", made).stdout == "text\n"
 
 
-OTHER = " writes Zstandard archives: name it {1}/x.tar.zst\n"
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -105,7 +102,7 @@ OTHER = " writes Zstandard archives: name it {1}/x.tar.zst\n"
         ("a", ["--owner", "99999999999:0"], "numbers of a user and a group"),
         ("a", ["--exclude", "a\0b"], "contain NUL"),
         ("a", ["--reproducible"], "SOURCE_DATE_EPOCH"),
-        *((f"x{suffix}", [], OTHER) for suffix in (".tar", ".tar.gz", ".TGZ", ".tar.xz", ".tar.bz2", ".zip")),
+        ("x.tar.gz", [], "x.tar.gz: create writes Zstandard archives: name it {}/x.tar.zst\n"),
     ],
 )
 def test_options_that_cannot_be(
@@ -115,7 +112,7 @@ def test_options_that_cannot_be(
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
     error = run("create", tmp_path / name, tree, *options, status=1).stderr
     assert error.count("\n") == 1
-    assert message.format(name[1:], tmp_path) in error
+    assert message.format(tmp_path) in error
     assert os.listdir(tmp_path) == ["tree"]
 
 
