@@ -501,7 +501,8 @@ def compare_only(monkeypatch: pytest.MonkeyPatch, codec: str, *others: str) -> N
 
 
 def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With only the chosen zstd backend and one round, because the pure codec is slow for this data."""
+    """With only the chosen backends and one round, because the pure codecs are slow for this data."""
+    compare_only(monkeypatch, "msgpack")
     compare_only(monkeypatch, "zstd")
     monkeypatch.setattr(compare, "ROUNDS", 1)
     result = run("demo", "--seconds", "0")
