@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 from archives import ENGINES, make_tree
-from processes import run_python
+from processes import run_python, sections
 
 SUPPORT = Path(__file__).parents[1] / "support"
+PROGRAMS = sections(__file__, "programs.txt")
 
 
 @pytest.fixture(params=ENGINES)
@@ -31,7 +32,7 @@ def tree(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def run_preloaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
-    """Run code in a process with a library of tests/support loaded before the C library; return the output."""
+    """Run a program of programs.txt with a library of tests/support loaded before the C library; return the output."""
     folder = tmp_path_factory.mktemp("libraries")
 
     @functools.cache
@@ -40,10 +41,10 @@ def run_preloaded(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, SUPPORT / f"{name}.c", "-ldl"], check=True)
         return library
 
-    def run(name: str, code: str, *arguments: object, cwd: Path, **environment: str) -> str:
+    def run(name: str, program: str, *arguments: object, cwd: Path, **environment: str) -> str:
         preloaded = " ".join(filter(None, (os.environ.get("LD_PRELOAD"), f"{compiled(name)}")))
         variables = {**os.environ, "LD_PRELOAD": preloaded, **environment}
-        done = run_python("-c", code, *map(str, arguments), env=variables, cwd=cwd)
+        done = run_python("-c", PROGRAMS[program], *map(str, arguments), env=variables, cwd=cwd)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import functools
 import io
-import itertools
 import os
 import random
 import subprocess
@@ -15,7 +14,6 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import fuzz_archive_model
 import fuzz_archives
 import pytest
 from archives import (
@@ -26,10 +24,9 @@ from archives import (
     make_files,
     make_tree,
     member,
-    packed,
     uncompressed,
 )
-from extent import IS_THOROUGH, fewer
+from extent import fewer
 
 from cpkg import archive, zstd
 from purepy.base import system
@@ -139,71 +136,39 @@ def test_damage_anywhere_is_noticed(engine: str, tmp_path: Path) -> None:
             archive.verify(io.BytesIO(damaged))
 
 
-@pytest.mark.once
-def test_damaged_headers(engine: str, tmp_path: Path) -> None:
-    """Changes at the ends of each field of a header, with a wrong and a right checksum, give an error or an entry."""
-    stream = bytearray(header_of(member("name", mtime=5), b"data") + bytes(1024))
-    starts = (0, 100, 108, 116, 124, 136, 148, 156, 157, 257, 263, 265, 297, 329, 337, 345, 500)
-    places = range(512) if IS_THOROUGH else sorted({at % 512 for start in starts for at in (start - 2, start)})
-    good = bad = 0
-    for at, value, repair in itertools.product(places, (0, 0x20, 0x37, 0x39, 0x80, 0xFF), (False, True)):
-        changed = bytearray(stream)
-        changed[at] = value
-        if repair:
-            changed[:512] = fixed(bytes(changed[:512]))
-        if changed == stream:
-            continue
-        try:
-            archive.extract(io.BytesIO(zstd.compress(changed)), tmp_path / "out", max_size=1 << 20)
-            good += 1
-        except (CodecError, OSError):
-            bad += 1
-    assert good > len(places) // 8
-    assert bad > len(places) * 3
-
-
-LIES = [
-    ("a size below zero", {124: b"\xff" * 12}),
-    ("a size beyond 2**63", {124: b"\x80\0\0\x80" + bytes(8)}),
-    ("a size that is not a number", {124: b"12345678xyz\0"}),
-    ("a time too far away", {136: b"\x80" + b"\xff" * 11}),
-    ("an owner beyond 2**32", {108: b"\x80\0\0\x01\0\0\0\0"}),
-    ("no name", {0: bytes(100)}),
-    ("a sparse file without a map", {156: b"S", 257: b"ustar\00000"}),
-    ("a continued volume", {156: b"M"}),
-]
-
-
-@pytest.mark.parametrize("lie", LIES, ids=[name for name, _ in LIES])
-def test_headers_that_lie(engine: str, lie: tuple[str, dict[int, bytes]], tmp_path: Path) -> None:
+def changed(changes: dict[int, bytes]) -> bytes:
+    """Return the header of a file with changed bytes and the right checksum, and its data."""
     block = bytearray(header_of("name", b"data"))
-    for at, value in lie[1].items():
+    for at, value in changes.items():
         block[at : at + len(value)] = value
-    block[:512] = fixed(bytes(block[:512]))
-    with pytest.raises(ArchiveError):
-        archive.extract(io.BytesIO(zstd.compress(block + bytes(1024))), tmp_path / "out")
-    assert os.listdir(tmp_path / "out") == []
+    return fixed(bytes(block[:512])) + bytes(block[512:])
 
 
 @pytest.mark.parametrize(
-    "records",
+    "stream",
     [
-        b"no length\n",
-        b"99999999999999999999999 path=x\n",
-        b"5 a=b",
-        b"0 path=x\n",
-        b"-9 path=x\n",
-        b"12 size=abc\n",
-        b"18 mtime=1.2.3.45\n",
-        b"24 GNU.sparse.map=1,2,3\n29 GNU.sparse.realsize=10000\n",
-        b"23 GNU.sparse.map=9,9\n26 GNU.sparse.realsize=10\n",
-        b"27 GNU.sparse.realsize=xyz\n",
+        pytest.param(changed({124: b"\xff" * 12}), id="a size below zero"),
+        pytest.param(changed({124: b"\x80\0\0\x80" + bytes(8)}), id="a size beyond 2**63"),
+        pytest.param(changed({124: b"12345678xyz\0"}), id="a size that is not a number"),
+        pytest.param(changed({136: b"\x80" + b"\xff" * 11}), id="a time too far away"),
+        pytest.param(changed({108: b"\x80\0\0\x01\0\0\0\0"}), id="an owner beyond 2**32"),
+        pytest.param(changed({0: bytes(100)}), id="no name"),
+        pytest.param(changed({156: b"S", 257: b"ustar\00000"}), id="a sparse file without a map"),
+        pytest.param(changed({156: b"M"}), id="a continued volume"),
+        *(
+            pytest.param(header_of(member("pax", b"x"), records) + header_of("name", b"data"), id=records.decode())
+            for records in (
+                *(b"no length\n", b"99999999999999999999999 path=x\n", b"5 a=b", b"0 path=x\n", b"-9 path=x\n"),
+                *(b"12 size=abc\n", b"18 mtime=1.2.3.45\n", b"27 GNU.sparse.realsize=xyz\n"),
+                b"24 GNU.sparse.map=1,2,3\n29 GNU.sparse.realsize=10000\n",
+                b"23 GNU.sparse.map=9,9\n26 GNU.sparse.realsize=10\n",
+            )
+        ),
     ],
 )
-def test_pax_headers_that_lie(engine: str, records: bytes, tmp_path: Path) -> None:
-    made = packed((member("pax", b"x"), records), ("name", b"data"))
+def test_headers_that_lie(engine: str, stream: bytes, tmp_path: Path) -> None:
     with pytest.raises(ArchiveError):
-        archive.extract(io.BytesIO(made), tmp_path / "out")
+        archive.extract(io.BytesIO(zstd.compress(stream + bytes(1024))), tmp_path / "out")
     assert os.listdir(tmp_path / "out") == []
 
 
@@ -229,20 +194,6 @@ def test_the_last_of_several_pax_headers_counts(engine: str, tmp_path: Path) -> 
     stream = b"".join(headers) + header_of("a", b"a") + bytes(1024)
     archive.extract(io.BytesIO(zstd.compress(stream)), tmp_path)
     assert os.listdir(tmp_path) == ["second" * 30]
-
-
-class Changing(io.BytesIO):
-    """A target that calls `change` when its first bytes are written, before later files are read."""
-
-    def __init__(self, change: Any) -> None:
-        super().__init__()
-        self._change = change
-
-    def write(self, data: Any) -> int:
-        change, self._change = self._change, None
-        if change is not None:
-            change()
-        return super().write(data)
 
 
 @pytest.mark.parametrize(
@@ -273,8 +224,7 @@ def test_files_that_change(
     assert message in problems[0].message
     with tarfile.open(fileobj=io.BytesIO(uncompressed(made))) as file:
         sizes = {info.name: info.size for info in file}
-    assert sizes.pop("./file", None) == size
-    assert {name: size for name, size in sizes.items() if name != "."} == {"./a": 50_000, "./z": 1}
+    assert sizes == {".": 0, "./a": 50_000, "./z": 1, **({} if size is None else {"./file": size})}
     archive.extract(io.BytesIO(made), tmp_path / "out")
 
 
@@ -313,15 +263,9 @@ def test_an_archive_does_not_hold_itself(engine: str, tmp_path: Path) -> None:
         assert [entry.name for entry in archive.entries(tmp_path / "a.tar.zst")] == [".", "./file"]
 
 
-def test_some_mutated_archives(tmp_path: Path) -> None:
-    """Both engines give the same result or the same error, and write nothing outside."""
-    results = fuzz_archives.run(seed=18, folder=tmp_path, rounds=50)
-    assert min(results["refused"], results["extracted"] + results["extracted with problems"]) > 5
-
-
 @pytest.mark.once
-def test_some_archives_of_the_model(tmp_path: Path) -> None:
-    """C, Python and GNU tar extract the same files from random archives, also with wrong seek tables."""
-    rounds = fewer(60)
-    results = fuzz_archive_model.run(seed=1, folder=tmp_path, rounds=rounds)
-    assert min(results["with problems"], results["extracted, listed"]) > rounds // 10
+def test_some_random_archives(tmp_path: Path) -> None:
+    """C, Python and GNU tar extract the same files from random archives, also mutated ones and with false tables."""
+    rounds = fewer(100)
+    results = fuzz_archives.run(seed=1, folder=tmp_path, rounds=rounds)
+    assert min(results[end] for end in ("with problems", "extracted, listed", "refused", "extracted")) > rounds // 50

@@ -7,11 +7,7 @@ import functools
 import http.server
 import io
 import os
-import pickle
-import re
 import tarfile
-import weakref
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,10 +73,12 @@ def test_failed_entries_are_not_reported(engine: str, tree: Path, tmp_path: Path
     assert not set(told) & set(taken)
     assert "./sub/café" in told
     first = packed(("a", b"a"), ("b", b"b"), end=False)
-    told.clear()
-    with pytest.raises(ArchiveError, match="truncated"):
-        archive.extract(io.BytesIO(first), tmp_path / "cut", on_entry=lambda entry: told.append(entry.name))
-    assert told == ["a", "b"]
+    for name in ("on_entry", "select"):
+        told.clear()
+        with pytest.raises(ArchiveError, match="truncated"):
+            archive.extract(io.BytesIO(first), tmp_path / name, **{name: lambda it: told.append(it.name) or it})
+        assert told == ["a", "b"]
+    assert sorted(contents(tmp_path / "select")) == ["a", "b"]
 
 
 def test_a_callback_that_raises(engine: str, tree: Path, tmp_path: Path) -> None:
@@ -123,18 +121,6 @@ def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
         archive.extract(io.BytesIO(made), tmp_path / "y", select=lambda entry: 1 // 0)
 
 
-def test_an_entry_has_only_the_attributes_of_an_entry(engine: str, tree: Path) -> None:
-    def select(entry: archive.Entry) -> archive.Entry:
-        entry.mtime = 5  # type: ignore[attr-defined]
-        return entry
-
-    with pytest.raises(AttributeError, match="mtime"):
-        created("sub", base=tree, select=select)
-    entry = archive.Entry("name", size=5)
-    assert pickle.loads(pickle.dumps(entry)) == entry == entry.replace()
-    assert weakref.ref(entry)() is entry
-
-
 def test_an_error_of_select_is_not_one_of_the_file(engine: str, tree: Path, tmp_path: Path) -> None:
     error = OSError(5, "of the function")
 
@@ -152,36 +138,17 @@ def test_an_error_of_select_is_not_one_of_the_file(engine: str, tree: Path, tmp_
     assert not problems
 
 
-def test_an_error_of_a_link_has_one_path(engine: str, tmp_path: Path) -> None:
+def test_an_error_names_one_path(engine: str, tmp_path: Path) -> None:
     """System calls with two names leave both on their errors."""
+    (tmp_path / "a" / "full").mkdir(parents=True)
     name = "n" * 300  # too long
-    made = packed(("file", b""), member(name, tarfile.LNKTYPE, linkname="file"))
-    with pytest.raises(OSError, match=re.escape(str(tmp_path / name))) as caught:
-        archive.extract(io.BytesIO(made), tmp_path)
-    assert " -> " not in str(caught.value)
-
-
-def test_select_of_a_cut_archive_gets_what_is_whole(engine: str, tmp_path: Path) -> None:
-    made = packed(("a", b"a"), ("b", b"b"), end=False)
-    with pytest.raises(ArchiveError, match="truncated"):
-        archive.extract(io.BytesIO(made), tmp_path, select=lambda entry: entry)
-    assert sorted(contents(tmp_path)) == ["a", "b"]
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and logs nothing."""
-
-    def log_message(self, *arguments: object) -> None:
-        pass
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield a folder and the address at which a server in this process serves it."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-    with serving(functools.partial(Quiet, directory=str(folder))) as address:
-        yield folder, address
+    for made, path in (
+        (packed(("a", b"data")), tmp_path / "a"),
+        (packed(("file", b""), member(name, tarfile.LNKTYPE, linkname="file")), tmp_path / name),
+    ):
+        with pytest.raises(OSError) as caught:
+            archive.extract(io.BytesIO(made), tmp_path)
+        assert str(caught.value).endswith(f": {str(path)!r}")
 
 
 def test_by_url(engine: str, tree: Path, tmp_path: Path) -> None:
@@ -192,21 +159,23 @@ def test_by_url(engine: str, tree: Path, tmp_path: Path) -> None:
     assert next(iter(archive.entries("memory://folder/a.tar.zst"))).name == "."
 
 
-def test_by_http(engine: str, tree: Path, served: tuple[Path, str], tmp_path: Path) -> None:
+def test_by_http(engine: str, tree: Path, tmp_path: Path) -> None:
     """A server without range requests sends the archive as a stream, even a long one."""
     pytest.importorskip("fsspec")
     pytest.importorskip("aiohttp")
-    folder, address = served
     make_files(tree, {"long": 12 << 20})
+    folder = tmp_path / "served"
+    folder.mkdir()
     archive.create(folder / "a.tar.zst", base=tree)
-    archive.extract(f"{address}/a.tar.zst", tmp_path / "out")
-    assert contents(tmp_path / "out") == contents(tree)
-    archive.extract(f"{address}/a.tar.zst", tmp_path / "some", include="./sub/deep")
-    assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file"]
-    with pytest.raises(FileNotFoundError):
-        archive.extract(f"{address}/missing", tmp_path / "none")
-    with pytest.raises(OSError, match="read-only"):
-        archive.create(f"{address}/new.tar.zst", base=tree)
+    with serving(functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))) as address:
+        archive.extract(f"{address}/a.tar.zst", tmp_path / "out")
+        assert contents(tmp_path / "out") == contents(tree)
+        archive.extract(f"{address}/a.tar.zst", tmp_path / "some", include="./sub/deep")
+        assert sorted(contents(tmp_path / "some")) == ["sub", "sub/deep", "sub/deep/er", "sub/deep/er/file"]
+        with pytest.raises(FileNotFoundError):
+            archive.extract(f"{address}/missing", tmp_path / "none")
+        with pytest.raises(OSError, match="read-only"):
+            archive.create(f"{address}/new.tar.zst", base=tree)
 
 
 def test_a_url_whose_create_fails(engine: str, tree: Path) -> None:

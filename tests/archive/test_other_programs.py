@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import subprocess
@@ -13,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import LONG, contents, created, header_of, member, packed, uncompressed
+from archives import LONG, contents, created, header_of, make_files, make_sparse, member, packed, uncompressed
 from processes import needs
 
 from cpkg import archive, zstd
-from purepy.base.errors import CodecError
 
 pytestmark = pytest.mark.once
 
@@ -122,14 +120,8 @@ def test_it_reads_pzstd_and_large_frames(engine: str, tree: Path, tmp_path: Path
     ],
 )
 def test_sparse_files_of_gnu_tar(engine: str, options: list[str], tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    with (tree / "sparse").open("wb") as file:
-        for number in range(40):  # more pieces than fit in one header
-            file.seek(number << 16)
-            file.write(b"data" * (1024 if number % 2 else 1025))
-        file.truncate(4 << 20)
-    (tree / "z").write_text("behind it")
+    tree = make_files(tmp_path / "tree", {"z": b"after it"})
+    make_sparse(tree / "sparse", 40, 1 << 16, 4099)  # more pieces than fit in one header
     made = subprocess.run([TAR, "-cSf", "-", *options, "-C", tree, "."], stdout=subprocess.PIPE, check=True)
     archive.extract(io.BytesIO(zstd.compress(made.stdout)), tmp_path / "out")
     assert data_of(tmp_path / "out") == data_of(tree)
@@ -143,13 +135,9 @@ def test_sparse_files_in_unknown_forms(engine: str, tmp_path: Path) -> None:
         archive.extract(io.BytesIO(zstd.compress(stream)), tmp_path)
 
 
-GO = Path(__file__).parent / "go"
-"""A program in Go, and what it writes (Go 1.26.8)."""
-
-
 @pytest.fixture(scope="session")
 def go(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Build the Go program, which writes or lists an archive."""
+    """Build the Go program."""
     program = str(tmp_path_factory.mktemp("go") / "program")
     environment = {**os.environ, "GO111MODULE": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
     command = ["go", "build", "-o", program, "main.go"]
@@ -183,55 +171,3 @@ def test_it_reads_gos(engine: str, format: str, tmp_path: Path) -> None:
     archive.extract(made, tmp_path)
     assert (tmp_path / "d" / "link").read_bytes() == (tmp_path / "d" / "hard").read_bytes() == b"some data"
     assert (tmp_path / ("d/" * 60) / "prefix").read_bytes() == b"x" * 2000
-
-
-@needs("go")
-@pytest.mark.nightly
-def test_go_reads_it(engine: str, tree: Path, go: str) -> None:
-    os.utime(tree / "empty", ns=(0, 1_000_000_000))  # Go has no times before 1970
-    made = created(base=tree)
-    listed = subprocess.run([go, "read"], input=uncompressed(made), stdout=subprocess.PIPE, check=True)
-    theirs = [json.loads(line) for line in listed.stdout.splitlines()]
-    flags = {"file": "0", "hardlink": "1", "symlink": "2", "directory": "5"}
-    ours = []
-    for entry in archive.entries(io.BytesIO(made)):
-        name = as_go_shows(entry.name) + "/" * (entry.type == "directory")
-        numbers = entry.size, entry.mode, entry.mtime_ns
-        ours.append([name, flags[entry.type], *numbers, entry.linkname, entry.uid, entry.gid])
-    assert theirs == ours
-
-
-def as_go_shows(name: str) -> str:
-    """Return a name with replacement characters for bytes that are not UTF-8."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-@needs("go")
-@pytest.mark.nightly
-def test_gos_own_test_archives(engine: str, go: str, tmp_path: Path) -> None:
-    """For the test archives of Go's reader, we give the same entries and refuse the same files as Go."""
-    root = subprocess.run(["go", "env", "GOROOT"], capture_output=True, text=True, check=True).stdout.strip()
-    paths = sorted(Path(root, "src/archive/tar/testdata").glob("*.tar"))
-    if not paths:
-        pytest.skip("Go's own tests are not installed")
-    for path in paths:
-        data = path.read_bytes()
-        done = subprocess.run([go, "read"], input=data, capture_output=True, check=False)
-        theirs = [json.loads(line) for line in done.stdout.splitlines()]
-        ours: list[archive.Entry] = []
-        error = ""
-        try:
-            ours.extend(archive.entries(io.BytesIO(zstd.compress(data))))
-        except CodecError as exc:
-            error = str(exc)
-        if any(item[1] == "g" for item in theirs):
-            continue  # Go lists global headers, but does not apply them
-        members = [item[0].rstrip("/") for item in theirs]
-        names = [as_go_shows(entry.name) for entry in ours]
-        assert names[: len(members)] == members, path.name
-        if not done.returncode and not error:
-            assert names == members, path.name
-        # one ends inside its only file, one has an attribute with an impossible name
-        assert error or not done.returncode or path.name in ("writer-big.tar", "pax-nul-xattrs.tar")
-        # and Go does not require the end-of-archive marker
-        assert not error or done.returncode or "end-of-archive" in error, (path.name, error)

@@ -9,7 +9,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from archives import created
+from archives import created, make_files
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from processes import needs
@@ -17,17 +17,12 @@ from processes import needs
 from cpkg import archive
 from purepy.tar.patterns import matcher
 
-NAMES = ["a", "a/b", "a/b/c", "a/b.c", "b", "b/a", "ab", "a*", "[a]", "b/a/b/c", ".b", "a/.b", "a b/é"]
-
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("patterns") / "tree"
-    for name in NAMES:
-        path = root / "x" / name
-        path.mkdir(parents=True, exist_ok=True)
-        (path / "f").touch()
-    return root
+    names = ("a", "a/b", "a/b/c", "a/b.c", "b", "b/a", "ab", "a*", "[a]", "b/a/b/c", ".b", "a/.b", "a b/é")
+    return make_files(root, {f"x/{name}/f": b"" for name in names})
 
 
 @needs("tar")

@@ -68,13 +68,6 @@ def test_a_file_that_has_no_data_for_now_is_not_at_its_end(engine: str, tmp_path
             read(Slow(made), *[tmp_path / "out"] * (read is archive.extract))  # type: ignore[operator]
 
 
-def test_an_error_names_one_path(engine: str, tmp_path: Path) -> None:
-    (tmp_path / "out" / "a" / "full").mkdir(parents=True)
-    with pytest.raises(IsADirectoryError) as caught:
-        archive.extract(io.BytesIO(packed(("a", b"data"))), tmp_path / "out")
-    assert str(caught.value).endswith(f": {str(tmp_path / 'out' / 'a')!r}")
-
-
 @pytest.mark.parametrize("seeks", [True, False])
 @pytest.mark.parametrize("size", [1, 4000, 3 << 20])
 def test_zeros_may_fill_up_what_follows_the_last_frame(engine: str, size: int, seeks: bool, tmp_path: Path) -> None:
@@ -210,15 +203,6 @@ def test_an_empty_directory_is_replaced(engine: str, type: bytes, tmp_path: Path
 
 
 SWAPS = [(DIRECTORY, "symbolic"), *itertools.product((tarfile.FIFOTYPE, tarfile.CHRTYPE, LINK), ("symbolic", "hard"))]
-SWAP = """
-import os, sys
-from cpkg import archive
-for number, how in enumerate(sys.argv[1:]):
-    os.environ.update(SWAP=how, VICTIM=f"{os.getcwd()}/victim{number}")
-    found = []
-    archive.extract(f"{number}.tzst", f"out{number}", filter="fully_trusted", on_problem=found.append)
-    print(*(problem.name for problem in found))
-"""
 
 
 @pytest.mark.skipif(not is_root(), reason="needs root to change files of others")
@@ -234,7 +218,7 @@ def test_a_file_that_is_swapped_in_stays_as_it_is(engine: str, run_preloaded: An
         before.append(os.stat(victim))
         items = [{"name": "swapped", "type": type, **values}, {"name": "swapped/f", "data": b"x"}]
         (tmp_path / f"{number}.tzst").write_bytes(made_of(*items[: 1 + (type == DIRECTORY)]).getvalue())
-    output = run_preloaded("swapped", SWAP, *(how for _, how in SWAPS), cwd=tmp_path).splitlines()
+    output = run_preloaded("swapped", "a swapped file", *(how for _, how in SWAPS), cwd=tmp_path).splitlines()
     for number, ((type, how), problems) in enumerate(zip(SWAPS, output)):
         after = os.stat(tmp_path / f"victim{number}")
         assert (after.st_mode, after.st_uid, after.st_gid) == (before[number].st_mode, 12, 13), (type, how)
@@ -261,7 +245,7 @@ def test_records_for_all_entries_are_bounded(engine: str, tmp_path: Path) -> Non
         archive.extract(with_global(kept), tmp_path / "b")
 
 
-@pytest.mark.parametrize(("depth", "width"), [(200, 60), pytest.param(1500, 300, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(("depth", "width"), [(100, 50), pytest.param(1500, 300, marks=pytest.mark.nightly)])
 def test_deep_trees_and_few_descriptors(engine: str, depth: int, width: int, tmp_path: Path) -> None:
     """Depth, breadth and threads never need more descriptors than are available."""
     deep = "d/" * depth

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
-from archives import contents, extracted, make_files
+from archives import contents, extracted, make_files, table_of
 
 from cpkg import archive
 from purepy.base.errors import CodecError, ZstdError
-from purepy.zstd.seekable.table import read_seek_table
 
 FRAME = 64 << 10
 
@@ -35,8 +34,7 @@ def damaged(path: Path, at: int) -> bytes:
 
 def test_each_frame_is_lost_separately(engine: str, made: Path, tmp_path: Path) -> None:
     """Damage in the header or data of a frame loses its files; a large file is lost with any of its frames."""
-    with made.open("rb") as file:
-        table = read_seek_table(file)
+    table = table_of(made)
     tree = contents(tmp_path / "tree")
     broken = tmp_path / "broken"
     for index in range(len(table) - 2):
@@ -53,8 +51,7 @@ def test_each_frame_is_lost_separately(engine: str, made: Path, tmp_path: Path) 
 
 
 def test_without_it_the_first_damage_is_an_error(engine: str, made: Path, tmp_path: Path) -> None:
-    with made.open("rb") as file:
-        offset, size, *_ = read_seek_table(file).frame(2)
+    offset, size, *_ = table_of(made).frame(2)
     (tmp_path / "broken").write_bytes(damaged(made, offset + size // 2))
     with pytest.raises(CodecError):
         extracted(tmp_path / "broken", tmp_path / "out")
@@ -65,8 +62,7 @@ def test_without_it_the_first_damage_is_an_error(engine: str, made: Path, tmp_pa
 
 def test_of_a_stream_and_of_a_cut_one(engine: str, made: Path, tmp_path: Path) -> None:
     """Without a seek table, frames with intact headers are found; after truncation, nothing is found."""
-    with made.open("rb") as file:
-        table = read_seek_table(file)
+    table = table_of(made)
     offset, size, *_ = table.frame(3)
     assert len(extracted(damaged(made, offset + size // 2), tmp_path / "out", recover=True)) == 1
     assert len(contents(tmp_path / "tree")) - len(contents(tmp_path / "out")) <= 8

@@ -6,16 +6,20 @@ from __future__ import annotations
 import errno
 import io
 import os
+import pickle
 import shutil
 import stat
 import subprocess
+import sys
 import tarfile
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import ENGINES, contents, created, extracted, make_files, member, packed, uncompressed
+from archives import ENGINES, contents, created, extracted, make_files, make_sparse, member, packed, uncompressed
 from extent import some
+from processes import needs, sections
 from seeds import noise
 
 from cpkg import _backend, archive, zstd
@@ -100,11 +104,7 @@ def test_reproducible(engine: str, tree: Path, tmp_path: Path) -> None:
     assert created(base=tmp_path / "other", reproducible=True, threads=3) == made
     for entry in archive.entries(io.BytesIO(made)):
         assert (entry.mtime_ns, entry.uid, entry.gid, entry.uname, entry.gname) == (0, 0, 0, "", "")
-
-
-def test_options_of_attributes(engine: str, tree: Path) -> None:
-    made = created("text", base=tree, mtime=1.5, owner=(3_000_000, 7))
-    (entry,) = archive.entries(io.BytesIO(made))
+    (entry,) = archive.entries(io.BytesIO(created("text", base=tree, mtime=1.5, owner=(3_000_000, 7))))
     assert (entry.mtime_ns, entry.uid, entry.gid, entry.uname) == (1_500_000_000, 3_000_000, 7, "")
 
 
@@ -162,11 +162,8 @@ def test_devices_owners_and_special_modes(engine: str, tmp_path: Path) -> None:
 
 def test_a_system_that_reports_no_holes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the system does not report holes, a sparse file is archived completely."""
-    tree, lseek = tmp_path / "tree", os.lseek
-    tree.mkdir()
-    with (tree / "sparse").open("wb") as file:
-        file.write(b"begin")
-        file.truncate(1 << 20)
+    tree, lseek = make_files(tmp_path / "tree", {"sparse": b"begin"}), os.lseek
+    os.truncate(tree / "sparse", 1 << 20)
 
     def refuse(number: int, offset: int, how: int) -> int:
         if how > os.SEEK_END:
@@ -181,15 +178,9 @@ def test_a_system_that_reports_no_holes(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_sparse_files_both_ways(engine: str, tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    with (tree / "sparse").open("wb") as file:
-        for number in range(30):
-            file.seek(number << 18)
-            file.write(b"data" * 1000)
-        file.truncate(10 << 20)
-    with (tree / "hole").open("wb") as file:
-        file.truncate(2 << 20)
+    tree = make_files(tmp_path / "tree", {"hole": b""})
+    make_sparse(tree / "sparse", 30, 1 << 18, 4000)
+    os.truncate(tree / "hole", 2 << 20)
     archive.create(tmp_path / "a.tar.zst", base=tree, sparse=True)
     assert archive.extract(tmp_path / "a.tar.zst", tmp_path / "out").size < 1 << 20
     assert contents(tmp_path / "out") == contents(tree)
@@ -220,10 +211,12 @@ def test_entries_have_everything(engine: str) -> None:
     (entry,) = archive.entries(io.BytesIO(packed(member("d", tarfile.CHRTYPE, **values))))
     assert (entry.type, entry.device, entry.uname, entry.gname) == ("character", (1, 3), "u", "g")
     assert (entry.uid, entry.gid, entry.mtime_ns, entry.position) == (4, 5, 6 * 10**9, 0)
-    assert entry == entry.replace()
-    assert entry != entry.replace(uid=5)
+    assert pickle.loads(pickle.dumps(entry)) == entry == entry.replace() != entry.replace(uid=5)
+    assert weakref.ref(entry)() is entry
     with pytest.raises(TypeError, match="colour"):
         entry.replace(colour="red")
+    with pytest.raises(AttributeError, match="mtime"):
+        entry.mtime = 5  # type: ignore[attr-defined]
 
 
 @pytest.mark.skipif(
@@ -243,8 +236,8 @@ def test_the_same_bytes_without_the_loop_in_c(tree: Path, monkeypatch: pytest.Mo
         (tree / "modes" / f"{number:02}").chmod(0o600 + number % 20)
     make_files(tree / "crowd", {f"{number:02}": b"" for number in range(20)})
     monkeypatch.setattr("cpkg.archive._native_frames._FILES_MAX", 7)  # files per call
-    with (tree / "hole").open("wb") as file:
-        file.truncate(100_000)
+    make_files(tree, {"hole": b""})
+    os.truncate(tree / "hole", 100_000)
     os.utime(tree / "crowd" / "05", ns=(0, 8**11 * 10**9 - 1))
     os.utime(tree / "crowd" / "06", ns=(0, 1))
     if is_root():
@@ -270,3 +263,25 @@ def test_the_same_bytes_without_the_loop_in_c(tree: Path, monkeypatch: pytest.Mo
                 summary = archive.create(target, *paths, base=tree, on_entry=told.append, **options)
                 made.append((target.getvalue(), summary, told))
             assert made[0] == made[1], (options, paths)
+
+
+@needs("unshare", "mount")
+def test_a_system_without_proc(engine: str, tmp_path: Path) -> None:
+    """As in a bare chroot: links and special files, the second time over the first."""
+    tree = make_files(tmp_path / "tree", {"a": b"a", "large": 300_000})
+    (tree / "d").mkdir()
+    os.link(tree / "a", tree / "d" / "b")
+    os.symlink("a", tree / "link")
+    subprocess.run(["ln", "-P", tree / "link", tree / "twin"], check=True)
+    os.mkfifo(tree / "fifo", 0o640)
+    # owned by the user who extracts it, because a user namespace may have no other users
+    archive.create(tmp_path / "a.tar.zst", base=tree, frame_size=64 << 10, owner=(0, 0), numeric_owner=True)
+    script = 'mount -t tmpfs none /proc && exec "$@"'
+    program = sections(__file__, "programs.txt")["without proc"]
+    command = ["unshare", "-m" if os.geteuid() == 0 else "-rm", "sh", "-c", script, "sh", sys.executable, "-c", program]
+    arguments = [tmp_path / "a.tar.zst", tmp_path / "out"]
+    done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path)
+    if done.stderr.startswith(("unshare:", "mount:")):
+        pytest.skip(f"cannot hide /proc: {done.stderr.strip()}")
+    assert done.returncode == 0, done.stderr
+    assert contents(tmp_path / "out") == contents(tree)

@@ -31,14 +31,8 @@ REFUSED = [
 TAKEN = ["a", "a.b", ".a", "..a", "nulls", "con2", "com", "com10", "lpt", "console.log", "é", "a b", "~1", "-", "COM¹0"]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_windows_takes_for_something_else(name: str) -> None:
-    assert fault(name) is not None
-
-
-@pytest.mark.parametrize("name", TAKEN)
-def test_what_windows_takes_as_it_is(name: str) -> None:
-    assert fault(name) is None
+def test_what_windows_takes_for_something_else() -> None:
+    assert [name for name in (*REFUSED, *TAKEN) if fault(name) is not None] == REFUSED
 
 
 def test_names_are_compared_character_by_character() -> None:
@@ -78,14 +72,9 @@ def test_links_to_hostile_names(target: str, tmp_path: Path) -> None:
 def test_names_that_differ_only_in_case(tmp_path: Path) -> None:
     """The second entry does not replace the first, whether it is a file, a directory on the way or a link."""
     made = packed(
-        ("Dir/File", b"first"),
-        ("Dir/FILE", b"second"),
-        ("dir/other", b"third"),
-        member("link", LINK, linkname="Dir"),
-        ("LINK/x", b"fourth"),
-        ("ÉTÉ", b"5"),
-        ("été", b"6"),
-        ("Dir/File", b"again"),
+        *(("Dir/File", b"first"), ("Dir/FILE", b"second"), ("dir/other", b"third")),
+        *(member("link", LINK, linkname="Dir"), ("LINK/x", b"fourth")),
+        *(("ÉTÉ", b"5"), ("été", b"6"), ("Dir/File", b"again")),
     )
     problems = extracted(made, tmp_path / "out")
     wanted = ["Dir/FILE", "dir/other", "LINK/x", "été"]
@@ -170,12 +159,13 @@ def test_one_takes_the_place_of_another(tmp_path: Path) -> None:
         (out / name).write_bytes(b"old")
     (out / "read-only").chmod(0o444)
     names = ("read-only", "empty", "full")
-    made = packed(*((name, b"new") for name in names), member("file", DIRECTORY))
-    assert [problem.name for problem in extracted(made, out)] == ["full"]
+    made = packed(*((name, b"new") for name in names), member("file", DIRECTORY), member("fifo", tarfile.FIFOTYPE))
+    lacking = [] if hasattr(os, "mkfifo") else ["fifo"]
+    assert [problem.name for problem in extracted(made, out, filter="tar")] == ["full", *lacking]
     assert [(out / name).read_bytes() for name in names[:2]] == [b"new", b"new"]
     assert (out / "file").is_dir()
     assert (out / "full" / "inside").is_dir()
-    assert sorted(os.listdir(out)) == ["empty", "file", "full", "read-only"]
+    assert sorted({*os.listdir(out)} - {"fifo"}) == ["empty", "file", "full", "read-only"]
 
 
 @pytest.mark.usefixtures("way")
@@ -196,11 +186,3 @@ def test_no_way_through_a_link(tmp_path: Path) -> None:
     )
     assert [problem.name for problem in extracted(made, out, filter="tar")] == ["there/evil", "a/b/evil"]
     assert os.listdir(outside) == []
-
-
-@pytest.mark.usefixtures("way")
-def test_what_the_system_lacks_is_a_problem(tmp_path: Path) -> None:
-    made = packed(member("fifo", tarfile.FIFOTYPE), ("ok", b"1"))
-    problems = extracted(made, tmp_path / "out", filter="tar")
-    assert len(problems) == (0 if hasattr(os, "mkfifo") else 1)
-    assert (tmp_path / "out" / "ok").read_bytes() == b"1"

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import _signal
 import array
+import contextlib
 import datetime as dt
 import decimal
 import gzip
 import inspect
+import io
 import json
 import os
+import re
 import signal
 import struct
 import sys
@@ -26,8 +29,10 @@ from click.testing import CliRunner, Result
 
 import cpkg
 from cpkg import _backend, archive, zstd
-from cpkg.cli import compare, contents, inout
+from cpkg.cli import compare, contents, inout, progress
 from cpkg.cli.commands import cli
+from cpkg.cli.progress import LARGE as SHOWN
+from cpkg.cli.progress import Bar
 from cpkg.cli.standard_streams import when_terminated
 from cpkg.objects import dumps_loads
 from purepy.msgpack.ext import ExtType, Timestamp
@@ -80,17 +85,7 @@ def test_the_recursion_limit_stays_that_of_the_caller() -> None:
 # pack
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"a": [1, 2.5, "x", null, true]}',
-        "[]",
-        "1",
-        '"a\\ud83d\\ude00"',
-        "-9223372036854775808",
-        "18446744073709551615",
-    ],
-)
+@pytest.mark.parametrize("text", VECTORS["round trips"])
 def test_pack_and_unpack(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.json").write_text(text)
     assert run("pack", tmp_path / "x.json").exit_code == 0
@@ -100,14 +95,9 @@ def test_pack_and_unpack(tmp_path: Path, text: str) -> None:
     assert (result.exit_code, result.output) == (0, "")
     assert json.loads((tmp_path / "back.json").read_text()) == json.loads(text)
     assert sorted(os.listdir(tmp_path)) == ["back.json", "x.json", "x.mpz"]
-
-
-def test_standard_input_and_output() -> None:
-    packed = run("pack", "-", stdin=b'{"a": "\xc3\xa9"}')
-    assert cpkg.loads(packed.stdout_bytes) == {"a": "é"}
-    assert run("pack", stdin=b'{"a": "\xc3\xa9"}').stdout_bytes == packed.stdout_bytes
-    assert run("unpack", stdin=packed.stdout_bytes).stdout_bytes == b'{"a":"\xc3\xa9"}\n'
-    assert run("unpack", "-", "-o", "-", stdin=packed.stdout_bytes).stdout_bytes == b'{"a":"\xc3\xa9"}\n'
+    streamed = run("pack", stdin=text.encode()).stdout_bytes
+    assert streamed == run("pack", "-", stdin=text.encode()).stdout_bytes == packed.read_bytes()
+    assert run("unpack", "-", "-o", "-", stdin=streamed).stdout == (tmp_path / "back.json").read_text()
 
 
 @pytest.mark.parametrize("name", ["x.jsonl", "x.ndjson", "x.JSONL"])
@@ -160,24 +150,24 @@ def test_compression_options() -> None:
 def test_numbers_and_depth_that_pack_refuses() -> None:
     long = b'["18446744073709551616", 1' + b"0" * 5000 + b"]"
     assert "standard input:1:26: an integer of 5001 digits does not fit" in failure("pack", stdin=long)
+    text = b'{"1\\"8446744073709551616": "18446744073709551616", "n": [1.5e3, 18446744073709551616]}'
+    assert f"standard input:1:{text.index(b' 184467') + 2}: " in failure("pack", stdin=text)
     for depth, place in ((1025, ""), (100_000, ":1")):
         message = failure("pack", stdin=b"[" * depth + b"]" * depth)
         assert f"standard input{place}: expected containers to nest at most 1024 deep, found more" in message
 
 
 def test_what_pack_takes_besides() -> None:
-    assert cpkg.loads(run("pack", stdin=b"\xef\xbb\xbf[1]").stdout_bytes) == [1]
-    assert cpkg.loads(run("pack", stdin="[1, 'é']".replace("'", '"').encode("utf-16")).stdout_bytes) == [1, "é"]
-    assert cpkg.loads(run("pack", "--allow-nan", stdin=b"[Infinity, -Infinity]").stdout_bytes) == [
-        float("inf"),
-        float("-inf"),
-    ]
-    assert cpkg.loads(run("pack", stdin=b"[1e308, 1e-999, 123e300]").stdout_bytes) == [1e308, 0.0, 123e300]
+    for data, value in (
+        (b"\xef\xbb\xbf[1]", [1]),
+        ('[1, "é"]'.encode("utf-16"), [1, "é"]),
+        (b"[1e308, 1e-999, 123e300]", [1e308, 0.0, 123e300]),
+    ):
+        assert cpkg.loads(run("pack", stdin=data).stdout_bytes) == value
+    infinite = run("pack", "--allow-nan", stdin=b"[Infinity, -Infinity]").stdout_bytes
+    assert cpkg.loads(infinite) == [float("inf"), float("-inf")]
     deep = b"[" * 1024 + b"]" * 1024
-    packed = run("pack", stdin=deep)
-    assert packed.exit_code == 0, packed.stderr
-    back = run("unpack", stdin=packed.stdout_bytes)
-    assert back.stdout_bytes.strip() == deep, back.stderr
+    assert run("unpack", stdin=run("pack", stdin=deep).stdout_bytes).stdout_bytes.strip() == deep
 
 
 # where output goes
@@ -198,18 +188,17 @@ def test_the_default_output_is_not_overwritten(tmp_path: Path) -> None:
     assert cpkg.load(tmp_path / "x.mpz") == [2]
 
 
-@pytest.mark.parametrize(("source", "target"), VECTORS["names of packed files"])
-def test_the_name_of_the_packed_file(tmp_path: Path, source: str, target: str) -> None:
-    (tmp_path / source).write_text("1")
-    assert run("pack", tmp_path / source).exit_code == 0
-    assert (tmp_path / target).read_bytes() == b"\x01"
-
-
-@pytest.mark.parametrize(("source", "target"), VECTORS["names of unpacked files"])
-def test_the_name_of_the_unpacked_file(tmp_path: Path, source: str, target: str) -> None:
-    (tmp_path / source).write_bytes(b"\x01")
-    assert run("unpack", tmp_path / source).exit_code == 0
-    assert (tmp_path / target).read_text() == "1\n"
+@pytest.mark.parametrize(
+    ("command", "source", "target", "written"),
+    [
+        *(("pack", *names, b"\x01") for names in VECTORS["names of packed files"]),
+        *(("unpack", *names, b"1\n") for names in VECTORS["names of unpacked files"]),
+    ],
+)
+def test_the_name_of_the_output(tmp_path: Path, command: str, source: str, target: str, written: bytes) -> None:
+    (tmp_path / source).write_bytes(b"1" if command == "pack" else b"\x01")
+    assert run(command, tmp_path / source).exit_code == 0
+    assert (tmp_path / target).read_bytes() == written
 
 
 def test_files_that_cannot_be_used(tmp_path: Path) -> None:
@@ -218,6 +207,7 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     for command in ("pack", "unpack", "info", "demo"):
         assert failure(command, nowhere) == f"cpkg: {nowhere}: No such file or directory\n"
     assert failure("pack", tmp_path) == f"cpkg: {tmp_path}: Is a directory\n"
+    assert "No such file" in failure("pack", tmp_path / "two\nlines")
     assert "No such file" in failure("pack", tmp_path / "x.json", "-o", nowhere / "y")
     assert "Is a directory" in failure("pack", tmp_path / "x.json", "-o", tmp_path)
     assert "is the input file;" in failure("pack", tmp_path / "x.json", "-o", tmp_path / "x.json")
@@ -253,40 +243,30 @@ def test_what_json_has_no_type_for() -> None:
 
 
 def test_keys_that_json_has_no_type_for() -> None:
-    value = {
-        1: "int",
-        None: "nil",
-        2.5: "float",
-        b"\x00": "bin",
-        (1, (None, "a")): "tuple",
-        dt.date(2024, 1, 1): "date",
-        ExtType(5, b"x"): "ext",
-        Timestamp(0): "time",
-    }
-    back = json.loads(run("unpack", stdin=cpkg.dumps(value)).stdout)
-    assert set(back) == {
-        "1",
-        "null",
-        "2.5",
-        "AA==",
-        '[1, [null, "a"]]',
-        "2024-01-01",
-        '{"ext": 5, "data": "eA=="}',
-        "1970-01-01T00:00:00Z",
-    }
+    keys = (1, None, 2.5, b"\x00", (1, (None, "a")), dt.date(2024, 1, 1), ExtType(5, b"x"), Timestamp(0))
+    value = dict.fromkeys(keys)
+    assert list(json.loads(run("unpack", stdin=cpkg.dumps(value)).stdout)) == VECTORS["keys as JSON"]
     assert 'two keys of the map at $["x"][0] become "1"' in failure(
         "unpack", stdin=cpkg.dumps({"x": [{1: 0, "1": 0}]})
     ).replace("$.x", '$["x"]')
 
 
-def test_unpack_options(tmp_path: Path) -> None:
-    data = cpkg.dumps({"a": [1, float("nan")]})
-    assert "$.a[1]: nan is not JSON; --allow-nan writes it" in failure("unpack", stdin=data)
-    assert run("unpack", "--allow-nan", stdin=data).stdout == '{"a":[1,NaN]}\n'
-    numbers = cpkg.dumps({"a": [array.array("d", [1, float("inf")])]})
-    assert "$.a[0][1]: inf is not JSON; --allow-nan writes it" in failure("unpack", stdin=numbers)
-    assert run("unpack", "--indent", "2", stdin=cpkg.dumps({"a": 1})).stdout == '{\n  "a": 1\n}\n'
-    assert run("unpack", "--allow-nan", stdin=cpkg.dumps({1: float("inf")})).stdout == '{"1":Infinity}\n'
+@pytest.mark.parametrize(
+    ("value", "place", "text"),
+    [
+        ({"a": [1, float("nan")]}, "$.a[1]: nan is not JSON; --allow-nan writes it", '{"a":[1,NaN]}\n'),
+        ({"a": [array.array("d", [1, float("inf")])]}, "$.a[0][1]: inf is not JSON", '{"a":[[1.0,Infinity]]}\n'),
+        ({1: float("inf")}, "", '{"1":Infinity}\n'),
+        ({"m": {float("inf"): 1}}, "a key of the map at $.m", '{"m":{"Infinity":1}}\n'),
+        ({"m": {(1, float("nan")): 1}}, "a key of the map at $.m", '{"m":{"[1, NaN]":1}}\n'),
+    ],
+)
+def test_numbers_that_are_not_json_need_allow_nan(value: Any, place: str, text: str) -> None:
+    data = cpkg.dumps(value)
+    assert place in failure("unpack", stdin=data)
+    assert run("unpack", "--allow-nan", stdin=data).stdout == text
+    indented = run("unpack", "--allow-nan", "--indent", "2", stdin=data).stdout
+    assert indented == json.dumps(json.loads(text), indent=2) + "\n"
 
 
 def test_a_value_that_json_lacks_is_located() -> None:
@@ -453,26 +433,16 @@ def test_info_of_an_incomplete_archive() -> None:
         assert result.exit_code == 1, end
         assert "truncated" in result.stderr or "ends inside the magic" in result.stderr, end
         assert result.stderr.count("\n") == 1
-    assert "truncated" in run("info", stdin=b"\xa5ab").stderr
-    assert "truncated" in run("info", stdin=b"\xdc\x00").stderr
-    assert "needs at least 4 bytes more" in run("info", stdin=b"\xdc\x00\x05\x01").stderr
-    assert "the file is empty" in run("info", "-", stdin=b"").stderr
-    assert "no type begins with the byte c1" in run("info", stdin=b"\xc1\x00").stderr
-    assert (
-        "expected a frame's magic number, found the bytes 67 61 72 62 (at byte 15)"
-        in run("info", stdin=good + b"garbage").stderr
-    )
+    assert "the bytes 67 61 72 62 (at byte 15)" in run("info", stdin=good + b"garbage").stderr
     assert "reserved bit" in run("info", stdin=frame_of(b"\x01", descriptor=8)).stderr
-    assert "reserved" in run("info", stdin=MAGIC + b"\x00\x50\x07\x00\x00").stderr
     assert "error" in json.loads(run("info", "--json", stdin=good[:7]).stdout)
 
 
-def test_info_of_something_else() -> None:
-    assert "looks like JSON text: see 'cpkg pack'" in run("info", stdin=b'{"a": 1}').stdout
-    assert "2 extra bytes after the object" in run("info", stdin=b"\xc0\xc0\xc0").stdout
-    assert "JSON" not in run("info", stdin=b"\xc0\xc0\xc0").stdout
-    assert "1 extra byte after the object" in run("info", stdin=b"\xc0\xc0").stdout
-    assert "3 extra bytes after the object; the data is a pickle" in run("info", stdin=b"\x80\x04N.").stdout
+@pytest.mark.parametrize(("data", "told"), VECTORS["other files"])
+def test_info_of_something_else(data: str, told: str) -> None:
+    result = run("info", "-", stdin=data.encode("latin-1"))
+    assert told in result.output + result.stderr
+    assert ("JSON" in result.stdout) == ("JSON" in told)
 
 
 def test_unpacking_something_else(tmp_path: Path) -> None:
@@ -531,7 +501,8 @@ def compare_only(monkeypatch: pytest.MonkeyPatch, codec: str, *others: str) -> N
 
 
 def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With only the chosen zstd backend and one round, because the pure codec is slow for this data."""
+    """With only the chosen backends and one round, because the pure codecs are slow for this data."""
+    compare_only(monkeypatch, "msgpack")
     compare_only(monkeypatch, "zstd")
     monkeypatch.setattr(compare, "ROUNDS", 1)
     result = run("demo", "--seconds", "0")
@@ -549,9 +520,9 @@ def test_demo_of_the_data_in_the_package(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.once
 def test_demo_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n' * 50)
+    compare_only(monkeypatch, "msgpack", "pure")
+    compare_only(monkeypatch, "zstd", "pure")
     assert "combinations agree" in run("demo", tmp_path / "x.jsonl", "--seconds", "0").stdout
-    compare_only(monkeypatch, "msgpack")
-    compare_only(monkeypatch, "zstd")
     assert "combinations agree" in run("demo", "-", "--seconds", "0", stdin=b'{"a": [1]}').stdout
 
 
@@ -593,41 +564,37 @@ def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> No
 
 
 @pytest.mark.once
-def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (
+            """
+            def wrong(data, *, original=module.decompress, **options):
+                content = original(data, **options)
+                return content[:-1] + bytes([content[-1] ^ 1])
+
+            module.decompress = wrong
+            """,
+            "zstd pure: the unpacked data differs from the packed data",
+        ),
+        ("module.decompress = lambda data, **options: b''", "with zstd pure: "),
+        (
+            "import os; module.compress = lambda *_, **options: os._exit(7)",
+            "with zstd pure: its process ended unexpectedly",
+        ),
+        ("", "zstd pure does not read what msgpack "),
+    ],
+)
+def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatch, code: str, told: str) -> None:
     compare_only(monkeypatch, "msgpack")
     compare_only(monkeypatch, "zstd", "pure")
-    serve_wrongly(
-        monkeypatch,
-        "purepy.zstd",
-        """
-        def wrong(data, *, original=module.decompress, **options):
-            content = original(data, **options)
-            return content[:-1] + bytes([content[-1] ^ 1])
-
-        module.decompress = wrong
-        """,
-    )
+    serve_wrongly(monkeypatch, "purepy.zstd", code)
+    if not code:  # of this process
+        monkeypatch.setattr(_backend.load("zstd", "pure"), "decompress", lambda frame: b"")
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
     assert result.exit_code == 1
-    assert "zstd pure: the unpacked data differs from the packed data" in result.stderr
+    assert told in result.stderr
     assert "combinations agree" not in result.stdout
-    monkeypatch.setattr(_backend.load("zstd", "pure"), "decompress", lambda frame: b"")
-    result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
-    assert "zstd pure does not read what msgpack " in result.stderr
-    serve_wrongly(monkeypatch, "purepy.zstd", "module.decompress = lambda data, **options: b''")
-    result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
-    assert result.exit_code == 1
-    assert "with zstd pure: " in result.stderr
-
-
-@pytest.mark.once
-def test_demo_notices_a_backend_that_ends_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    compare_only(monkeypatch, "msgpack")
-    compare_only(monkeypatch, "zstd", "pure")
-    serve_wrongly(monkeypatch, "purepy.zstd", "import os; module.compress = lambda *_, **options: os._exit(7)")
-    result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
-    assert result.exit_code == 1
-    assert "with zstd pure: its process ended unexpectedly" in result.stderr
 
 
 @pytest.mark.once
@@ -664,13 +631,6 @@ def test_a_reason_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no compiler" in cpkg.backend_info()["zstd"].reason
 
 
-@pytest.mark.parametrize("key", [float("inf"), (1, float("nan"))])
-def test_a_key_that_is_not_json_needs_allow_nan(key: Any) -> None:
-    data = cpkg.dumps({"m": {key: 1}})
-    assert "a key of the map at $.m" in failure("unpack", stdin=data)
-    assert b"NaN" in run("unpack", "--allow-nan", stdin=data).stdout_bytes or key == float("inf")
-
-
 def test_info_knows_our_other_files(tmp_path: Path) -> None:
     from cpkg import archive, records
 
@@ -699,16 +659,6 @@ def test_help_and_version() -> None:
         assert command in run("--help").stdout
 
 
-def test_errors_with_line_breaks_stay_one_line(tmp_path: Path) -> None:
-    assert "No such file" in failure("pack", tmp_path / "two\nlines")
-
-
-def test_the_scan_for_places_knows_strings() -> None:
-    text = b'{"1\\"8446744073709551616": "18446744073709551616", "n": [1.5e3, 18446744073709551616]}'
-    assert f"standard input:1:{text.index(b' 184467') + 2}: " in failure("pack", stdin=text)
-    assert run("pack", stdin=b"[18446744073709551615, -9223372036854775808]").exit_code == 0
-
-
 def test_window_sizes_are_read_as_the_rfc_says(tmp_path: Path) -> None:
     """RFC 8878, 3.1.1.1.2: base 1 << (10 + exponent), plus mantissa eighths of it."""
     path = tmp_path / "x"
@@ -731,3 +681,33 @@ def test_signals_that_the_system_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
         assert signal.getsignal(signal.SIGTERM) is handle
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps its output."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (4 * SHOWN, r"packing \[#{10} {10}\]  50% 2\.1 MB/s 0:04 left 0:04"),
+        (None, r"packing 2\.1 MB/s 0:04"),
+    ],
+)
+def test_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch, size: int | None, text: str) -> None:
+    """A bar shows the remaining time only if the size of the input is known."""
+    terminal = Terminal()
+    now = 0.0
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setattr(progress, "clock", lambda: now)
+    monkeypatch.setenv("TERM", "xterm")
+    with contextlib.closing(Bar(1, size)) as bar:
+        bar.stage("packing")
+        for now in (2.0, 4.0, 4.1):
+            bar.at(int(now / 2) * SHOWN)
+    shown = [line.rstrip() for line in terminal.getvalue().split("\r")]
+    assert [line for line in shown if re.fullmatch(text, line)] == [shown[-4]], shown
+    assert shown[-2:] == ["", ""]

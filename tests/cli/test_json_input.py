@@ -108,25 +108,19 @@ def test_errors_are_the_same_wherever_it_is_cut(cut: Any, seed: int) -> None:
 
 @pytest.mark.parametrize("piece", [1, 9, 1 << 20])
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "message", "lines"),
     [
-        *VECTORS["errors"],
-        ("[1, -1" + "0" * 400 + ".5]", "x:1:5: the number overflows a 64-bit float"),
-        ("[" * 100_000, "x:1: expected containers to nest at most 1024 deep, found more"),
+        *((*pair, None) for pair in VECTORS["errors"]),
+        *((*pair, True) for pair in VECTORS["errors in lines"]),
+        ("[1, -1" + "0" * 400 + ".5]", "x:1:5: the number overflows a 64-bit float", None),
+        ("[" * 100_000, "x:1: expected containers to nest at most 1024 deep, found more", None),
     ],
-    ids=lambda value: value[:40],
+    ids=lambda value: str(value)[:40],
 )
-def test_errors_by_name(cut: Any, text: str, message: str, piece: int) -> None:
+def test_errors_by_name(cut: Any, text: str, message: str, lines: bool | None, piece: int) -> None:
     if len(text) < 1000:
         cut(piece)
-    assert outcome(text.encode("utf-8", "surrogateescape"), None) == message
-
-
-@pytest.mark.parametrize(("text", "message"), VECTORS["errors in lines"])
-@pytest.mark.parametrize("piece", [1, 9, 1 << 20])
-def test_errors_in_lines(cut: Any, text: str, message: str, piece: int) -> None:
-    cut(piece)
-    assert outcome(text, True) == message
+    assert outcome(text.encode("utf-8", "surrogateescape"), lines) == message
 
 
 def test_streams_of_values_over_several_lines() -> None:
@@ -154,7 +148,7 @@ def test_depth() -> None:
     assert pack(less + "\n1") == cpkg.dumps([json.loads(less), 1], compress=False)
 
 
-@pytest.mark.parametrize("count", [0, 1, 15, 16, 65535, 65536, 70_001])
+@pytest.mark.parametrize("count", [0, 1, 15, 16, 65535, 65536])
 def test_counts(count: int) -> None:  # many numbers are parsed at once
     values = list(range(count))
     assert pack(json.dumps(values)) == cpkg.dumps(values, compress=False)

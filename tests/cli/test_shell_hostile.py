@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ import cpkg
 
 pytestmark = pytest.mark.once
 
+VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 Shell = Callable[[str], "subprocess.CompletedProcess[bytes]"]
 
 
@@ -35,43 +37,28 @@ def shell(environment: dict[str, str], program: Path, tmp_path: Path) -> Shell:
     return run
 
 
-def told(done: subprocess.CompletedProcess[bytes], status: int, message: bytes) -> None:
-    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"cpkg: " + message + b"\n")
+@pytest.mark.parametrize(("script", "message"), VECTORS["errors in a shell"])
+def test_one_line_reports_an_error(shell: Shell, script: str, message: str) -> None:
+    done = shell(script)
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (1, b"", f"cpkg: {message}\n")
 
 
 def test_standard_streams(shell: Shell) -> None:
     done = shell("cpkg pack <a.json")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"\x91\x01", b"")
-    told(shell("printf '[' | cpkg pack"), 1, b"standard input:1:2: expecting value, found the end")
     done = shell("cpkg nonsense")
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     done = shell("cat a.json | cpkg pack /dev/stdin -o /dev/stdout | cpkg info /dev/stdin")
     assert b"array of 1 item" in done.stdout, done.stderr
+    assert shell("cpkg nonsense 2>/dev/full").returncode == 2
 
 
 def test_closed_streams(shell: Shell, tmp_path: Path) -> None:
-    told(shell("cpkg pack a.json -o - >&-"), 1, b"standard output: Bad file descriptor")
-    told(shell("cpkg info a.mpz >&-"), 1, b"standard output: Bad file descriptor")
-    told(shell("cpkg --help >&-"), 1, b"standard output: Bad file descriptor")
-    told(shell("cpkg pack - <&-"), 1, b"standard input: Bad file descriptor")
-    told(shell("cpkg info <&-"), 1, b"standard input: Bad file descriptor")
-    done = shell("cpkg pack a.json -o x 2>&-")
-    assert (done.returncode, (tmp_path / "x").read_bytes()) == (0, b"\x91\x01")
-    done = shell("cpkg pack a.json -o y <&- >&- 2>&-")
-    assert (done.returncode, (tmp_path / "y").read_bytes()) == (0, b"\x91\x01")
+    for name, streams in (("x", "2>&-"), ("y", "<&- >&- 2>&-")):
+        done = shell(f"cpkg pack a.json -o {name} {streams}")
+        assert (done.returncode, (tmp_path / name).read_bytes()) == (0, b"\x91\x01")
     assert shell("cpkg nonsense 2>&-").returncode == 2
     assert shell("cpkg pack missing.json 2>&-").returncode == 1
-
-
-def test_full_devices(shell: Shell) -> None:
-    if not os.path.exists("/dev/full"):
-        pytest.skip("no /dev/full here")
-    assert shell("cpkg nonsense 2>/dev/full").returncode == 2
-    told(shell("cpkg --help >/dev/full"), 1, b"standard output: No space left on device")
-    told(shell("cpkg backends >/dev/full"), 1, b"standard output: No space left on device")
-    told(shell("cpkg run --help >/dev/full"), 1, b"standard output: No space left on device")
-    told(shell("cpkg pack <a.json >/dev/full"), 1, b"standard output: No space left on device")
-    told(shell("cpkg pack a.json -o /dev/full"), 1, b"/dev/full: No space left on device")
 
 
 @pytest.mark.parametrize("arguments", ["--help", "info a.mpz", "backends"])
@@ -84,16 +71,11 @@ def test_a_reader_that_is_not_there(shell: Shell, arguments: str) -> None:
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
-def test_odd_names(shell: Shell, tmp_path: Path) -> None:
+def test_empty_names(shell: Shell) -> None:
     for command in ("pack", "unpack", "info", "demo"):
         done = shell(f"cpkg {command} ''")
-        assert (done.returncode, done.stdout) == (2, b"")
-        assert done.stderr.count(b"\n") == 1
+        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
         assert b"empty" in done.stderr
-    told(shell("cpkg pack ."), 1, b".: Is a directory")
-    told(shell("cpkg pack /"), 1, b"/: Is a directory")
-    told(shell("cpkg pack a.json -o new/"), 1, b"new/: Is a directory")
-    assert sorted(os.listdir(tmp_path)) == ["a.json", "a.mpz"]
 
 
 def test_an_open_file_is_written_through(shell: Shell, tmp_path: Path) -> None:
@@ -107,20 +89,15 @@ def test_an_open_file_is_written_through(shell: Shell, tmp_path: Path) -> None:
 
 def test_a_pipe_that_does_not_block(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(cpkg.dumps(list(range(100_000))))
-    for unbuffered in ("", "1"):
+    for unbuffered, output in (("", "/dev/stdout"), ("1", "-")):
         source, target = os.pipe()
         os.set_blocking(target, False)
-        for output in ("-", "/dev/stdout"):
-            done = subprocess.run(
-                [sys.executable, "-I", "-m", "cpkg", "unpack", "noise", "-o", output],
-                stdout=target,
-                stderr=subprocess.PIPE,
-                cwd=tmp_path,
-                env={**environment, "PYTHONUNBUFFERED": unbuffered},
-            )
-            assert done.returncode == 1
-            assert b"write could not complete without blocking" in done.stderr or b"unavailable" in done.stderr
-            assert done.stderr.count(b"\n") == 1
+        command = [sys.executable, "-I", "-m", "cpkg", "unpack", "noise", "-o", output]
+        settings = {**environment, "PYTHONUNBUFFERED": unbuffered}
+        done = subprocess.run(command, stdout=target, stderr=subprocess.PIPE, cwd=tmp_path, env=settings)
+        assert done.returncode == 1
+        assert b"write could not complete without blocking" in done.stderr or b"unavailable" in done.stderr
+        assert done.stderr.count(b"\n") == 1
         os.close(source)
         os.close(target)
 
@@ -148,20 +125,9 @@ sys.exit(main())
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"cpkg: interrupted\n")
 
 
-COMPLETIONS = {
-    "cpkg pack a": "file",
-    "cpkg pack -o a": "file",
-    "cpkg demo a": "file",
-    "cpkg pa": "plain,pack",
-    "cpkg zstd a": "file",
-    "cpkg zstd -1 --tr": "plain,--train",
-    "cpkg run a": "file",
-    "cpkg run --n": "plain,--names",
-}
-
-
 def test_completion(run_each: Any) -> None:
-    commands = [[{"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}] for words in COMPLETIONS]
+    completions = VECTORS["completions"]
+    commands = [[{"COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}] for words in completions]
     results = run_each(commands, _CPKG_COMPLETE="bash_complete")
-    for completed, (status, output, _) in zip(COMPLETIONS.values(), results):
+    for completed, (status, output, _) in zip(completions.values(), results):
         assert (status, output[: len(completed)]) == (0, completed)

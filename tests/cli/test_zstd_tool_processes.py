@@ -8,8 +8,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,6 @@ import pytest
 from processes import needs
 
 from cpkg import zstd
-from cpkg.cli.zstd import compress as zstd_compress  # noqa: F401 - for the children
-from cpkg.cli.zstd import decompress as zstd_decompress  # noqa: F401 - for the children
-from cpkg.cli.zstd import help as zstd_help  # noqa: F401 - for the children
-from cpkg.cli.zstd import list as zstd_list  # noqa: F401 - for the children
-from cpkg.cli.zstd import train as zstd_train  # noqa: F401 - for the children
-from cpkg.cli.zstd.main import main
 
 pytestmark = needs("zstd")
 
@@ -71,36 +63,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run_tool(arguments: list[str], stdin: str, folder: Path) -> tuple[int, bytes, bytes]:
+def run(command: list[str | Path], stdin: str, folder: Path, environment: dict[str, str]) -> tuple[int, bytes, bytes]:
     with open(folder / stdin, "rb") as source:
-        done = subprocess.run(["zstd", *arguments], stdin=source, capture_output=True, cwd=folder)
+        done = subprocess.run(command, stdin=source, capture_output=True, cwd=folder, env=environment)
     return done.returncode, done.stdout, done.stderr
-
-
-def run_ours(arguments: list[str], stdin: str, folder: Path) -> tuple[int, bytes, bytes]:
-    """Run the command in a fork, which is cheaper than starting an interpreter."""
-    child = os.fork()
-    if not child:
-        status = 99
-        try:
-            os.chdir(folder)
-            for number, name, mode in ((0, stdin, os.O_RDONLY), (1, ".out", os.O_RDWR), (2, ".err", os.O_RDWR)):
-                descriptor = os.open(name, mode | (os.O_CREAT | os.O_APPEND if number else 0))
-                os.dup2(descriptor, number)
-                os.close(descriptor)
-            sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-            status = main(arguments)
-            sys.stdout.flush()
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            os._exit(status)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    streams = []
-    for name in (".out", ".err"):
-        streams.append((folder / name).read_bytes())
-        (folder / name).unlink()
-    return status, streams[0], streams[1]
 
 
 def told(text: bytes) -> str:
@@ -142,19 +108,19 @@ def steps(case: str) -> Iterator[tuple[list[str], str]]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_as_the_tool(files: Path, tmp_path: Path, case: str) -> None:
+def test_as_the_tool(files: Path, environment: dict[str, str], program: Path, tmp_path: Path, case: str) -> None:
     answers = []
-    for name, run in (("tool", run_tool), ("ours", run_ours)):
+    for name, command in (("tool", ["zstd"]), ("ours", [program, "zstd"])):
         folder = tmp_path / name
         shutil.copytree(files, folder, symlinks=True)
         results = []
         for arguments, stdin in steps(case):
-            status, output, messages = run(arguments, stdin, folder)
+            status, output, messages = run([*command, *arguments], stdin, folder, environment)
             if output[:4] == b"(\xb5/\xfd":
                 output = b"".join(zstd.decompress_iter([output]))
             is_report = b"Frames" in output or b"Zstandard" in output
             results.append((status, told(messages), told(output) if is_report else output))
-            if status < 0 and run is run_tool:
+            if status < 0 and name == "tool":
                 pytest.skip("the tool crashes")
         answers.append((results, contents(folder)))
     assert answers[1][0] == answers[0][0]

@@ -5,7 +5,8 @@ Fuzzer that compares whole Zstandard backends: every way to decompress, on rando
 An input is a sequence of frames: compressed by one of the backends, built by hand with headers of every form, or
 skippable; sometimes truncated or followed by other data; with any kind of dictionary, limits, and cuts of the stream.
 The rule: all backends and all ways give the same outcome: the same content, the same limit, or an error.
-docs/zstd.md lists the exceptions, which are counted. Dictionaries with errors are tried as well.
+docs/zstd.md lists the exceptions, which are counted. Dictionaries with errors are tried as well. And for any mutated
+frame, the pure decoder raises ZstdError or returns the same as libzstd, in one piece and in many.
 
 `python tests/fuzz/fuzz_zstd_backends.py --seconds 600` sets the duration; a failing case is printed with the
 seed that reproduces it.
@@ -28,6 +29,8 @@ if __name__ == "__main__":
     here = Path(__file__).resolve().parents[1]
     sys.path[:0] = [str(here / "support"), str(here), str(here.parent)]
 
+from zstd_contents import KINDS as CONTENTS
+from zstd_contents import structured
 from zstd_data import SAMPLES
 from zstd_data import trained as trained_by
 
@@ -38,6 +41,7 @@ from purepy.zstd.format.zdict import ZstdDict
 MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE = b"\x2a\x4d\x18"
 MAGICLESS = {1000: 1}
+MAX_OUTPUT = 1 << 20
 TEXT = b"".join(SAMPLES[:40])
 RAW = ZstdDict(TEXT[:3000], is_raw=True)
 SIZES = (0, 1, 2, 255, 256, 257, 1000, 65_791, 65_792, 70_000, 131_072, 131_073, 140_000)
@@ -134,19 +138,19 @@ def compressed(rng: random.Random, backend: ModuleType, zstd_dict: Any) -> bytes
     """Return a frame that a backend compressed with random parameters and pieces."""
     parameter = backend.CompressionParameter
     options = {
-        parameter.compression_level: rng.choice((-3, 1, 2, 3, 5, 9)),
-        parameter.checksum_flag: int(rng.random() < 0.3),
+        parameter.compression_level: rng.choice((-7, -3, 1, 2, 3, 5, 9, 12, 16, 19)),
+        parameter.checksum_flag: int(rng.random() < 0.1),  # a checksum hides mutations
         parameter.content_size_flag: int(rng.random() < 0.7),
         parameter.dict_id_flag: int(rng.random() < 0.7),
     }
     if rng.random() < 0.2:
         options[parameter.window_log] = rng.randrange(10, 20)
-    start = rng.randrange(3000)
     size = rng.choice(SIZES)
-    kind = rng.randrange(3)
-    content = bytes(rng.randrange(256) for _ in range(min(size, 1500))) if kind == 0 else b"z" * size
-    if kind == 2:
+    if rng.random() < 0.5:
+        start = rng.randrange(3000)
         content = (TEXT * 20)[start : start + size]
+    else:
+        content = structured(rng, size, [rng.choice(CONTENTS)])
     if rng.random() < 0.5:
         return bytes(backend.compress(content, options=options, zstd_dict=zstd_dict))
     compressor = backend.ZstdCompressor(options=options, zstd_dict=zstd_dict)
@@ -349,10 +353,59 @@ def check_dictionary(rng: random.Random, backends: list[ModuleType], zstd_dict: 
     return "dictionary taken" if loaded[0][1] == content else "dictionary refused"
 
 
+def mutated(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
+    """Change a frame in one to four places, more often near its start, where headers and tables are."""
+    out = bytearray(data)
+    for _ in range(rng.choice((1, 1, 1, 2, 3, 4))):
+        if not out:
+            break
+        at = rng.randrange(min(len(out), rng.choice((8, 20, 60, 200, len(out)))))
+        kind = rng.randrange(9)
+        if kind <= 2:
+            out[at] ^= 1 << rng.randrange(8)
+        elif kind <= 4:
+            out[at] = rng.choice((0, 1, 255, 128, rng.randrange(256)))
+        elif kind == 5:
+            del out[at : at + rng.randrange(1, 5)]
+        elif kind == 6:
+            out[at:at] = rng.randbytes(rng.randrange(1, 5))
+        elif kind == 7:
+            other = rng.choice(others)
+            start = rng.randrange(len(other))
+            out[at : at + 8] = other[start : start + rng.randrange(1, 40)]
+        else:
+            out[-1 - rng.randrange(min(len(out), 8))] ^= 1 << rng.randrange(8)
+    if rng.random() < 0.05:
+        del out[rng.randrange(len(out) + 1) :]
+    return bytes(out) + (rng.choice(others) if rng.random() < 0.05 else b"")
+
+
+def check_mutated(rng: random.Random, library: ModuleType, pure: ModuleType, data: bytes) -> str:
+    """Compare the pure decoder with libzstd, which may accept more; errors that differ in numbers are one outcome."""
+    whole = tried(lambda: pure.decompress(data, max_output_size=MAX_OUTPUT))
+    if isinstance(whole, ZstdLimitError):
+        return "limit"
+    if isinstance(whole, ZstdError) and whole.offset is not None and not 0 <= whole.offset <= len(data):
+        raise Disagreement(f"offset {whole.offset} of {whole!r} is outside the {len(data)} bytes")
+    cuts, limits = rng.choices((1, 3, 20, 500, 5000), k=5), rng.choices((-1, -1, 1, 100, 70_000), k=5)
+    streamed = tried(lambda: stream(pure, Case(data, "none", None, None, cuts, limits), None, True)[0])
+    if data and not alike(whole, streamed):
+        raise Disagreement(f"{shown(whole)} in one piece, {shown(streamed)} in many")
+    expected = tried(lambda: library.decompress(data))
+    if isinstance(whole, bytes):
+        if whole != expected:
+            raise Disagreement(f"{shown(whole)}, libzstd {shown(expected)}")
+        return "decoded"
+    if isinstance(expected, Exception):
+        return "refused"
+    return "stricter: " + re.sub(r"\d+", "N", str(whole).partition(": ")[2].rpartition(" (at")[0])
+
+
 def run(backends: list[ModuleType], seed: int, *, rounds: int = 1 << 62, seconds: float = float("inf")) -> Counter[str]:
     """Fuzz for some rounds or seconds and count the results; raise Disagreement with the case in its text."""
     rng = random.Random(seed)
     trained = trained_by(backends[0], SAMPLES, 2000)
+    frames = [compressed(rng, backends[0], None) for _ in range(20)]
     results: Counter[str] = Counter()
     end = time.monotonic() + seconds
     for _ in range(rounds):
@@ -360,11 +413,16 @@ def run(backends: list[ModuleType], seed: int, *, rounds: int = 1 << 62, seconds
             break
         case = make(rng, backends, trained)
         changed = changed_dictionary(rng, trained.dict_content)
+        frames[rng.randrange(20)] = compressed(rng, backends[0], None)
+        data = b""
         try:
             results[check(backends, case, trained)] += 1
             results[check_dictionary(rng, backends, changed)] += 1
+            for _ in range(12):
+                data = mutated(rng, rng.choice(frames), frames)
+                results[check_mutated(rng, backends[0], backends[-1], data)] += 1
         except Exception as exc:
-            contents = trained.dict_content, changed.dict_content
+            contents = trained.dict_content, changed.dict_content, data.hex()
             raise Disagreement(f"{exc!r} (seed {seed}): {case!r}, {contents!r}") from exc
     return results
 

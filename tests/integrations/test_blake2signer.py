@@ -37,14 +37,10 @@ def make_signer(**options: Any) -> Any:
 
 @pytest.mark.parametrize(("token", "data"), GOLDEN)
 def test_golden_tokens_verify(token: str, data: Any) -> None:
+    """All backends write the same MessagePack, but different frames, so only the uncompressed token is reproduced."""
     signer = make_signer(personalisation=b"golden", deterministic=True)
     assert signer.loads(token) == data
-
-
-def test_the_small_golden_token_is_reproduced() -> None:
-    # all backends write the same MessagePack, but different frames, so the compressed token is only verified
-    token, data = GOLDEN[0]
-    assert make_signer(personalisation=b"golden", deterministic=True).dumps(data) == token
+    assert ".." in token or signer.dumps(data) == token
 
 
 def test_another_class_name_is_another_key() -> None:
@@ -54,19 +50,17 @@ def test_another_class_name_is_another_key() -> None:
         make_signer(serializer=renamed).loads(token)
 
 
-@pytest.mark.parametrize("data", [None, True, -1, 1.5, "text", b"bytes", [1, [2]], {"a": {"b": [None]}}, "x" * 5000])
-def test_round_trip(data: Any) -> None:
-    signer = make_signer()
-    assert signer.loads(signer.dumps(data)) == data
+VALUES = [None, True, -1, 1.5, "text", b"bytes", [1, [2]], {"a": {"b": [None]}}, "x" * 5000, noise(64)]
 
 
+@pytest.mark.parametrize("data", VALUES, ids=lambda data: repr(data)[:20])
 @pytest.mark.parametrize("level", [None, *range(1, 10)])
-def test_every_level(level: int | None) -> None:
+def test_round_trip(data: Any, level: int | None) -> None:
+    """Data that compression does not make smaller is signed as it is."""
     signer = make_signer()
-    data = [{"number": number, "name": f"name {number}"} for number in range(200)]
-    token = signer.dumps(data, compression_level=level)
-    assert signer.loads(token) == data
-    assert len(token) < len(signer.dumps(data, compress=False))
+    token, plain = signer.dumps(data, compression_level=level), signer.dumps(data, compress=False)
+    assert signer.loads(token) == signer.loads(plain) == data
+    assert len(token) < 200 if data == "x" * 5000 else len(token) == len(plain)
 
 
 def test_levels_reach_the_whole_range() -> None:
@@ -82,6 +76,7 @@ def test_small_data_takes_a_table_of_codes_only_where_a_level_is_named() -> None
     named = compressor.compress(text, level=compressor.scale_compression_level(3))
     assert zstd.decompress(fast) == zstd.decompress(named) == text
     assert len(named) < len(text) <= len(fast)
+    assert len(compressor.compress(b"a" * 31, level=1)) < 31
     repeated = text + text[:50]
     assert len(compressor.compress(repeated, level=0)) < len(repeated) - 30
     longer = (text * 3)[:256]
@@ -101,30 +96,17 @@ def test_tiny_data_is_a_raw_frame_that_is_signed_only_when_forced(size: int) -> 
     assert signer.loads(forced) == data
 
 
-def test_tiny_data_is_compressed_where_a_level_is_named() -> None:
-    assert len(ZstdCompressor().compress(b"a" * 31, level=1)) < 31
-
-
-def test_incompressible_data_is_kept_as_it_is() -> None:
-    data = noise(64)
-    signer = make_signer()
-    assert len(signer.dumps(data)) == len(signer.dumps(data, compress=False))
-
-
 def test_serializer_options_arrive() -> None:
     signer = make_signer()
     token = signer.dumps({1: "one"})
     with pytest.raises(errors.UnserializationError):
         signer.loads(token)
     assert signer.loads(token, serializer_kwargs={"strict_map_key": False}) == {1: "one"}
+    with pytest.raises(ValueError, match=r"[Ee]xtra"):
+        MsgpackSerializer().unserialize(b"\x01\x02")
     with pytest.raises(errors.SerializationError):
         signer.dumps(object())
     assert signer.loads(signer.dumps(object(), serializer_kwargs={"default": lambda _: "given"})) == "given"
-
-
-def test_trailing_bytes_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"[Ee]xtra"):
-        MsgpackSerializer().unserialize(b"\x01\x02")
 
 
 def test_a_tampered_token_reaches_no_codec(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,18 +130,13 @@ def streamed_bomb(size: int) -> bytes:
 
 
 @pytest.mark.parametrize("make", [bomb, streamed_bomb])
-def test_a_bomb_is_refused(make: Any) -> None:
-    frame = make(ZstdCompressor.limit + 1)
-    with pytest.raises(cpkg.LimitError):
-        ZstdCompressor().decompress(frame)
-
-
-@pytest.mark.parametrize("make", [bomb, streamed_bomb])
 def test_the_limit_itself_passes(make: Any) -> None:
     compressor = functools.partial(ZstdCompressor, limit=1000)()
     assert compressor.decompress(make(1000)) == bytes(1000)
     with pytest.raises(cpkg.LimitError):
         compressor.decompress(make(1001))
+    with pytest.raises(cpkg.LimitError):
+        ZstdCompressor().decompress(make(ZstdCompressor.limit + 1))
 
 
 def test_a_signed_bomb_is_a_decompression_error() -> None:
@@ -184,33 +161,27 @@ def test_a_signed_bomb_of_objects_is_an_unserialization_error() -> None:
         signer.loads(token, serializer_kwargs={"max_memory": 72_063})
 
 
-def test_a_lying_size_is_refused_before_it_is_allocated() -> None:
-    # magic, single segment with an 8-byte content size of 1 TiB, one empty last raw block
-    frame = b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + b"\x01\x00\x00"
+FRAME = zstd.compress(b"some text " * 20)
+_compressor = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 24})
+LARGE_WINDOW = _compressor.compress(b"tiny") + _compressor.flush()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(FRAME[:-1], id="cut"),
+        pytest.param(FRAME + b"\0", id="trailing byte"),
+        pytest.param(FRAME + FRAME, id="second frame"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b"not a frame at all", id="garbage"),
+        # a single segment of 1 TiB with an empty last block
+        pytest.param(b"\x28\xb5\x2f\xfd\xe0" + (1 << 40).to_bytes(8, "little") + b"\x01\x00\x00", id="lying size"),
+        pytest.param(LARGE_WINDOW, id="large window"),
+    ],
+)
+def test_anything_but_one_whole_frame_is_refused(data: bytes) -> None:
     with pytest.raises((cpkg.LimitError, cpkg.ZstdError)):
-        ZstdCompressor().decompress(frame)
-
-
-def test_a_large_window_is_refused() -> None:
-    options = {zstd.CompressionParameter.window_log: 24, zstd.CompressionParameter.content_size_flag: 0}
-    compressor = zstd.ZstdCompressor(options=options)
-    frame = compressor.compress(b"tiny") + compressor.flush()
-    with pytest.raises(cpkg.ZstdError):
-        ZstdCompressor().decompress(frame)
-
-
-@pytest.mark.parametrize("damage", ["cut", "trailing byte", "second frame", "empty", "garbage"])
-def test_anything_but_one_whole_frame_is_refused(damage: str) -> None:
-    frame = zstd.compress(b"some text " * 20)
-    broken = {
-        "cut": frame[:-1],
-        "trailing byte": frame + b"\0",
-        "second frame": frame + frame,
-        "empty": b"",
-        "garbage": b"not a frame at all",
-    }[damage]
-    with pytest.raises(cpkg.ZstdError):
-        ZstdCompressor().decompress(broken)
+        ZstdCompressor().decompress(data)
 
 
 def test_a_limit_below_zero_is_refused() -> None:

@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The installed package's entry points: they exist, load, and are found by the libraries that use them."""
+"""The installed package's entry points, and the examples for libraries that have their own codec registries."""
 
 from __future__ import annotations
 
 from importlib.metadata import distribution
+from pathlib import Path
 
 import pytest
+from documents import blocks, section
 
-NAMES = {
-    ("fsspec.specs", "zstd"),
-    ("kombu.serializers", "cpkg"),
-}
+NAMES = {("fsspec.specs", "zstd"), ("kombu.serializers", "cpkg")}
 POINTS = {
     (point.group, point.name): point
     for point in distribution("cpkg-codecs").entry_points
@@ -27,15 +26,19 @@ def test_each_loads_alone(name: tuple[str, str]) -> None:
     assert POINTS[name].load() is not None
 
 
-def test_fsspec_finds_its_entry_points() -> None:
+def test_libraries_find_them() -> None:
     import fsspec
+    from kombu import serialization
 
     from cpkg.integrations.fsspec import ZstdFileSystem
 
     assert fsspec.get_filesystem_class("zstd") is ZstdFileSystem
-
-
-def test_kombu_finds_its_entry_points() -> None:
-    from kombu import serialization
-
     assert serialization.registry._decoders["application/x-cpkg-msgpack"] is not None
+
+
+@pytest.mark.parametrize(("library", "heading"), [("joblib", "joblib"), ("numcodecs", "numcodecs and Zarr")])
+def test_an_example(library: str, heading: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip(library, reason="not on PyPy", exc_type=ImportError)
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks(section("integrations.md", heading), "python")
+    exec(example, {})

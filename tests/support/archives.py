@@ -40,6 +40,16 @@ def make_files(root: Path, files: Mapping[str, bytes | int]) -> Path:
     return root
 
 
+def make_sparse(path: Path, pieces: int, distance: int, size: int) -> None:
+    """Create a file with pieces of at most `size` random bytes, each followed by a hole."""
+    chance = random.Random(SEED)
+    with path.open("wb") as file:
+        for number in range(pieces):
+            file.seek(number * distance)
+            file.write(chance.randbytes(size - number % 2))
+        file.truncate((pieces + 10) * distance)
+
+
 def make_tree(root: Path) -> Path:
     """Create a tree with a little of everything that needs no special rights."""
     make_files(root, {"empty": b"", "text": b"some text\n" * 100, "noise": 70_000, "new\nline": b"n", LONG: b"long"})
@@ -120,10 +130,15 @@ def member(name: str, type: bytes = tarfile.REGTYPE, **values: Any) -> tarfile.T
     return info
 
 
+def table_of(path: Path) -> SeekTable:
+    """Return the seek table of an archive."""
+    with path.open("rb") as file:
+        return read_seek_table(file)
+
+
 def rewritten(path: Path, change: Any) -> Path:
     """Return a copy of an archive with a changed list of members and a matching seek table."""
-    with path.open("rb") as file:
-        table = read_seek_table(file)
+    table = table_of(path)
     data = path.read_bytes()
     offset, size, *_ = table.frame(len(table) - 1)
     new = change(data[offset : offset + size])

@@ -12,13 +12,12 @@ import re
 import shutil
 from collections.abc import Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import pytest
 from browser import headless_chromium
+from web import serving
 
 import cpkg
 
@@ -27,29 +26,18 @@ ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 120
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """Serves the files of a folder without logging."""
-
-    def log_message(self, format: str, *arguments: Any) -> None:
-        """Log nothing."""
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Put Pyodide, the wheel and the page into a folder, as the page describes, and serve it."""
     folder = tmp_path_factory.mktemp("page")
     text = (ROOT / "docs" / "browser.md").read_text(encoding="utf-8")
-    found = re.search(r"(?s)```html\n(.*?)```", text)
-    assert found is not None
-    (folder / "index.html").write_text(found.group(1), encoding="utf-8")
+    matched = re.search(r"(?s)```html\n(.*?)```", text)
+    assert matched is not None
+    (folder / "index.html").write_text(matched.group(1), encoding="utf-8")
     shutil.copytree(os.environ["CPKG_TEST_PYODIDE"], folder / "pyodide")
     shutil.copy(os.environ["CPKG_TEST_WHEEL"], folder)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder))) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
+    with serving(partial(SimpleHTTPRequestHandler, directory=str(folder))) as found:
+        yield f"{found}/"
 
 
 def test_the_page_packs(address: str) -> None:

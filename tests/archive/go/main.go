@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes an archive in the format that is named, or lists the archive that it reads.
+// Writes an archive in the format that is named.
 package main
 
 import (
 	"archive/tar"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -48,27 +47,6 @@ func write(format tar.Format) {
 	check(writer.Close())
 }
 
-func read(file io.Reader) error {
-	reader := tar.NewReader(file)
-	for {
-		header, err := reader.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		data, err := io.ReadAll(reader)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal([]any{header.Name, string(header.Typeflag), len(data), header.Mode & 0o7777,
-			header.ModTime.UnixNano(), header.Linkname, header.Uid, header.Gid})
-		check(err)
-		fmt.Println(string(text))
-	}
-}
-
 func main() {
 	switch os.Args[1] {
 	case "ustar":
@@ -77,7 +55,5 @@ func main() {
 		write(tar.FormatPAX)
 	case "gnu":
 		write(tar.FormatGNU)
-	default:
-		check(read(os.Stdin))
 	}
 }
