@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing beyond msgpack: conversions, fragments, canonical order, limits, the caller's buffers."""
+"""Packing beyond msgpack: conversions, canonical order, limits, the caller's buffers."""
 
 from __future__ import annotations
 
-import array
 import dataclasses
 import datetime
 import decimal
@@ -14,7 +13,6 @@ import sys
 import uuid
 from types import ModuleType
 from typing import Any
-from unittest import mock
 
 import attr
 import pytest
@@ -118,41 +116,6 @@ def test_fields_of_classes_are_read_only_by_options_that_need_them(msgpack: Modu
     assert msgpack.packb([obj], default=lambda _: 5, date=True, enum=True, datetime=True) == b"\x91\x05"
 
 
-def test_conversion_order(msgpack: ModuleType) -> None:
-    """Own types come first, then conversions, then default, whose result may be converted."""
-
-    class Number(enum.IntEnum):
-        ONE = 1
-
-    asked = []
-
-    def default(obj: Any) -> Any:
-        asked.append(obj)
-        return Colour.ID
-
-    options = {"enum": True, "uuid": True}
-    assert msgpack.packb(Number.ONE, enum=True) == b"\x01"
-    assert msgpack.packb(Colour.ID, **options) == msgpack.packb(str(uuid.UUID(int=5)))
-    with pytest.raises(TypeError):
-        msgpack.packb(Colour.ID, enum=True)
-    assert msgpack.packb(Colour.ID, enum=True, default=str) == msgpack.packb(str(uuid.UUID(int=5)))
-    assert msgpack.packb(1j, default=default, **options) == msgpack.packb(str(uuid.UUID(int=5)))
-    assert asked == [1j]
-    # a datetime is not a date
-    with pytest.raises(TypeError):
-        msgpack.packb(datetime.datetime(2020, 1, 1), date=True)
-    with pytest.raises(TypeError):
-        msgpack.packb(Point, dataclass=True)  # the class, not an instance
-
-
-def test_conversion_errors_pass(msgpack: ModuleType) -> None:
-    """Errors that the object's own code raises pass unchanged."""
-    broken = Point(1, 2)
-    del broken.x
-    with pytest.raises(AttributeError):
-        msgpack.packb(broken, dataclass=True)
-
-
 def test_numpy(msgpack: ModuleType) -> None:
     """Scalars become bool, int or float, arrays nested arrays; complex numbers, times and records are refused."""
     np = pytest.importorskip("numpy")
@@ -188,34 +151,15 @@ def test_numpy(msgpack: ModuleType) -> None:
 
 def test_convert_without_flags() -> None:
     """The shared function converts only the types in its flags, and returns NOT_CONVERTED for others."""
-    assert convert(0, uuid.UUID(int=1)) is NOT_CONVERTED
-    assert convert(UUID, 5) is NOT_CONVERTED
+    assert convert(0, uuid.UUID(int=1)) is convert(UUID, 5) is NOT_CONVERTED
     assert convert(ENUM | UUID, Colour.ID) == str(uuid.UUID(int=5))
-
-
-# --- Raw ---------------------------------------------------------------------------------------------------------
-
-
-def test_raw(msgpack: ModuleType) -> None:
-    """A fragment is packed unchanged: in a list, as key, as value, and alone."""
-    raw = Raw(msgpack.packb({"a": [1, 2]}))
-    assert msgpack.packb(raw) == raw.data
-    assert msgpack.unpackb(msgpack.packb([raw, {"k": raw, Raw(b"\x05"): 1}]), strict_map_key=False) == [
-        {"a": [1, 2]},
-        {"k": {"a": [1, 2]}, 5: 1},
-    ]
-    assert msgpack.packb(raw, strict_types=True, sort_keys=True) == raw.data
-    raw.data = "text"  # type: ignore[assignment]
-    with pytest.raises(TypeError, match=r"^Raw data must be bytes, not str$"):
-        msgpack.packb(raw)
 
 
 # --- canonical order ---------------------------------------------------------------------------------------------
 
 
 def test_sort_keys(msgpack: ModuleType) -> None:
-    """Pairs are ordered by the bytes of their keys, at every level; equal objects give equal bytes."""
-    assert msgpack.packb({"b": 1, "a": {"d": 1, "c": 2}}, sort_keys=True) == b"\x82\xa1a\x82\xa1c\x02\xa1d\x01\xa1b\x01"
+    """Pairs are ordered by the bytes of their keys; equal objects give equal bytes."""
     # by packed bytes: 1 before -1, short strings before long ones, ints before strings
     mixed = {"aa": 0, "b": 0, -1: 0, 1: 0, 300: 0, b"a": 0, None: 0, (2,): 0, 1.5: 0, "é" * 40: 0}
     packed = msgpack.packb(mixed, sort_keys=True)
@@ -228,47 +172,9 @@ def test_sort_keys(msgpack: ModuleType) -> None:
         rnd.shuffle(items)
         assert msgpack.packb(dict(items), sort_keys=True) == first
     assert msgpack.unpackb(first) == dict(items)
-    assert msgpack.packb({}, sort_keys=True) == b"\x80"
-    assert msgpack.packb([{2: 1, 1: {}}], sort_keys=True) == b"\x91\x82\x01\x80\x02\x01"
-
-
-def test_sort_keys_ties(msgpack: ModuleType) -> None:
-    """Keys with equal bytes are ordered by their values."""
-    for obj in ({b"a": 2, "a": 1}, {"a": 1, b"a": 2}, {"a": 2, b"a": 1}):
-        assert msgpack.packb(obj, sort_keys=True, use_bin_type=False) == b"\x82\xa1a\x01\xa1a\x02"
-    packer = msgpack.Packer(sort_keys=True)
-    assert packer.pack_map_pairs([("b", 1), ("a", [2]), ("a", 1)]) == b"\x83\xa1a\x01\xa1a\x91\x02\xa1b\x01"
-
-
-def test_sort_keys_deep(msgpack: ModuleType) -> None:
-    """Sorting keys does not change the depth limit."""
-    obj: Any = None
-    for _ in range(1024):
-        obj = {"b": 1, "a": obj}
-    packed = msgpack.packb(obj, sort_keys=True)
-    assert packed.count(b"\xa1b\x01") == 1024
-    with pytest.raises(ValueError, match="recursion limit"):
-        msgpack.packb({"a": obj}, sort_keys=True)
 
 
 # --- limits ------------------------------------------------------------------------------------------------------
-
-
-def test_max_total_items(msgpack: ModuleType) -> None:
-    """Each key, value and container counts as one item."""
-    obj = [1, {"a": 1, "b": [Raw(b"\x01")]}]  # 1 + 2 + 4 + 1
-    assert msgpack.packb(obj, max_total_items=8) == msgpack.packb(obj)
-    for limit, count in ((7, 8), (6, 7), (2, 3)):
-        with pytest.raises(msgpack.LimitError, match=rf"^{count} exceeds max_total_items\({limit}\)$"):
-            msgpack.packb(obj, max_total_items=limit)
-    with pytest.raises(msgpack.LimitError):
-        msgpack.packb([[]] * 10, max_total_items=10, sort_keys=True)
-    packer = msgpack.Packer(max_total_items=3)
-    for _ in range(3):
-        assert packer.pack([1, 2])
-    assert packer.pack_map_pairs([(1, 2)])
-    with pytest.raises(msgpack.LimitError):
-        packer.pack_map_pairs([(1, 2), (3, 4)])
 
 
 @pytest.mark.parametrize(
@@ -303,20 +209,11 @@ def test_max_total_bytes(msgpack: ModuleType, obj: Any, options: dict[str, Any])
             assert info.value.offset is None
 
 
-def test_max_total_bytes_of_parts(msgpack: ModuleType) -> None:
-    """Headers and extension values that the caller packs separately count as messages."""
-    packer = msgpack.Packer(max_total_bytes=2)
-    assert packer.pack_array_header(15) == b"\x9f"
-    for method, arguments in (("pack_array_header", (16,)), ("pack_map_header", (16,)), ("pack_ext_type", (1, b"x"))):
-        with pytest.raises(msgpack.LimitError, match=r"^the packed object exceeds max_total_bytes\(2\)$"):
-            getattr(packer, method)(*arguments)
-
-
 # --- buffers of the caller ---------------------------------------------------------------------------------------
 
 
 def test_packer_buffer(msgpack: ModuleType) -> None:
-    """A Packer appends to the caller's bytearray; a call that fails leaves it as it was."""
+    """A Packer appends to the caller's bytearray; a call that fails leaves a buffer as it was."""
     buffer = bytearray(b"head")
     packer = msgpack.Packer(buffer=buffer)
     assert packer.pack([1, "a"]) is None
@@ -334,9 +231,11 @@ def test_packer_buffer(msgpack: ModuleType) -> None:
     assert buffer == b""
     packer.pack(5)
     assert buffer == b"\x05"
-    for wrong in (b"bytes", "text", array.array("B"), memoryview(bytearray(5)), 5):
-        with pytest.raises(TypeError):
-            msgpack.Packer(buffer=wrong)
+    target = bytearray(3)
+    for obj, offset in (([1, "a"], 0), ([1, object()], 0), (1, 3)):
+        with pytest.raises((TypeError, ValueError)):
+            msgpack.pack_into(obj, target, offset)
+        assert target == bytes(3)
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy does not lock a bytearray with a view")
@@ -349,39 +248,6 @@ def test_packer_buffer_is_viewed(msgpack: ModuleType) -> None:
     assert buffer == b"head"
     packer.pack(1)
     assert buffer == b"head\x01"
-
-
-def test_pack_into(msgpack: ModuleType) -> None:
-    """A message is written into any writable buffer, completely or not at all."""
-    buffer = bytearray(8)
-    assert msgpack.pack_into([1, "a"], buffer, 2) == 6
-    assert buffer == b"\0\0\x92\x01\xa1a\0\0"
-    assert msgpack.pack_into(b"x", memoryview(buffer)[5:], use_bin_type=False) == 2
-    assert buffer == b"\0\0\x92\x01\xa1\xa1x\0"
-    assert msgpack.pack_into(1, buffer, offset=7) == 8
-    words = array.array("I", [0, 0])
-    assert msgpack.pack_into([1, 2, 3, 4], words) == 5
-    assert words.tobytes()[:5] == b"\x94\x01\x02\x03\x04"
-    before = bytes(buffer)
-    with pytest.raises(ValueError, match=r"^the packed object needs 4 bytes, the buffer has 3 from offset 5$"):
-        msgpack.pack_into([1, "a"], buffer, 5)
-    with pytest.raises(ValueError, match=r"^the packed object needs 1 bytes, the buffer has 0 from offset 8$"):
-        msgpack.pack_into(1, buffer, 8)
-    for offset in (-1, 9):
-        with pytest.raises(ValueError, match=f"^offset {offset} is outside the buffer of 8 bytes$"):
-            msgpack.pack_into(1, buffer, offset)
-    with pytest.raises(TypeError):
-        msgpack.pack_into([1, object()], buffer)
-    with pytest.raises((TypeError, BufferError)):
-        msgpack.pack_into(1, b"read only")
-    with pytest.raises((TypeError, BufferError)):
-        msgpack.pack_into(1, memoryview(bytearray(8))[::2])
-    assert bytes(buffer) == before
-
-
-def test_a_default_may_have_every_attribute(msgpack: ModuleType) -> None:
-    default = mock.Mock(return_value=1)
-    assert msgpack.packb([object(), array.array("b", [1])], default=default, numpy=True) == b"\x92\x01\x91\x01"
 
 
 LAZY = """

@@ -152,12 +152,6 @@ def test_arguments_are_owned(msgpack: ModuleType) -> None:
         assert unpacker.unpack() == [5]
 
 
-def test_too_many_arguments(msgpack: ModuleType) -> None:
-    for name in ("Packer", "Unpacker"):
-        with pytest.raises(TypeError, match="unexpected keyword argument"):
-            getattr(msgpack, name)(**{f"a{i}": i for i in range(200)})
-
-
 # --- unpacking ----------------------------------------------------------------------------------------------------
 
 

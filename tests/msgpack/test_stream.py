@@ -110,22 +110,6 @@ def test_feed_after_the_file_ended(msgpack: ModuleType) -> None:
     assert unpacker.unpack() == 2
 
 
-def test_arguments(msgpack: ModuleType) -> None:
-    """Wrong arguments are refused at once."""
-    with pytest.raises(ValueError, match="read_size"):
-        msgpack.Unpacker(read_size=5, max_buffer_size=3)
-    with pytest.raises((TypeError, AttributeError)):
-        msgpack.Unpacker(object())
-    with pytest.raises(TypeError):
-        msgpack.Unpacker(object_hook=5)
-    unpacker = msgpack.Unpacker()
-    with pytest.raises(TypeError):
-        unpacker.feed("text")
-    for data in (bytearray(b"\x01"), memoryview(b"\x01"), memoryview(b"\x01\x02")[::2]):
-        unpacker.feed(data)
-    assert list(unpacker) == [1, 1, 1]
-
-
 # --- within an object --------------------------------------------------------------------------------------------
 
 
@@ -295,21 +279,6 @@ def test_max_buffer_size(msgpack: ModuleType) -> None:
     with pytest.raises(msgpack.BufferFull):
         file.unpack()
     assert list(msgpack.Unpacker(io.BytesIO(b"\x01\x02"), max_buffer_size=0)) == [1, 2]
-
-
-def test_limits_come_from_the_buffer_size(msgpack: ModuleType) -> None:
-    """Lengths that exceed the buffer are refused."""
-    for data, name, limit in (
-        (b"\xdb\x00\x00\x00\x0b", "max_str_len", 10),
-        (b"\xc6\x00\x00\x00\x0b", "max_bin_len", 10),
-        (b"\xc9\x00\x00\x00\x0b", "max_ext_len", 10),
-        (b"\xdd\x00\x00\x00\x0b", "max_array_len", 10),
-        (b"\xdf\x00\x00\x00\x06", "max_map_len", 5),
-    ):
-        unpacker = msgpack.Unpacker(max_buffer_size=10)
-        unpacker.feed(data)
-        with pytest.raises(msgpack.LimitError, match=rf"exceeds {name}\({limit}\)$"):
-            unpacker.unpack()
 
 
 def test_limits_are_per_object(msgpack: ModuleType) -> None:

@@ -20,7 +20,7 @@ WORK = ROOT / "build" / "graalpy"
 PACKAGES = ("org.graalvm.polyglot:python-community:pom", "org.graalvm.python:python-launcher:jar")
 MAIN = "com.oracle.graal.python.shell.GraalPythonMain"
 FILES = (
-    *(f"tests/msgpack/test_{name}.py" for name in ("api", "pack", "stream", "unpack")),
+    *(f"tests/msgpack/test_{name}.py" for name in ("api", "calls", "pack", "stream", "unpack")),
     "tests/zstd/test_streams.py",
 )
 
