@@ -160,6 +160,16 @@ def test_default_that_drops_the_packer(msgpack: ModuleType) -> None:
     assert len(holder[0].pack([Foreign(), Foreign()])) == 205
 
 
+@pytest.mark.parametrize("answer", [[("a", 1), ("b", 2), ("c", 3)], [1, 2], [("a",), ("b",)], 5, None])
+def test_items_of_a_dict_that_are_wrong(msgpack: ModuleType, answer: Any) -> None:
+    """An error, or a map whose header matches the number of pairs."""
+    try:
+        packed = msgpack.packb(type("Sub", (dict,), {"items": lambda self: answer})(a=1, b=2))
+    except (RuntimeError, TypeError, ValueError, AttributeError):
+        return
+    assert isinstance(msgpack.unpackb(packed), dict)
+
+
 # --- unpacking ----------------------------------------------------------------------------------------------------
 
 HOOKS = ["object_hook", "object_pairs_hook", "list_hook", "ext_hook"]
@@ -252,6 +262,41 @@ def test_a_file_that_returns_wrong_data(msgpack: ModuleType) -> None:
         msgpack.Unpacker(File("text")).unpack()
     with pytest.raises(msgpack.BufferFull):
         msgpack.Unpacker(File(bytes(200)), max_buffer_size=100, read_size=50).unpack()
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_tell_in_a_hook(msgpack: ModuleType, hook: str, size: int) -> None:
+    """tell() returns the position before the call that runs the hook, as in msgpack; the same in read() of the file."""
+    data = msgpack.packb([1, {"a": [1, 2], "b": msgpack.ExtType(5, b"abc")}]) + msgpack.packb(
+        {"c": [msgpack.ExtType(6, b"")]}
+    )
+    found, expected = [], []
+
+    def seen(first: Any, *more: Any) -> Any:
+        found.append(unpacker.tell())
+
+    unpacker = msgpack.Unpacker(**{hook: seen})
+    for start in range(0, len(data), size):
+        before = unpacker.tell()
+        unpacker.feed(data[start : start + size])
+        for _ in unpacker:
+            expected += [before] * (len(found) - len(expected))
+            before = unpacker.tell()
+        expected += [before] * (len(found) - len(expected))
+    assert found
+    assert found == expected
+
+    class File(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            told.append(unpacker.tell())
+            return super().read(size)
+
+    told: list[int] = []
+    unpacker = msgpack.Unpacker(File(data), read_size=4)
+    assert len(list(unpacker)) == 2
+    assert (told[0], told[-1]) == (0, len(data))
+    assert told == sorted(told)
 
 
 # --- references and the collector ---------------------------------------------------------------------------------

@@ -81,20 +81,6 @@ def test_tell_in_pieces(msgpack: ModuleType, method: str) -> None:
             assert first == second
 
 
-def test_what_was_read_does_not_wait(msgpack: ModuleType) -> None:
-    """Exactly max_buffer_size bytes may wait; the header of a truncated value no longer waits once it has been read."""
-    unpacker = msgpack.Unpacker(max_buffer_size=10)
-    unpacker.feed(b"\xd9")
-    assert list(unpacker) == []
-    unpacker.feed(b"\x09" + b"a" * 8)  # 9 bytes: the length has not been read
-    with pytest.raises(msgpack.BufferFull):
-        unpacker.feed(b"ab")
-    unpacker.feed(b"a")
-    with pytest.raises(msgpack.BufferFull):
-        unpacker.feed(b"\x01")
-    assert list(unpacker) == ["a" * 9]
-
-
 # --- packing ------------------------------------------------------------------------------------------------------
 
 

@@ -19,18 +19,8 @@ from waitless import result_of
 from purepy.msgpack.ext import ExtType, Raw, Timestamp
 
 OBJECTS = [
-    1,
-    -300,
-    2**40,
-    1.5,
-    None,
-    "text é",
-    "x" * 300,
-    b"bin" * 30,
-    [1, [2, ["three", {}]], []],
-    {"a": {"b": [1.5, None]}, "c" * 40: ExtType(5, b"ext")},
-    Timestamp(5, 6),
-    list(range(40)),
+    *(1, -300, 2**40, 1.5, None, "text é", "x" * 300, b"bin" * 30, Timestamp(5, 6), list(range(40))),
+    *([1, [2, ["three", {}]], []], {"a": {"b": [1.5, None]}, "c" * 40: ExtType(5, b"ext")}),
     {str(i): i for i in range(20)},
 ]
 
@@ -72,17 +62,13 @@ def test_the_end_of_the_data_is_counted_from_the_start_of_the_stream(msgpack: Mo
 @pytest.mark.parametrize("read_size", [1, 5, 64, 0])
 def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
     """A file is read as needed, whatever amount it returns at a time."""
-    file = io.BytesIO(stream_of(msgpack))
-    assert list(msgpack.Unpacker(file, read_size=read_size)) == OBJECTS
 
-    class Slow:
-        def __init__(self) -> None:
-            self.data = io.BytesIO(stream_of(msgpack))
+    class Slow(io.BytesIO):
+        def read(self, size: Any = -1, /) -> bytes:
+            return super().read(min(size, 3))
 
-        def read(self, size: int) -> bytes:
-            return self.data.read(min(size, 3))
-
-    assert list(msgpack.Unpacker(Slow(), read_size=read_size)) == OBJECTS
+    for kind in (io.BytesIO, Slow):
+        assert list(msgpack.Unpacker(kind(stream_of(msgpack)), read_size=read_size)) == OBJECTS
 
 
 def test_default_read_size(msgpack: ModuleType) -> None:
@@ -94,9 +80,8 @@ def test_default_read_size(msgpack: ModuleType) -> None:
             asked.append(size)
             return b""
 
-    assert list(msgpack.Unpacker(File())) == []
-    assert list(msgpack.Unpacker(File(), max_buffer_size=100)) == []
-    assert list(msgpack.Unpacker(File(), read_size=7)) == []
+    for options in ({}, {"max_buffer_size": 100}, {"read_size": 7}):
+        assert list(msgpack.Unpacker(File(), **options)) == []
     assert asked == [1 << 20, 100, 7]
 
 
@@ -120,10 +105,7 @@ def test_methods_do_not_mix_within_an_object(msgpack: ModuleType) -> None:
     with pytest.raises(StopIteration):
         next(unpacker)
     for call in (
-        unpacker.skip,
-        unpacker.unpack_raw,
-        unpacker.read_array_header,
-        unpacker.read_map_header,
+        *(unpacker.skip, unpacker.unpack_raw, unpacker.read_array_header, unpacker.read_map_header),
         lambda: unpacker.read_bytes(1),
     ):
         with pytest.raises(ValueError, match="Cannot switch unpacking methods while an object is incomplete"):
@@ -177,7 +159,7 @@ def test_any_method_between_objects(msgpack: ModuleType) -> None:
 
 
 def test_skip(msgpack: ModuleType) -> None:
-    """skip() checks the format of an object and its depth; it builds nothing, calls no hook and applies no limit."""
+    """skip() builds nothing, calls no hook and applies no limit."""
     data = stream_of(msgpack)
     hook = {"ext_hook": lambda code, data: 1 / 0}
     unpacker = msgpack.Unpacker(max_str_len=1, max_total_items=1, max_total_bytes=0, **hook)
@@ -185,15 +167,6 @@ def test_skip(msgpack: ModuleType) -> None:
     for _ in OBJECTS:
         unpacker.skip()
     assert unpacker.tell() == len(data)
-    unpacker.feed(b"\x91" * 1025)
-    with pytest.raises(msgpack.StackError) as info:
-        unpacker.skip()
-    assert info.value.offset == len(data) + 1024
-    other = msgpack.Unpacker()
-    other.feed(b"\x92\x01\xc1")
-    with pytest.raises(msgpack.FormatError) as wrong:
-        other.skip()
-    assert wrong.value.offset == 2
 
 
 def test_unpack_raw_counts_bytes(msgpack: ModuleType) -> None:
@@ -269,50 +242,47 @@ def test_max_buffer_size(msgpack: ModuleType) -> None:
     assert next(unpacker) == 1
     unpacker.feed(b"\x04")
     assert list(unpacker) == [2, 3, 4]
-    # the header of an incomplete value no longer waits
+    # the header of an incomplete value no longer waits once it is complete
     unpacker = msgpack.Unpacker(max_buffer_size=10)
-    unpacker.feed(b"\xc4\x0a" + b"x" * 8)
+    unpacker.feed(b"\xd9")
     assert list(unpacker) == []
-    unpacker.feed(b"xx")
-    assert unpacker.unpack() == b"x" * 10
+    unpacker.feed(b"\x09" + b"a" * 8)  # 9 bytes: the length has not been read
+    with pytest.raises(msgpack.BufferFull):
+        unpacker.feed(b"ab")
+    unpacker.feed(b"a")
+    with pytest.raises(msgpack.BufferFull):
+        unpacker.feed(b"\x01")
+    assert list(unpacker) == ["a" * 9]
     file = msgpack.Unpacker(io.BytesIO(b"\xc4\x14" + b"x" * 20), read_size=1, max_buffer_size=19, max_bin_len=20)
     with pytest.raises(msgpack.BufferFull):
         file.unpack()
     assert list(msgpack.Unpacker(io.BytesIO(b"\x01\x02"), max_buffer_size=0)) == [1, 2]
 
 
-def test_limits_are_per_object(msgpack: ModuleType) -> None:
-    """max_total_items and max_total_bytes apply to each object separately."""
-    unpacker = msgpack.Unpacker(max_total_items=3, max_total_bytes=2)
-    for _ in range(5):
-        unpacker.feed(b"\x92\xa1a\xa1b")
-        assert unpacker.unpack() == ["a", "b"]
-    unpacker.feed(b"\x92\xa1a\xa2bc")
-    with pytest.raises(msgpack.LimitError):
-        unpacker.unpack()
-
-
 # --- errors ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("hook", ["object_hook", "object_pairs_hook", "list_hook", "ext_hook"])
-@pytest.mark.parametrize(
-    "method", ["unpack", "skip", "feed", "read_bytes", "unpack_raw", "read_map_header", "__next__"]
-)
-def test_no_part_of_an_object_after_an_interrupt(msgpack: ModuleType, hook: str, method: str) -> None:
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
+def test_no_part_of_an_object_after_an_error_that_may_come_from_anywhere(
+    msgpack: ModuleType, hook: str, error: type[BaseException]
+) -> None:
     """The position is within an object: every call except tell() reports it, and `__init__` starts over."""
 
     def interrupted(*_: Any) -> Any:
-        raise KeyboardInterrupt
+        raise error("a handler's")
 
     unpacker = msgpack.Unpacker(**{hook: interrupted})
     unpacker.feed(b"\x07\x93\x81\xa1a\x01\x92\x01\x02\xd4\x05x")
     assert unpacker.unpack() == 7
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error, match="a handler's"):
         unpacker.unpack()
-    arguments = {"feed": (b"\x01",), "read_bytes": (1,)}.get(method, ())
-    with pytest.raises(RuntimeError, match="the object that begins at byte 1 of the stream: create a new Unpacker"):
-        getattr(unpacker, method)(*arguments)
+    for call in (
+        *(unpacker.unpack, unpacker.skip, unpacker.unpack_raw, unpacker.read_map_header, unpacker.__next__),
+        *(lambda: unpacker.feed(b"\x01"), lambda: unpacker.read_bytes(1)),
+    ):
+        with pytest.raises(RuntimeError, match="the object that begins at byte 1 of the stream: create a new Unpacker"):
+            call()
     assert unpacker.tell() > 1
     unpacker.__init__()
     unpacker.feed(b"\x05")
@@ -541,22 +511,3 @@ def test_a_bad_key_in_pieces_is_not_stepped_back_over(msgpack: ModuleType, size:
     unpacker.feed(data[start + size :] + b"\x07")
     assert list(unpacker)[-1] == 7
     assert unpacker.tell() == len(data) + 1
-
-
-@pytest.mark.parametrize("error", [TimeoutError, MemoryError])
-@pytest.mark.parametrize("hook", ["object_hook", "list_hook", "ext_hook"])
-def test_an_error_that_may_come_from_anywhere_ends_the_stream(
-    msgpack: ModuleType, hook: str, error: type[Exception]
-) -> None:
-    """A signal handler may raise TimeoutError within an object; the rest of the object must not be read as objects."""
-
-    def interrupted(*_: object) -> None:
-        raise error("a handler's")
-
-    unpacker = msgpack.Unpacker(**{hook: interrupted})
-    unpacker.feed(b"\x05" + msgpack.packb([[{"a": msgpack.ExtType(1, b"")}], 7, 8]))
-    assert unpacker.unpack() == 5
-    with pytest.raises(error, match="a handler's"):
-        unpacker.unpack()
-    with pytest.raises(RuntimeError, match="begins at byte 1 of the stream: create a new Unpacker"):
-        unpacker.unpack()

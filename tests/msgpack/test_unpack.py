@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+import struct
 import sysconfig
 from array import array
 from types import ModuleType
@@ -200,3 +201,19 @@ def test_bin_view(msgpack: ModuleType) -> None:
     assert view == b"xbc"  # no copy
     gaps = memoryview(b"".join(bytes((b, 0)) for b in packed))[::2]
     assert msgpack.unpackb(gaps, bin_view=True)["a"][0] == b"abc"
+
+
+@pytest.mark.parametrize("count", [16, 20])
+@pytest.mark.parametrize("sign", [b"\x7f", b"\xff"])
+def test_a_signaling_nan_becomes_quiet(msgpack: ModuleType, sign: bytes, count: int) -> None:
+    """Converting between 4 and 8 bytes makes a NaN quiet, as in C, and keeps its other bits; 8 bytes are unchanged."""
+    signalling, quiet = sign + b"\xa0\x12\x34", sign + b"\xe0\x12\x34"
+    message = b"\xdc" + count.to_bytes(2, "big") + (b"\xca" + signalling) * count
+    unpacker = msgpack.Unpacker()
+    unpacker.feed(message)
+    wide = struct.unpack(">d", sign + b"\xf4" + bytes(5) + b"\1")[0]
+    for found in (msgpack.unpackb(message), unpacker.unpack()):
+        assert {struct.pack(">d", number) for number in found} == {sign + bytes.fromhex("fc024680000000")}
+    assert msgpack.packb([wide] * count, use_single_float=True).endswith((b"\xca" + sign + b"\xe0\0\0") * count)
+    assert msgpack.packb([wide] * count).endswith((b"\xcb" + struct.pack(">d", wide)) * count)
+    assert msgpack.packb(msgpack.unpackb(message), use_single_float=True) == message.replace(signalling, quiet)
