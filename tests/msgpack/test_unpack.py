@@ -35,7 +35,7 @@ def test_formats(msgpack: ModuleType, data: bytes, obj: Any) -> None:
         assert type(value) is type(obj)
 
 
-@pytest.mark.parametrize("size", [9_999, 10_000, 20_001, 70_000])
+@pytest.mark.parametrize("size", [9_999, 10_000, 65_537])
 def test_large_containers(msgpack: ModuleType, size: int) -> None:
     """Arrays and maps up to and beyond the first allocation, complete and without their last byte."""
     items = list(range(size))
