@@ -48,7 +48,7 @@ def test_a_container_changed_by_default(msgpack: ModuleType, change: str, place:
     pairs = pairs_with_one_foreign(place)
 
     def default(o: Any) -> Any:
-        new = Foreign() if change == "grow again" else 3
+        new = [Foreign()] if change == "grow again" else 3
         if "grow" in change:
             items.append(new)
             pairs.update(dict.fromkeys(range(100), new))

@@ -7,6 +7,7 @@ import codecs
 import copy
 import gc
 import io
+import os
 import pickle
 import sys
 import weakref
@@ -15,10 +16,12 @@ from types import ModuleType
 from typing import Any, Callable, ClassVar
 
 import pytest
+from msgpack_messages import LIES
 from processes import run_alone, sections
 
 CPYTHON = sys.implementation.name == "cpython"
 PROGRAMS = sections(__file__, "ownership_programs.txt")
+in_linux = pytest.mark.skipif(not CPYTHON or not os.path.exists("/proc/self/statm"), reason="CPython in Linux")
 
 
 def occupy() -> list[bytearray]:
@@ -155,8 +158,9 @@ def test_arguments_are_owned(msgpack: ModuleType) -> None:
 # --- unpacking ----------------------------------------------------------------------------------------------------
 
 
-def run(msgpack: ModuleType, name: str, settings: str = "") -> None:
-    result = run_alone(msgpack, "msgpack", PROGRAMS["meddling"] + settings + PROGRAMS[name])
+def run(msgpack: ModuleType, name: str, settings: str = "", first: str = "meddling") -> None:
+    """Run a program after the `first` one, in a new process, where nothing else changes the address space."""
+    result = run_alone(msgpack, "msgpack", PROGRAMS[first] + settings + PROGRAMS[name])
     assert (result.returncode, result.stdout) == (0, "done\n"), result.stderr
 
 
@@ -309,6 +313,19 @@ def test_buffers_of_python_classes(msgpack: ModuleType, options: dict[str, Any])
     unpacker = msgpack.Unpacker(**options)
     unpacker.feed(Buffer())
     assert bytes(unpacker.unpack()[0]) == b"abc"
+
+
+@in_linux
+@pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="sanitizers need unlimited address space")
+def test_little_room_is_enough(msgpack: ModuleType) -> None:
+    """If address space is limited, no memory is reserved in advance, nor for the size that a message declares."""
+    run(msgpack, "little room", f"LIES = {list(LIES.values())!r}\n", first="of a large message")
+
+
+@in_linux
+def test_calls_within_calls_and_threads(msgpack: ModuleType) -> None:
+    """An error handler in the middle of a large message unpacks another one, whole and in pieces."""
+    run(msgpack, "calls within calls", first="of a large message")
 
 
 # --- types --------------------------------------------------------------------------------------------------------

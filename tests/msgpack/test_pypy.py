@@ -44,14 +44,8 @@ def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        *(
-            {},
-            {"strict_map_key": False},
-            {"max_depth": 3000},
-            {"max_str_len": 10, "max_array_len": 50},
-            {"timestamp": 3},
-        ),
-        *({"tuple_keys": True, "strict_map_key": False}, {"ext_hook": lambda code, data: (code, data)}),
+        *({}, {"strict_map_key": False}, {"tuple_keys": True, "strict_map_key": False}, {"timestamp": 3}),
+        *({"max_depth": 3000}, {"max_str_len": 10, "max_array_len": 50}, {"ext_hook": lambda code, data: (code, data)}),
     ],
     ids=str,
 )

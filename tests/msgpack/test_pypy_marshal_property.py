@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Packing and unpacking through `marshal` against the pure codec: the same objects and bytes, and None where the pure
-codec raises an error. PyPy uses it in a new process, but it also runs on CPython.
+codec raises an error. PyPy uses it in a new process, but it also runs on CPython, like the decoder that follows it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import threading
 from collections import OrderedDict
 from enum import IntEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,17 +20,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgpack_messages import LIES, table
 from msgpack_oracle import pure_read, same
-from msgpack_strategies import ANY_KEYS, EDGES, EXTENSIONS, PLAIN, STRICT_KEYS, damaged, objects
+from msgpack_strategies import ANY_KEYS, EDGES, EXTENSIONS, INTS, PLAIN, STRICT_KEYS, damaged, objects
 from pypy_parts import pypy_part
 from threads import run_threads
 
 from purepy import msgpack as pure
+from purepy.msgpack import oneshot
 from purepy.msgpack.ext import ExtType, Timestamp
+from purepy.msgpack.options import UNPACKING
 
 reading = pypy_part("marshal_read")
 writing = pypy_part("marshal_pack")
 marshal = pypy_part("marshal")
 checks = pypy_part("checks")
+decoder = pypy_part("decoder")
 
 NOT_STRICT = (False, *checks.DEFAULT[1:])
 LEVELS = 64  # the frames of the C side
@@ -158,10 +162,7 @@ UNDER_OPTIONS = ["819000", "81d4010000", "d40100", "d6ff00000000", "a2c080"]
 @pytest.mark.parametrize(
     ("data", "options"),
     [
-        *(
-            (data, checks.DEFAULT)
-            for data in (*CUT_OR_WRONG, *LIES.values(), b"\xdd\x00\x10\x00\x00" + b"\xc0" * 0xFFFFF)
-        ),
+        *((data, checks.DEFAULT) for data in (*CUT_OR_WRONG, *LIES.values(), ONE_SHORT)),
         *((bytes.fromhex(data), NOT_STRICT) for data in UNDER_OPTIONS),
     ],
     ids=lambda value: value[:9].hex() if isinstance(value, bytes) else "",
@@ -323,12 +324,52 @@ def test_a_small_stack() -> None:
 
 def test_threads() -> None:
     """Only one call at a time uses the memory of C."""
-    objs = [{"number": n, "list": [f"{n} {i}" for i in range(2000)], "bytes": b"b" * n} for n in range(4)]
 
-    def work(obj: Any) -> None:
-        data = pure.packb(obj)
-        for _ in range(30):
+    def work(number: int) -> None:
+        obj = {"number": number, "list": [f"{number} {i}" for i in range(2000)], "bytes": b"b" * number}
+        data, numbers = pure.packb(obj), [number + i for i in range(5000)]
+        for _ in range(20):
             assert writing.pack(obj, 1024) == data
             assert read(data) == (obj, len(data))
+            assert decode(pure.packb(numbers))[0] == numbers
 
-    assert run_threads(*[lambda obj=obj: work(obj) for obj in objs]) == []
+    assert run_threads(*[partial(work, number) for number in range(4)]) == []
+
+
+# --- lists of numbers, which C reads for PyPy's decoder --------------------------------------------------------------
+
+others = st.none() | st.text(max_size=3) | st.floats(allow_nan=False) | INTS
+lists = st.lists(INTS, max_size=40) | st.lists(st.floats(allow_nan=False), max_size=40)
+
+
+def decode(data: bytes) -> Any:
+    try:
+        return oneshot.unpackb_from_with(data, 0, UNPACKING.defaults, decoder.Decoder)
+    except Exception:
+        return None
+
+
+@given(st.lists(lists | others, max_size=6), lists, st.integers(0, 400))
+@example([], list(range(10_000)), 400)
+@example([], [0.5] * 9_000, 400)
+def test_as_the_pure_decoder(obj: list[Any], numbers: list[Any], cut: int) -> None:
+    """Lists of numbers alone and among other values, whole and cut."""
+    data = pure.packb([*obj, numbers, {"k": numbers + obj}])
+    assert same(pure_read(data), decode(data))
+    assert same(pure_read(data[:cut]), decode(data[:cut]))
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize(("first", "then"), [(1.5, 7), (7, 1.5), (1.5, None)])
+def test_the_type_changes_between_pieces(first: Any, then: Any, pieces: int) -> None:
+    """C reads one type of number in each call, and Python reads the numbers of a call as that type."""
+    data = pure.packb([first] * (decoder._PIECE * pieces) + [then] * 40 + [first] * 5000)
+    assert same(pure_read(data), decode(data))
+    assert same(pure_read(data[:-30]), decode(data[:-30]))
+
+
+@given(lists, st.binary(max_size=20))
+def test_damaged_lists(numbers: list[Any], tail: bytes) -> None:
+    """Any bytes after the first numbers of a list."""
+    data = b"\xdc\x01\x00" + b"".join(map(pure.packb, numbers)) + tail
+    assert same(pure_read(data), decode(data))
