@@ -67,6 +67,7 @@ NAMES = {
     "PAYLOADS": b"\x82\xa1a\xc4\x02bb\xa1c\x92\xd4\x05d\xd6\xff\x00\x00\x00\x01",
     "FRAGMENTS": b"\x82\xa1a\x92\x01\x81\xa1x\xc4\x01\xff\xa1b\x02",
     "UTC": datetime.timezone.utc,
+    "again": lambda obj: pickle.loads(pickle.dumps(obj)),
     "at": datetime.datetime,
     "hours": lambda count: datetime.timezone(datetime.timedelta(hours=count)),
     "changed": changed,
