@@ -46,6 +46,12 @@ def lacking(obj: Any, name: str) -> Any:
     return obj
 
 
+def fail(obj: Any) -> Any:
+    raise AssertionError("called beyond the limit")
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
 NAMES = {
     "Mock": Mock,
     "Number": Number,
@@ -67,10 +73,12 @@ NAMES = {
     "PAYLOADS": b"\x82\xa1a\xc4\x02bb\xa1c\x92\xd4\x05d\xd6\xff\x00\x00\x00\x01",
     "FRAGMENTS": b"\x82\xa1a\x92\x01\x81\xa1x\xc4\x01\xff\xa1b\x02",
     "UTC": datetime.timezone.utc,
+    "LOOP": LOOP,
     "again": lambda obj: pickle.loads(pickle.dumps(obj)),
     "at": datetime.datetime,
     "hours": lambda count: datetime.timezone(datetime.timedelta(hours=count)),
     "changed": changed,
+    "fail": fail,
     "lacking": lacking,
     "sub": sub,
 }
@@ -88,5 +96,11 @@ def test_calls(msgpack: ModuleType, call: str, outcome: list[str]) -> None:
         end = msgpack.pack_into(arguments[0], buffer, *arguments[1:], **options)
         return end, bytes(buffer)
 
+    def packer(obj: Any, **options: Any) -> Any:
+        return msgpack.Packer(**options).pack(obj)
+
+    def into100(obj: Any, **options: Any) -> Any:
+        return msgpack.pack_into(obj, bytearray(100), **options)
+
     own = {name: getattr(msgpack, name) for name in msgpack.__all__}
-    check_call(call, outcome, {**NAMES, **own, "fed": fed, "into": into})
+    check_call(call, outcome, {**NAMES, **own, "fed": fed, "into": into, "into100": into100, "packer": packer})

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import decimal
 from types import ModuleType
 from typing import Any, Callable
 
@@ -82,48 +81,6 @@ def test_tell_in_pieces(msgpack: ModuleType, method: str) -> None:
 
 
 # --- packing ------------------------------------------------------------------------------------------------------
-
-
-class Foreign:
-    pass
-
-
-def never(o: Any) -> Any:
-    raise AssertionError("called beyond the limit")
-
-
-TOO_LONG = "a" * 50
-LATER: dict[str, tuple[Any, dict[str, Any]]] = {
-    "type": ([TOO_LONG, Foreign()], {}),
-    "default": ([TOO_LONG, Foreign()], {"default": never}),
-    "default for an int": ([TOO_LONG, 2**70], {"default": never}),
-    "int": ([TOO_LONG, 2**70], {}),
-    "text": ([TOO_LONG, "\ud800"], {}),
-    "depth": ([TOO_LONG, [[[]]]], {"max_depth": 1}),
-    "items": ([TOO_LONG, [1, 2, 3]], {"max_total_items": 4}),
-    "items of a map": ([TOO_LONG, {1: 2}], {"max_total_items": 4}),
-    "single float": ([TOO_LONG, 1e300], {"use_single_float": True}),
-    "value": ({TOO_LONG: Foreign()}, {}),
-    "sorted": ({TOO_LONG: Foreign()}, {"sort_keys": True}),
-    "buffer": ([TOO_LONG, memoryview(b"abcd")[::2]], {}),
-    "conversion": ([TOO_LONG, decimal.Decimal("sNaN")], {"decimal": True, "default": never}),
-    "bytes": ([TOO_LONG.encode(), Foreign()], {}),
-    "number": ([1.5, 1.5, Foreign()], {}),
-    "nothing": (Foreign(), {"max_total_bytes": 0, "default": lambda o: [Foreign()]}),
-}
-
-
-@pytest.mark.parametrize("case", LATER)
-def test_no_later_error_comes_first(msgpack: ModuleType, case: str) -> None:
-    """No hook is called for an object after max_total_bytes, either."""
-    o, options = LATER[case]
-    options = {"max_total_bytes": 10, **options}
-    with pytest.raises(msgpack.LimitError, match="max_total_bytes"):
-        msgpack.packb(o, **options)
-    with pytest.raises(msgpack.LimitError, match="max_total_bytes"):
-        msgpack.Packer(**options).pack(o)
-    with pytest.raises(msgpack.LimitError, match="max_total_bytes"):
-        msgpack.pack_into(o, bytearray(1000), **options)
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 3000, 20_000, 100_000])

@@ -106,16 +106,6 @@ def test_depth(msgpack: ModuleType, kind: str, sort_keys: bool) -> None:
             msgpack.packb(nested(limit + 1, kind), sort_keys=sort_keys, **options)
 
 
-def test_endless(msgpack: ModuleType) -> None:
-    """A list that contains itself is too deep."""
-    loop: list[Any] = []
-    loop.append(loop)
-    with pytest.raises(ValueError, match="recursion limit exceeded"):
-        msgpack.packb(loop)
-    with pytest.raises(ValueError, match="recursion limit exceeded"):
-        msgpack.packb([loop, object()], default=lambda obj: loop)
-
-
 # --- Packer ------------------------------------------------------------------------------------------------------
 
 

@@ -169,16 +169,6 @@ def test_skip(msgpack: ModuleType) -> None:
     assert unpacker.tell() == len(data)
 
 
-def test_unpack_raw_counts_bytes(msgpack: ModuleType) -> None:
-    """Values that stay packed count against max_total_bytes."""
-    limited = msgpack.Unpacker(max_total_bytes=3)
-    limited.feed(b"\x92\x01\x02\x93\x01\x02\x03")
-    assert limited.unpack_raw() == Raw(b"\x92\x01\x02")
-    with pytest.raises(msgpack.LimitError, match=r"^4 exceeds max_total_bytes\(3\)$") as info:
-        limited.unpack_raw()
-    assert info.value.offset == 3
-
-
 @pytest.mark.parametrize("size", [1, 4, 1000])
 def test_raw_depth_in_pieces(msgpack: ModuleType, size: int) -> None:
     """Fragments are complete, however their bytes arrive."""
@@ -253,10 +243,6 @@ def test_max_buffer_size(msgpack: ModuleType) -> None:
     with pytest.raises(msgpack.BufferFull):
         unpacker.feed(b"\x01")
     assert list(unpacker) == ["a" * 9]
-    file = msgpack.Unpacker(io.BytesIO(b"\xc4\x14" + b"x" * 20), read_size=1, max_buffer_size=19, max_bin_len=20)
-    with pytest.raises(msgpack.BufferFull):
-        file.unpack()
-    assert list(msgpack.Unpacker(io.BytesIO(b"\x01\x02"), max_buffer_size=0)) == [1, 2]
 
 
 # --- errors ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import datetime
 import struct
 import sysconfig
 from array import array
@@ -12,8 +11,6 @@ from typing import Any
 
 import pytest
 from msgpack_messages import fed, table
-
-from purepy.msgpack.ext import Timestamp
 
 
 @pytest.mark.parametrize(("data", "obj"), table("formats.txt", "=<"))
@@ -67,33 +64,6 @@ def test_many_different_keys(msgpack: ModuleType) -> None:
     data = msgpack.packb(obj)
     assert msgpack.unpackb(data) == msgpack.unpackb(data) == obj
     assert msgpack.unpackb(data, max_total_items=10**6) == obj
-
-
-@pytest.mark.parametrize(
-    ("seconds", "nanoseconds"), [(0, 0), (1, 500000000), (2**34, 1000), (-1, 999999000), (-62135596800, 0)]
-)
-def test_timestamp(msgpack: ModuleType, seconds: int, nanoseconds: int) -> None:
-    """Timestamps become Timestamp, float, int or datetime."""
-    stamp = Timestamp(seconds, nanoseconds)
-    data = msgpack.packb(stamp)
-    assert msgpack.unpackb(data) == msgpack.unpackb(data, timestamp=0) == stamp
-    assert msgpack.unpackb(data, timestamp=1) == stamp.to_unix()
-    assert msgpack.unpackb(data, timestamp=2) == stamp.to_unix_nano()
-    moment = msgpack.unpackb(data, timestamp=3)
-    assert moment == stamp.to_datetime()
-    assert moment.tzinfo is datetime.timezone.utc
-
-
-def test_object_hook(msgpack: ModuleType) -> None:
-    """The hook is called with each dict, inner ones first."""
-    seen = []
-
-    def hook(obj: dict[str, Any]) -> Any:
-        seen.append(obj)
-        return len(seen)
-
-    assert msgpack.unpackb(b"\x82\xa1a\x80\xa1b\x91\x81\xa1c\x00", object_hook=hook) == 3
-    assert seen == [{}, {"c": 0}, {"a": 1, "b": [2]}]
 
 
 def nested(depth: int, kind: str) -> bytes:
