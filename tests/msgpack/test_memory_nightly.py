@@ -18,8 +18,6 @@ from processes import run_alone, sections
 pytestmark = pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy does not return memory to the system")
 
 
-# --- in proportion to the input -----------------------------------------------------------------------------------
-
 HEADERS = (b"\xdc\xff\xff", b"\xdd\x00\x0f\xff\xff", b"\xde\x7f\xff", b"\x9f", b"\x8f\xa1a")
 LONG_LIES = {f"1 MiB of {header!r}": (header * (2**20 // len(header) + 1))[: 2**20] for header in HEADERS}
 
@@ -110,8 +108,6 @@ def test_idle_unpackers_are_small(msgpack: ModuleType, rest: bytes) -> None:
     finally:
         tracemalloc.stop()
 
-
-# --- in a new process, in which nothing else changes the address space --------------------------------------------
 
 PROGRAMS = sections(__file__, "memory_programs.txt")
 

@@ -106,9 +106,6 @@ def test_depth(msgpack: ModuleType, kind: str, sort_keys: bool) -> None:
             msgpack.packb(nested(limit + 1, kind), sort_keys=sort_keys, **options)
 
 
-# --- Packer ------------------------------------------------------------------------------------------------------
-
-
 def test_autoreset(msgpack: ModuleType) -> None:
     """Each call returns its own bytes; with autoreset=False the Packer collects them, and calls return None."""
     packer = msgpack.Packer()

@@ -10,6 +10,7 @@ import threading
 import types
 from types import ModuleType
 from typing import Any
+from unittest.mock import AsyncMock, Mock, call
 
 import pytest
 from msgpack_messages import fed
@@ -73,16 +74,10 @@ def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
 
 def test_default_read_size(msgpack: ModuleType) -> None:
     """The Unpacker requests 1 MiB, or max_buffer_size if that is less."""
-    asked = []
-
-    class File:
-        def read(self, size: int) -> bytes:
-            asked.append(size)
-            return b""
-
+    file = Mock(read=Mock(return_value=b""))
     for options in ({}, {"max_buffer_size": 100}, {"read_size": 7}):
-        assert list(msgpack.Unpacker(File(), **options)) == []
-    assert asked == [1 << 20, 100, 7]
+        assert list(msgpack.Unpacker(file, **options)) == []
+    assert file.read.mock_calls == [call(1 << 20), call(100), call(7)]
 
 
 def test_feed_after_the_file_ended(msgpack: ModuleType) -> None:
@@ -104,12 +99,12 @@ def test_methods_do_not_mix_within_an_object(msgpack: ModuleType) -> None:
     unpacker.feed(b"\x92\x01")
     with pytest.raises(StopIteration):
         next(unpacker)
-    for call in (
+    for refused in (
         *(unpacker.skip, unpacker.unpack_raw, unpacker.read_array_header, unpacker.read_map_header),
         lambda: unpacker.read_bytes(1),
     ):
         with pytest.raises(ValueError, match="Cannot switch unpacking methods while an object is incomplete"):
-            call()
+            refused()
     unpacker.feed(b"\x02\x93\x01")
     assert unpacker.unpack() == [1, 2]
     with pytest.raises(msgpack.OutOfData):
@@ -219,9 +214,6 @@ def test_read_bytes(msgpack: ModuleType) -> None:
     assert type(file.read_bytes(3)) is bytes
 
 
-# --- limits ------------------------------------------------------------------------------------------------------
-
-
 def test_max_buffer_size(msgpack: ModuleType) -> None:
     """At most this many bytes may wait."""
     unpacker = msgpack.Unpacker(max_buffer_size=3)
@@ -245,9 +237,6 @@ def test_max_buffer_size(msgpack: ModuleType) -> None:
     assert list(unpacker) == ["a" * 9]
 
 
-# --- errors ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("hook", ["object_hook", "object_pairs_hook", "list_hook", "ext_hook"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
 def test_no_part_of_an_object_after_an_error_that_may_come_from_anywhere(
@@ -263,12 +252,12 @@ def test_no_part_of_an_object_after_an_error_that_may_come_from_anywhere(
     assert unpacker.unpack() == 7
     with pytest.raises(error, match="a handler's"):
         unpacker.unpack()
-    for call in (
+    for refused in (
         *(unpacker.unpack, unpacker.skip, unpacker.unpack_raw, unpacker.read_map_header, unpacker.__next__),
         *(lambda: unpacker.feed(b"\x01"), lambda: unpacker.read_bytes(1)),
     ):
         with pytest.raises(RuntimeError, match="the object that begins at byte 1 of the stream: create a new Unpacker"):
-            call()
+            refused()
     assert unpacker.tell() > 1
     unpacker.__init__()
     unpacker.feed(b"\x05")
@@ -290,22 +279,13 @@ def test_the_stream_continues_after_an_error_of_a_hook(msgpack: ModuleType) -> N
 
 def test_exceptions_of_the_file(msgpack: ModuleType) -> None:
     """Exceptions of the file pass, and reading continues the object when the file works again."""
-
-    answers: list[Any] = [b"\x92\x01", OSError("later"), b"\x02"]
-
-    class File:
-        def read(self, size: int) -> bytes:
-            answer = answers.pop(0) if answers else b""
-            if isinstance(answer, OSError):
-                raise answer
-            return answer  # type: ignore[no-any-return]
-
-    unpacker = msgpack.Unpacker(File())
+    file = Mock(read=Mock(side_effect=[b"\x92\x01", OSError("later"), b"\x02"]))
+    unpacker = msgpack.Unpacker(file)
     with pytest.raises(OSError, match="later"):
         unpacker.unpack()
     assert unpacker.unpack() == [1, 2]
-    answers[:] = [b"\x01\x02", OSError("later"), b"\x03"]
-    unpacker = msgpack.Unpacker(File())
+    file.read.side_effect = [b"\x01\x02", OSError("later"), b"\x03"]
+    unpacker = msgpack.Unpacker(file)
     assert unpacker.unpack() == 1
     with pytest.raises(OSError, match="later"):
         unpacker.read_bytes(2)
@@ -326,9 +306,9 @@ def test_shared_by_threads(msgpack: ModuleType) -> None:
     found = []
     with beside(lambda: found.append(unpacker.unpack())) as errors:
         assert entered.wait(10)
-        for call in (unpacker.unpack, unpacker.skip, lambda: unpacker.feed(b"\x03"), lambda: unpacker.read_bytes(1)):
+        for refused in (unpacker.unpack, unpacker.skip, lambda: unpacker.feed(b"\x03"), lambda: unpacker.read_bytes(1)):
             with pytest.raises(RuntimeError, match="while unpacking is in progress"):
-                call()
+                refused()
         leave.set()
     assert errors == []
     assert found == [["hooked", 1]]
@@ -441,17 +421,7 @@ def test_unpack_async_reports_what_it_may_have_lost(
     msgpack: ModuleType, error: type[BaseException], is_lost: bool
 ) -> None:
     """An error of the reader loses nothing, but a signal may come after it has read data."""
-
-    pieces = iter([b"\x01", error, b"\x02"])
-
-    class Interrupted:
-        async def read(self, size: int) -> Any:
-            piece = next(pieces)
-            if piece is error:
-                raise error
-            return piece
-
-    objects = msgpack.unpack_async(Interrupted())
+    objects = msgpack.unpack_async(Mock(read=AsyncMock(side_effect=[b"\x01", error, b"\x02"]), spec=["read"]))
     following = [result_of(objects.__anext__())]
     with pytest.raises(error):
         result_of(objects.__anext__())
