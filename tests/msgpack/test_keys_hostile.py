@@ -87,8 +87,8 @@ class Failing:
 
 @pytest.mark.parametrize("key", [b"\xd4\x05a", b"\x91\xd4\x05a"], ids=bytes.hex)
 def test_errors_of_a_hash_reach_the_caller(msgpack: ModuleType, key: bytes) -> None:
+    options = {"strict_map_key": False, "tuple_keys": True, "ext_hook": lambda code, data: Failing()}
     with pytest.raises(ZeroDivisionError, match="mine") as caught:
-        options = {"strict_map_key": False, "tuple_keys": True, "ext_hook": lambda code, data: Failing()}
         msgpack.unpackb(b"\x92\x01\x81" + key + b"\x01", **options)
     assert not hasattr(caught.value, "offset")
 
