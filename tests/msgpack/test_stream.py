@@ -239,10 +239,8 @@ def test_max_buffer_size(msgpack: ModuleType) -> None:
 
 @pytest.mark.parametrize("hook", ["object_hook", "object_pairs_hook", "list_hook", "ext_hook"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
-def test_no_part_of_an_object_after_an_error_that_may_come_from_anywhere(
-    msgpack: ModuleType, hook: str, error: type[BaseException]
-) -> None:
-    """The position is within an object: every call except tell() reports it, and `__init__` starts over."""
+def test_no_part_of_an_object_is_read(msgpack: ModuleType, hook: str, error: type[BaseException]) -> None:
+    """After an error that may come from anywhere, every call except tell() reports it, and `__init__` starts over."""
 
     def interrupted(*_: Any) -> Any:
         raise error("a handler's")
@@ -406,9 +404,8 @@ def test_unpack_async_continues(msgpack: ModuleType) -> None:
         assert await objects.__anext__() == 5
         await objects.aclose()
         assert [obj async for obj in objects] == []
-        objects = msgpack.unpack_async(
-            Reader(b"\x81\x01\x01\x07", 10), object_hook=lambda o: 1 / 0, strict_map_key=False
-        )
+        options = {"object_hook": lambda o: 1 / 0, "strict_map_key": False}
+        objects = msgpack.unpack_async(Reader(b"\x81\x01\x01\x07", 10), **options)
         with pytest.raises(ZeroDivisionError):
             await objects.__anext__()
         assert await objects.__anext__() == 7
@@ -417,9 +414,7 @@ def test_unpack_async_continues(msgpack: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(("error", "is_lost"), [(OSError, False), (KeyboardInterrupt, True)])
-def test_unpack_async_reports_what_it_may_have_lost(
-    msgpack: ModuleType, error: type[BaseException], is_lost: bool
-) -> None:
+def test_unpack_async_reports_losses(msgpack: ModuleType, error: type[BaseException], is_lost: bool) -> None:
     """An error of the reader loses nothing, but a signal may come after it has read data."""
     objects = msgpack.unpack_async(Mock(read=AsyncMock(side_effect=[b"\x01", error, b"\x02"]), spec=["read"]))
     following = [result_of(objects.__anext__())]

@@ -48,9 +48,7 @@ def test_large_containers(msgpack: ModuleType, size: int) -> None:
         assert fed(msgpack.Unpacker(**options), data, len(data) - 1) == [expected]
 
 
-@pytest.mark.skipif(
-    bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="without the GIL, threads share no table of keys"
-)
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="threads share no table of keys")
 def test_equal_keys_are_one_object(msgpack: ModuleType) -> None:
     """Equal keys of a message are the same str object."""
     data = msgpack.packb([{"some key": 1}, {"some key": 2}])

@@ -17,8 +17,19 @@ EDGES = sorted(
 WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-200, 70_000) | st.sampled_from(EDGES)
 INTS = WORDS | st.integers(2**63 - 2, 2**64 - 1)
 TEXTS = st.text(max_size=40) | st.sampled_from(
-    ["", "id", *("x" * size for size in (31, 32, 33)), "é" * 16, "é" * 17, "y" * 255, "y" * 256, "€" * 99]
-    + ["\ud7ff\ue000\U0010ffff"]
+    [
+        "",
+        "id",
+        "x" * 31,
+        "x" * 32,
+        "x" * 33,
+        "é" * 16,
+        "é" * 17,
+        "y" * 255,
+        "y" * 256,
+        "€" * 99,
+        "\ud7ff\ue000\U0010ffff",
+    ]
 )
 STAMPS = st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 999_999_999))
 EXTENSIONS = st.builds(ExtType, st.integers(0, 127), st.binary(max_size=20)) | STAMPS
