@@ -175,7 +175,7 @@ def test_unfinished_lists_between_pieces(msgpack: ModuleType) -> None:
 
 
 @pytest.mark.skipif(not CPYTHON, reason="the collector is CPython's")
-@pytest.mark.parametrize("sizes", [(50, 1000), pytest.param((5000,), marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("sizes", [(50, 500), pytest.param((5000,), marks=pytest.mark.nightly)])
 def test_finalizers_do_not_find_unfinished_lists(msgpack: ModuleType, sizes: tuple[int, ...]) -> None:
     """The collector runs while a message is built, and finalizers look for lists."""
     run(msgpack, "finalizers", f"SIZES = {sizes}\n")

@@ -96,10 +96,10 @@ def packed(objects: list[Any]) -> bytes:
 
 piece_sizes = st.lists(st.sampled_from([1, 2, 3, 5, 9, 40, 300, 5000]) | st.integers(1, 60), min_size=1, max_size=6)
 parts = st.sampled_from(PARTS)
-many = st.lists(any_object, min_size=1, max_size=4).map(packed)
+many = st.lists(any_object, min_size=1, max_size=2).map(packed)
 
 
-@given(st.lists(plain, min_size=1, max_size=4), piece_sizes, parts)
+@given(st.lists(plain, min_size=1, max_size=2), piece_sizes, parts)
 @example([[[]] * 20, {"a": [1, 2, {"b": b"c"}]}], [1], 0)
 @example([["é" * 3000, "x" * 5000, list(range(3000))], 1, ["y"] * 3000], [7], 16)
 def test_messages_in_pieces(messages: list[Any], sizes: list[int], part: int) -> None:
@@ -113,7 +113,7 @@ def test_any_options(data: bytes, sizes: list[int], options: dict[str, Any], par
     Pair(part, **options).read(split(data[:4000], sizes))
 
 
-@given(damaged(st.lists(plain, min_size=1, max_size=3).map(packed)) | st.binary(max_size=200), piece_sizes, parts)
+@given(damaged(st.lists(plain, min_size=1, max_size=2).map(packed)) | st.binary(max_size=200), piece_sizes, parts)
 def test_any_bytes(data: bytes, sizes: list[int], part: int) -> None:
     """Wrong bytes at any place, and bytes that are not a message at all."""
     Pair(part).read(split(data, sizes))

@@ -16,12 +16,14 @@ from msgpack_messages import fed, table
 @pytest.mark.parametrize(("data", "obj"), table("formats.txt", "=<"))
 def test_formats(msgpack: ModuleType, data: bytes, obj: Any) -> None:
     """Each format unpacks: alone, nested, from every type of buffer, and with options that use the general path."""
+    gaps = bytearray(2 * len(data))
+    gaps[::2] = data
     for value in (
         msgpack.unpackb(data),
         msgpack.unpackb(bytearray(data)),
         msgpack.unpackb(memoryview(data)),
         msgpack.unpackb(array("B", data)),
-        msgpack.unpackb(memoryview(b"".join(bytes((b, 0)) for b in data))[::2]),
+        msgpack.unpackb(memoryview(gaps)[::2]),
         msgpack.unpackb(data, max_total_items=100_000),
         msgpack.unpackb(b"\x91" + data)[0],
         msgpack.unpackb(b"\x81\xa1k" + data)["k"],
@@ -37,12 +39,10 @@ def test_large_containers(msgpack: ModuleType, size: int) -> None:
     """Arrays and maps up to and beyond the first allocation, complete and without their last byte."""
     items = list(range(size))
     pairs = {f"key {i}": i for i in items}
-    for obj, options, expected in (
-        (items, {}, items),
-        (items, {"use_list": False}, tuple(items)),
-        (pairs, {}, pairs),
-        (pairs, {"object_pairs_hook": list}, list(pairs.items())),
-    ):
+    cases = [(items, {}, items), (pairs, {}, pairs)]
+    if size <= 10_000:
+        cases += [(items, {"use_list": False}, tuple(items)), (pairs, {"object_pairs_hook": list}, list(pairs.items()))]
+    for obj, options, expected in cases:
         data = msgpack.packb(obj)
         assert msgpack.unpackb(data, **options) == expected
         assert fed(msgpack.Unpacker(**options), data, len(data) - 1) == [expected]

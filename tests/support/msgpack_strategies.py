@@ -33,7 +33,7 @@ def objects(keys: st.SearchStrategy[Any], leaves: st.SearchStrategy[Any]) -> st.
     return st.recursive(
         leaves,
         lambda inner: st.lists(inner, max_size=12) | st.dictionaries(keys, inner, max_size=12),
-        max_leaves=30,
+        max_leaves=20,
     )
 
 
