@@ -142,7 +142,7 @@ def test_same_packing(o: Any, foreign: Any, options: dict[str, Any]) -> None:
 
 
 @RELAXED
-@given(st.lists(ANYTHING, max_size=6), PACK_OPTIONS)
+@given(st.lists(ANYTHING, max_size=4), PACK_OPTIONS)
 def test_same_packer(objects: list[Any], options: dict[str, Any]) -> None:
     """Without autoreset, both Packers hold the same bytes after each call, including failed calls."""
     packers = [module.Packer(autoreset=False, **options) for module in (NATIVE, PURE)]
