@@ -13,12 +13,7 @@ import pytest
 from seeds import SEED
 from threads import run_threads
 
-from purepy.base.errors import (
-    FormatError,
-    OutOfData,
-    StackError,
-    TruncatedError,
-)
+from purepy.base.errors import FormatError, OutOfData, StackError, TruncatedError
 
 MESSAGE: Any = {
     "ints": [0, 127, 128, 255, 256, 65535, 65536, 2**32, 2**63, -1, -33, -129, -32769, -(2**31) - 1],
@@ -57,17 +52,15 @@ def test_truncated_at_each_byte(msgpack: ModuleType, options: dict[str, Any]) ->
 def test_random_bytes(msgpack: ModuleType) -> None:
     """Random bytes give an object or a ValueError with an offset, and no other error."""
     rng = random.Random(SEED)
-    counted = {"objects": 0, "errors": 0}
+    objects = 0
     for _ in range(3000):
         data = bytes(rng.getrandbits(8) for _ in range(rng.randrange(1, 60)))
         try:
             msgpack.unpackb(data)
-            counted["objects"] += 1
+            objects += 1
         except ValueError as exc:
             assert 0 <= exc.offset <= len(data)  # type: ignore[attr-defined]  # noqa: PT017
-            counted["errors"] += 1
-    assert counted["objects"] > 10
-    assert counted["errors"] > 1000
+    assert 10 < objects < 2000
 
 
 @pytest.mark.parametrize("lead", [b"\x91", b"\x81\xa1k"])

@@ -141,40 +141,36 @@ def test_packer(msgpack: ModuleType, way: Callable[..., int], request: pytest.Fi
     way(make, lambda packer: [pack(packer) for _ in range(calls)], check, settles=False)
 
 
-@pytest.mark.usefixtures("lines")
-def test_functions(msgpack: ModuleType) -> None:
-    """Functions leave no state that changes the next call."""
-
-    def act(_: None) -> Any:
-        message = msgpack.packb(OBJECTS, default=str)
-        return msgpack.unpackb(message, strict_map_key=False), msgpack.unpackb_from(message, 0, strict_map_key=False)
-
-    expected = act(None)
+def check_functions(act: Callable[[], Any], every: int) -> None:
+    """Interrupt functions: they leave no state that changes the next call."""
+    expected = act()
 
     def check(_: None, outcome: Outcome) -> None:
         assert outcome.error is None or outcome.is_interrupted
-        assert act(None) == expected
+        assert act() == expected
 
-    at_every_line(lambda: None, act, check, settles=False)
+    at_every_line(lambda: None, lambda _: act(), check, settles=False, every=every)
+
+
+@pytest.mark.usefixtures("lines")
+def test_functions(msgpack: ModuleType) -> None:
+    def act() -> Any:
+        message = msgpack.packb(OBJECTS, default=str)
+        return msgpack.unpackb(message, **PLAIN), msgpack.unpackb_from(message, 0, **PLAIN)
+
+    check_functions(act, every=1)
 
 
 def test_dumps_and_loads() -> None:
-    """The same holds for `cpkg.dumps` and `cpkg.loads`, with and without compression."""
+    """`cpkg.dumps` and `cpkg.loads`, with and without compression."""
 
-    def act(_: None) -> Any:
+    def act() -> Any:
         # C calls Python for an unknown object, and for compression with a level
         packed = [cpkg.dumps(obj) for obj in (OBJECTS, OBJECTS * 20, {1, 2})]
         packed += [cpkg.dumps([1j, *OBJECTS], default=str), cpkg.dumps(OBJECTS * 20, level=1)]
         return [cpkg.loads(message, object_hook=dict) for message in packed]
 
-    expected = act(None)
-
-    def check(_: None, outcome: Outcome) -> None:
-        assert outcome.error is None or outcome.is_interrupted
-        assert act(None) == expected
-
-    # the backends have their own tests; these calls are slow to trace
-    at_every_line(lambda: None, act, check, settles=False, every=4)
+    check_functions(act, every=4)  # the backends have their own tests; these calls are slow to trace
 
 
 def test_unpack_async(msgpack: ModuleType) -> None:

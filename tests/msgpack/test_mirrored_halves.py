@@ -40,11 +40,8 @@ def halves(path: str, name: str, test: str) -> tuple[list[str], list[str]]:
     text = (ROOT / path).read_text(encoding="utf-8")
     tree = ast.parse(text)
     function = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name)
-    branch = next(
-        node
-        for node in ast.walk(function)
-        if isinstance(node, ast.If) and ast.get_source_segment(text, node.test) == test
-    )
+    ifs = [node for node in ast.walk(function) if isinstance(node, ast.If)]
+    branch = next(node for node in ifs if ast.get_source_segment(text, node.test) == test)
     return source(branch.body, text), source(branch.orelse, text)
 
 
@@ -59,10 +56,8 @@ def differences(items: list[str], maps: list[str], names: dict[str, str]) -> lis
     return found
 
 
-PURE_WRITER, PYPY_WRITER = (
-    ("purepy/msgpack/plain_writer.py", "write_plain"),
-    ("cpkg/_native/msgpack/pypy/pack.py", "_write"),
-)
+PURE_WRITER = ("purepy/msgpack/plain_writer.py", "write_plain")
+PYPY_WRITER = ("cpkg/_native/msgpack/pypy/pack.py", "_write")
 LOOPS = {
     "reading": ("purepy/msgpack/plain_reader.py", "read_plain", READING),
     "writing": (*PURE_WRITER, WRITING),

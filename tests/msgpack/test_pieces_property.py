@@ -96,12 +96,12 @@ def packed(objects: list[Any]) -> bytes:
 
 piece_sizes = st.lists(st.sampled_from([1, 2, 3, 5, 9, 40, 300, 5000]) | st.integers(1, 60), min_size=1, max_size=6)
 parts = st.sampled_from(PARTS)
-many = st.lists(any_object, min_size=1, max_size=4).map(packed)
+many = st.lists(any_object, min_size=1, max_size=2).map(packed)
 
 
-@given(st.lists(plain, min_size=1, max_size=4), piece_sizes, parts)
+@given(st.lists(plain, min_size=1, max_size=2), piece_sizes, parts)
 @example([[[]] * 20, {"a": [1, 2, {"b": b"c"}]}], [1], 0)
-@example([["é" * 3000, "x" * 5000, list(range(3000))], 1, ["y"] * 3000], [7], 16)
+@example([["é" * 1000, "x" * 1500, list(range(1000))], 1, ["y"] * 1000], [7], 16)
 def test_messages_in_pieces(messages: list[Any], sizes: list[int], part: int) -> None:
     """However the message is cut, the objects are the same as packed, and come in the same call on both."""
     assert Pair(part).read(split(packed(messages), sizes)) == list(map(repr, messages))
@@ -113,17 +113,17 @@ def test_any_options(data: bytes, sizes: list[int], options: dict[str, Any], par
     Pair(part, **options).read(split(data[:4000], sizes))
 
 
-@given(damaged(st.lists(plain, min_size=1, max_size=3).map(packed)) | st.binary(max_size=200), piece_sizes, parts)
+@given(damaged(st.lists(plain, min_size=1, max_size=2).map(packed)) | st.binary(max_size=200), piece_sizes, parts)
 def test_any_bytes(data: bytes, sizes: list[int], part: int) -> None:
     """Wrong bytes at any place, and bytes that are not a message at all."""
     Pair(part).read(split(data, sizes))
 
 
 METHODS = ("__next__", "__next__", "unpack", "skip", "unpack_raw", "read_array_header", "read_map_header")
-calls = st.sampled_from([*((name,) for name in METHODS), *(("read_bytes", size) for size in (0, 1, 7))])
+calls = st.sampled_from([*((name,) for name in (*METHODS, "__init__")), *(("read_bytes", size) for size in (0, 1, 7))])
 
 
-@given(many, piece_sizes, st.lists(calls, max_size=60), parts)
+@given(many, piece_sizes, st.lists(calls, max_size=30), parts)
 def test_any_calls(data: bytes, sizes: list[int], calls: list[tuple[Any, ...]], part: int) -> None:
     """Any method at any time, also within an incomplete object."""
     pair = Pair(part, strict_map_key=False)
@@ -149,11 +149,11 @@ def test_files(data: bytes, read_size: int, options: dict[str, Any], part: int) 
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("size", [1, 7, 4096, 40_000])
+@pytest.mark.parametrize("size", [7, 4096, 40_000])
 def test_large_messages(size: int, part: int) -> None:
     """Large messages that contain values that are refused, or that C cannot judge after keeping many bytes."""
     record = {"id": 1, "name": "Zürich", "numbers": [1, 2.5, 2**40], "more": {"x": b"abc", "y": None}}
-    count = {1: 5, 7: 25}.get(size, 100)
+    count = 12 if size == 7 else 100
     for middle in (1, Raw(b"\xc1"), Raw(b"\xa1\xff"), Raw(b"\x81\x90\x01"), Timestamp(2**40, 1), {"a": "b" * 20_000}):
         data = packed([[[record] * count, middle, [record] * count], "next", [record] * count])
         pair = Pair(part)
@@ -174,28 +174,12 @@ def test_depth(header: bytes, depth: int, part: int) -> None:
 
 
 @pytest.mark.parametrize("part", PARTS)
-def test_reused_after_an_error(part: int) -> None:
-    """After an error in a message that was kept, the stream continues after the invalid value."""
-    pair = Pair(part)
-    pair("feed", b"\x93\x01\x02")
-    pair("__next__")
-    pair("feed", b"\xc1\x05\xa1a")
-    found = [pair("__next__") for _ in range(4)]
-    assert found[0][0] is pure.FormatError
-    pair("feed", b"\x92\x01")
-    pair("__next__")
-    pair("__init__")
-    pair("feed", b"\x02")
-    assert pair("__next__") == "2"
-
-
-@pytest.mark.parametrize("part", PARTS)
 def test_messages_of_changing_sizes(part: int) -> None:
     """Short messages among long ones, so that guessing which are complete fails."""
     sizes = [1, 1, 3, 4000, 2, 2, 2, 9000, 5000, *[1] * 13, 20_000, 1]
     messages = [list(range(size)) for size in sizes]
     expected = list(map(repr, messages))
-    for piece in (1000, 4096, 30_000):
+    for piece in (1000, 30_000):
         assert Pair(part).read(split(packed(messages), [piece])) == expected
 
 

@@ -44,13 +44,8 @@ def no_pure(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {},
-        {"strict_map_key": False},
-        {"max_depth": 3000},
-        {"max_str_len": 10, "max_array_len": 50},
-        {"timestamp": 3},
-        {"tuple_keys": True, "strict_map_key": False},
-        {"ext_hook": lambda code, data: (code, data)},
+        *({}, {"strict_map_key": False}, {"tuple_keys": True, "strict_map_key": False}, {"timestamp": 3}),
+        *({"max_depth": 3000}, {"max_str_len": 10, "max_array_len": 50}, {"ext_hook": lambda code, data: (code, data)}),
     ],
     ids=str,
 )
@@ -84,16 +79,9 @@ def test_c_reads_lists_of_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("items", "served"),
     [
-        (list(range(-300, 300)), True),
-        ([2**62 + i for i in range(8)], True),
-        ([i / 3 for i in range(600)], True),
-        (list(range(10_000)), True),
-        ([2**63 + i for i in range(20)], False),
-        ([1, 2.5] * 20, False),
-        ([True, 1] * 20, False),
-        (["a"] * 20, False),
-        (list(range(7)), False),
-        (tuple(range(20)), False),
+        *((list(range(-300, 300)), True), ([2**62 + i for i in range(8)], True), (list(range(10_000)), True)),
+        *(([i / 3 for i in range(600)], True), ([2**63 + i for i in range(20)], False), ([1, 2.5] * 20, False)),
+        *(([True, 1] * 20, False), (["a"] * 20, False), (list(range(7)), False), (tuple(range(20)), False)),
     ],
     ids=lambda value: repr(value)[:24],
 )

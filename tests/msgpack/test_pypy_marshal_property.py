@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Packing and unpacking through `marshal` against the pure codec: the same objects and bytes, and None where the pure
-codec raises an error. PyPy uses it in a new process, but it also runs on CPython.
+codec raises an error. PyPy uses it in a new process, but it also runs on CPython, like the decoder that follows it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,10 @@ from __future__ import annotations
 import array
 import ctypes
 import sys
+import threading
 from collections import OrderedDict
 from enum import IntEnum
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,17 +20,20 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgpack_messages import LIES, table
 from msgpack_oracle import pure_read, same
-from msgpack_strategies import ANY_KEYS, EDGES, EXTENSIONS, PLAIN, STRICT_KEYS, damaged, objects
+from msgpack_strategies import ANY_KEYS, EDGES, EXTENSIONS, INTS, PLAIN, STRICT_KEYS, damaged, objects
 from pypy_parts import pypy_part
 from threads import run_threads
 
 from purepy import msgpack as pure
+from purepy.msgpack import oneshot
 from purepy.msgpack.ext import ExtType, Timestamp
+from purepy.msgpack.options import UNPACKING
 
 reading = pypy_part("marshal_read")
 writing = pypy_part("marshal_pack")
 marshal = pypy_part("marshal")
 checks = pypy_part("checks")
+decoder = pypy_part("decoder")
 
 NOT_STRICT = (False, *checks.DEFAULT[1:])
 LEVELS = 64  # the frames of the C side
@@ -88,10 +93,8 @@ def has_counted_keys(obj: Any) -> bool:
 def test_other_keys_where_they_are_allowed(obj: Any) -> None:
     """Keys of any scalar type are read without strict_map_key, and refused with it."""
     data = pure.packb(obj)
-    for found, expected in (
-        (read(data, NOT_STRICT), pure_read(data, strict_map_key=False)),
-        (read(data), pure_read(data)),
-    ):
+    for options, is_strict in ((checks.DEFAULT, True), (NOT_STRICT, False)):
+        found, expected = read(data, options), pure_read(data, strict_map_key=is_strict)
         assert found is None or same(found, expected)
         assert found is not None or expected is None or len(data) > 256 or has_counted_keys(obj)
 
@@ -99,11 +102,9 @@ def test_other_keys_where_they_are_allowed(obj: Any) -> None:
 @given(damaged(objects(ANY_KEYS, PLAIN | EXTENSIONS).map(pure.packb)) | st.binary(max_size=80))
 def test_any_bytes(data: bytes) -> None:
     """Messages with wrong bytes, and random bytes, are read as the pure codec reads them, or refused."""
-    for found, expected in (
-        (read(data), pure_read(data)),
-        (read(data, NOT_STRICT), pure_read(data, strict_map_key=False)),
-    ):
-        assert found is None or same(found, expected)
+    for options, is_strict in ((checks.DEFAULT, True), (NOT_STRICT, False)):
+        found = read(data, options)
+        assert found is None or same(found, pure_read(data, strict_map_key=is_strict))
 
 
 @pytest.mark.parametrize(("data", "obj"), table("formats.txt", "<"))
@@ -112,17 +113,14 @@ def test_formats_that_no_packer_writes(data: bytes, obj: Any) -> None:
     assert same(read(data), None if isinstance(obj, ExtType) else pure_read(data))
 
 
-def test_the_last_value_of_a_key_counts() -> None:
-    data = b"\x92\x83\xa1a\x01\xa1b\x02\xa1a\x03\xca\x7f\x80\x00\x01"
-    assert same(read(data), pure_read(data))
-
-
 def test_cut_at_each_byte() -> None:
     """No prefix of a message is accepted as a message."""
     data = pure.packb([{"key": [1, 2, 300, 4.5], "é" * 30: b"bin"}, "é", "x" * 300, 2**40, 2**64 - 1, {}, []])
     for length in range(len(data)):
         assert read(data[:length]) is None, length
-    assert same(read(data), pure_read(data))
+    twice = b"\x92\x83\xa1a\x01\xa1b\x02\xa1a\x03\xca\x7f\x80\x00\x01"  # a key twice
+    for message in (data, twice):
+        assert same(read(message), pure_read(message))
 
 
 def test_start_and_end() -> None:
@@ -143,44 +141,35 @@ def test_depth(header: bytes) -> None:
     assert read(b"\x91" * 100_000) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "index", "obj"),
-    [
-        ("max_str_len", 2, ["12345"]),
-        ("max_str_len", 2, {"12345": 1}),
-        ("max_bin_len", 3, [b"12345"]),
-        ("max_bin_len", 3, {b"12345": 1}),
-        ("max_array_len", 4, [1, 2, 3, 4, 5]),
-        ("max_map_len", 5, dict.fromkeys("12345")),
-    ],
-)
-def test_limits(name: str, index: int, obj: Any) -> None:
+@pytest.mark.parametrize("name", ["max_str_len", "max_bin_len", "max_array_len", "max_map_len"])
+def test_limits(name: str) -> None:
     """Each limit holds exactly: marshal refuses a message where the pure codec does."""
-    data = pure.packb(obj)
-    for limit in (4, 5, 6, 0):
-        options = list(checks.DEFAULT)
-        options[index] = limit
-        assert same(pure_read(data, **{name: limit}), read(data, tuple(options)))
+    for obj in (["12345"], {"12345": 1}, [b"12345"], {b"12345": 1}, [1, 2, 3, 4, 5], dict.fromkeys("12345")):
+        data = pure.packb(obj)
+        for limit in (4, 5, 6, 0):
+            options = list(checks.DEFAULT)
+            options[2 + ["max_str_len", "max_bin_len", "max_array_len", "max_map_len"].index(name)] = limit
+            assert same(pure_read(data, **{name: limit}), read(data, tuple(options)))
 
 
 CUT_OR_WRONG = [row.values[0] for row in table("errors.txt", "!?") if len(row.values[1]) == 2]
 """Messages that are refused without options."""
+ONE_SHORT = b"\xdd\x00\x10\x00\x00" + b"\xc0" * 0xFFFFF
+UNDER_OPTIONS = ["819000", "81d4010000", "d40100", "d6ff00000000", "a2c080"]
+"""Messages that are refused also without strict_map_key: containers and extensions as keys, other extensions."""
 
 
 @pytest.mark.parametrize(
-    "data",
-    [*CUT_OR_WRONG, *LIES.values(), b"\xdd\x00\x10\x00\x00" + b"\xc0" * 0xFFFFF],
-    ids=lambda data: data[:9].hex(),
+    ("data", "options"),
+    [
+        *((data, checks.DEFAULT) for data in (*CUT_OR_WRONG, *LIES.values(), ONE_SHORT)),
+        *((bytes.fromhex(data), NOT_STRICT) for data in UNDER_OPTIONS),
+    ],
+    ids=lambda value: value[:9].hex() if isinstance(value, bytes) else "",
 )
-def test_what_is_refused(data: bytes) -> None:
+def test_what_is_refused(data: bytes, options: Any) -> None:
     """A truncated or invalid message gives no object."""
-    assert read(data) is None
-
-
-@pytest.mark.parametrize("data", ["8190 00", "81d4010000", "d40100", "d6ff00000000", "a2c080"])
-def test_what_is_refused_under_options(data: str) -> None:
-    """Containers and extensions as keys give no object, and neither do other extensions."""
-    assert read(bytes.fromhex(data), NOT_STRICT) is None
+    assert read(data, options) is None
 
 
 def test_texts_by_reference() -> None:
@@ -258,50 +247,30 @@ def _has_bytes_as_key(obj: Any) -> bool:
     return type(obj) is list and any(_has_bytes_as_key(item) for item in obj)
 
 
-@pytest.mark.parametrize(
-    "obj",
-    [
-        {1, 2},
-        frozenset((1,)),
-        1j,
-        ...,
-        StopIteration,
-        compile("1", "", "eval"),
-        2**64,
-        -(2**63) - 1,
-        2**200,
-        "\ud800",
-        "a\udfff",
-        ExtType(1, b"x"),
-        Timestamp(1),
-        bytearray(b"x"),
-        memoryview(b"abc"),
-        memoryview(b"abcdef")[::2],
-        array.array("d", [1.5]),
-        array.array("B", b"abc"),
-        (ctypes.c_char * 3)(*b"abc"),
-        type("Binary", (bytes,), {})(b"abc"),
-        {b"bytes": 1},
-        {("tuple",): 1},
-        {(b"tuple",): 1},
-        type("Text", (str,), {})("text"),
-        Colour.RED,
-        Point(1, 2),
-        OrderedDict(a=1),
-        sys.flags,
-        DEEP,
-        CYCLE,
-        HIDDEN_CYCLE,
-        object(),
+REFUSED = {
+    "of no type": [{1, 2}, frozenset((1,)), 1j, ..., StopIteration, compile("1", "", "eval"), object(), sys.flags],
+    "too large": [2**64, -(2**63) - 1, 2**200],
+    "no UTF-8": ["\ud800", "a\udfff"],
+    "extensions": [ExtType(1, b"x"), Timestamp(1)],
+    "buffers": [
+        *(bytearray(b"x"), memoryview(b"abc"), memoryview(b"abcdef")[::2], array.array("d", [1.5])),
+        *(array.array("B", b"abc"), (ctypes.c_char * 3)(*b"abc")),
     ],
-    ids=lambda obj: f"{type(obj).__name__}-{repr(obj)[:20]}"
-    if obj is not CYCLE and obj is not HIDDEN_CYCLE
-    else "cycle",
-)
-def test_what_packing_refuses(obj: Any) -> None:
+    "subclasses": [
+        *(type("Binary", (bytes,), {})(b"abc"), type("Text", (str,), {})("text"), Colour.RED, Point(1, 2)),
+        OrderedDict(a=1),
+    ],
+    "keys": [{b"bytes": 1}, {("tuple",): 1}, {(b"tuple",): 1}],
+    "too deep": [DEEP, CYCLE, HIDDEN_CYCLE],
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_packing_refuses(kind: str) -> None:
     """Values without a MessagePack type, of a subclass, or that are an error are refused at any place in an object."""
-    for whole in (obj, [obj], {"k": obj}, [1, {"a": [b"bytes", obj, b"more"]}, b"x"], ([obj],)):
-        assert writing.pack(whole, 1024) is None
+    for obj in REFUSED[kind]:
+        for whole in (obj, [obj], {"k": obj}, [1, {"a": [b"bytes", obj, b"more"]}, b"x"], ([obj],)):
+            assert writing.pack(whole, 1024) is None
 
 
 def test_bytes_are_told_from_other_buffers_anywhere() -> None:
@@ -342,8 +311,6 @@ def test_large_objects_are_left_alone() -> None:
 
 def test_a_small_stack() -> None:
     """In a thread with a small stack, an endless object is an error, not a crash."""
-    import threading
-
     before = threading.stack_size(64 * 1024)
     try:
         packed: list[Any] = []
@@ -357,12 +324,52 @@ def test_a_small_stack() -> None:
 
 def test_threads() -> None:
     """Only one call at a time uses the memory of C."""
-    objs = [{"number": n, "list": [f"{n} {i}" for i in range(2000)], "bytes": b"b" * n} for n in range(4)]
 
-    def work(obj: Any) -> None:
-        data = pure.packb(obj)
-        for _ in range(30):
+    def work(number: int) -> None:
+        obj = {"number": number, "list": [f"{number} {i}" for i in range(2000)], "bytes": b"b" * number}
+        data, numbers = pure.packb(obj), [number + i for i in range(5000)]
+        for _ in range(20):
             assert writing.pack(obj, 1024) == data
             assert read(data) == (obj, len(data))
+            assert decode(pure.packb(numbers))[0] == numbers
 
-    assert run_threads(*[lambda obj=obj: work(obj) for obj in objs]) == []
+    assert run_threads(*[partial(work, number) for number in range(4)]) == []
+
+
+# --- lists of numbers, which C reads for PyPy's decoder --------------------------------------------------------------
+
+others = st.none() | st.text(max_size=3) | st.floats(allow_nan=False) | INTS
+lists = st.lists(INTS, max_size=40) | st.lists(st.floats(allow_nan=False), max_size=40)
+
+
+def decode(data: bytes) -> Any:
+    try:
+        return oneshot.unpackb_from_with(data, 0, UNPACKING.defaults, decoder.Decoder)
+    except Exception:
+        return None
+
+
+@given(st.lists(lists | others, max_size=6), lists, st.integers(0, 400))
+@example([], list(range(10_000)), 400)
+@example([], [0.5] * 9_000, 400)
+def test_as_the_pure_decoder(obj: list[Any], numbers: list[Any], cut: int) -> None:
+    """Lists of numbers alone and among other values, whole and cut."""
+    data = pure.packb([*obj, numbers, {"k": numbers + obj}])
+    assert same(pure_read(data), decode(data))
+    assert same(pure_read(data[:cut]), decode(data[:cut]))
+
+
+@pytest.mark.parametrize("pieces", [1, 2])
+@pytest.mark.parametrize(("first", "then"), [(1.5, 7), (7, 1.5), (1.5, None)])
+def test_the_type_changes_between_pieces(first: Any, then: Any, pieces: int) -> None:
+    """C reads one type of number in each call, and Python reads the numbers of a call as that type."""
+    data = pure.packb([first] * (decoder._PIECE * pieces) + [then] * 40 + [first] * 5000)
+    assert same(pure_read(data), decode(data))
+    assert same(pure_read(data[:-30]), decode(data[:-30]))
+
+
+@given(lists, st.binary(max_size=20))
+def test_damaged_lists(numbers: list[Any], tail: bytes) -> None:
+    """Any bytes after the first numbers of a list."""
+    data = b"\xdc\x01\x00" + b"".join(map(pure.packb, numbers)) + tail
+    assert same(pure_read(data), decode(data))

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from types import ModuleType
-from typing import Any
 
 import pytest
 from msgpack_messages import fed
@@ -61,14 +59,11 @@ def test_refused(msgpack: ModuleType, bad: bytes, padding: int) -> None:
     """Every function that unpacks raises UnicodeDecodeError at the offset of the text."""
     options = {"strict_map_key": False}
     for name, message in messages(bad, padding).items():
-        calls: list[Callable[[], Any]] = [
-            partial(msgpack.unpackb, message, **options),
-            partial(msgpack.unpackb_from, message, **options),
-            partial(fed, msgpack.Unpacker(**options), message, len(message)),
-            partial(fed, msgpack.Unpacker(**options), message, max(1, len(message) // 3)),
-        ]
         offsets = set()
-        for call in calls:
+        for call in (
+            *(partial(unpack, message, **options) for unpack in (msgpack.unpackb, msgpack.unpackb_from)),
+            *(partial(fed, msgpack.Unpacker(**options), message, max(1, len(message) // parts)) for parts in (1, 3)),
+        ):
             with pytest.raises(UnicodeDecodeError) as caught:
                 call()
             offsets.add(caught.value.offset)  # type: ignore[attr-defined]

@@ -56,7 +56,7 @@ def test_weighing_ends_where_unpacking_does(msgpack: ModuleType) -> None:
     nested = b"\x91" * 50 + b"\x90"
     assert weight(msgpack, nested, 50) == weight(msgpack, nested) == 50 * 72 + 64
     assert weight(msgpack, nested, 49) == 49 * 72
-    assert weight(msgpack, b"\x91" * 20_000, 10**6) == 20_000 * 72 - 8
+    assert weight(msgpack, b"\x91" * 5_000, 10**6) == 5_000 * 72 - 8
 
 
 def test_keys_weigh_once(msgpack: ModuleType) -> None:
@@ -75,17 +75,13 @@ def test_never_more_than_the_heaviest(value: Any) -> None:
 
 
 def test_the_heaviest_messages() -> None:
-    for heavy in (
-        b"\x81\xc0" * 1000 + b"\x80",
-        b"\x90",
-        b"\x81\x90" * 1000 + b"\x01",
-        b"\x81\x91\x90" * 1000 + b"\x01",
-    ):
+    for outer, inner in ((b"", b"\x90"), (b"\x81\xc0", b"\x80"), (b"\x81\x90", b"\x01"), (b"\x81\x91\x90", b"\x01")):
+        heavy = outer * 1000 + inner
         assert weight(pure, heavy) <= HEAVIEST * len(heavy)
     assert weight(pure, b"\x81\xc0" * 1000 + b"\x01") > 0.99 * HEAVIEST * 2001
 
 
-MESSAGES = st.lists(objects(ANY_KEYS, PLAIN | EXTENSIONS), max_size=20).map(pure.packb)
+MESSAGES = st.lists(objects(ANY_KEYS, PLAIN | EXTENSIONS), max_size=6).map(pure.packb)
 
 
 @pytest.mark.skipif(len(BACKENDS) < 2, reason="only the pure backend loads here")

@@ -16,20 +16,9 @@ EDGES = sorted(
 """The first and last ints of each format, of 64 bits with a sign."""
 WORDS = st.integers(-(2**63), 2**63 - 1) | st.integers(-200, 70_000) | st.sampled_from(EDGES)
 INTS = WORDS | st.integers(2**63 - 2, 2**64 - 1)
+LENGTHS = (("x", 31), ("x", 32), ("x", 33), ("é", 16), ("é", 17), ("y", 255), ("y", 256), ("€", 99))
 TEXTS = st.text(max_size=40) | st.sampled_from(
-    [
-        "",
-        "id",
-        "x" * 31,
-        "x" * 32,
-        "x" * 33,
-        "é" * 16,
-        "é" * 17,
-        "y" * 255,
-        "y" * 256,
-        "€" * 99,
-        "\ud7ff\ue000\U0010ffff",
-    ]
+    ["", "id", *(text * count for text, count in LENGTHS), "\ud7ff\ue000\U0010ffff"]
 )
 STAMPS = st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 999_999_999))
 EXTENSIONS = st.builds(ExtType, st.integers(0, 127), st.binary(max_size=20)) | STAMPS
@@ -42,7 +31,7 @@ ANY_KEYS = STRICT_KEYS | INTS | st.floats(allow_nan=False) | st.none() | st.bool
 def objects(keys: st.SearchStrategy[Any], leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return a strategy for nested objects whose maps have keys from `keys`."""
     return st.recursive(
-        leaves, lambda inner: st.lists(inner, max_size=12) | st.dictionaries(keys, inner, max_size=12), max_leaves=30
+        leaves, lambda inner: st.lists(inner, max_size=12) | st.dictionaries(keys, inner, max_size=12), max_leaves=20
     )
 
 

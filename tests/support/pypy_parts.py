@@ -60,9 +60,8 @@ def compiled() -> Any:
     from ffi_build import msgpack_build, probe
 
     flags = [flag for name, _ in probe.REQUIREMENTS["msgpack"].candidates for flag in probe._pkg_config(name)[0] or []]
-    library = probe.FoundLibrary(
-        "msgpack", "for tests", True, include_dirs=[flag[2:] for flag in flags if flag[:2] == "-I"]
-    )
+    include = [flag[2:] for flag in flags if flag[:2] == "-I"]
+    library = probe.FoundLibrary("msgpack", "for tests", True, include_dirs=include)
     builder = msgpack_build.make_builder(library, "pypy", NAME)
     compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     more = builder._assigned_source[3]

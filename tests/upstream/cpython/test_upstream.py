@@ -5,7 +5,7 @@ CPython's own tests of Zstandard, with cpkg.zstd instead of compression.zstd.
 From 3.14 on these are the interpreter's tests for zstd, tarfile, zipfile and shutil, if they are installed (Debian's
 package libpython3.14-testsuite). Before 3.14 they are the tests for zstd in backports.zstd's sdist, which is fetched
 (`tox run -e upstream-stdlib-3.11`): its other tests are for the newest tarfile and zipfile, while cpkg extends the
-interpreter's own. Failing tests are listed with the reason; each of them must fail.
+interpreter's own. Failing tests are listed with the reason in failing.json; each of them must fail.
 """
 
 from __future__ import annotations
@@ -33,27 +33,8 @@ MODULES = {
     "compression.zstd": ["test.test_zstd", "test.test_tarfile", "test.test_zipfile.test_core", "test.test_shutil"],
     "backports.zstd": ["test.test_zstd"],
 }
-
-_PRIVATE = "calls the C module below compression.zstd, which cpkg does not have"
-ZSTD_LEFT_OUT = {
-    "test_zstd.ZstdDictTestCase.test_finalize_dict_c": _PRIVATE,
-    "test_zstd.ZstdDictTestCase.test_train_dict_c": _PRIVATE,
-}
-BACKPORT = {"test_zstd.ZstdDictTestCase.test_train_buffer_protocol_samples": _PRIVATE}
-LEFT_OUT = {
-    **ZSTD_LEFT_OUT,
-    "test_tarfile.ZstdWriteTest.test_open_nonwritable_fileobj": (
-        "a file's write is called only when data are ready, and small writes are collected first"
-    ),
-}
-_TEXT = {"test_zstd.ZstdDictTestCase.test_invalid_dict": "the error does not name libzstd's dictionary tables"}
-_LONG = "needs long-distance matching"
-PURE = {
-    **_TEXT,
-    "test_zstd.CompressorTestCase.test_compress_parameters": _LONG,
-    "test_zstd.ZstdDictTestCase.test_advanced_compression_parameters": _LONG,
-}
-BY_BACKEND = {"pure": PURE, "stdlib": _TEXT}
+FAILING = json.loads((HERE / "failing.json").read_text(encoding="utf-8"))
+"""The failing tests by their reasons, for a module and for backends."""
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +58,6 @@ def test_suite(backend: str, suite: tuple[Path, str]) -> None:
     assert run.returncode == 0, run.stderr[-5000:]
     result = json.loads(run.stdout.splitlines()[-1])
     assert result["run"] > 110 * (1 + (name == "compression.zstd"))
-    left_out = LEFT_OUT if name == "compression.zstd" else {**ZSTD_LEFT_OUT, **BACKPORT}
-    expected = {**left_out, **BY_BACKEND.get(backend, {})}
+    expected = {test for key in (name, backend) for tests in FAILING.get(key, {}).values() for test in tests}
     failed = {test.partition("test.")[2]: text for test, text in result["failed"].items()}
-    assert set(failed) == set(expected), "\n".join(text for test, text in failed.items() if test not in expected)
+    assert set(failed) == expected, "\n".join(text for test, text in failed.items() if test not in expected)

@@ -133,22 +133,11 @@ def decode(data: Any, *, type: Any = Any, strict: bool = True, dec_hook: Any = N
     return Decoder(type, strict=strict, dec_hook=dec_hook, ext_hook=ext_hook).decode(data)
 
 
-def convert(
-    obj: Any,
-    type: Any,
-    *,
-    strict: bool = True,
-    from_attributes: bool = False,
-    dec_hook: Any = None,
-    builtin_types: Any = (),
-    str_keys: bool = False,
-) -> Any:
+def convert(obj: Any, type: Any, *, strict=True, from_attributes=False, dec_hook=None, builtin_types=(), str_keys=False):
     return typed.convert(obj, type, strict=strict, from_attributes=from_attributes, dec_hook=dec_hook)
 
 
-def to_builtins(
-    obj: Any, *, str_keys: bool = False, builtin_types: Any = (), enc_hook: Any = None, order: Any = None
-) -> Any:
+def to_builtins(obj: Any, *, str_keys=False, builtin_types=(), enc_hook=None, order=None) -> Any:
     return typed.to_builtins(obj, builtin_types=builtin_types or (), enc_hook=enc_hook)
 
 
@@ -182,14 +171,7 @@ def install() -> None:
     codecs.WALKED = 0  # type: ignore[misc]
     this = sys.modules["msgspec"] = sys.modules[__name__]
     msgpack = types.ModuleType("msgspec.msgpack")
-    for name, value in {
-        "Encoder": Encoder,
-        "Decoder": Decoder,
-        "encode": encode,
-        "decode": decode,
-        "Ext": ExtType,
-    }.items():
-        setattr(msgpack, name, value)
+    vars(msgpack).update(Encoder=Encoder, Decoder=Decoder, encode=encode, decode=decode, Ext=ExtType)
     for name in ("inspect", "json", "structs", "toml", "yaml"):
         other = sys.modules[f"msgspec.{name}"] = types.ModuleType(f"msgspec.{name}")
         setattr(this, name, other)
