@@ -53,19 +53,8 @@ def fail(obj: Any) -> Any:
 LOOP: list[Any] = []
 LOOP.append(LOOP)
 NAMES = {
-    "Mock": Mock,
-    "Number": Number,
-    "Point": Point,
-    "array": array,
-    "copy": copy,
-    "datetime": datetime,
-    "decimal": decimal,
-    "enum": enum,
-    "io": io,
-    "pathlib": pathlib,
-    "pickle": pickle,
-    "uuid": uuid,
-    "weakref": weakref,
+    **{module.__name__: module for module in (copy, datetime, decimal, enum, io, pathlib, pickle, uuid, weakref)},
+    **{made.__name__: made for made in (Mock, Number, Point, array, changed, fail, lacking, sub)},
     "LONG": "a" * 50,
     "VIEW": memoryview(b"abcd"),
     "SUBCLASSED": sub(dict)(a=1),
@@ -77,10 +66,6 @@ NAMES = {
     "again": lambda obj: pickle.loads(pickle.dumps(obj)),
     "at": datetime.datetime,
     "hours": lambda count: datetime.timezone(datetime.timedelta(hours=count)),
-    "changed": changed,
-    "fail": fail,
-    "lacking": lacking,
-    "sub": sub,
 }
 
 
