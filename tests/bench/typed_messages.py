@@ -41,22 +41,12 @@ class User:
 
 
 @dataclass
-class Users:
-    records: List[User]
-
-
-@dataclass
 class Document:
     title: str
     author: str
     text: str
     words: List[List[str]]
     numbers: List[List[int]]
-
-
-@dataclass
-class Documents:
-    records: List[Document]
 
 
 class Permissions(enum.Enum):
@@ -98,11 +88,6 @@ class Limited:
     tags: Annotated[List[str], at.MaxLen(8), Meta(max_length=8)]
 
 
-@dataclass
-class AllLimited:
-    records: List[Limited]
-
-
 class Status(enum.Enum):
     NEW = "new"
     PAID = "paid"
@@ -117,11 +102,6 @@ class Order:
     created_at: datetime.datetime
     status: Status
     tags: List[str]
-
-
-@dataclass
-class Orders:
-    records: List[Order]
 
 
 class Money:
@@ -144,25 +124,20 @@ class Envelope:
     check: ExtType
 
 
-@dataclass
-class Envelopes:
-    records: List[Envelope]
-
-
-def users() -> Users:
-    return Users([
+def users() -> List[User]:
+    return [
         User(i * 7919, f"user {i}", None if i % 3 else f"u{i}@example.com", i % 2 == 0, i / 7.0, [f"t{i % 5}", "all"],
              Point(59.9 + i / 1e4, 10.7))
         for i in range(1000)
-    ])  # fmt: skip
+    ]  # fmt: skip
 
 
-def documents() -> Documents:
-    return Documents([
+def documents() -> List[Document]:
+    return [
         Document(f"Title {i}", f"Author {i % 40}", "Lorem ipsum dolor sit amet, " * 8,
                  [[f"w{i + j + k}" for k in range(5)] for j in range(4)], [list(range(i, i + 6)) for _ in range(3)])
         for i in range(200)
-    ])  # fmt: skip
+    ]  # fmt: skip
 
 
 def _times(draw: random.Random) -> Tuple[datetime.datetime, datetime.datetime]:
@@ -191,33 +166,33 @@ def files(depth: int = 4, draw: Optional[random.Random] = None) -> Directory:
     return Directory("directory", f"directory_{depth}", "somebody", created, inside, *changed)
 
 
-def orders() -> Orders:
+def orders() -> List[Order]:
     draw = random.Random(2)
-    return Orders([
+    return [
         Order(UUID(int=draw.getrandbits(128)), Decimal(draw.randrange(10**6)).scaleb(-2),
               datetime.date(2024, 1, 1) + datetime.timedelta(draw.randrange(1000)), _times(draw)[0],
               draw.choice(list(Status)), [f"t{draw.randrange(50)}" for _ in range(3)])
         for _ in range(1000)
-    ])  # fmt: skip
+    ]  # fmt: skip
 
 
-def envelopes() -> Envelopes:
+def envelopes() -> List[Envelope]:
     bodies = [cpkg.packb({"words": [f"w{i + j}" for j in range(10)], "total": i / 7.0}) for i in range(50)]
-    return Envelopes([
+    return [
         Envelope(i * 7919, Money(i * 99), Raw(bodies[i % 50]), ExtType(5, i.to_bytes(4, "big"))) for i in range(1000)
-    ])  # fmt: skip
+    ]  # fmt: skip
 
 
-def limited() -> AllLimited:
-    return AllLimited([Limited(i * 7919, f"user {i}", i / 7.0, [f"t{i % 5}", "all"]) for i in range(1000)])
+def limited() -> List[Limited]:
+    return [Limited(i * 7919, f"user {i}", i / 7.0, [f"t{i % 5}", "all"]) for i in range(1000)]
 
 
-MESSAGES: dict[str, tuple[Callable[[], Any], Any, int]] = {
-    "users": (users, Users, 1000),
-    "documents": (documents, Documents, 200),
-    "files": (files, Directory, 121 * 13),
-    "limited": (limited, AllLimited, 1000),
-    "orders": (orders, Orders, 1000),
-    "envelopes": (envelopes, Envelopes, 1000),
+MESSAGES: dict[str, tuple[Callable[[], Any], Any]] = {
+    "users": (users, List[User]),
+    "documents": (documents, List[Document]),
+    "files": (files, Directory),
+    "limited": (limited, List[Limited]),
+    "orders": (orders, List[Order]),
+    "envelopes": (envelopes, List[Envelope]),
 }
-"""How to make each message, its class, and how many records it has."""
+"""How to make each message, and its type."""
