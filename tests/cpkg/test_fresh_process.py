@@ -111,6 +111,6 @@ def test_a_compressed_message_loads_one_codec_of_zstandard(backend: str) -> None
 def test_record_files_load_no_checks_and_parts() -> None:
     code = "with records.open(place, 'wb') as file: file.append(1)\nassert list(records.open(place)) == [1]"
     found = loaded(f"import io; from cpkg import records; place = io.BytesIO(); exec({code!r})")
-    assert not found & {"dataclasses", "inspect", "ast", "asyncio", "cpkg.records.checking", "cpkg.records.splitting"}
+    assert not found & {"dataclasses", "inspect", "asyncio", "cpkg.records.checking", "cpkg.records.splitting"}
     found = loaded("from cpkg import records; assert {*dir(records)} >= {*records._SOURCES}; records.splits")
     assert "cpkg.records.splitting" in found
