@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Bytes
 
 _HELD_BACK = 4
-OTHER_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".zip")
+_OTHER_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".zip")
 """Suffixes of archives that `create` does not write."""
 
 
@@ -154,7 +154,7 @@ def check_name(target: Place) -> None:
     """Raise ValueError for the name of another archive format, which a later `tar -xzf` would not read."""
     if isinstance(target, (str, bytes, os.PathLike)):
         name = os.fsdecode(target)
-        for suffix in OTHER_SUFFIXES:
+        for suffix in _OTHER_SUFFIXES:
             if name.lower().endswith(suffix):
                 stem = name[: -len(suffix)]
                 raise ValueError(f"{name}: create writes Zstandard archives: name it {stem}.tar.zst")

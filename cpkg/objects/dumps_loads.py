@@ -351,7 +351,7 @@ def loads(
         return codecs.unpackb(
             message,
             ext_hook=types_written.unpack_ext if ext_hook is None else types_written.with_ext_hook(ext_hook),
-            object_hook=None if object_hook is None else types_written.checked_hook("object_hook", object_hook),
+            object_hook=types_written.checked_hook("object_hook", object_hook),
             use_list=use_list,
             strict_map_key=strict_map_key,
             tuple_keys=not strict_map_key,

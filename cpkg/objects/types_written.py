@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from purepy.base.types import Keywords
 
-    Function = TypeVar("Function", bound=Callable[..., Any])
+    Function = TypeVar("Function", bound="Callable[..., Any] | None")
 
 ARRAY: Final = ord("A")
 DATE: Final = ord("D")
@@ -85,8 +85,8 @@ pack_default: Final = default_of("default=")
 
 
 def checked_hook(name: str, hook: Function) -> Function:
-    """Return `hook`, the argument `name`; raise TypeError if it is not callable."""
-    if not callable(hook):
+    """Return `hook`, the argument `name`; raise TypeError if it is neither callable nor None."""
+    if hook is not None and not callable(hook):
         raise TypeError(f"{name} must be a function or None, not {hook!r}")
     return hook
 

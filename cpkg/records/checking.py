@@ -101,6 +101,7 @@ class _Checked(NamedTuple):
     bad: set[int]
     is_misled: bool
     """Whether a header in the file is damaged, or contradicts the index or its own position."""
+    damaged_dictionary: RecordsError | None
 
 
 def verify(place: Place, *, threads: int | None = None, progress: Progress | None = None) -> Report:
@@ -155,9 +156,11 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
     frames = range(len(layout))
     bad: set[int] = set()
     is_misled = False
+    damaged_dictionary = None
     try:
         decoder.dictionary = read_dictionary(source, layout.dictionary_at)
     except RecordsError as exc:
+        damaged_dictionary = exc
         report.problems.append(str(exc))
         if layout.dictionary_at <= fmt.FILE_HEADER_SIZE:  # no frame precedes the dictionary
             report.damage = _unreadable(layout)
@@ -200,7 +203,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
             report.problems.append(f"{what} is damaged (after byte {gap.start}); the index has the same data")
     report.damage.sort()
     report.records -= sum(layout.frame(number).records for number in bad)
-    return _Checked(report, layout, bad, is_misled)
+    return _Checked(report, layout, bad, is_misled, damaged_dictionary)
 
 
 def _unreadable(layout: Layout) -> list[Damage]:
@@ -240,10 +243,9 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     OSError, an index or unfinished frame may have been cut off; in all other cases the file is unchanged.
     """
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
-        report, layout, bad, is_misled = _check(source, load(source), threads, progress)
-        for problem in report.problems:
-            if "the dictionary at byte" in problem:  # its frames are intact, and a copy of it may exist
-                raise RecordsError(problem)
+        report, layout, bad, is_misled, damaged_dictionary = _check(source, load(source), threads, progress)
+        if damaged_dictionary is not None:  # its frames are intact, and a copy of it may exist
+            raise damaged_dictionary
         if layout.foreign:  # the bytes to cut off may be another file
             raise covered(source.name, layout.end, layout.foreign)
         if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):

@@ -215,8 +215,7 @@ class Decoder:
         namespace: Mapping[str, object] | None = None,
     ) -> None:
         self._options = {name: value for name, value in locals().items() if name not in ("self", "type")}
-        if dec_hook is not None:
-            types_written.checked_hook("dec_hook", dec_hook)
+        types_written.checked_hook("dec_hook", dec_hook)
         max_errors = checked_int("max_errors", max_errors)
         if max_errors < 1 and max_errors != -1:
             raise ValueError(f"max_errors must be 1 or more, or -1 for no limit, not {max_errors}")
@@ -611,8 +610,7 @@ def to_builtins(
     `enc_hook(obj)` returns a replacement for an object of another type; without it such an object raises TypeError.
     Raises ValueError for objects nested too deep, and for a dict with two keys that become equal.
     """
-    if enc_hook is not None:
-        types_written.checked_hook("enc_hook", enc_hook)
+    types_written.checked_hook("enc_hook", enc_hook)
     builtins_of = imported("cpkg.typed.builtin_types").builtins_of
     return builtins_of(obj, tuple(builtin_types), enc_hook, lambda cls: getattr(_class_cache(cls), "node", None))
 
@@ -628,8 +626,7 @@ class Encoder:
     __slots__ = ("__weakref__", "_encode", "_pack_options", "enc_hook", "max_depth")
 
     def __init__(self, *, enc_hook: Callable[[Any], Any] | None = None, max_depth: int = MAX_DEPTH) -> None:
-        if enc_hook is not None:
-            types_written.checked_hook("enc_hook", enc_hook)
+        types_written.checked_hook("enc_hook", enc_hook)
         self.enc_hook = enc_hook
         self.max_depth = as_count("max_depth", max_depth)
         other = types_written.default_of("enc_hook=") if enc_hook is None else types_written.with_default(enc_hook)
