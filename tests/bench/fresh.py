@@ -7,11 +7,14 @@ process once looked 13 times slower than it is. For the same reason the children
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +36,31 @@ class ChildFailed(Exception):
     """The child ended with an error; the text is its last line."""
 
 
+def output(command: Sequence[Any], timeout: float | None, **options: Any) -> str:
+    """Run a command and return its standard output. timeout: in seconds. options: of `subprocess.run`.
+
+    Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
+    """
+    options = {"env": compiled(), **options}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, **options)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        raise ChildFailed(lines[-1])
+    return done.stdout
+
+
+def memory() -> str | None:
+    """Return a folder whose files are in memory, or None if the machine has none."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def folder() -> Path:
+    """Return a new folder, in memory if the machine has one; it is removed when this process ends."""
+    made = tempfile.mkdtemp(prefix="cpkg-bench-", dir=memory())
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
+
+
 def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapping[str, str] | None = None) -> Any:
     """Run `script` (a file of the children folder) on a JSON `request` and return its JSON answer.
 
@@ -47,19 +75,8 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
         "PYTHONWARNINGS": "ignore",
         **(variables or {}),
     }
-    done = subprocess.run(
-        [sys.executable, *([] if site else ["-S"]), str(FOLDER / "children" / script)],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=TIMEOUT,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise ChildFailed(lines[-1])
-    return json.loads(done.stdout)
+    command = [sys.executable, *([] if site else ["-S"]), str(FOLDER / "children" / script)]
+    return json.loads(output(command, TIMEOUT, input=json.dumps(request), env=environment))
 
 
 def asked(library: str, *given: Any, **options: Any) -> Any:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import itertools
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -109,18 +108,12 @@ def kept(figures: Figures) -> dict[str, Any]:
 
 def _in_a_process(group: str, case: str, operation: str, number: int, without: list[str]) -> dict[str, Any]:
     program = Path(__file__).with_name("__main__.py")
-    done = subprocess.run(
-        [sys.executable, str(program), "cell", group, case, operation, str(number), *without],
-        capture_output=True,
-        text=True,
-        env=fresh.compiled(),
-        timeout=TIMEOUT,
-        check=False,
-    )
-    if done.returncode:
-        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise RuntimeError(f"{group}, {case}, {operation}: {lines[-1]}")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    command = [sys.executable, program, "cell", group, case, operation, str(number), *without]
+    try:
+        printed = fresh.output(command, TIMEOUT)
+    except fresh.ChildFailed as failure:
+        raise RuntimeError(f"{group}, {case}, {operation}: {failure}") from None
+    answer: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return answer
 
 

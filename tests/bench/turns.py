@@ -73,10 +73,6 @@ class Ratio(NamedTuple):
         """Whether the interval holds 1: neither side is shown to be faster."""
         return self.low <= 1 <= self.high
 
-    def overlaps(self, other: Ratio) -> bool:
-        """Return whether two intervals have a value in common."""
-        return self.low <= other.high and other.low <= self.high
-
 
 def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Return the median over the rounds of a process of `theirs` divided by `ours`."""

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
-import os
 import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,13 +64,8 @@ PROGRAMS = {
 SHELL = {"create": f"tar -cf - -C $1 . | zstd -{LEVEL} -T0 -qfo $0", "extract": "zstd -dcq $0 | tar -xf - -C $1"}
 
 
-@functools.cache
-def folder() -> Path:
-    """Return a folder in memory if the machine has one; it is removed at the end."""
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    made = tempfile.mkdtemp(prefix="cpkg-bench-archives-", dir=base)
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return Path(made)
+folder = functools.cache(fresh.folder)
+"""Returns the folder of all trees and archives."""
 
 
 @functools.lru_cache(maxsize=1)
@@ -105,10 +97,10 @@ def run(library: str, operation: str, archive: Path, place: Path) -> Answer:
         return time.perf_counter() - start
     imports, work = PROGRAMS[library, operation]
     command = [sys.executable, "-c", _TIMED.format(imports=imports, work=work), archive, place]
-    done = subprocess.run(command, capture_output=True, text=True, env=fresh.compiled(), check=False)
-    if done.returncode:
-        return done.stderr.strip().splitlines()[-1]
-    return float(done.stdout)
+    try:
+        return float(fresh.output(command, None))
+    except fresh.ChildFailed as failure:
+        return str(failure)
 
 
 @functools.lru_cache(maxsize=8)

@@ -6,12 +6,8 @@ The names are those of the comparison of Python 2.6 and 3.0 input and output, so
 
 from __future__ import annotations
 
-import atexit
 import gzip
 import importlib
-import os
-import shutil
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import payloads, peers
+from bench import fresh, payloads, peers
 from bench.cells import OURS, Case, Group, Works, reason
 from bench.peers import PEP784
 
@@ -138,8 +134,7 @@ def works(case: FileCase, operation: str) -> Works:
     """Read or write the case's file. It is in memory if there is such a folder, not on a disk."""
     libraries, missing = peers.loaded("zstd")
     peers.not_too_slow(libraries[OURS], "compress" if operation == "write" else "decompress", case.size, PATIENCE)
-    folder = Path(tempfile.mkdtemp(prefix="cpkg-bench-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    folder = fresh.folder()
     data = content(case.file, case.scale)
     _, shape, kind = case.work.split("_")
     mode = operation[0] + ("t" if kind == "textMode" else "b")

@@ -7,8 +7,6 @@ They take about 0.1, 1 and 10 s. On PyPy this includes all that its compiler cos
 from __future__ import annotations
 
 import functools
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -181,15 +179,14 @@ def sample(case: ProgramCase, number: int) -> Mapping[str, Mapping[str, Answer]]
 
 
 def _run(text: str, count: int) -> Answer:
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="cpkg-bench-program-", dir=base) as folder:
+    with tempfile.TemporaryDirectory(prefix="cpkg-bench-", dir=fresh.memory()) as folder:
         given = f"path, count = {folder + '/file'!r}, {count}\n"
         start = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", given + text], stderr=subprocess.PIPE, text=True, env=fresh.compiled(), check=False
-        )
-        took = time.perf_counter() - start
-    return took if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+        try:
+            fresh.output([sys.executable, "-c", given + text], None)
+        except fresh.ChildFailed as failure:
+            return str(failure)
+        return time.perf_counter() - start
 
 
 GROUP = Group("Whole programs", CASES, ("run",), sample=sample, formats=FORMATS)

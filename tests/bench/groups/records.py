@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import importlib
 import io
@@ -11,12 +10,11 @@ import operator
 import os
 import pickle
 import random
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bench import fresh
 from bench.cells import OURS, Call, Case, Group, Works, reason
 
 AT_ONCE = 300
@@ -215,9 +213,7 @@ WAYS: dict[str, Callable[[str], Way]] = {
 
 def works(case: CountCase, operation: str) -> Works:
     """Return the call of each way; each has a file in a folder in memory if the machine has one."""
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-    place = tempfile.mkdtemp(prefix="cpkg-bench-records-", dir=base)
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    place = fresh.folder()
     draw, records = random.Random(1), made(case.count)
     numbers = [draw.randrange(case.count) for _ in range(AT_ONCE)]
     missing: dict[str, str] = {}
