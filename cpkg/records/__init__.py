@@ -134,9 +134,9 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing). Map keys may have any type.
             Records may contain any type that `cpkg.dumps` packs; `default` and `ext_hook` are for other types.
 
-    Raises OSError like the builtin `open`, RecordsError if an existing file to read or append to is not a record file,
-    LockedError if another writer has the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong
-    arguments.
+    Raises OSError like the builtin `open`, RecordsError if an existing file to read or append to is not a record file
+    or, when appending, if its unfinished frame contains the header of another file, LockedError if another writer has
+    the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong arguments.
     """
     asked, mode = mode, mode if mode.endswith("b") else mode + "b"
     if mode == "rb":

@@ -13,7 +13,7 @@ from typing import BinaryIO, Callable, Final, NamedTuple
 from cpkg._places import Place
 from cpkg.records import format as fmt
 from cpkg.records.decoding import Decoder, lost, read_dictionary
-from cpkg.records.errors import DamagedError, RecordsError, covered, numbers
+from cpkg.records.errors import DamagedError, RecordsError, numbers
 from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
 from cpkg.records.loading import load
 from cpkg.records.packing import LEVEL, FrameCompressor
@@ -246,8 +246,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
         report, layout, bad, is_misled, damaged_dictionary = _check(source, load(source), threads, progress)
         if damaged_dictionary is not None:  # its frames are intact, and a copy of it may exist
             raise damaged_dictionary
-        if layout.foreign:  # the bytes to cut off may be another file
-            raise covered(source.name, layout.end, layout.foreign)
+        layout.check_torn(source.name)
         if bad or is_misled or any(not gap.known for gap in layout.gaps) or not _is_begun(source):
             with replacing(path, held=(source, target)) as file:
                 copy = _Copy(file, [(source, layout)])
@@ -290,8 +289,7 @@ def join(
             sources.append(open_source(place))  # noqa: PERF401 (after an error, open sources must be closed)
         found = [(source, load(source)) for source in sources]
         for source, layout in found:
-            if layout.foreign:
-                raise covered(source.name, layout.end, layout.foreign)
+            layout.check_torn(source.name)
             for gap in layout.gaps:
                 if not gap.known:
                     raise lost(gap)

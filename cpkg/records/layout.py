@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from cpkg.records import format as fmt
+from cpkg.records.errors import covered
 from purepy.zstd.seekable.table import SeekTable
 
 MARKED: Final = "lost before the file was repaired"
@@ -88,6 +89,11 @@ class Layout:
     def dictionary_at(self) -> int:
         """The offset of the skippable frame with the dictionary, 0 if there is none."""
         return self.dictionary[0] if self.dictionary is not None else 0
+
+    def check_torn(self, name: str) -> None:
+        """Raise RecordsError if the unfinished frame of the file `name` may contain another file: do not cut it off."""
+        if self.foreign:
+            raise covered(name, self.end, self.foreign)
 
     def header(self, frame: Frame) -> fmt.DataHeader:
         """Return the header that belongs before a frame in the file."""

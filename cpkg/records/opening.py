@@ -63,6 +63,7 @@ def open_writer(place: Place, mode: str, settings: WriterSettings) -> Writer:
         source = open_source(place)
         try:
             layout = load(source)
+            layout.check_torn(source.name)
             if not layout.end:
                 layout.token = new_token()
             found = read_dictionary(source, layout.dictionary_at)

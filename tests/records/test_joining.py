@@ -122,13 +122,18 @@ def test_a_header_of_another_file_after_damage_is_damage(two: tuple[Path, Path],
 
 
 def test_a_file_within_an_unfinished_frame_is_not_cut_off(two: tuple[Path, Path], path: Path) -> None:
-    """It may be another file: `repair` and `join` refuse both, until they are divided as the error says."""
+    """It may be another file: whatever cuts off the frame refuses, until they are divided as the error says."""
     write_all(path, ["first", noise(20_000)], frame_size=1)
     forget_index(two[1])
     torn = path.read_bytes()[: spans(path)[1].start + 200]
     data = torn + two[1].read_bytes()
     path.write_bytes(data)
-    for use in (lambda: records.repair(path), lambda: records.join([path], path, overwrite=True)):
+    uses = (
+        lambda: records.repair(path),
+        lambda: records.join([path], path, overwrite=True),
+        lambda: records.open(path, "ab"),
+    )
+    for use in uses:
         with pytest.raises(records.RecordsError, match="header of another file") as caught:
             use()
         assert path.read_bytes() == data
