@@ -2,8 +2,9 @@
 """
 Describe a packed file without unpacking it, from frame headers, block headers and the first bytes of the message.
 
-Each block has a 3-byte header, from which the position of the next block follows (RFC 8878, section 3.1.1). A file of
-gigabytes therefore costs one seek per 128 KiB and no memory.
+Each block has a 3-byte header, from which the position of the next block follows (RFC 8878, section 3.1.1). A file
+therefore costs one seek per block, and memory for the descriptions of the blocks of the first frames. Blocks usually
+have 128 KiB of content. Only the first 64 KiB of content are decompressed.
 """
 
 from __future__ import annotations

@@ -289,7 +289,8 @@ def loads(
     removes a limit; `max_output_size=-1` without `max_memory` removes both. `max_total_items` limits the number of
     keys, values and containers; the default is no limit. Containers may be nested `max_depth` deep.
 
-    `ext_hook(code, data)` is called for extension types that `dumps` does not write; without it they become ExtType.
+    `ext_hook(code, data)` is called for extension types that `dumps` does not write. Without it, codes from 0 on become
+    ExtType, and others raise FormatError.
     `object_hook(dict)` is called for each map, and its result replaces the dict. Arrays become lists, or tuples with
     `use_list=False`; in map keys they always become tuples. Map keys may have any type, unless `strict_map_key` allows
     only str and bytes. `timestamp` chooses the form of timestamps: 3 datetime in UTC, 0 Timestamp (with nanoseconds), 1

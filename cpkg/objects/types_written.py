@@ -51,7 +51,7 @@ _readers: dict[int, Callable[[bytes], object]] = {}
 
 
 class ExtensionError(FormatError):
-    """An extension value whose data does not fit its code."""
+    """An extension value whose data does not fit its code, or whose negative code is not defined."""
 
 
 def _find_form(kind: type) -> object:

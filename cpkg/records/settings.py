@@ -79,7 +79,7 @@ class WriterSettings:
         """Use `found`, the dictionary of the file `name`; raises ValueError if another one was given."""
         if self.dictionary is not None and self.dictionary.dict_content != found.dict_content:
             raise ValueError(
-                f"{name}: already has a dictionary, which cannot be replaced: leave out dictionary=, "
-                "or write a new file"
+                f"{name}: already has another dictionary, which cannot be replaced: leave out "
+                "dictionary= to use it, or write a new file"
             )
         self.dictionary = found

@@ -290,7 +290,8 @@ class Model:
             return Node("custom", cls.__name__, cls)
         raise TypeError(
             f"cannot decode {cls.__module__}.{cls.__qualname__}: it is not a dataclass, attrs class, NamedTuple, "
-            "TypedDict or supported builtin; add @dataclass, or pass dec_hook=, a function that creates it"
+            "TypedDict or supported builtin; add @dataclass, or use cpkg.typed.Decoder with dec_hook=, a function that "
+            "creates it"
         )
 
     def _enum(self, cls: Annotation) -> Node:

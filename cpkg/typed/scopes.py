@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Variables: TypeAlias = "dict[object, tuple[Annotation, Scope]]"
     """The values of type variables, each with the scope in which the value is written."""
 
+_ADVICE: Final = "pass the type itself, or use cpkg.typed.Decoder with namespace="
 _LATE: Final = sys.version_info >= (3, 14)
 """Python evaluates annotations lazily; names that are not yet defined become ForwardRefs."""
 
@@ -118,7 +119,7 @@ class Scope:
     def evaluate(self, reference: Annotation) -> Annotation:
         """Return the type that a text or a ForwardRef names; raise TypeError if it cannot be resolved."""
         if isinstance(reference, str) and self.owner is None and not self._namespace:
-            raise TypeError(f"cannot resolve the forward reference {reference!r}: pass the type itself, or namespace=")
+            raise TypeError(f"cannot resolve the forward reference {reference!r}: {_ADVICE}")
         known, names = self._known = self._known or self._names()
         text = reference
         if not isinstance(reference, str):
@@ -141,7 +142,7 @@ class Scope:
                 except Exception as other:
                     raise_if_from_handler(other)
             where = getattr(self.owner, "__qualname__", "the type")
-            advice = ": pass the type itself, or namespace=" if isinstance(exc, NameError) else ""
+            advice = f": {_ADVICE}" if isinstance(exc, NameError) else ""
             raise TypeError(f"{where}: cannot resolve the forward reference {text!r} ({_shown(exc)}){advice}") from exc
 
     def bind(self, origin: Annotation, args: tuple[Annotation, ...]) -> Variables:

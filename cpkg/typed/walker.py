@@ -52,6 +52,9 @@ _EXTENSIONS: Final = (*TEXT_KINDS, "ext")
 """The kinds of types that are packed as extension values."""
 _OF_CALLERS: Final = ("object", "custom")
 """The kinds of types whose values the caller's code creates."""
+_STACK_ENDED: Final = (
+    "the data is nested deeper than the interpreter's stack allows, or a constructor or hook recurses without end"
+)
 
 
 class _Unmade:
@@ -117,7 +120,7 @@ class Walker:
         except _EnoughErrors:
             more = True
         except RecursionError:
-            raise StackError("the data is nested deeper than the interpreter's stack allows") from None
+            raise StackError(_STACK_ENDED) from None
         else:
             more = False
         if self.errors:
@@ -217,7 +220,7 @@ class Walker:
         if isinstance(exc, str):
             return self.fail(node.name, exc, path, at)
         if isinstance(exc, RecursionError):
-            return StackError("the data is nested deeper than the interpreter's stack allows")
+            return StackError(_STACK_ENDED)
         as_it_is = isinstance(exc, CodecError) and (role == "hook" or not isinstance(exc, ValidationError))
         if as_it_is or not isinstance(exc, _REFUSING[role]):
             return exc

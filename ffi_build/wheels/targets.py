@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The systems that wheels are built for, with their names for zig and pip, and their compilers."""
+"""
+The Linux systems that wheels are built for, with their names for zig and pip, and their compilers.
+
+`ffi_build.wheels.maven` has those of Windows and macOS.
+"""
 
 from __future__ import annotations
 

@@ -33,7 +33,11 @@ class CodecError(Exception):
 
 
 class LimitError(CodecError, ValueError):
-    """The input exceeds a limit that the caller set, or a default limit: a size, a length, a number of items."""
+    """
+    The input exceeds a limit that the caller set, or a default limit: a size, a length, a number of items.
+
+    Also raised for map keys chosen so that their hashes collide.
+    """
 
 
 class UnpackException(CodecError):
@@ -49,7 +53,11 @@ class OutOfData(UnpackException):
 
 
 class FormatError(ValueError, UnpackException):
-    """The input contains a byte that starts no MessagePack type (replaces `msgpack.FormatError`)."""
+    """
+    The input contains a byte that starts no MessagePack type (replaces `msgpack.FormatError`).
+
+    `cpkg.loads` also raises it for text, map keys and extension values that `cpkg.dumps` never writes.
+    """
 
 
 class StackError(ValueError, UnpackException):

@@ -133,11 +133,13 @@ _UNPACKING_OPTIONS: Final = """\
     bin_view (bool): return bin as read-only memoryviews, without a copy, except in map keys.
     raw_depth (int): return the values inside this many containers undecoded, as `Raw`; -1 to decode all values.
     type (Any): the type of the object, for example a dataclass, or a `cpkg.typed.Decoder`. A value of another type
-        raises `cpkg.typed.ValidationError`. Only limits may be combined with it; other options raise TypeError."""
+        raises `cpkg.typed.ValidationError`. Only limits may be combined with a type,
+        and nothing with a Decoder; other options raise TypeError."""
 
 _UNPACKING_ERRORS: Final = """\
-Raises FormatError for bytes that are not MessagePack, StackError, LimitError, UnicodeDecodeError, and ValueError for
-bad keys and timestamps. Each has the `offset` of the byte that is wrong. Exceptions of hooks pass unchanged."""
+Raises FormatError for bytes that are not MessagePack, StackError, LimitError, UnicodeDecodeError, ValueError for bad
+keys and timestamps, TypeError for map keys that cannot be hashed, and OverflowError for timestamps outside of the range
+of datetime. Each has the `offset` of the byte that is wrong. Exceptions of hooks pass unchanged."""
 
 _WHOLE_ERRORS: Final = f"""\
 {_UNPACKING_ERRORS}

@@ -39,7 +39,7 @@ class Functions(BackendMethods):
 
     Methods whose name starts with an underscore do the work, after checks that are the same for every backend. Here
     they use the stream types of the backend's module: the pure codec's types or types derived from them. Other backends
-    override these methods.
+    override these methods, and public methods for which there is no such method.
     """
 
     def __init_subclass__(cls) -> None:

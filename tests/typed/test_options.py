@@ -160,7 +160,9 @@ def test_a_class_without_fields_is_refused_with_advice():
     class Bare:
         a: int
 
-    with pytest.raises(TypeError, match=r"Bare: it is not a dataclass, .*; add @dataclass, or pass dec_hook="):
+    with pytest.raises(
+        TypeError, match=r"Bare: it is not a dataclass, .*; add @dataclass, or use cpkg.typed.Decoder with dec_hook="
+    ):
         typed.Decoder(Bare)
     with pytest.raises(TypeError, match=r"decorator of classes, not of 5"):
         typed.options(array_like=True)(5)  # type: ignore[type-var]

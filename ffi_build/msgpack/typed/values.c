@@ -136,7 +136,8 @@ static NEVER_INLINE bool typed_too_deep(TypedDecoder *d, Py_ssize_t depth)
 {
     if (depth < 1)
         return typed_mismatch(d) != NULL;
-    PyErr_SetString(S.StackError, "the data is nested deeper than the interpreter's stack allows");
+    PyErr_SetString(S.StackError, "the data is nested deeper than the interpreter's stack allows, "
+                                  "or a constructor or hook recurses without end");
     error_set_offset((uint64_t)typed_offset(d));
     d->stopped = true;
     return false;

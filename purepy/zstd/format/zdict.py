@@ -93,8 +93,9 @@ class ZstdDict:
 
     `dict_content` is a buffer of at least 8 bytes. With `is_raw=True` any such content is allowed; if it begins with
     the magic number of a dictionary, it is still read as one, except as a prefix. Otherwise it must be a dictionary
-    from `train_dict`, `finalize_dict` or `zstd --train`. Raises ValueError for other or shorter content. Replaces
-    `compression.zstd.ZstdDict`; unlike the original, it supports pickling.
+    from `train_dict`, `finalize_dict` or `zstd --train`. Raises ValueError for shorter content, or without `is_raw` if
+    it does not begin with a dictionary's magic number and an id. Other damage raises ZstdError when the dictionary is
+    used. Replaces `compression.zstd.ZstdDict`; unlike the original, it supports pickling.
     """
 
     __module__ = "cpkg.zstd"  # where callers find it

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 SKIPPABLE_MAGIC = 0x184D2A5E
 SEEKABLE_MAGIC = 0x8F92EAB1
+_MAGIC_BYTES = SEEKABLE_MAGIC.to_bytes(4, "little")
 FRAMES_MAX = 0x8000000
 """The largest number of entries in a table, as in zstd's own reader."""
 SIZE_MAX = 0xFFFFFFFF
@@ -156,7 +157,7 @@ def read_seek_table(file: Seekable, frames_size: int | None = None) -> SeekTable
         raise _no_table(file_size, f"the file has {file_size} bytes")
     count, descriptor, magic = _FOOTER.unpack_from(tail, len(tail) - _FOOTER.size)
     if magic != SEEKABLE_MAGIC:
-        raise _no_table(file_size, f"its last 4 bytes are {magic:#010x} instead of {SEEKABLE_MAGIC:#010x}")
+        raise _no_table(file_size, f"it ends with the bytes {tail[-4:].hex(' ')} instead of {_MAGIC_BYTES.hex(' ')}")
     if descriptor & _RESERVED_BITS:
         raise _damaged(file_size - 5, f"its descriptor {descriptor:#04x} has reserved bits set")
     if count > FRAMES_MAX:
