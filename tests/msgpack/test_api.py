@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public surface: names and defaults of msgpack 1.2.4, the facade, its submodules."""
+"""The public surface: names and defaults of msgpack 1.2.4, the facade, its submodules, the documented examples."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from documents import check_examples
 from processes import run_alone
 
 import cpkg.msgpack
@@ -109,19 +110,6 @@ assert msgpack.ext.Timestamp is msgpack.Timestamp
             assert getattr(module, name) is getattr(cpkg.msgpack, name)
 
 
-def test_an_init_without_super_init_leaves_the_defaults(msgpack: ModuleType) -> None:
-    def nothing(self: Any) -> None:
-        pass
-
-    packer = type("Sub", (msgpack.Packer,), {"__init__": nothing})()
-    assert (packer.bytes(), packer.pack([1, "a", b"b"])) == (b"", b"\x93\x01\xa1a\xc4\x01b")
-    assert (packer.pack_array_header(3), packer.bytes(), packer.reset()) == (b"\x93", b"", None)
-    kind = type("Sub", (msgpack.Unpacker,), {"__init__": nothing})
-    unpackers = [kind() for _ in range(6)]
-    for method in ("unpack", "skip", "read_array_header"):
-        with pytest.raises(msgpack.OutOfData):
-            getattr(unpackers.pop(), method)()
-    assert (unpackers.pop().tell(), list(unpackers.pop())) == (0, [])
-    unpackers[0].feed(b"\x91\x01\xa1a")
-    assert (unpackers[0].unpack(), unpackers[0].tell(), list(unpackers[0])) == ([1], 2, ["a"])
-    assert not hasattr(unpackers[0], "no_such_name")
+def test_the_examples_of_the_page(msgpack: ModuleType) -> None:
+    names = {"msgpack": msgpack, "__name__": __name__}  # dataclasses look up their module by name
+    check_examples("msgpack.md", 30, names, without="import cpkg.msgpack as msgpack")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls whose result depends only on their arguments, on every backend: values, errors, and the texts of errors."""
+"""Calls whose result depends only on their arguments, and dialogues with one object, on every backend."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from array import array
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Callable
 from unittest.mock import Mock
 
-from call_tables import calls, check_call
+from call_tables import calls, check_call, check_dialogue, dialogues
 
 
 @dataclass
@@ -69,8 +69,9 @@ NAMES = {
 }
 
 
-@calls(Path(__file__).with_name("calls.txt"), every=1)
-def test_calls(msgpack: ModuleType, call: str, outcome: list[str]) -> None:
+def names_of(msgpack: ModuleType) -> dict[str, Any]:
+    """Return the names in the tables: those of the backend, and functions that call it."""
+
     def fed(data: bytes, **options: Any) -> Any:
         unpacker = msgpack.Unpacker(**options)
         unpacker.feed(data)
@@ -87,5 +88,22 @@ def test_calls(msgpack: ModuleType, call: str, outcome: list[str]) -> None:
     def into100(obj: Any, **options: Any) -> Any:
         return msgpack.pack_into(obj, bytearray(100), **options)
 
+    def cleared(call: Callable[[bytearray], Any]) -> bytes:
+        buffer = bytearray(msgpack.packb([1, 2, 3] * 200))
+        call(buffer)
+        buffer.clear()
+        return bytes(buffer)
+
     own = {name: getattr(msgpack, name) for name in msgpack.__all__}
-    check_call(call, outcome, {**NAMES, **own, "fed": fed, "into": into, "into100": into100, "packer": packer})
+    return {**NAMES, **own, "fed": fed, "into": into, "into100": into100, "packer": packer, "cleared": cleared}
+
+
+@calls(Path(__file__).with_name("calls.txt"), every=1)
+def test_calls(msgpack: ModuleType, call: str, outcome: list[str]) -> None:
+    check_call(call, outcome, names_of(msgpack))
+
+
+@dialogues(Path(__file__).with_name("dialogues.txt"))
+def test_dialogues(msgpack: ModuleType, lines: list[str]) -> None:
+    """Calls of one object, in which each result depends on the calls before."""
+    check_dialogue(lines, names_of(msgpack))

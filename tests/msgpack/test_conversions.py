@@ -20,7 +20,6 @@ import pytest
 from processes import run_alone
 
 from purepy.msgpack import forms
-from purepy.msgpack.conversions import ENUM, NOT_CONVERTED, UUID, convert
 from purepy.msgpack.ext import ExtType, Raw
 
 
@@ -139,12 +138,6 @@ def test_numpy(msgpack: ModuleType) -> None:
         msgpack.packb(np.int32(5))
 
 
-def test_convert_without_flags() -> None:
-    """The shared function converts only the types in its flags, and returns NOT_CONVERTED for others."""
-    assert convert(0, uuid.UUID(int=1)) is convert(UUID, 5) is NOT_CONVERTED
-    assert convert(ENUM | UUID, Colour.ID) == str(uuid.UUID(int=5))
-
-
 def test_sort_keys(msgpack: ModuleType) -> None:
     """Pairs are ordered by the bytes of their keys; equal objects give equal bytes."""
     # by packed bytes: 1 before -1, short strings before long ones, ints before strings
@@ -187,32 +180,6 @@ def test_max_total_bytes(msgpack: ModuleType, obj: Any, options: dict[str, Any])
             with pytest.raises(msgpack.LimitError, match=match) as info:
                 pack(obj, **({} if pack == packer.pack else limited))
             assert info.value.offset is None
-
-
-def test_packer_buffer(msgpack: ModuleType) -> None:
-    """A Packer appends to the caller's bytearray; a call that fails leaves a buffer as it was."""
-    buffer = bytearray(b"head")
-    packer = msgpack.Packer(buffer=buffer)
-    assert packer.pack([1, "a"]) is None
-    assert packer.pack_array_header(1) is None
-    assert buffer == b"head\x92\x01\xa1a\x91"
-    for wrong in ([1, object()], {"k": {1}}, "\ud800", 2**64):
-        with pytest.raises((TypeError, ValueError, OverflowError)):
-            packer.pack(wrong)
-        assert buffer == b"head\x92\x01\xa1a\x91"
-    with pytest.raises(TypeError):
-        packer.pack_map_pairs([(1, 2), (3, object())])
-    assert packer.bytes() == b"head\x92\x01\xa1a\x91"
-    assert bytes(packer.getbuffer()) == buffer
-    packer.reset()
-    assert buffer == b""
-    packer.pack(5)
-    assert buffer == b"\x05"
-    target = bytearray(3)
-    for obj, offset in (([1, "a"], 0), ([1, object()], 0), (1, 3)):
-        with pytest.raises((TypeError, ValueError)):
-            msgpack.pack_into(obj, target, offset)
-        assert target == bytes(3)
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy does not lock a bytearray with a view")

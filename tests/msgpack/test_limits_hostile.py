@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from types import ModuleType
 
 import pytest
@@ -37,21 +36,6 @@ def test_negative_limits_refuse_everything(msgpack: ModuleType, name: str, limit
                 unpacker.unpack()
         msgpack.unpackb(value, **{name: -1})
         msgpack.unpackb(value, **{other: limit for other in OF_KIND if other not in (name, "max_str_len")})
-
-
-@pytest.mark.parametrize("method", ["unpack", "skip", "unpack_raw", "read_array_header", "read_map_header"])
-def test_tell_in_pieces(msgpack: ModuleType, method: str) -> None:
-    """The position changes when something is read, never when something is fed, as in msgpack."""
-    data = b"\xdc\x00\x02\xd9\x05hello\xc5\x00\x03bin\xde\x00\x01\xa1a\xcb" + bytes(8) + b"\xc7\x01\x05x\x01"
-    for size in (1, 2, 3, 7, len(data) - 1):
-        unpacker = msgpack.Unpacker()
-        for start in range(0, len(data), size):
-            told = unpacker.tell()
-            unpacker.feed(data[start : start + size])
-            assert unpacker.tell() == told
-            with suppress(msgpack.OutOfData, ValueError):
-                getattr(unpacker, method)()
-            assert told <= unpacker.tell() <= start + size
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 3000, 20_000, 100_000])

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import datetime
 import enum
-import io
 import sys
 from collections import OrderedDict, namedtuple
 from functools import partial
@@ -74,21 +73,6 @@ def test_frozendict(msgpack: ModuleType) -> None:
     assert msgpack.packb(frozen) == msgpack.packb(frozen, strict_types=True) == b"\x81\xa1a\x01"
 
 
-def test_default(msgpack: ModuleType) -> None:
-    """default is called once per object, and its result is packed like any other object."""
-    asked = []
-
-    def default(obj: Any) -> Any:
-        asked.append(obj)
-        return {"set": sorted(obj)} if isinstance(obj, set) else obj
-
-    assert msgpack.packb([{2, 1}], default=default) == msgpack.packb([{"set": [1, 2]}])
-    assert asked == [{1, 2}]
-    with pytest.raises(TypeError):
-        msgpack.packb(object(), default=default)
-    assert len(asked) == 2
-
-
 def nested(depth: int, kind: str) -> Any:
     obj: Any = None
     for level in range(depth):
@@ -104,23 +88,6 @@ def test_depth(msgpack: ModuleType, kind: str, sort_keys: bool) -> None:
         assert msgpack.packb(nested(limit, kind), sort_keys=sort_keys, **options).endswith(b"\xc0")
         with pytest.raises(ValueError, match="recursion limit exceeded"):
             msgpack.packb(nested(limit + 1, kind), sort_keys=sort_keys, **options)
-
-
-def test_autoreset(msgpack: ModuleType) -> None:
-    """Each call returns its own bytes; with autoreset=False the Packer collects them, and calls return None."""
-    packer = msgpack.Packer()
-    assert packer.pack(1) == b"\x01"
-    assert packer.pack_array_header(2) == b"\x92"
-    assert packer.bytes() == b""
-    packer = msgpack.Packer(autoreset=False)
-    assert packer.pack(1) is None
-    assert packer.pack_array_header(20) is None
-    assert packer.pack_map_header(1) is None
-    assert packer.pack_ext_type(5, b"a") is None
-    assert packer.pack_map_pairs([(1, 2), ("a", None)]) is None
-    assert packer.bytes() == b"\x01\xdc\x00\x14\x81\xd4\x05a\x82\x01\x02\xa1a\xc0"
-    packer.reset()
-    assert packer.bytes() == b""
 
 
 def test_getbuffer(msgpack: ModuleType) -> None:
@@ -145,46 +112,6 @@ def test_getbuffer(msgpack: ModuleType) -> None:
     assert packer.bytes() == b"\x02"
 
 
-def test_failed_pack_drops_what_was_gathered(msgpack: ModuleType) -> None:
-    """After an exception the buffer is empty, as in msgpack."""
-    packer = msgpack.Packer(autoreset=False)
-    packer.pack("first")
-    with pytest.raises(TypeError):
-        packer.pack([1, object()])
-    assert packer.bytes() == b""
-    packer.pack(1)
-    assert packer.bytes() == b"\x01"
-    with pytest.raises(TypeError):
-        packer.pack_map_pairs([(1, object())])
-    assert packer.bytes() == b""
-
-
-@pytest.mark.parametrize(
-    ("method", "headers"),
-    [
-        ("pack_array_header", "90 9f dc0010 dcffff dd00010000 ddffffffff"),
-        ("pack_map_header", "80 8f de0010 deffff df00010000 dfffffffff"),
-    ],
-)
-def test_headers(msgpack: ModuleType, method: str, headers: str) -> None:
-    """A header has the shortest format; a size without a format leaves the buffer unchanged."""
-    packer = msgpack.Packer(autoreset=False)
-    pack = getattr(packer, method)
-    packer.pack("first")
-    for size in (0, 15, 16, 65535, 65536, 2**32 - 1):
-        pack(size)
-    gathered = b"\xa5first" + bytes.fromhex(headers)
-    for error, sizes in (
-        (ValueError, (-1, 2**32, 2**63 - 1, -(2**63))),
-        (OverflowError, (2**63, 2**70, -(2**63) - 1, -(2**70))),
-        (TypeError, ("3", 1.5, 1.0, None)),  # msgpack accepts floats
-    ):
-        for size in sizes:
-            with pytest.raises(error):
-                pack(size)
-    assert packer.bytes() == gathered
-
-
 def test_shared_by_threads(msgpack: ModuleType) -> None:
     """Threads may share a Packer: each call returns its own message."""
     packer = msgpack.Packer(default=lambda numbers: [sum(range(50)), "x" * 100, *numbers])
@@ -196,21 +123,3 @@ def test_shared_by_threads(msgpack: ModuleType) -> None:
 
     with switching(1e-5):
         assert run_threads(*(partial(work, number) for number in range(1, 5))) == []
-
-
-def test_pack_to_stream(msgpack: ModuleType) -> None:
-    """pack() calls write() once, or not at all if packing fails."""
-
-    class Stream(io.BytesIO):
-        writes = 0
-
-        def write(self, data: Any, /) -> int:
-            Stream.writes += 1
-            return super().write(data)
-
-    stream = Stream()
-    msgpack.pack([1, "a"], stream, use_bin_type=False)
-    assert stream.getvalue() == b"\x92\x01\xa1a"
-    with pytest.raises(TypeError):
-        msgpack.pack([1, object()], stream)
-    assert Stream.writes == 1

@@ -10,7 +10,7 @@ import threading
 import types
 from types import ModuleType
 from typing import Any
-from unittest.mock import AsyncMock, Mock, call
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 from msgpack_messages import fed
@@ -51,15 +51,6 @@ def test_fed_in_pieces(msgpack: ModuleType, size: int, options: dict[str, Any]) 
         unpacker.unpack()
 
 
-def test_the_end_of_the_data_is_counted_from_the_start_of_the_stream(msgpack: ModuleType) -> None:
-    unpacker = msgpack.Unpacker()
-    for piece, end in ((b"\x01" * 5000, 5000), (b"\x92\x01", 5002), (b"\xc4\x05ab", 5002)):
-        unpacker.feed(piece)
-        with pytest.raises(msgpack.OutOfData) as caught:
-            list(iter(unpacker.unpack, "nothing like this"))
-        assert caught.value.offset == end
-
-
 @pytest.mark.parametrize("read_size", [1, 5, 64, 0])
 def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
     """A file is read as needed, whatever amount it returns at a time."""
@@ -72,62 +63,7 @@ def test_read_from_file(msgpack: ModuleType, read_size: int) -> None:
         assert list(msgpack.Unpacker(kind(stream_of(msgpack)), read_size=read_size)) == OBJECTS
 
 
-def test_default_read_size(msgpack: ModuleType) -> None:
-    """The Unpacker requests 1 MiB, or max_buffer_size if that is less."""
-    file = Mock(read=Mock(return_value=b""))
-    for options in ({}, {"max_buffer_size": 100}, {"read_size": 7}):
-        assert list(msgpack.Unpacker(file, **options)) == []
-    assert file.read.mock_calls == [call(1 << 20), call(100), call(7)]
-
-
-def test_feed_after_the_file_ended(msgpack: ModuleType) -> None:
-    """feed() needs an Unpacker without a file, and a file that has ended is dropped, as in msgpack."""
-    unpacker = msgpack.Unpacker(io.BytesIO(b"\x01"))
-    with pytest.raises(AssertionError, match="file_like"):
-        unpacker.feed(b"\x02")
-    assert list(unpacker) == [1]
-    unpacker.feed(b"\x02")
-    assert unpacker.unpack() == 2
-
-
 # --- within an object --------------------------------------------------------------------------------------------
-
-
-def test_methods_do_not_mix_within_an_object(msgpack: ModuleType) -> None:
-    """The method that began an object must finish it; iteration and unpack() count as the same method."""
-    unpacker = msgpack.Unpacker()
-    unpacker.feed(b"\x92\x01")
-    with pytest.raises(StopIteration):
-        next(unpacker)
-    for refused in (
-        *(unpacker.skip, unpacker.unpack_raw, unpacker.read_array_header, unpacker.read_map_header),
-        lambda: unpacker.read_bytes(1),
-    ):
-        with pytest.raises(ValueError, match="Cannot switch unpacking methods while an object is incomplete"):
-            refused()
-    unpacker.feed(b"\x02\x93\x01")
-    assert unpacker.unpack() == [1, 2]
-    with pytest.raises(msgpack.OutOfData):
-        unpacker.skip()
-    with pytest.raises(ValueError, match="Cannot switch"):
-        unpacker.unpack()
-    unpacker.feed(b"\x02\x03\x09")
-    assert unpacker.skip() is None
-    assert unpacker.unpack() == 9
-
-
-def test_hooks_run_once(msgpack: ModuleType) -> None:
-    """An object that comes in pieces is not decoded again from its start."""
-    calls = []
-
-    def hook(code: int, data: bytes) -> int:
-        calls.append(data)
-        return code
-
-    unpacker = msgpack.Unpacker(ext_hook=hook, strict_map_key=False)
-    data = b"\x93\xd4\x01a\x81\xd4\x02b\x05\xd4\x03c"
-    assert fed(unpacker, data, 1) == [[1, {2: 5}, 3]]
-    assert calls == [b"a", b"b", b"c"]
 
 
 def test_any_method_between_objects(msgpack: ModuleType) -> None:
@@ -171,72 +107,6 @@ def test_raw_depth_in_pieces(msgpack: ModuleType, size: int) -> None:
     assert fed(msgpack.Unpacker(raw_depth=1), data, size) == [[Raw(msgpack.packb(obj)) for obj in OBJECTS]]
 
 
-def test_read_headers(msgpack: ModuleType) -> None:
-    """A caller can read the headers of containers and their items separately."""
-    unpacker = msgpack.Unpacker(strict_map_key=False)
-    unpacker.feed(b"\x92\x01\x82\x05\x06\x07\xdc\x00\x00\xdf\x00\x00\x00\x01a")
-    assert unpacker.read_array_header() == 2
-    assert unpacker.unpack() == 1
-    with pytest.raises(ValueError, match=r"^Unexpected type header on stream$") as info:
-        unpacker.read_array_header()
-    assert info.value.offset == 2
-    assert unpacker.read_map_header() == 2
-    assert [unpacker.unpack() for _ in range(3)] == [5, 6, 7]
-    assert unpacker.read_array_header() == 0
-    assert unpacker.read_map_header() == 1
-    assert unpacker.tell() == 14
-    assert unpacker.unpack() == ord("a")
-    unpacker.feed(b"\xdd\x00")
-    with pytest.raises(msgpack.OutOfData):
-        unpacker.read_array_header()
-    assert unpacker.tell() == 15
-    unpacker.feed(b"\x00\x01\x00")
-    assert unpacker.read_array_header() == 256
-
-
-def test_read_bytes(msgpack: ModuleType) -> None:
-    """read_bytes() returns bytes between objects, fewer at the end of the stream."""
-    unpacker = msgpack.Unpacker()
-    unpacker.feed(b"\x01abc")
-    unpacker.feed(b"def\x02")
-    assert unpacker.unpack() == 1
-    assert unpacker.read_bytes(0) == b""
-    assert unpacker.read_bytes(5) == b"abcde"
-    assert unpacker.tell() == 6
-    assert unpacker.read_bytes(1) == b"f"
-    assert unpacker.unpack() == 2
-    assert unpacker.read_bytes(9) == b""
-    file = msgpack.Unpacker(io.BytesIO(b"\x01" + b"x" * 100 + b"\x02"), read_size=10)
-    assert file.unpack() == 1
-    assert file.read_bytes(100) == b"x" * 100
-    assert file.tell() == 101
-    assert file.unpack() == 2
-    assert type(file.read_bytes(3)) is bytes
-
-
-def test_max_buffer_size(msgpack: ModuleType) -> None:
-    """At most this many bytes may wait."""
-    unpacker = msgpack.Unpacker(max_buffer_size=3)
-    unpacker.feed(b"\x01\x02")
-    with pytest.raises(msgpack.BufferFull, match=r"^more than max_buffer_size\(3\) bytes wait to be unpacked$"):
-        unpacker.feed(b"\x03\x04")
-    unpacker.feed(b"\x03")
-    assert next(unpacker) == 1
-    unpacker.feed(b"\x04")
-    assert list(unpacker) == [2, 3, 4]
-    # the header of an incomplete value no longer waits once it is complete
-    unpacker = msgpack.Unpacker(max_buffer_size=10)
-    unpacker.feed(b"\xd9")
-    assert list(unpacker) == []
-    unpacker.feed(b"\x09" + b"a" * 8)  # 9 bytes: the length has not been read
-    with pytest.raises(msgpack.BufferFull):
-        unpacker.feed(b"ab")
-    unpacker.feed(b"a")
-    with pytest.raises(msgpack.BufferFull):
-        unpacker.feed(b"\x01")
-    assert list(unpacker) == ["a" * 9]
-
-
 @pytest.mark.parametrize("hook", ["object_hook", "object_pairs_hook", "list_hook", "ext_hook"])
 @pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, MemoryError])
 def test_no_part_of_an_object_is_read(msgpack: ModuleType, hook: str, error: type[BaseException]) -> None:
@@ -260,34 +130,6 @@ def test_no_part_of_an_object_is_read(msgpack: ModuleType, hook: str, error: typ
     unpacker.__init__()
     unpacker.feed(b"\x05")
     assert unpacker.unpack() == 5
-
-
-def test_the_stream_continues_after_an_error_of_a_hook(msgpack: ModuleType) -> None:
-    """The stream continues after the value that the hook was called for, as in msgpack."""
-    unpacker = msgpack.Unpacker(object_hook=lambda _: 1 / 0)
-    unpacker.feed(b"\x92\x80\x07\x81\xa1a\x02")
-    with pytest.raises(ZeroDivisionError):
-        unpacker.unpack()
-    assert unpacker.unpack() == 7
-    with pytest.raises(ZeroDivisionError):
-        unpacker.unpack()
-    unpacker.feed(b"\x05")
-    assert unpacker.unpack() == 5
-
-
-def test_exceptions_of_the_file(msgpack: ModuleType) -> None:
-    """Exceptions of the file pass, and reading continues the object when the file works again."""
-    file = Mock(read=Mock(side_effect=[b"\x92\x01", OSError("later"), b"\x02"]))
-    unpacker = msgpack.Unpacker(file)
-    with pytest.raises(OSError, match="later"):
-        unpacker.unpack()
-    assert unpacker.unpack() == [1, 2]
-    file.read.side_effect = [b"\x01\x02", OSError("later"), b"\x03"]
-    unpacker = msgpack.Unpacker(file)
-    assert unpacker.unpack() == 1
-    with pytest.raises(OSError, match="later"):
-        unpacker.read_bytes(2)
-    assert unpacker.read_bytes(2) == b"\x02\x03"
 
 
 def test_shared_by_threads(msgpack: ModuleType) -> None:

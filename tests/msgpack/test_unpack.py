@@ -151,26 +151,6 @@ def test_errors_pickle(msgpack: ModuleType) -> None:
         assert copied.offset == info.value.offset  # type: ignore[attr-defined]
 
 
-def test_bin_view(msgpack: ModuleType) -> None:
-    """bin values become read-only views of the input, keys become bytes."""
-    packed = msgpack.packb({"a": [b"abc", b""], b"k": b"d"})
-    for data in (packed, bytearray(packed), memoryview(bytearray(packed))):
-        value = msgpack.unpackb(data, bin_view=True)
-        view = value["a"][0]
-        assert isinstance(view, memoryview)
-        assert view.readonly
-        assert view == b"abc"
-        assert (view.format, view.itemsize, view.ndim) == ("B", 1, 1)
-        assert value["a"][1] == b""
-        assert value[b"k"] == b"d"
-    changing = bytearray(msgpack.packb(b"abc"))
-    view = msgpack.unpackb(changing, bin_view=True)
-    changing[2] = ord("x")
-    assert view == b"xbc"  # no copy
-    gaps = memoryview(b"".join(bytes((b, 0)) for b in packed))[::2]
-    assert msgpack.unpackb(gaps, bin_view=True)["a"][0] == b"abc"
-
-
 @pytest.mark.parametrize("count", [16, 20])
 @pytest.mark.parametrize("sign", [b"\x7f", b"\xff"])
 def test_a_signaling_nan_becomes_quiet(msgpack: ModuleType, sign: bytes, count: int) -> None:

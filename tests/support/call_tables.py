@@ -23,9 +23,38 @@ def calls(table: Path, every: int) -> pytest.MarkDecorator:
     for line in table.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             call, *outcome = re.split(r"  +", line)
-            parts = [part.split(" | ") if at % 2 else [part] for at, part in enumerate(re.split("«(.+?)»", call))]
-            rows += [pytest.param("".join(chosen), outcome, id="".join(chosen)) for chosen in itertools.product(*parts)]
+            rows += [pytest.param(chosen, outcome, id=chosen) for chosen in _alternatives(call)]
     return pytest.mark.parametrize(("call", "outcome"), some(rows, every))
+
+
+def dialogues(table: Path) -> pytest.MarkDecorator:
+    """
+    Parametrize a test with the paragraphs of a table, each with a title after #, as `lines`.
+
+    A line is a call and its outcome as in `calls`, a call that returns None, or `name = object`.
+    """
+    rows = []
+    for paragraph in table.read_text(encoding="utf-8").strip().split("\n\n"):
+        title, *lines = paragraph.splitlines()
+        rows.append(pytest.param(lines, id=title.lstrip("# ")))
+    return pytest.mark.parametrize("lines", rows)
+
+
+def check_dialogue(lines: list[str], names: dict[str, Any]) -> None:
+    """Run the lines of a dialogue, with these names, and compare the outcomes."""
+    for line in lines:
+        call, *outcome = re.split(r"  +", line)
+        name, _, value = call.partition(" = ")
+        if value and name.isidentifier():
+            names[name] = eval(value, names)
+            continue
+        for chosen in _alternatives(call):
+            check_call(chosen, outcome or ["= None"], names)
+
+
+def _alternatives(call: str) -> list[str]:
+    parts = [part.split(" | ") if at % 2 else [part] for at, part in enumerate(re.split("«(.+?)»", call))]
+    return ["".join(chosen) for chosen in itertools.product(*parts)]
 
 
 def check_call(call: str, outcome: list[str], names: dict[str, Any]) -> None:
