@@ -23,15 +23,14 @@ from typing import (
     Generic,
     List,
     NamedTuple,
-    NewType,
     Optional,
     Tuple,
     TypeVar,
     Union,
 )
 
-import annotated_types as at
 import pytest
+from typed_ways import decode_in_all_ways, refusals
 from typing_extensions import Annotated, LiteralString, Self
 
 import cpkg
@@ -40,29 +39,6 @@ from cpkg.typed.nodes import MISSING
 
 pytestmark = pytest.mark.interpreter
 T = TypeVar("T")
-
-
-def decode_in_all_ways(value: object, tp: Any, **options: Any) -> Any:
-    """Decode a message, walk it, and convert the objects to a type; return the result, which is the same each time."""
-    decoder = typed.Decoder(tp, **options)
-    data = cpkg.packb(value)
-    made = decoder.decode(data)
-    assert typed.Decoder(tp, strict=False, **options).decode(data) == made
-    assert decoder.convert(value) == made
-    return made
-
-
-def refusals(value: object, tp: Any) -> str:
-    """Return the error of all these ways, without the offset."""
-    texts = set()
-    for decode in (typed.Decoder(tp).decode, typed.Decoder(tp, strict=False).decode):
-        with pytest.raises(typed.ValidationError) as info:
-            decode(cpkg.packb(value))
-        texts.add(str(info.value).partition(" (at byte")[0])
-    with pytest.raises(typed.ValidationError) as info:
-        typed.convert(value, tp)
-    assert texts == {str(info.value)}
-    return texts.pop()
 
 
 def module_of(name: str, source: str, **names: object) -> types.ModuleType:
@@ -402,16 +378,6 @@ def test_a_name_applies_within_other_annotations():
     assert decode_in_all_ways(message, Named) == Named(1, 2, 3)
 
 
-def test_keys_are_text():
-    with pytest.raises(TypeError, match="a str, not 3"):
-        typed.Name(3)  # type: ignore[arg-type]
-    for rename in (lambda name: 3, {"x": b"x"}):
-        cls = typed.options(rename=rename)(dataclasses.make_dataclass("Made", [("x", int)]))
-        for use in (typed.Decoder, lambda cls: typed.encode(cls(1))):
-            with pytest.raises(TypeError, match="for the field 'x'"):
-                use(cls)
-
-
 # --- constructors and layout ----------------------------------------------------------------------------------------
 
 
@@ -673,49 +639,6 @@ def test_enums_of_times_numbers_and_tuples_round_trip(tp):
     for wrong in (datetime.date(2025, 1, 1), [1], [True, ["x", None]], [{}], 5.0, {}, "x", decimal.Decimal(2)):
         with pytest.raises(typed.ValidationError, match=r"datetime.date\(2024, 1, 1\)"):
             typed.decode(cpkg.dumps(wrong), members)
-
-
-# --- constraints on a union -----------------------------------------------------------------------------------------
-
-
-def test_a_constraint_on_a_union_applies_to_the_alternatives_it_fits():
-    tp = Annotated[Union[int, str, None], at.Gt(0), at.MinLen(2)]
-    for good in (None, 1, "ab"):
-        assert decode_in_all_ways(good, tp) == good
-    assert refusals(0, tp) == "$: expected int > 0, found 0"
-    assert refusals("a", tp) == "$: expected a length of at least 2, found 'a'"
-    tp = Annotated[Optional[Annotated[int, at.Lt(9)]], at.Gt(0), at.Predicate(lambda value: value != 5)]
-    assert [decode_in_all_ways(good, tp) for good in (None, 8)] == [None, 8]
-    for bad in (9, 0, 5):
-        refusals(bad, tp)
-    assert typed.schema(Annotated[Optional[int], at.Gt(0)])["anyOf"][0] == {"type": "integer", "exclusiveMinimum": 0}
-
-
-Positive = NewType("Positive", Annotated[int, at.Gt(0), at.MultipleOf(2), at.Predicate(lambda value: value != 6)])  # type: ignore[valid-newtype]
-
-
-def test_all_constraints_of_one_kind_apply():
-    tp: Any = Annotated[Positive, at.Gt(-5), at.Le(90), at.MultipleOf(3), at.Predicate(lambda value: value != 12)]
-    assert decode_in_all_ways([18, 90], List[tp]) == [18, 90]
-    for bad in (0, 3, 4, 6, 12, 96):
-        refusals(bad, tp)
-    tp = Annotated[
-        str, at.MinLen(3), at.MinLen(1), typed.Pattern("^a"), typed.Pattern("z$"), at.MaxLen(5), at.MaxLen(9)
-    ]
-    assert decode_in_all_ways("a-z", tp) == "a-z"
-    for text in ("az", "a--", "--z", "a----z"):
-        refusals(text, tp)
-    assert typed.schema(Annotated[int, at.Ge(5), at.Ge(0)])["minimum"] == 5
-
-
-@pytest.mark.parametrize("tp", [
-    Annotated[Optional[int], at.MinLen(2)], Annotated[str, at.Gt(0)], Annotated[int, at.Lt("x")],
-    Annotated[str, __import__("re").compile(b"x")], Annotated[Union[int, str], at.Timezone(None)],
-    Annotated[str, at.MultipleOf(2)], Annotated[int, at.MinLen(1)], Annotated[int, typed.Pattern("x")],
-])  # fmt: skip
-def test_a_constraint_that_does_not_apply_is_refused(tp):
-    with pytest.raises(TypeError, match="does not apply"):
-        typed.Decoder(tp)
 
 
 # --- data kept with a class -------------------------------------------------------------------------------------------

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoding a value in each way, and rows of data files, for tests of typed messages."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import math
+import re
+import typing
+import uuid
+from pathlib import Path
+from typing import Any
+
+import annotated_types as at
+import pytest
+
+import cpkg
+from cpkg import typed
+
+FOLDER = Path(__file__).resolve().parents[1] / "typed"
+NAMES = {
+    **vars(cpkg.msgpack),
+    **vars(typing),
+    **{module.__name__: module for module in (collections, cpkg, datetime, decimal, math, re, typing, uuid)},
+    **{"at": at, "typed": typed, "Decimal": decimal.Decimal, "UUID": uuid.UUID},
+}
+"""The names in all data files."""
+
+
+def rows_of(name: str, names: dict[str, Any]) -> list[Any]:
+    """Return the rows of a file in tests/typed, each a tuple in Python, which also uses these names."""
+    lines = (FOLDER / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    return [eval(line, {**NAMES, **names}) for line in lines]
+
+
+def decode_in_all_ways(value: object, tp: Any, **options: Any) -> Any:
+    """Decode a message, walk it, and convert the objects to a type; return the result, which is the same each time."""
+    decoder = typed.Decoder(tp, **options)
+    data = cpkg.packb(value)
+    made = decoder.decode(data)
+    assert typed.Decoder(tp, strict=False, **options).decode(data) == made
+    assert decoder.convert(value) == made
+    return made
+
+
+def refusals(value: object, tp: Any) -> str:
+    """Return the error of all these ways, without the offset."""
+    texts = set()
+    for decode in (typed.Decoder(tp).decode, typed.Decoder(tp, strict=False).decode):
+        with pytest.raises(typed.ValidationError) as info:
+            decode(cpkg.packb(value))
+        texts.add(str(info.value).partition(" (at byte")[0])
+    with pytest.raises(typed.ValidationError) as info:
+        typed.convert(value, tp)
+    assert texts == {str(info.value)}
+    return texts.pop()
