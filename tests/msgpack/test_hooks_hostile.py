@@ -35,17 +35,13 @@ class Boom(ValueError):
 # --- packing ------------------------------------------------------------------------------------------------------
 
 
-def pairs_with_one_foreign(place: str) -> dict[Any, Any]:
-    foreign = {Foreign(): 2} if place == "key" else {"foreign": Foreign()}
-    return {"a": 1, **foreign, **{f"k{i}": [i] for i in range(20)}}
-
-
 @pytest.mark.parametrize("change", ["grow", "grow again", "shrink", "clear"])
 @pytest.mark.parametrize("place", ["item", "key", "value"])
 def test_a_container_changed_by_default(msgpack: ModuleType, change: str, place: str) -> None:
     """If a list or dict changes its size while it is packed, packing fails instead of writing a wrong header."""
     items: list[Any] = [1, Foreign(), 2]
-    pairs = pairs_with_one_foreign(place)
+    foreign: dict[Any, Any] = {Foreign(): 2} if place == "key" else {"foreign": Foreign()}
+    pairs: dict[Any, Any] = {"a": 1, **foreign, **{f"k{i}": [i] for i in range(20)}}
 
     def default(o: Any) -> Any:
         new = [Foreign()] if change == "grow again" else 3

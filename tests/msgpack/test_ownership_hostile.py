@@ -163,15 +163,10 @@ def run(msgpack: ModuleType, name: str, settings: str = "", first: str = "meddli
 
 
 @pytest.mark.skipif(not CPYTHON, reason="PyPy's lists are always complete")
-def test_unfinished_lists_are_not_found(msgpack: ModuleType) -> None:
-    """Code in the middle of a message looks for unfinished lists, reads them, and moves their items."""
-    run(msgpack, "lists in the middle of a message")
-
-
-@pytest.mark.skipif(not CPYTHON, reason="PyPy's lists are always complete")
-def test_unfinished_lists_between_pieces(msgpack: ModuleType) -> None:
-    """The part of a message that an Unpacker holds is hidden as well."""
-    run(msgpack, "lists between pieces")
+@pytest.mark.parametrize("program", ["lists in the middle of a message", "lists between pieces"])
+def test_unfinished_lists_are_not_found(msgpack: ModuleType, program: str) -> None:
+    """Code looks for unfinished lists, reads them, and moves their items."""
+    run(msgpack, program)
 
 
 @pytest.mark.skipif(not CPYTHON, reason="the collector is CPython's")

@@ -308,18 +308,8 @@ CHECKED = {
 SCALARS.extend(CHECKED)
 HASHABLE = [int, str, bool, float, bytes, Color, Tuple[int, str], datetime.date]
 SHAPES = [
-    "list",
-    "set",
-    "frozenset",
-    "tuple",
-    "tuple of any length",
-    "dict",
-    "optional",
-    "union",
-    "tagged",
-    "apart",
-    "object",
-    "object",
+    *("list", "set", "frozenset", "tuple", "tuple of any length", "dict"),
+    *("optional", "union", "tagged", "apart", "object", "object"),
 ]
 
 

@@ -21,10 +21,10 @@ from cpkg import typed
 
 FOLDER = Path(__file__).resolve().parents[1] / "typed"
 NAMES = {
-    **vars(cpkg.msgpack),
-    **vars(typing),
+    **{name: value for module in (decimal, uuid, cpkg.msgpack, typing) for name, value in vars(module).items()},
     **{module.__name__: module for module in (collections, cpkg, datetime, decimal, math, re, typing, uuid)},
-    **{"at": at, "typed": typed, "Decimal": decimal.Decimal, "UUID": uuid.UUID},
+    "at": at,
+    "typed": typed,
 }
 """The names in all data files."""
 

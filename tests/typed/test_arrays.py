@@ -24,11 +24,8 @@ CODES = "bBhHiIqQfd"
 NAMES = dict(
     zip(CODES, ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64"))
 )
+packed = msgpack.packb
 ORDER = "<" if sys.byteorder == "little" else ">"
-
-
-def packed(value: object) -> bytes:
-    return msgpack.packb(value)
 
 
 def extension(dtype: str, shape: Tuple[int, ...], items: bytes, kind: int = 0) -> bytes:

@@ -224,10 +224,6 @@ def test_the_number_of_kept_errors_is_limited(options, kept, more):
         typed.Decoder(int, max_errors=0)
 
 
-def text(value: str) -> bytes:
-    return cpkg.packb(value)
-
-
 # --- unions -------------------------------------------------------------------------------------------------------
 
 
@@ -262,9 +258,9 @@ class Dog:
 
 
 @pytest.mark.parametrize("empty", [b"\x80", b"\xde\x00\x00", b"\xdf\x00\x00\x00\x00"])
-@pytest.mark.parametrize("behind", [["kind", "cat"], ["kind", "xxx"]])
-def test_an_empty_map_has_no_tag(decoder, empty, behind):
-    message = b"\x93" + empty + b"".join(map(text, behind))
+@pytest.mark.parametrize("following", [["kind", "cat"], ["kind", "xxx"]])
+def test_an_empty_map_has_no_tag(decoder, empty, following):
+    message = b"\x93" + empty + b"".join(map(cpkg.packb, following))
     with pytest.raises(typed.ValidationError) as info:
         decoder(Tuple[Union[Cat, Dog], str, str]).decode(message)
     assert (info.value.path, info.value.offset) == ((0,), 1)
@@ -303,8 +299,8 @@ def test_unions_of_many_classes_and_a_long_map():
     assert type(decoder.decode(cpkg.packb({"t": "c299"}))) is classes[299]
     cat = make_dataclass("Cat", [("lives", int, 9), ("t", Literal["cat"], "cat")])
     dog = make_dataclass("Dog", [("name", str, ""), ("t", Literal["dog"], "dog")])
-    # its length, 0xa174, is not the key "t"
-    long = b"\xde\xa1\x74" + text("cat") + b"\x00" + b"".join([text(f"k{i:05}") + b"\0" for i in range(0xA173)])
+    padding = b"".join([cpkg.packb(f"k{i:05}") + b"\0" for i in range(0xA173)])
+    long = b"\xde\xa1\x74" + cpkg.packb("cat") + b"\x00" + padding  # its length, 0xa174, is not the key "t"
     for message in (long, b"\x80", b"\x81\x01\x02", *[cpkg.packb({"t": tag}) for tag in (1, None, "cow")]):
         with pytest.raises(typed.ValidationError):
             typed.Decoder(Union[cat, dog]).decode(message)
