@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Negative limits, the position in a stream, and views of a stream."""
+"""Negative limits, and views of a stream."""
 
 from __future__ import annotations
 

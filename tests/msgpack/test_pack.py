@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing: the bytes of every format, subclasses, depth, the methods of Packer."""
+"""Packing: the bytes of every format, subclasses, depth, views, threads."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unpacking streams: feeding, files, resuming, headers, positions, limits, re-entrancy, async."""
+"""Unpacking streams: pieces, files, methods in turn, interrupts, threads, async."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unpacking one object: formats, large containers, timestamps, depth, errors and their offsets, views."""
+"""Unpacking one object: formats, large containers, timestamps, depth, errors and their offsets."""
 
 from __future__ import annotations
 

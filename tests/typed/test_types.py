@@ -205,9 +205,10 @@ def test_values_of_other_types_are_refused(tp, value):
 
 
 @pytest.mark.parametrize(("tp", "value", "wanted"), rows_of("values_converted", globals()))
-def test_not_strict_converts_between_text_and_numbers(tp, value, wanted):
-    with pytest.raises(typed.ValidationError):
-        typed.decode(cpkg.packb(value), tp)
+def test_only_not_strict_converts_between_text_and_numbers(tp, value, wanted):
+    for refuse in (lambda: typed.decode(cpkg.packb(value), tp), lambda: typed.convert(value, tp)):
+        with pytest.raises(typed.ValidationError):
+            refuse()
     for made in (typed.decode(cpkg.packb(value), tp, strict=False), typed.convert(value, tp, strict=False)):
         assert repr(made) == repr(wanted)
 
