@@ -9,6 +9,7 @@ import uuid
 from collections import deque
 from dataclasses import dataclass, field, make_dataclass
 from decimal import Decimal
+from functools import partial
 from typing import Any, Callable, Deque, Dict, FrozenSet, List, Literal, Optional, OrderedDict, Set, Tuple, Union
 
 import pytest
@@ -161,14 +162,11 @@ def test_headers_and_extras_share_one_budget(decoder):
     assert len(decoder(List[Deque[int]], max_memory=headers + extra).decode(data)) == count
     assert len(cpkg.loads(data, type=List[Deque[int]], max_memory=headers + extra)) == count
     for least, offset in ((headers + extra - 1, len(data) - 1), (extra, 5 + (extra - headers) // 700)):
-        for decode in (decoder(List[Deque[int]], max_memory=least).decode, limited_loads(least)):
+        loads = partial(cpkg.loads, type=List[Deque[int]], max_memory=least)
+        for decode in (decoder(List[Deque[int]], max_memory=least).decode, loads):
             with pytest.raises(LimitError, match=f"max_memory={least} allows") as info:
                 decode(data)
             assert info.value.offset == offset
-
-
-def limited_loads(most: int) -> Callable[[bytes], Any]:
-    return lambda data: cpkg.loads(data, type=List[Deque[int]], max_memory=most)
 
 
 @dataclass
