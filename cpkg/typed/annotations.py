@@ -277,7 +277,8 @@ class Model:
         if not isinstance(cls, type):
             raise TypeError(f"cannot decode {cls!r}: expected a type")
         if (cls.__module__, cls.__name__) in (("numpy", "ndarray"), ("array", "array")):
-            return imported("cpkg.typed.arrays").node_of(cls, args, self._union)  # type: ignore[no-any-return]
+            plain = functools.partial(_plain_value, scope)
+            return imported("cpkg.typed.arrays").node_of(cls, args, self._union, plain)  # type: ignore[no-any-return]
         if issubclass(cls, enum.Enum):
             return self._enum(cls)
         if reader_of(cls) is not None and not self._lenient:
@@ -539,7 +540,17 @@ def _marks(annotation: Annotation, scope: Scope, within: tuple[object, ...] = ()
 
 
 def _is_alias(tp: object) -> bool:
-    return type(tp).__name__ == "TypeAliasType" and hasattr(type(tp), "__value__")
+    return type(tp).__name__ == "TypeAliasType" and type(tp).__module__ in ("typing", "typing_extensions")
+
+
+def _plain_value(scope: Scope, tp: Annotation) -> Annotation:
+    """Return what a type variable or an alias stands for; another type with the values of its variables."""
+    tp = scope.resolved(tp)
+    while _is_alias(tp):
+        tp = _value_of(tp)
+    if not isinstance(tp, typing.TypeVar):
+        return tp
+    return typing.Any if tp.__bound__ is None else tp.__bound__
 
 
 def _value_of(alias: Annotation) -> Annotation:

@@ -388,24 +388,24 @@ def _no_union(parts: list[Node]) -> Node:
     raise AssertionError
 
 
-def node_of(cls: Annotation, args: tuple[Any, ...], union: Union) -> Node:
+def node_of(cls: Annotation, args: tuple[Any, ...], union: Union, plain: Callable[[Any], Any]) -> Node:
     """
     Return the node of an array class with parameters; raise TypeError for items that messages cannot hold.
 
-    `union` returns the node of a union of several nodes.
+    `union` returns the node of a union of several nodes. `plain` returns what a type variable or an alias stands for.
     """
     if cls is array:
-        number = args[0] if args else None
+        number = plain(args[0]) if args else None
         kinds = "iu" if number is int else "f" if number is float else "iuf"
         name = f"array[{number.__name__}]" if number in (int, float) else "array"
         return _node(cls, Numbers(tuple([item for item in _OF_PYTHON if item[0] in kinds]), name), union)
     numpy = sys.modules["numpy"]
-    shape, dtype = args if len(args) == 2 else (None, None)
+    shape, dtype = map(plain, args) if len(args) == 2 else (None, None)
     sizes = typing.get_args(shape)
     dims = -1 if not sizes or ... in sizes else len(sizes)
-    scalar = (typing.get_args(dtype) or (numpy.generic,))[0]
+    scalar = plain((typing.get_args(dtype) or (numpy.generic,))[0])
     scalar = typing.get_origin(scalar) or scalar
-    if not isinstance(scalar, type):  # Any, or a variable
+    if not isinstance(scalar, type):  # Any
         scalar = numpy.generic
     items = tuple([item for item in _ALL if issubclass(numpy.dtype(item).type, scalar)])
     if not items:

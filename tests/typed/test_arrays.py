@@ -6,14 +6,14 @@ import random
 import struct
 import sys
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, make_dataclass
 from functools import partial
-from typing import Any, List, Optional, Set, Tuple, Union
+from typing import Any, Generic, List, Optional, Set, Tuple, TypeVar, Union
 
 import annotated_types as at
 import pytest
 from seeds import SEED
-from typing_extensions import Annotated
+from typing_extensions import Annotated, TypeAliasType
 
 import cpkg
 from cpkg import msgpack, typed
@@ -273,6 +273,20 @@ def test_item_types_of_numpy(numpy, way):
     assert found(of(numpy.int16), data) == ("int16", (1,), b"\0\0")
     with pytest.raises(TypeError, match="cannot decode an array of str_"):
         typed.Decoder(of(numpy.str_))
+
+
+def test_variables_and_aliases_stand_for_their_values(numpy):
+    """NDArray is an alias with a variable from numpy 2.5 on."""
+    item = TypeVar("item", bound=numpy.generic)
+    items = TypeAliasType("items", numpy.ndarray[Any, numpy.dtype[item]], type_params=(item,))
+    small, flat = TypeAliasType("small", numpy.int8), TypeAliasType("flat", Tuple[int])
+    row = numpy.ndarray[flat, numpy.dtype[small]]
+    for tp in (items[numpy.int8], items[small], row):
+        assert found(tp, packed([1])) == ("int8", (1,), b"\1")
+    assert found(items, packed([1])) == found(numpy.ndarray, packed([1]))
+    assert found(row, packed([[1]])).startswith("$[0]: expected int8, found array")
+    made = make_dataclass("Made", [("a", numpy.ndarray[Any, numpy.dtype[item]])], bases=(Generic[item],))
+    assert typed.decode(packed({"a": [1]}), made[numpy.int8]).a.dtype == numpy.int8
 
 
 def test_errors_of_numpy_arrays(numpy, way):
