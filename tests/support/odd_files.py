@@ -1,29 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that return or accept only a few bytes at a time, and count them."""
+"""Files that return or accept only a few bytes at a time, count them, or fail as planned."""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import Any
 
 
 class Counting(io.BytesIO):
     """A file that counts the bytes read, and returns at most `most` bytes at a time."""
 
-    most = 1 << 62
-    taken = 0
+    def __init__(self, data: bytes, most: int = 1 << 62) -> None:
+        super().__init__(data)
+        self.most = most
+        self.taken = 0
 
     def read(self, size: int | None = -1, /) -> bytes:
         wanted = self.most if size is None or size < 0 else min(size, self.most)
         data = super().read(wanted)
         self.taken += len(data)
         return data
-
-
-class Trickling(Counting):
-    """A file that returns a thousand bytes at a time."""
-
-    most = 1000
 
 
 class Slow(io.RawIOBase):
@@ -38,3 +35,47 @@ class Slow(io.RawIOBase):
     def write(self, data: Any) -> int:
         self.content += bytes(data[:7])
         return min(7, len(data))
+
+
+class Target(io.RawIOBase):
+    """
+    A raw file that keeps what is written.
+
+    Its write() or flush() calls follow a plan: for each call an exception to raise, or None.
+    """
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.write_plan: list[BaseException | None] = []
+        self.flush_plan: list[BaseException | None] = []
+        self.takes_when_failing = False
+        self.meanwhile: Callable[[], object] = lambda: None
+        self.closes = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any, /) -> int:
+        failure = self.write_plan.pop(0) if self.write_plan else None
+        if failure is None or self.takes_when_failing:
+            self.meanwhile()
+            self.pieces.append(bytes(data))
+        if failure is not None:
+            raise failure
+        return len(data)
+
+    def flush(self) -> None:
+        failure = self.flush_plan.pop(0) if self.flush_plan else None
+        if failure is not None:
+            raise failure
+
+    def tell(self) -> int:
+        return len(self.content)
+
+    def close(self) -> None:
+        self.closes += not self.closed
+        super().close()
+
+    @property
+    def content(self) -> bytes:
+        return b"".join(self.pieces)

@@ -17,6 +17,7 @@ from typing import Any, Callable
 
 import pytest
 from extent import some
+from odd_files import Target
 from processes import run_alone, sections
 from threads import beside, run_threads
 from zstd_data import TEXT, trained
@@ -27,20 +28,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:Deprecati
 
 PROGRAMS = sections(__file__, "programs.txt")
 IN_C = "calls of C: only real signals run inside them, in test_signals_nightly.py"
-
-
-def in_threads(work: Callable[[int], Any], count: int = 6) -> list[Any]:
-    """Run work(0), work(1)... in parallel; return the results or raise the first error."""
-    results: list[Any] = [None] * count
-    barrier = threading.Barrier(count)
-
-    def run(index: int) -> None:
-        barrier.wait(30)
-        results[index] = work(index)
-
-    for error in run_threads(*(functools.partial(run, index) for index in range(count))):
-        raise error
-    return results
 
 
 def rounds(zstd: ModuleType, count: int) -> range:
@@ -57,14 +44,18 @@ def test_threads_share_objects(zstd: ModuleType) -> None:
     compressor, decompressor = zstd.ZstdCompressor(1), zstd.ZstdDecompressor(multi_frame=True)
     text = zstd.compress(TEXT)
 
-    def work(index: int) -> int:
-        payload, size = bytes([index]) * 50_000, 0
+    sizes: list[int] = []
+    together = threading.Barrier(6)
+
+    def work(index: int) -> None:
+        payload = bytes([index]) * 50_000
+        together.wait(30)
         for _ in rounds(zstd, 40):
             assert zstd.decompress(compressor.compress(payload, compressor.FLUSH_FRAME)) == payload
-            size += len(decompressor.decompress(text))
-        return size
+            sizes.append(len(decompressor.decompress(text)))
 
-    assert sum(in_threads(work)) == 6 * len(rounds(zstd, 40)) * len(TEXT)
+    assert run_threads(*(functools.partial(work, index) for index in range(6))) == []
+    assert sum(sizes) == 6 * len(rounds(zstd, 40)) * len(TEXT)
     assert decompressor.eof
 
 
@@ -399,23 +390,16 @@ def test_second_init_of_a_file_opens_another(zstd: ModuleType) -> None:
 
 
 def test_writer_takes_a_part_of_its_own_memory(zstd: ModuleType) -> None:
-    taken: list[bytes] = []
     own: list[Any] = []
 
-    class Sink(io.RawIOBase):
-        def writable(self) -> bool:
-            return True
-
-        def tell(self) -> int:
-            return sum(map(len, taken))
-
+    class Sink(Target):
         def write(self, data: Any, /) -> int:
-            taken.append(bytes(data))
             if isinstance(data, memoryview) and isinstance(data.obj, bytearray):
                 own.append(memoryview(data.obj))
-            return len(data)
+            return super().write(data)
 
-    writer = zstd.ZstdFile._writer_type(Sink(), 100)
+    sink = Sink()
+    writer = zstd.ZstdFile._writer_type(sink, 100)
     writer.write(bytes(range(60)))
     writer.flush()
     if not own:
@@ -423,7 +407,7 @@ def test_writer_takes_a_part_of_its_own_memory(zstd: ModuleType) -> None:
     writer.write(b"abc")
     writer.write(own[0][1:51])
     writer.flush()
-    assert taken == [bytes(range(60)), b"abcbc" + bytes(range(3, 51))]
+    assert sink.pieces == [bytes(range(60)), b"abcbc" + bytes(range(3, 51))]
 
 
 def test_half_made_objects_tell_nothing(zstd: ModuleType) -> None:
@@ -451,58 +435,25 @@ def test_finalizer_at_the_end_takes_a_context(zstd: ModuleType, use: str) -> Non
 SIZE = 1000
 
 
-class Sink(io.RawIOBase):
-    """A raw stream that keeps its data, fails on request, and may run any code while it writes."""
-
-    def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.failures = 0
-        self.closes = 0
-        self.meanwhile: Any = None
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any, /) -> int:
-        if self.failures:
-            self.failures -= 1
-            raise OSError("no room")
-        if self.meanwhile is not None:
-            self.meanwhile()
-        self.pieces.append(bytes(data))
-        return len(data)
-
-    def tell(self) -> int:
-        return sum(map(len, self.pieces))
-
-    def close(self) -> None:
-        self.closes += not self.closed
-        super().close()
-
-    @property
-    def content(self) -> bytes:
-        return b"".join(self.pieces)
+@pytest.fixture
+def sink() -> Target:
+    return Target()
 
 
 @pytest.fixture
-def sink() -> Sink:
-    return Sink()
-
-
-@pytest.fixture
-def writer(zstd: ModuleType, sink: Sink) -> Any:
+def writer(zstd: ModuleType, sink: Target) -> Any:
     """The backend's writer over a sink, with room for SIZE bytes: an io.BufferedWriter, or its replacement."""
     return zstd.ZstdFile._writer_type(sink, SIZE)
 
 
-def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink) -> None:
+def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Target) -> None:
     expected = b""
     for size in (10, SIZE - 10, 5 * SIZE):
         for fail in (0, 1):
             writer.write(b"x" * 7)
             data = bytearray(range(256)) * (size // 256 + 1)
             before = writer.tell()
-            sink.failures = fail
+            sink.write_plan = [OSError("no room")] * fail
             try:
                 assert writer.write(data) == len(data)
             except OSError as exc:
@@ -510,10 +461,9 @@ def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink)
                 assert writer.tell() == before
                 data.append(1)  # not locked, not even by the traceback
                 del data[-1:]
-                sink.failures = 0
                 assert writer.write(data) == len(data)
                 del failure
-            sink.failures = 0
+            sink.write_plan = []
             expected += b"x" * 7 + data
             data[:] = b"changed"  # the writer does not use the caller's data after it has returned
     writer.flush()
@@ -527,9 +477,9 @@ def test_writer_accepts_buffers_and_keeps_none_exported(writer: Any, sink: Sink)
     assert sink.content == expected + b"cd\1\0\0\0\2\0\0\0"
 
 
-def test_failing_close_closes(writer: Any, sink: Sink) -> None:
+def test_failing_close_closes(writer: Any, sink: Target) -> None:
     writer.write(b"abc")
-    sink.failures = 1
+    sink.write_plan = [OSError("no room")]
     pytest.raises(OSError, writer.close).match("no room")
     assert sink.closed
     writer.close()
@@ -540,7 +490,7 @@ def test_failing_close_closes(writer: Any, sink: Sink) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="__buffer__ came with 3.12")
-def test_exporter_that_reenters(writer: Any, sink: Sink) -> None:
+def test_exporter_that_reenters(writer: Any, sink: Target) -> None:
     class Exporter:
         def __buffer__(self, flags: int) -> memoryview:
             writer.write(b"first")
@@ -559,7 +509,7 @@ def test_exporter_that_reenters(writer: Any, sink: Sink) -> None:
     pytest.raises(ValueError, writer.write, Exporter()).match("closed")
 
 
-def test_unreferenced_writer_writes(zstd: ModuleType, sink: Sink) -> None:
+def test_unreferenced_writer_writes(zstd: ModuleType, sink: Target) -> None:
     writer = zstd.ZstdFile._writer_type(sink, SIZE)
     write = writer.write
     write(b"abc")
@@ -573,7 +523,7 @@ def test_unreferenced_writer_writes(zstd: ModuleType, sink: Sink) -> None:
 
 
 def test_writer_in_a_cycle_writes(zstd: ModuleType) -> None:
-    class Patient(Sink):
+    class Patient(Target):
         def __del__(self) -> None:
             pass  # an object above closes it, as for a CompressWriter
 
@@ -589,19 +539,18 @@ def test_writer_in_a_cycle_writes(zstd: ModuleType) -> None:
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="counts references")
-def test_references_stay_even(zstd: ModuleType, sink: Sink) -> None:
+def test_references_stay_even(zstd: ModuleType, sink: Target) -> None:
     data, large = bytearray(b"abc"), bytes(3 * SIZE)
     kind = zstd.ZstdFile._writer_type
 
     def use() -> None:
-        writer = kind(sink_of_use := Sink(), SIZE)
+        writer = kind(target := Target(), SIZE)
         for _ in range(50):
             writer.write(data)
             writer.write(large)
-            sink_of_use.failures = 1
+            target.write_plan = [OSError("no room")]
             pytest.raises(OSError, writer.write, large)
             pytest.raises(TypeError, writer.write, None)
-        sink_of_use.failures = 0
         writer.close()
 
     use()
