@@ -9,7 +9,7 @@ import struct
 from pathlib import Path
 
 import pytest
-from odd_files import Trickling
+from odd_files import Counting
 
 from purepy.base.errors import SeekableFormatError, ZstdError
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
@@ -63,7 +63,7 @@ def test_a_table_that_was_read_can_grow() -> None:
 
 def test_many_entries_are_read_from_a_file_that_gives_little_at_a_time() -> None:
     table = table_of([(100, number, number) for number in range(5000)], True)
-    file = Trickling(file_of(table).getvalue())
+    file = Counting(file_of(table).getvalue(), 1000)
     assert read_seek_table(file).frame(4999) == table.frame(4999)
     assert file.taken <= len(table.to_bytes()) + 4096
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, Callable
 
@@ -41,14 +42,20 @@ def stream(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
     return content
 
 
+def in_parts(decompressor: Any, pieces: Iterable[bytes], limit: int) -> list[bytes]:
+    """Pass pieces to a decompressor, and take at most `limit` bytes of output at a time."""
+    output = []
+    for piece in pieces:
+        output.append(decompressor.decompress(piece, limit))
+        while not decompressor.needs_input:
+            output.append(decompressor.decompress(b"", limit))
+    return output
+
+
 def drip(zstd: ModuleType, data: bytes, options: Any = None) -> bytes:
     """Pass small pieces to a decompressor, and request even smaller output."""
     decompressor = zstd.ZstdDecompressor(options=options, multi_frame=True)
-    content = b""
-    for start in range(0, len(data), 41):
-        content += decompressor.decompress(data[start : start + 41], 50)
-        while not decompressor.needs_input:
-            content += decompressor.decompress(b"", 50)
+    content = b"".join(in_parts(decompressor, (data[at : at + 41] for at in range(0, len(data), 41)), 50))
     if not decompressor.eof:
         raise EOFError
     return content

@@ -19,7 +19,6 @@ from call_tables import calls, check_call
 from documents import check_examples
 from zstd_data import DICTIONARY, SAMPLES, check_trains
 
-import cpkg.zstandard
 from cpkg.zstandard import ZstdError
 from cpkg.zstandard.backend_names import names_over
 from purepy.base.errors import ZstdLimitError
@@ -67,11 +66,6 @@ def test_call(names: dict[str, Any], tmp_path: Path, call: str, outcome: list[st
 
 # the functions and methods in the original's stub, with their parameters in its order
 SIGNATURES = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
-FILE_METHODS = [
-    *("close", "closed", "flush", "isatty", "read", "readable", "readall", "readinto", "readline", "readlines"),
-    *("seekable", "tell", "writable", "write", "writelines", "__enter__", "__exit__", "__iter__", "__next__"),
-]
-WRITER_METHODS = [*FILE_METHODS, "fileno", "memory_size", "seek", "truncate"]
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
@@ -81,23 +75,6 @@ def test_signatures(zstandard: SimpleNamespace, name: str) -> None:
         thing = getattr(thing, part)
     found = [parameter for parameter in inspect.signature(thing).parameters if parameter not in ("self", "cls")]
     assert found == SIGNATURES[name]
-
-
-def test_file_types(zstandard: SimpleNamespace) -> None:
-    for reader in (zstandard.ZstdCompressionReader, zstandard.ZstdDecompressionReader):
-        assert [name for name in [*FILE_METHODS, "read1", "readinto1"] if not hasattr(reader, name)] == []
-    for writer in (zstandard.ZstdCompressionWriter, zstandard.ZstdDecompressionWriter):
-        assert [name for name in WRITER_METHODS if not hasattr(writer, name)] == []
-    assert hasattr(zstandard.ZstdDecompressionReader, "seek")
-
-
-def test_all_names_exist() -> None:
-    assert [name for name in cpkg.zstandard.__all__ if not hasattr(cpkg.zstandard, name)] == []
-    assert cpkg.zstandard.__version__ == "0.25.0"
-    assert cpkg.zstandard.backend_features == {"buffer_types", "multi_compress_to_buffer", "multi_decompress_to_buffer"}
-    assert cpkg.zstandard.COMPRESSION_RECOMMENDED_OUTPUT_SIZE == 131591
-    assert cpkg.zstandard.DECOMPRESSION_RECOMMENDED_INPUT_SIZE == 131075
-    assert cpkg.zstandard.MAGIC_NUMBER == 4247762216
 
 
 def test_examples(zstandard: SimpleNamespace) -> None:

@@ -11,24 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from odd_files import Slow
+from odd_files import Slow, Target
 from seeds import noise
 from threads import run_threads
 
 from purepy.base.errors import ZstdLimitError
 
 CONTENT = b"".join(b"line %d of some content\n" % number for number in range(2000))
-
-
-class Kept(io.BytesIO):
-    """A file whose content is still available after it was closed."""
-
-    content = b""
-
-    def close(self) -> None:
-        if not self.closed:
-            self.content = self.getvalue()
-        super().close()
 
 
 @pytest.fixture
@@ -48,7 +37,7 @@ def test_truncated_input_is_an_error(zstandard: SimpleNamespace, frame: bytes) -
             lambda data=frame[:cut]: decompressor.copy_stream(io.BytesIO(data), io.BytesIO()),
         ):
             pytest.raises(zstandard.ZstdError, call).match("ended before")
-        target = Kept()
+        target = Target()
         writer = decompressor.stream_writer(target)
         writer.write(frame[:cut])
         pytest.raises(zstandard.ZstdError, writer.close).match("ended before")
@@ -85,7 +74,7 @@ def test_windows_are_limited_in_one_call_too(zstandard: SimpleNamespace) -> None
 
 def test_close_after_an_error(zstandard: SimpleNamespace) -> None:
     """A writer that failed does not end the frame, so that readers detect it, but closes the other file."""
-    target = Kept()
+    target = Target()
     writer = zstandard.ZstdCompressor().stream_writer(target, size=len(CONTENT) + 5)
     writer.write(CONTENT)
     pytest.raises(zstandard.ZstdError, writer.write, CONTENT).match("Src size is incorrect")
@@ -94,11 +83,8 @@ def test_close_after_an_error(zstandard: SimpleNamespace) -> None:
     assert target.closed
     pytest.raises(zstandard.ZstdError, zstandard.ZstdDecompressor().decompress, target.content, len(CONTENT) * 2)
 
-    class Full(io.BytesIO):
-        def write(self, data: Any) -> int:
-            raise OSError(28, "No space left on device")
-
-    full = Full()
+    full = Target()
+    full.write_plan = [OSError(28, "No space left on device")] * 2
     writer = zstandard.ZstdCompressor().stream_writer(full)
     writer.write(b"abc")
     pytest.raises(OSError, writer.flush).match("No space")

@@ -55,11 +55,6 @@ def by_file(method: str, zstd: ModuleType, frames: bytes, buffer: bytearray) -> 
     return total
 
 
-def one_shot(zstd: ModuleType, frames: bytes, buffer: bytearray) -> int:
-    size: int = zstd.decompress_into(frames, buffer)
-    return size
-
-
 @pytest.mark.parametrize("data", [FRAME_ABC[:-1], FRAME_ABC * 9, b"no frame"], ids=["truncated", "too long", "text"])
 def test_the_buffer_is_free_after_an_error(zstd: ModuleType, data: bytes) -> None:
     buffer = bytearray(10)
@@ -68,9 +63,13 @@ def test_the_buffer_is_free_after_an_error(zstd: ModuleType, data: bytes) -> Non
     assert caught.value.__traceback__ is not None
 
 
-WAYS = {"one_shot": one_shot, "readinto": partial(by_file, "readinto"), "readinto1": partial(by_file, "readinto1")}
 KINDS = ["sized", "unsized", "checked"]
 Way = Callable[[ModuleType, bytes, bytearray], int]
+WAYS: dict[str, Way] = {
+    "one_shot": lambda zstd, frames, buffer: zstd.decompress_into(frames, buffer),
+    "readinto": partial(by_file, "readinto"),
+    "readinto1": partial(by_file, "readinto1"),
+}
 ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 
 

@@ -8,6 +8,7 @@ import functools
 import inspect
 import io
 import pickle
+import sys
 from array import array
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +45,7 @@ def names(zstd: ModuleType) -> dict[str, Any]:
         "pickle": pickle,
         "signature": inspect.signature,
         "array": array,
+        "maxsize": sys.maxsize,
         "closed": closed,
         "BytesIO": io.BytesIO,
         "UnsupportedOperation": io.UnsupportedOperation,
@@ -54,6 +56,7 @@ def names(zstd: ModuleType) -> dict[str, Any]:
         "broken": zstd.ZstdDict(bytes.fromhex("37a430ec") + b"abcdefghijklmnopqrstuvwxyz"),
         "packed": zstd.compress(text),
         "unsized": zstd.compress(text, options={zstd.CompressionParameter.content_size_flag: 0}),
+        "dictionary": zstd_data.trained(zstd, zstd_data.SAMPLES, 3000),
         "begun": begun,
         "round_trip": round_trip,
         "reader": lambda: zstd.ZstdFile(io.BytesIO(zstd_data.FRAME_ABC)),

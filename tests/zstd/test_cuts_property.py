@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import functools
-import io
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from zstd_data import SAMPLES, SKIPPABLE
 from zstd_data import trained as trained_by
+from zstd_ways import in_parts
 
 TEXT = b"".join(SAMPLES[40:60])
 KINDS = ("none", "raw digested", "raw undigested", "trained digested", "trained undigested", "prefix", "trained prefix")
@@ -40,36 +40,14 @@ def frame(zstd: ModuleType, kind: str, start: int, size: int, sized: bool) -> by
     return b"".join(zstd.compress_iter([content], options=options, zstd_dict=dictionary(zstd, kind)))
 
 
-class Cut(io.RawIOBase):
-    """A file that returns one of its pieces per read."""
-
-    def __init__(self, pieces: list[bytes]) -> None:
-        self._pieces = list(pieces)
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        while self._pieces:
-            piece = self._pieces.pop(0)
-            if piece:
-                return piece
-        return b""
-
-
-def in_pieces(zstd: ModuleType, pieces: list[bytes], found: Any, limit: int) -> bytes:
-    decompressor = zstd.ZstdDecompressor(found, multi_frame=True)
-    output = []
-    for piece in pieces:
-        output.append(decompressor.decompress(piece, limit))
-        while not decompressor.needs_input:
-            output.append(decompressor.decompress(b"", limit))
-    assert decompressor.eof
-    return b"".join(output)
+def cut_file(pieces: list[bytes]) -> Any:
+    """Return a file that returns one of its pieces per read."""
+    rest = filter(None, pieces)
+    return SimpleNamespace(read=lambda size: next(rest, b""))
 
 
 def from_file(zstd: ModuleType, pieces: list[bytes], found: Any, room: bytearray) -> bytes:
-    with zstd.ZstdFile(Cut(pieces), zstd_dict=found) as file:
+    with zstd.ZstdFile(cut_file(pieces), zstd_dict=found) as file:
         read = file.readinto1 if len(room) % 2 else file.readinto
         return b"".join(bytes(room[:size]) for size in iter(lambda: read(room), 0))
 
@@ -88,10 +66,12 @@ def test_every_place_to_divide_the_data(zstd: ModuleType, kind: str) -> None:
     for cut in range(0, len(data) + 1, 11 if zstd.BACKEND == "pure" else 1):
         pieces, limit = [data[:cut], data[cut:]], limits[cut % len(limits)]
         size = 64 if limit < 0 else limit
-        assert in_pieces(zstd, pieces, found, limit) == content
+        decompressor = zstd.ZstdDecompressor(found, multi_frame=True)
+        assert b"".join(in_parts(decompressor, pieces, limit)) == content
+        assert decompressor.eof
         assert b"".join(zstd.decompress_iter(pieces, found, write_size=size)) == content
         assert from_file(zstd, pieces, found, bytearray(size)) == content
-        with zstd.ZstdFile(Cut(pieces), zstd_dict=found) as file:
+        with zstd.ZstdFile(cut_file(pieces), zstd_dict=found) as file:
             assert (file.read() if cut % 2 else b"".join(file)) == content
 
 

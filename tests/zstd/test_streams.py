@@ -135,14 +135,6 @@ def test_nothing_asked_for_after_a_frame(zstd: ModuleType) -> None:
     assert (decompressor.eof, decompressor.needs_input) == (False, False)
 
 
-def test_offset_counts_the_whole_stream(zstd: ModuleType) -> None:
-    decompressor = zstd.ZstdDecompressor(multi_frame=True)
-    decompressor.decompress(FRAME_ABC)
-    assert decompressor.decompress(FRAME_ABC + b"garbage, no frame") == b"abc"
-    info = pytest.raises(zstd.ZstdError, decompressor.decompress, b"")
-    assert info.value.offset == 2 * len(FRAME_ABC)
-
-
 def test_an_error_in_a_later_piece_has_an_offset(zstd: ModuleType) -> None:
     """Its offset counts from the start of the stream, across frames and pieces; the stream restarts after it."""
     good, content = zstd.compress(b"good" * 100), random.Random(1).randbytes(1 << 19)
