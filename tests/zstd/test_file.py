@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import array
 import gc
 import io
 import os
@@ -69,14 +68,6 @@ def test_other_file_objects_stay_open(zstd: ModuleType) -> None:
     target = io.BytesIO()
     zstd.ZstdFile(target, "w").close()
     assert not target.closed
-
-
-@pytest.mark.parametrize("name", ["readinto", "readinto1"])
-def test_readinto_items_larger_than_a_byte(zstd: ModuleType, name: str) -> None:
-    numbers = array.array("I", bytes(400))
-    with zstd.ZstdFile(io.BytesIO(zstd.compress(TEXT))) as file:
-        assert getattr(file, name)(numbers) == 400
-    assert numbers.tobytes() == TEXT[:400]
 
 
 def test_temporary_file_object(zstd: ModuleType, path: pathlib.Path) -> None:

@@ -119,20 +119,20 @@ class Texts:
         self.tells = True
         self.is_exact = True
 
-    def both(self, name: str, *arguments: Any) -> None:
+    def both(self, name: str, *arguments: Any, **options: Any) -> None:
         """Make the same call on both and compare the results; calls not listed here return nothing to compare."""
-        found = self.outcome(self.file, name, arguments)
-        expected = self.outcome(self.plain, name, arguments)
+        found = self.outcome(self.file, name, *arguments, **options)
+        expected = self.outcome(self.plain, name, *arguments, **options)
         if found != expected and (found is UnicodeError or expected is UnicodeError):
             self.seek(0)  # one of them may decode farther ahead than the other
         else:
-            assert found == expected, (name, arguments, found, expected)
+            assert found == expected, (name, arguments, options, found, expected)
             if found is UnicodeError:
                 self.seek(0)
 
-    def outcome(self, text: Any, name: str, arguments: Any) -> Any:
+    def outcome(self, text: Any, name: str, *arguments: Any, **options: Any) -> Any:
         try:
-            return list(text) if name == "list" else getattr(text, name)(*arguments)
+            return list(text) if name == "list" else getattr(text, name)(*arguments, **options)
         except StopIteration:
             return StopIteration
         except UnicodeError:
@@ -171,7 +171,7 @@ class Texts:
         if not self.tells:
             return
         if self.iterated:
-            found, expected = self.outcome(self.file, "tell", ()), self.outcome(self.plain, "tell", ())
+            found, expected = self.outcome(self.file, "tell"), self.outcome(self.plain, "tell")
             if isinstance(found, tuple) or isinstance(expected, tuple):
                 assert found == expected
                 return
@@ -213,9 +213,7 @@ class Texts:
         self.both("write", "x")
 
     def do_line_buffering(self, number: int) -> None:
-        # flushes, as described in do_flush()
-        self.file.reconfigure(line_buffering=bool(number % 2))
-        self.plain.reconfigure(line_buffering=bool(number % 2))
+        self.both("reconfigure", line_buffering=bool(number % 2))
         self.tells = self.tells and not self.iterated
 
     def do_reconfigure(self, number: int) -> None:
@@ -226,14 +224,7 @@ class Texts:
             options = {"errors": "replace" if self.options["errors"] != "strict" else "strict"}
         elif number % 3 == 1:
             options = {"encoding": ENCODINGS[number % len(ENCODINGS)], "errors": self.options["errors"]}
-        outcomes = []
-        for text in (self.file, self.plain):
-            try:
-                text.reconfigure(**options)
-                outcomes.append(None)
-            except io.UnsupportedOperation as exc:
-                outcomes.append(str(exc))
-        assert outcomes[0] == outcomes[1], (options, outcomes)
+        self.both("reconfigure", **options)
         self.tells = self.tells and not self.iterated
 
     def do_detach(self, number: int) -> None:

@@ -7,7 +7,7 @@ import random
 from types import ModuleType
 
 import pytest
-from zstd_data import FRAME_ABC, PAYLOADS, SKIPPABLE, TEXT, ZEROS
+from zstd_data import FRAME_ABC, PAYLOADS, TEXT, ZEROS
 
 from purepy.zstd.format.header import read_header
 
@@ -30,13 +30,6 @@ def test_flush_block_makes_all_data_readable(zstd: ModuleType) -> None:
     assert not decompressor.eof
     assert decompressor.decompress(compressor.flush()) == b""
     assert decompressor.eof
-
-
-def test_flush_block_of_nothing_gives_nothing(zstd: ModuleType) -> None:
-    compressor = zstd.ZstdCompressor()
-    assert compressor.flush(compressor.FLUSH_BLOCK) == b""
-    assert compressor.compress(b"123", compressor.FLUSH_BLOCK) != b""
-    assert compressor.flush(compressor.FLUSH_BLOCK) == b""
 
 
 def test_compressor_makes_many_frames(zstd: ModuleType) -> None:
@@ -74,13 +67,6 @@ def test_decompressor_flags(zstd: ModuleType) -> None:
     assert decompressor.unused_data == b"more"
     for data in (b"", b"abc"):
         pytest.raises(EOFError, decompressor.decompress, data).match("Already at the end of a Zstandard frame")
-
-
-def test_decompressor_reads_one_frame(zstd: ModuleType) -> None:
-    decompressor = zstd.ZstdDecompressor()
-    assert decompressor.decompress(SKIPPABLE + FRAME_ABC) == b""
-    assert decompressor.eof
-    assert decompressor.unused_data == FRAME_ABC
 
 
 @pytest.mark.parametrize("max_length", [0, 1, 2, 100, 131072, 150_000])

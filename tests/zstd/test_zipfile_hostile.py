@@ -28,21 +28,18 @@ from cpkg.zstd import zipfile
 TEXT = b"a line of text\n" * 2_000
 
 
-def stored(data: bytes, content: bytes | None, *, size: int | None = None, crc: int | None = None) -> io.BytesIO:
+def stored(data: bytes, content: bytes, size: int | None = None) -> io.BytesIO:
     """Return an archive whose member "member" has `data` in method 93, and the size and CRC of `content`."""
-    content = b"" if content is None else content
     file = io.BytesIO()
     with standard.ZipFile(file, "w") as archive:
         archive.writestr("member", data)
     raw = bytearray(file.getvalue())
-    size = len(content) if size is None else size
-    crc = zlib.crc32(content) if crc is None else crc
     directory = raw.rindex(b"PK\x01\x02")
     for at in (0, directory):
         fields = at + (8 if at == 0 else 10)
         struct.pack_into("<H", raw, fields, 93)
-        struct.pack_into("<L", raw, fields + 6, crc)
-        struct.pack_into("<L", raw, fields + 14, size)
+        struct.pack_into("<L", raw, fields + 6, zlib.crc32(content))
+        struct.pack_into("<L", raw, fields + 14, len(content) if size is None else size)
     return io.BytesIO(bytes(raw))
 
 
