@@ -54,13 +54,6 @@ def test_find_passes_over_empty_frames() -> None:
     pytest.raises(IndexError, table.frame, 5).match("frame 5 does not exist")
 
 
-def test_a_table_that_was_read_can_grow() -> None:
-    table = read_seek_table(file_of(table_of(FRAMES[:2], True)))
-    for frame in FRAMES[2:]:
-        table.append(*frame)
-    assert table.to_bytes() == table_of(FRAMES, True).to_bytes()
-
-
 def test_many_entries_are_read_from_a_file_that_gives_little_at_a_time() -> None:
     table = table_of([(100, number, number) for number in range(5000)], True)
     file = Counting(file_of(table).getvalue(), 1000)
@@ -68,13 +61,10 @@ def test_many_entries_are_read_from_a_file_that_gives_little_at_a_time() -> None
     assert file.taken <= len(table.to_bytes()) + 4096
 
 
-@pytest.mark.parametrize(
-    ("frame", "error"),
-    [((-1, 0, 0), ValueError), ((2**32, 0, 0), ValueError), ((0, 2**32, 0), ValueError), ((9, 9, None), ValueError)],
-)
-def test_values_too_large_for_an_entry_are_refused(frame: tuple[int, int, int | None], error: type[Exception]) -> None:
+@pytest.mark.parametrize("frame", [(-1, 0, 0), (2**32, 0, 0), (0, 2**32, 0), (9, 9, None)])
+def test_values_too_large_for_an_entry_are_refused(frame: tuple[int, int, int | None]) -> None:
     table = SeekTable(checksums=True)
-    pytest.raises(error, table.append, *frame)
+    pytest.raises(ValueError, table.append, *frame)
     assert len(table) == 0
 
 

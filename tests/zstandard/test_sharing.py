@@ -135,14 +135,6 @@ def test_no_cycles(zstandard: SimpleNamespace) -> None:
         gc.enable()
 
 
-def test_streams_keep_what_they_need(zstandard: SimpleNamespace) -> None:
-    packer = zstandard.ZstdCompressor(dict_data=zstandard.ZstdCompressionDict(CONTENT[:1000])).compressobj()
-    reader_of = zstandard.ZstdDecompressor(dict_data=zstandard.ZstdCompressionDict(CONTENT[:1000])).stream_reader
-    gc.collect()
-    frame = packer.compress(CONTENT) + packer.flush()
-    assert reader_of(io.BytesIO(frame), 5).read() == CONTENT
-
-
 # --- after any exception an object continues exactly, or is broken and raises an error about it -----------------------
 
 

@@ -116,17 +116,14 @@ async def test_errors_of_opening_and_reading(zstd: ModuleType, path: Path) -> No
     with pytest.raises(FileNotFoundError):
         await zstd.aopen(path)
     with pytest.raises(ValueError, match="mode"):
-        async with zstd.aopen(path, "q"):
-            pass
-    path.write_bytes(zstd.compress(DATA)[:-5])
-    async with zstd.aopen(path) as file:
-        with pytest.raises(EOFError):
-            await file.read()
-    path.write_bytes(b"no frame, this")
-    async with zstd.aopen(path) as file:
-        with pytest.raises(zstd.ZstdError):
-            async for _ in file:
-                pass
+        await zstd.aopen(path, "q")
+    for content, error in ((zstd.compress(DATA)[:-5], EOFError), (b"no frame, this", zstd.ZstdError)):
+        path.write_bytes(content)
+        async with zstd.aopen(path) as file:
+            with pytest.raises(error):
+                await file.read()
+            with pytest.raises(error):
+                [line async for line in file]
 
 
 class Meeting:
@@ -291,9 +288,7 @@ class Slow:
 
 
 @pytest.mark.parametrize("loop", ["runs", "is closed"])
-def test_opening_that_is_cancelled_closes_the_file(
-    zstd: ModuleType, path: Path, loop: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cancelled_opening_closes(zstd: ModuleType, path: Path, loop: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread closes the file that it opened; nothing waits for the thread, and no collector is needed."""
     path.write_bytes(zstd.compress(DATA))
     slow, is_closed, opened = Slow(path), threading.Event(), zstd.open

@@ -57,6 +57,7 @@ def names(zstd: ModuleType) -> dict[str, Any]:
         "packed": zstd.compress(text),
         "unsized": zstd.compress(text, options={zstd.CompressionParameter.content_size_flag: 0}),
         "dictionary": zstd_data.trained(zstd, zstd_data.SAMPLES, 3000),
+        "tool": Path(__file__).with_name("seekable_compression.zst"),
         "begun": begun,
         "round_trip": round_trip,
         "reader": lambda: zstd.ZstdFile(io.BytesIO(zstd_data.FRAME_ABC)),

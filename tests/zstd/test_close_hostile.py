@@ -47,9 +47,7 @@ FAILURES: dict[str, Callable[[], list[BaseException | None]]] = {
 
 @pytest.mark.parametrize("failures", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("parts", [[RANDOM, TAIL], [TAIL], [TAIL, RANDOM], [RANDOM[:60_000]] * 9 + [TAIL]])
-def test_failed_close_may_be_tried_again(
-    zstd: ModuleType, failures: Callable[[], list[BaseException | None]], parts: list[bytes]
-) -> None:
+def test_failed_close(zstd: ModuleType, failures: Callable[[], list[BaseException | None]], parts: list[bytes]) -> None:
     target = Target()
     file = zstd.ZstdFile(target, "w")
     target.write_plan = failures()
@@ -180,9 +178,7 @@ def test_compressor_that_failed_ends_no_frame(zstd: ModuleType) -> None:
 @pytest.mark.parametrize("takes", [False, True])
 @pytest.mark.parametrize("position", [0, 1])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, TimeoutError, LookupError])
-def test_a_file_whose_write_was_interrupted_is_closed_as_it_is(
-    zstd: ModuleType, kind: type[BaseException], position: int, takes: bool
-) -> None:
+def test_an_interrupted_write_is_last(zstd: ModuleType, kind: type[BaseException], position: int, takes: bool) -> None:
     """Nobody knows how much a file written in Python has taken then, so nothing is written after it."""
     target = Target()
     target.write_plan = [None] * position + [kind()]

@@ -100,9 +100,7 @@ def test_ours_reads_reference(zstd: ModuleType, data: bytes, level: int | None, 
     limits=st.lists(st.one_of(st.just(-1), st.integers(1, 3000)), min_size=1, max_size=4),
     tail=st.sampled_from([b"", b"tail", b"\0"]),
 )
-def test_decompressor_says_the_same(
-    zstd: ModuleType, data: bytes, sizes: list[int], limits: list[int], tail: bytes
-) -> None:
+def test_same_decompressor(zstd: ModuleType, data: bytes, sizes: list[int], limits: list[int], tail: bytes) -> None:
     frame = reference.compress(data) + tail
     fed = pieces(frame, sizes) + [b""] * 3
     ours, theirs = stream_outcome(zstd, fed, limits), stream_outcome(reference, fed, limits)

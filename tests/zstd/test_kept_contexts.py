@@ -101,9 +101,7 @@ def test_context_that_has_grown_is_not_kept(zstd: ModuleType) -> None:
 
 @pytest.mark.skipif(not pressure.REPORTS_SIZES, reason="CPython frees contexts with the last reference")
 @pytest.mark.parametrize("direction", ["compress", "decompress"])
-def test_the_collector_is_told_the_size_of_a_context(
-    zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, direction: str
-) -> None:
+def test_collector_is_told_context_sizes(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, direction: str) -> None:
     """Without these reports, the contexts of dropped streams would stay until a collection happens by chance."""
     if not zstd.IS_WRAPPED:
         pytest.skip("the pure codec has no contexts of libzstd's")

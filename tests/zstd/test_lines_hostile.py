@@ -166,14 +166,11 @@ def test_other_errors(zstd: ModuleType) -> None:
 
 
 def test_collector(zstd: ModuleType) -> None:
-    class Probe:
-        pass
-
     source = Source(zstd.compress(CONTENT))
     text = zstd.open(source, "rt", encoding="utf-8")
     next(text)
     text.me = text
-    text.probe = Probe()
+    text.probe = Source()
     probe = weakref.ref(text.probe)
     del text
     for _ in range(3):

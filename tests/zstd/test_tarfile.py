@@ -10,6 +10,7 @@ import shutil
 import stat
 import subprocess
 import tarfile as standard
+import zipfile as standard_zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,7 @@ from threads import beside
 from zstd_oracle import standard as standard_module
 
 from cpkg import zstd
-from cpkg.zstd import tarfile
+from cpkg.zstd import tarfile, zipfile
 
 CONTENT = {"tree/text": b"a line of text\n" * 500, "tree/folder/noise": noise(7_000), "tree/empty": b""}
 # higher levels find more matches
@@ -232,12 +233,12 @@ def test_no_archive(mode: str, data: bytes) -> None:
     pytest.raises(tarfile.ReadError, tarfile.open, fileobj=io.BytesIO(data), mode=mode)
 
 
-def test_every_name_is_there() -> None:
-    assert [name for name in dir(standard) if not hasattr(tarfile, name)] == []
-    assert tarfile.TarError is standard.TarError
-    assert tarfile.TarInfo is standard.TarInfo
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        tarfile.nothing  # type: ignore[attr-defined]
+@pytest.mark.parametrize(("module", "original"), [(tarfile, standard), (zipfile, standard_zipfile)])
+def test_every_name_is_there(module: Any, original: Any) -> None:
+    assert [name for name in dir(original) if not hasattr(module, name)] == []
+    for name in {"TarError", "TarInfo", "BadZipFile"} & {*dir(original)}:
+        assert getattr(module, name) is getattr(original, name)
+    pytest.raises(AttributeError, getattr, module, "nothing").match("has no attribute 'nothing'")
 
 
 def test_with_the_standard_module(tree: Path) -> None:
