@@ -40,7 +40,6 @@ def test_golden(codec: ModuleType, golden: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", HANDMADE)
 def test_handmade_frames(codec: ModuleType, name: str) -> None:
-    """Frames that no encoder writes but the format allows decode to the content that the specification requires."""
     frame, content = HANDMADE[name]
     decoded = codec.decompress(frame)
     if content is not None:
@@ -60,7 +59,6 @@ def test_libzstd_agrees(name: str) -> None:
 
 
 def test_all_features_are_used() -> None:
-    """The features that the frames use are observed while decoding, not just claimed."""
     used = set()
     for golden in GOLDEN:
         used |= features(purepy.zstd, base64.b64decode(golden["frame"]))

@@ -17,7 +17,6 @@ pytestmark = needs_tracemalloc
 
 @pytest.mark.parametrize("window_log", [17, 20, 22])
 def test_decoder_holds_two_windows(codec: ModuleType, window_log: int) -> None:
-    """A stream holds at most two windows, four blocks and its tables."""
     rle = block(b"q", RLE, 1 << 17, last=False)
 
     def decode() -> None:
@@ -31,7 +30,6 @@ def test_decoder_holds_two_windows(codec: ModuleType, window_log: int) -> None:
 
 
 def test_declared_sizes_allocate_nothing(codec: ModuleType) -> None:
-    """Memory for a declared window and content size is allocated only when there is content."""
     start = header(27, descriptor=0xC0, more=b"\xff" * 7 + b"\0") + block(b"ab", COMPRESSED, 2)[:4]
 
     def decode() -> None:

@@ -23,28 +23,15 @@ class Counting(io.BytesIO):
         return data
 
 
-class Slow(io.RawIOBase):
-    """A file that accepts seven bytes at a time."""
-
-    def __init__(self) -> None:
-        self.content = b""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self.content += bytes(data[:7])
-        return min(7, len(data))
-
-
 class Target(io.RawIOBase):
     """
     A raw file that keeps what is written.
 
-    Its write() or flush() calls follow a plan: for each call an exception to raise, or None.
+    write() takes at most `most` bytes. write() and flush() follow plans: for each call an exception to raise, or None.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 1 << 62) -> None:
+        self.most = most
         self.pieces: list[bytes] = []
         self.write_plan: list[BaseException | None] = []
         self.flush_plan: list[BaseException | None] = []
@@ -59,10 +46,10 @@ class Target(io.RawIOBase):
         failure = self.write_plan.pop(0) if self.write_plan else None
         if failure is None or self.takes_when_failing:
             self.meanwhile()
-            self.pieces.append(bytes(data))
+            self.pieces.append(bytes(data[: self.most]))
         if failure is not None:
             raise failure
-        return len(data)
+        return min(len(data), self.most)
 
     def flush(self) -> None:
         failure = self.flush_plan.pop(0) if self.flush_plan else None

@@ -201,15 +201,6 @@ def test_a_source_that_raises(zstandard: SimpleNamespace, size: int) -> None:
     assert zstandard.ZstdDecompressor().decompressobj().decompress(read_on(packer, size)) == CONTENT
 
 
-def test_readall_keeps_what_it_has(zstandard: SimpleNamespace) -> None:
-    frame = zstandard.compress(CONTENT)
-    reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(frame + b"this is no frame"))
-    for _ in range(2):
-        pytest.raises(zstandard.ZstdError, reader.readall).match("Unknown frame descriptor")
-    assert reader.read(len(CONTENT)) == CONTENT
-    pytest.raises(zstandard.ZstdError, reader.read, 1).match("Unknown frame descriptor")
-
-
 def halves(zstandard: SimpleNamespace) -> tuple[bytes, bytes]:
     """Return a frame with the content repeated twice, divided between the two."""
     packer = zstandard.ZstdCompressor().compressobj()
@@ -229,7 +220,6 @@ def test_an_interrupted_reader(zstandard: SimpleNamespace) -> None:
 
 
 def test_an_interrupted_decompressobj(zstandard: SimpleNamespace) -> None:
-    """A decompressobj whose stream was reset inside a frame accepts no more data."""
     first, second = halves(zstandard)
     unpacker = zstandard.ZstdDecompressor().decompressobj()
     unpacker._stream = Interrupted(unpacker._stream)

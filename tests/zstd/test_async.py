@@ -16,6 +16,8 @@ import pytest
 from extent import some
 from seeds import noise
 
+from purepy.zstd.aio import file as aio_file
+
 DATA = b"".join(b"line %d\n" % number for number in range(20_000))
 
 
@@ -169,8 +171,6 @@ def test_the_loop_goes_on(zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, thr
 
 def cancelling(monkeypatch: pytest.MonkeyPatch, is_done: bool = True) -> list[int]:
     """Cancel a task at the start of a call in a thread, or at its result; return how many calls are left until then."""
-    from purepy.zstd.aio import file as aio_file
-
     start, left = aio_file.Work.start, [0]
 
     def started(work: Any) -> Any:
@@ -190,8 +190,6 @@ def cancelling(monkeypatch: pytest.MonkeyPatch, is_done: bool = True) -> list[in
 def test_data_read_by_a_cancelled_call_comes_next(
     zstd: ModuleType, monkeypatch: pytest.MonkeyPatch, name: str, is_done: bool, text: bool
 ) -> None:
-    from purepy.zstd.aio import file as aio_file
-
     if text and name == "read1":
         pytest.skip("text files have no read1()")
     for constant in ("STEP", "JOINED_MAX", "_LINES_SIZE"):

@@ -34,7 +34,6 @@ def tail(request: pytest.FixtureRequest, zstd: ModuleType) -> bytes:
 
 @functools.cache
 def good(zstd: ModuleType) -> bytes:
-    """A thousand frames of a line each."""
     return b"".join(zstd.compress(line.encode()) for line in LINES)
 
 

@@ -54,7 +54,6 @@ def from_file(zstd: ModuleType, pieces: list[bytes], found: Any, room: bytearray
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_place_to_divide_the_data(zstd: ModuleType, kind: str) -> None:
-    """Divide two frames and the skippable frames around them at every single position."""
     frames = [SKIPPABLE, frame(zstd, kind, 0, 700, True), EMPTY_SKIPPABLE, frame(zstd, kind, 300, 700, False)]
     content = TEXT[:700] + TEXT[300:1000]
     data = b"".join(frames)

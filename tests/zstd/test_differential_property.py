@@ -44,7 +44,6 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def stream_outcome(module: Any, data: list[bytes], limits: list[int]) -> list[Any]:
-    """Feed a decompressor piece by piece and record all its results and attributes."""
     decompressor = module.ZstdDecompressor()
     said: list[Any] = []
     for turn, piece in enumerate(data):

@@ -19,6 +19,7 @@ from threads import run_threads
 from zstd_data import DICTIONARY, SAMPLES, TEXT, check_trains, trained
 
 from purepy import zstd as pure
+from purepy.zstd.encoder.dictionary import EncodingDictionary
 from purepy.zstd.format import zdict
 from purepy.zstd.format.zdict import KEPT_DIGESTS, Digests
 
@@ -161,12 +162,9 @@ def test_nothing_with_threads_is_kept(zstd: ModuleType) -> None:
 
 
 def test_the_pure_codec_keeps_a_few_indexes() -> None:
-    from purepy import zstd
-    from purepy.zstd.encoder.dictionary import EncodingDictionary
-
-    dictionary = zstd.ZstdDict(DICTIONARY)
+    dictionary = pure.ZstdDict(DICTIONARY)
     for level in range(1, 10):
-        zstd.compress(DATA, level, zstd_dict=dictionary)
+        pure.compress(DATA, level, zstd_dict=dictionary)
     indexes = EncodingDictionary.of(dictionary)._indexes
     assert indexes is not None
     assert len(indexes["finders"]) == KEPT_DIGESTS

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import random
 from functools import partial
 from types import ModuleType
@@ -202,16 +203,12 @@ DEFAULT_MAX = (128 << 20) + 1
 CONTENTS = (RANDOM[: KiB + 1], b"", b"abc", RANDOM[:KiB], RANDOM[: 3 * KiB])[: 1 if IS_PYPY else 5]
 
 
-def one_frame(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    content: bytes = zstd.ZstdDecompressor(options=options).decompress(data)
+def one_frame(zstd: ModuleType, data: bytes, options: Any, room: int = -1) -> bytes:
+    content: bytes = zstd.ZstdDecompressor(options=options).decompress(data, room)
     return content
 
 
-def stream_with_room(zstd: ModuleType, data: bytes, options: Any) -> bytes:
-    content: bytes = zstd.ZstdDecompressor(options=options).decompress(data, 1 << 20)
-    return content
-
-
+stream_with_room = partial(one_frame, room=1 << 20)
 WINDOW_WAYS = [one_shot, limited, hinted, into, one_frame, stream_with_room, stream, iterator, file, readinto]
 
 
@@ -232,29 +229,19 @@ def window_of(content: bytes, window: tuple[int, int] | None) -> int:
 @pytest.mark.parametrize("way", WINDOW_WAYS)
 def test_every_function_has_the_same_limit(zstd: ModuleType, way: Way) -> None:
     key = zstd.DecompressionParameter.window_log_max
-    for content in CONTENTS:
-        for window in (None, (10, 0), (10, 1), (11, 0), (17, 0), (27, 0), (27, 1), (28, 0), (31, 0)):
-            for declared in (True, False):
-                if window is None and not declared:
-                    continue
-                frame = raw_frame(content, window, declared=declared)
-                for options, limit in (
-                    (None, DEFAULT_MAX),
-                    ({key: 0}, 1 << 27),
-                    ({key: 10}, 1 << 10),
-                    ({key: 11}, 1 << 11),
-                    ({key: 27}, 1 << 27),
-                    ({key: 28}, 1 << 28),
-                ):
-                    if window_of(content, window) <= limit:
-                        if (
-                            way not in (one_frame, stream) or window is None or window[0] <= 17
-                        ):  # larger ones take memory
-                            assert way(zstd, frame, options) == content
-                    else:
-                        with pytest.raises(zstd.ZstdLimitError, match="window") as caught:
-                            way(zstd, frame, options)
-                        assert caught.value.code == 16
+    limits = [(None, DEFAULT_MAX), ({key: 0}, 1 << 27), *(({key: log}, 1 << log) for log in (10, 11, 27, 28))]
+    windows = [None, (10, 0), (10, 1), (11, 0), (17, 0), (27, 0), (27, 1), (28, 0), (31, 0)]
+    for content, window, declared in itertools.product(CONTENTS, windows, (True, False)):
+        if window is None and not declared:
+            continue
+        frame = raw_frame(content, window, declared=declared)
+        for options, limit in limits:
+            if window_of(content, window) > limit:
+                caught = pytest.raises(zstd.ZstdLimitError, way, zstd, frame, options)
+                assert caught.value.code == 16
+                caught.match("window")
+            elif way not in (one_frame, stream) or window is None or window[0] <= 17:  # larger ones take memory
+                assert way(zstd, frame, options) == content
 
 
 def test_frames_without_magic_number(zstd: ModuleType) -> None:

@@ -29,7 +29,6 @@ COLUMNS = [f"{backend}, {name}" for backend in ("native", "dlopen", "pure") for 
 
 
 def bounds(backend: str) -> dict[str, float]:
-    """Return the figures in the table for a backend on this interpreter."""
     text = DOCS.read_text(encoding="utf-8")
     head = re.search(r"^\| `decompress` of \| (.+) \|$", text, re.MULTILINE)
     assert head is not None

@@ -10,10 +10,10 @@ import shutil
 import subprocess
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Callable
+from typing import Any
 
 import pytest
-from odd_files import Counting
+from odd_files import Counting, Target
 from zstd_data import trained
 
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
@@ -269,29 +269,20 @@ def test_frames_without_checksums_are_verified_by_the_table(zstd: ModuleType) ->
 # --- output that cannot be written -----------------------------------------------------------------------------------
 
 
-class Full(io.BytesIO):
-    room = 0
-
-    def write(self, data: Any, /) -> int:
-        taken = min(self.room, len(data))
-        if not taken:
-            raise OSError("no room")
-        self.room -= taken
-        return super().write(bytes(data[:taken]))
-
-
 def test_a_close_that_fails_can_be_tried_again(zstd: ModuleType) -> None:
-    whole = packed(zstd)
-    for room in (0, 100, len(whole) - 100, len(whole) - 1):
-        target = Full()
-        target.room = room
+    whole = Target(most=100)
+    with zstd.SeekableZstdFile(whole, "w", max_frame_content_size=FRAME) as file:
+        file.write(DATA)
+    for writes in (0, 1, len(whole.pieces) - 2, len(whole.pieces) - 1):
+        target = Target(most=100)
+        target.write_plan = [None] * writes + [OSError("no room")] * 9
         file = zstd.SeekableZstdFile(target, "w", max_frame_content_size=FRAME)
         file.write(DATA)
         pytest.raises(OSError, file.close).match("no room")
         assert not file.closed
-        target.room = 1 << 20
+        target.write_plan = []
         file.close()
-        assert target.getvalue() == whole
+        assert target.content == whole.content
         file.close()
 
 
@@ -321,20 +312,16 @@ def test_entries_without_content_are_verified(zstd: ModuleType, wrong: int) -> N
     for table in (honest, lying):
         table.append(0, 0)  # an entry without a frame
         data = b"".join(frames) + table.to_bytes()
-
-        def opened(data: bytes = data) -> Any:
-            return zstd.SeekableZstdFile(io.BytesIO(data))
-
-        def size(data: bytes = data) -> int:
-            verified: int = zstd.verify(data).decompressed_size
-            return verified
-
-        reads: tuple[Callable[[], Any], ...] = (lambda: opened().read(), lambda: b"".join(opened()), size)
-        for read, expected in zip(reads, (content, content, len(content))):
+        for read, expected in (
+            (lambda data: zstd.SeekableZstdFile(io.BytesIO(data)).read(), content),
+            (lambda data: b"".join(zstd.SeekableZstdFile(io.BytesIO(data))), content),
+            (lambda data: zstd.verify(data).decompressed_size, len(content)),
+        ):
             if table is honest:
-                assert read() == expected
+                assert read(data) == expected
             else:
-                pytest.raises(zstd.SeekableFormatError, read).match(f"frame {wrong}, .*more content than the table")
+                caught = pytest.raises(zstd.SeekableFormatError, read, data)
+                caught.match(f"frame {wrong}, .*more content than the table")
 
 
 # --- zstd's own tools, contrib/seekable_format ------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from interrupts import Interrupt
 from processes import run_alone, sections
 from zstd_data import TEXT
 
@@ -52,12 +53,8 @@ def test_reentering_the_same_object(zstd: ModuleType) -> None:
     assert result.stdout.startswith("done"), result.stderr
 
 
-class Interruption(BaseException):
-    """An exception for a signal handler to raise."""
-
-
 def interrupt(number: int, frame: Any) -> None:
-    raise Interruption
+    raise Interrupt
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -79,7 +76,7 @@ def test_batches_that_are_interrupted(threads: int) -> None:
                         decompressor.multi_decompress_to_buffer(frames, threads=threads)
                 finally:
                     signal.setitimer(signal.ITIMER_REAL, 0)
-            except Interruption:
+            except Interrupt:
                 interrupted += 1
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

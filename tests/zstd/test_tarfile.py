@@ -276,10 +276,9 @@ def registered() -> Any:
     shutil._ARCHIVE_FORMATS, shutil._UNPACK_FORMATS = saved  # type: ignore[attr-defined]
 
 
-@pytest.mark.usefixtures("registered")
 @pytest.mark.parametrize("suffix", [".tar.zst", ".tzst"])
 @pytest.mark.filterwarnings("ignore:Python 3.14 will:DeprecationWarning")  # for extracting without a filter
-def test_shutil(tree: Path, suffix: str) -> None:
+def test_shutil(tree: Path, suffix: str, registered: None) -> None:
     name = shutil.make_archive("made/archive", "zstdtar", tree, "tree")
     assert name == str(tree / "made/archive.tar.zst")
     os.rename(name, "archive" + suffix)
@@ -290,8 +289,7 @@ def test_shutil(tree: Path, suffix: str) -> None:
     assert set(members(tree / "again")) >= set(CONTENT)
 
 
-@pytest.mark.usefixtures("registered")
-def test_shutil_in_its_own_tree(tree: Path) -> None:
+def test_shutil_in_its_own_tree(tree: Path, registered: None) -> None:
     for _ in range(2):
         name = shutil.make_archive("tree/archive", "zstdtar", base_dir="tree")
         with tarfile.open(name) as archive:
@@ -299,16 +297,14 @@ def test_shutil_in_its_own_tree(tree: Path) -> None:
             assert "tree/archive.tar.zst" not in archive.getnames()
 
 
-@pytest.mark.usefixtures("registered")
-def test_shutil_leaves_nothing_behind(tree: Path) -> None:
+def test_shutil_leaves_nothing_behind(tree: Path, registered: None) -> None:
     pytest.raises(OSError, shutil.make_archive, "archive", "zstdtar", base_dir="nowhere").match("nowhere")
     assert sorted(os.listdir()) == ["tree"]
     Path("archive.tar.zst").write_bytes(zstd.compress(b"none"))
     pytest.raises(shutil.ReadError, shutil.unpack_archive, "archive.tar.zst", "out")
 
 
-@pytest.mark.usefixtures("registered")
-def test_shutil_dry_run_and_owner(tree: Path) -> None:
+def test_shutil_dry_run_and_owner(tree: Path, registered: None) -> None:
     assert shutil.make_archive("archive", "zstdtar", base_dir="tree", dry_run=True) == "archive.tar.zst"
     assert not os.path.exists("archive.tar.zst")
     pwd = pytest.importorskip("pwd")
