@@ -17,8 +17,7 @@ import purepy.zstd
 from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.error_codes import corruption, moved
 
-LITERALS = raw_literals(b"0123456789")
-NO_SEQUENCES = b"\0"
+TEN = compressed(raw_literals(b"0123456789") + b"\0")
 
 
 class Case(NamedTuple):
@@ -56,7 +55,7 @@ def test_error_in_pieces(codec: ModuleType, case: Case) -> None:
     pieces = [case.frame[at : at + 1] for at in range(len(case.frame))]
     caught = pytest.raises(ZstdError, list, map(decompressor.decompress, pieces))
     assert (caught.value.code, caught.value.offset) == (case.code, case.offset) or case.code == 10
-    assert decompressor.decompress(compressed(LITERALS + NO_SEQUENCES)) == b"0123456789"
+    assert decompressor.decompress(TEN) == b"0123456789"
     assert decompressor.eof
 
 

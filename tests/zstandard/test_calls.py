@@ -78,9 +78,8 @@ def test_signatures(zstandard: SimpleNamespace, name: str) -> None:
 
 
 def test_examples(zstandard: SimpleNamespace) -> None:
-    at_least, but = 15, ""
-    if zstandard.codec.BACKEND == "pure":  # the pure backend does not train
-        at_least, but = 10, "Dictionaries"
+    # the pure backend does not train
+    at_least, but = (10, "Dictionaries") if zstandard.codec.BACKEND == "pure" else (15, "")
     without = "import cpkg.zstandard as zstandard"
     check_examples("zstandard.md", at_least, {"zstandard": zstandard}, without=without, but=but)
 

@@ -20,15 +20,9 @@ from purepy.base.errors import ZstdLimitError
 CONTENT = b"".join(b"line %d of some content\n" % number for number in range(2000))
 
 
-@pytest.fixture
-def frame(zstandard: SimpleNamespace) -> bytes:
-    made: bytes = zstandard.compress(CONTENT)
-    return made
-
-
-def test_truncated_input_is_an_error(zstandard: SimpleNamespace, frame: bytes) -> None:
+def test_truncated_input_is_an_error(zstandard: SimpleNamespace) -> None:
     """Input that ends inside a frame raises an error, not the end; the content before it can be read."""
-    decompressor = zstandard.ZstdDecompressor()
+    frame, decompressor = zstandard.compress(CONTENT), zstandard.ZstdDecompressor()
     for cut in (1, 5, 17, len(frame) - 1):
         for call in (
             decompressor.stream_reader(io.BytesIO(frame[:cut])).read,
@@ -49,7 +43,8 @@ def test_truncated_input_is_an_error(zstandard: SimpleNamespace, frame: bytes) -
         pytest.raises(zstandard.ZstdError, reader.read, 100).match("ended before")
 
 
-def test_an_error_is_raised_again(zstandard: SimpleNamespace, frame: bytes) -> None:
+def test_an_error_is_raised_again(zstandard: SimpleNamespace) -> None:
+    frame = zstandard.compress(CONTENT)
     damaged = frame + b"this is no frame"
     reader = zstandard.ZstdDecompressor().stream_reader(io.BytesIO(damaged), read_across_frames=True)
     for _ in range(2):

@@ -107,17 +107,14 @@ class Texts:
         # so that it fails at the bad bytes and not because of what comes before them
         self.plain._CHUNK_SIZE = 1 if case.options["errors"] == "strict" else 8192
         self.cookies: list[tuple[int, int]] = []
-        self.is_exact = True  # whether both are at their bytes' position: nothing was decoded ahead
-        # io.TextIOWrapper.tell() may be wrong after next() and flush(), until a seek()
-        self.iterated = self.tells = False
-        # from 3.13 on, io.TextIOWrapper holds text if read() follows next(), and cannot be reconfigured then
-        self.holds = False
         self.rewound()
 
     def rewound(self) -> None:
-        self.iterated = self.holds = False
-        self.tells = True
-        self.is_exact = True
+        self.is_exact = True  # whether both are at their bytes' position: nothing was decoded ahead
+        # io.TextIOWrapper.tell() may be wrong after next() and flush(), until a seek()
+        self.iterated, self.tells = False, True
+        # from 3.13 on, io.TextIOWrapper holds text if read() follows next(), and cannot be reconfigured then
+        self.holds = False
 
     def both(self, name: str, *arguments: Any, **options: Any) -> None:
         """Make the same call on both and compare the results; calls not listed here return nothing to compare."""

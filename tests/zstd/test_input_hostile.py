@@ -14,7 +14,7 @@ import pytest
 from counting import calls_of
 from extent import IS_PYPY
 from zstd_data import FRAME_ABC, RANDOM, TEXT, rle_bomb
-from zstd_frames import RAW, block
+from zstd_frames import MAGIC, RAW, block
 from zstd_ways import PATHS, Way, fails, file, hinted, into, iterator, limited, one_shot, parts, readinto, stream
 
 from cpkg.zstandard.backend_names import names_over
@@ -116,7 +116,6 @@ def test_the_work_for_short_frames_and_empty_blocks_is_bounded_per_byte(zstd: Mo
 
 # --- impossible sizes, or sizes with a special meaning in libzstd's interface -----------------------------------------
 
-MAGIC = bytes.fromhex("28b52ffd")
 CONTENT = b"abc" * 50
 BLOCK = (1 | len(CONTENT) << 3).to_bytes(3, "little") + CONTENT
 UNKNOWN = 2**64 - 1

@@ -20,6 +20,7 @@ from odd_files import Counting
 from processes import needs, run_python
 from seeds import noise
 from threads import beside
+from zstd_data import SKIPPABLE
 from zstd_oracle import standard as standard_module
 
 from cpkg import zstd
@@ -30,10 +31,6 @@ CONTENT = {"tree/text": b"a line of text\n" * 500, "tree/folder/noise": noise(7_
 WORDS = b" ".join(random.Random(1).choices([b"%d-word" % (number**3) for number in range(2000)], k=2_000))
 WRITE_MODES = ["w:zst", "x:zst", "w|zst"]
 READ_MODES = ["r:zst", "r", "r:*", "r|zst", "r|*"]
-
-
-def skippable(data: bytes) -> bytes:
-    return b"\x50\x2a\x4d\x18" + len(data).to_bytes(4, "little") + data
 
 
 def plain_archive() -> bytes:
@@ -51,7 +48,7 @@ FRAMES = {
     "one": zstd.compress(PLAIN),
     "many": b"".join(zstd.compress(PLAIN[at : at + 1700]) for at in range(0, len(PLAIN), 1700)),
     # pzstd starts each frame like this
-    "skippable first": skippable(b"size") + zstd.compress(PLAIN[:999]) + skippable(b"") + zstd.compress(PLAIN[999:]),
+    "skippable first": SKIPPABLE + zstd.compress(PLAIN[:999]) + SKIPPABLE[:4] + bytes(4) + zstd.compress(PLAIN[999:]),
     "an empty frame first": zstd.compress(b"") + zstd.compress(PLAIN),
 }
 
