@@ -334,7 +334,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("mode", "calls"), CASES, ids=str)
+@pytest.mark.parametrize(("mode", "calls"), CASES, ids=[f"{mode}, {len(calls)} of {calls[0]}" for mode, calls in CASES])
 def test_calls_and_close(zstd: ModuleType, tmp_path: Path, mode: str, calls: list[str]) -> None:
     path = tmp_path / "lines.zst"
     path.write_bytes(zstd.compress(CONTENT))
@@ -342,6 +342,7 @@ def test_calls_and_close(zstd: ModuleType, tmp_path: Path, mode: str, calls: lis
     for _ in range(ROUNDS):
         file = zstd.open(path, mode)
         if type(file) is io.TextIOWrapper:
+            file.close()
             pytest.skip("io.TextIOWrapper is not for threads")
         if mode == "wb":
             file.write(b"first\n")
