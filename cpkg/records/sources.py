@@ -44,9 +44,8 @@ def open_target(place: Place, mode: str = "wb") -> Target:
         if not is_file(place, "write") and not isinstance(place, int) and not is_url(place):
             return PathTarget(place, mode)
         if mode != "wb":
-            raise ValueError(
-                f"mode {mode!r}: appending needs the path of a local file; a URL can only be written as a whole"
-            )
+            what, advice = ("repair", "copy it to a file") if mode == "rb" else (f"mode {mode!r}", "use mode 'wb'")
+            raise ValueError(f"{what} needs the path of a local file, found a URL or an open file: {advice}")
         return FileTarget(Upload(place) if isinstance(place, str) else place)
     except io.UnsupportedOperation as exc:
         raise RecordsError(str(exc)) from None

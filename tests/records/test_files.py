@@ -323,8 +323,11 @@ def test_file_objects(path: Path) -> None:
     path.write_bytes(memory.getvalue())
     with open(path, "rb") as file, records.open(file) as reader:
         assert list(reader) == numbered(50)
-    with pytest.raises(ValueError, match="append"):
-        records.open(memory, "ab")
+    for mode in ("ab", "xb"):
+        with pytest.raises(ValueError, match=f"mode '{mode}' needs the path of a local file.*: use mode 'wb'"):
+            records.open(memory, mode)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="repair needs the path of a local file"):
+        records.repair(memory)  # type: ignore[arg-type]
 
 
 def test_frames_of_the_seekable_format(path: Path) -> None:
