@@ -95,7 +95,7 @@ def _named(file: str) -> Iterator[None]:
 
 def _failure(exc: Exception, file: str = "") -> Failure:
     """Return the Failure for an error of records, with the name of the file if the error lacks it."""
-    text = str(exc).removeprefix(": ")  # a stream has no name
+    text = str(exc)
     if not isinstance(exc, records.RecordsError):
         text = f"a record cannot be read: {text}"
     elif "not a cpkg record file" in text:

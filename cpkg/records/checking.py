@@ -13,7 +13,7 @@ from typing import BinaryIO, Callable, Final, NamedTuple
 from cpkg._places import Place
 from cpkg.records import format as fmt
 from cpkg.records.decoding import Decoder, lost, read_dictionary
-from cpkg.records.errors import DamagedError, RecordsError, numbers
+from cpkg.records.errors import DamagedError, RecordsError, about, numbers
 from cpkg.records.layout import MARKED, Frame, Gap, Layout, new_token
 from cpkg.records.loading import load
 from cpkg.records.packing import LEVEL, FrameCompressor
@@ -343,9 +343,8 @@ class _Copy:
             if isinstance(piece, Gap):
                 if first + piece.records - self._stop > fmt.LOST_MAX:
                     lost = f"more than {fmt.LOST_MAX} records in a row are lost"
-                    raise RecordsError(
-                        f"{source.name}: {lost}, more than a repaired file can mark: copy the others to a new file"
-                    )
+                    text = f"{lost}, more than a repaired file can mark: copy the others to a new file"
+                    raise RecordsError(about(source.name, text))
                 header = fmt.DataHeader(piece.records, 0, first, new.end, 0, 0, new.token, new.dictionary_at, True)
                 self._file.write(fmt.data_header(header))
                 new.go_on(new.end + fmt.DATA_HEADER_SIZE, first + piece.records)

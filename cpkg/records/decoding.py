@@ -12,7 +12,7 @@ from cpkg import _backend, msgpack, zstd
 from cpkg.objects import types_written
 from cpkg.objects.dumps_loads import chosen_codecs
 from cpkg.records import format as fmt
-from cpkg.records.errors import DamagedError, RecordsError, numbers
+from cpkg.records.errors import DamagedError, RecordsError, about, numbers
 from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.positions import Source
 from cpkg.records.typed_records import Record, TypedRecords
@@ -67,7 +67,7 @@ def read_dictionary(source: Source, offset: int, *, is_required: bool = True) ->
     size = min(head[0], fmt.PREFIX.size + fmt.DICTIONARY_MAX) if head is not None else 0
     content = fmt.parse_dictionary_frame(source.read_at(offset, size))
     if content is None:
-        problem = f"{source.name}: the dictionary at byte {offset} is damaged"
+        problem = about(source.name, f"the dictionary at byte {offset} is damaged")
         if offset <= fmt.FILE_HEADER_SIZE:
             raise RecordsError(f"{problem}; no record can be read without it")
         if is_required:

@@ -42,21 +42,28 @@ class LockedError(RecordsError):
     """Another writer, in this or another process, has the file open."""
 
 
+def about(name: str, text: str) -> str:
+    """Return the text of an error about the file `name`, which is "" for a file object without a name."""
+    return f"{name}: {text}" if name else text
+
+
 def joined(name: str, offset: int) -> RecordsError:
     """Return the error for record files that were concatenated without `join`."""
-    return RecordsError(
-        f"{name}: expected one record file, found joined files: another one begins at byte {offset}. Join the original "
-        "files with `cpkg records join a.rec b.rec -o OUT`, or divide this file at that byte first"
+    text = (
+        f"expected one record file, found joined files: another one begins at byte {offset}. Join the original files "
+        "with `cpkg records join a.rec b.rec -o OUT`, or divide this file at that byte first"
     )
+    return RecordsError(about(name, text))
 
 
 def covered(name: str, end: int, foreign: int) -> RecordsError:
     """Return the error for an unfinished frame from byte `end` on that may contain a file appended without `join`."""
-    return RecordsError(
-        f"{name}: expected only an unfinished frame from byte {end} on, found the header of another file or frame in "
-        f"it, at byte {foreign}. If another file begins there, copy it to a file of its own. Then cut this file off at "
-        f"byte {end}, and try again"
+    text = (
+        f"expected only an unfinished frame from byte {end} on, found the header of another file or frame in it, at "
+        f"byte {foreign}. If another file begins there, copy it to a file of its own. Then cut this file off at byte "
+        f"{end}, and try again"
     )
+    return RecordsError(about(name, text))
 
 
 def numbers(first: int | None, count: int | None) -> str:

@@ -14,7 +14,7 @@ from array import array
 from typing import Final
 
 from cpkg.records import format as fmt
-from cpkg.records.errors import RecordsError, joined
+from cpkg.records.errors import RecordsError, about, joined
 from cpkg.records.layout import MARKED, Frame, Gap, Layout
 from cpkg.records.positions import Source
 from cpkg.records.sources import WINDOW, Tail, Window
@@ -46,7 +46,7 @@ def load(source: Source) -> Layout:
             break
         before = seen
     if fault and not len(layout) and not any(gap.known for gap in layout.gaps):
-        raise RecordsError(f"{source.name}: not a cpkg record file ({fault})")
+        raise RecordsError(about(source.name, f"not a cpkg record file ({fault})"))
     layout.problems += filter(None, (fault, problem))
     return layout
 
@@ -64,9 +64,8 @@ def _check_head(source: Source, head: bytes) -> tuple[bytes, str]:
         return b"", "header damaged" if head[8:12] == fmt.FILE else "header missing"
     version, token = found
     if version > fmt.FORMAT_VERSION:
-        raise RecordsError(
-            f"{source.name}: expected version {fmt.FORMAT_VERSION} of the record format, found {version}: upgrade cpkg"
-        )
+        text = f"expected version {fmt.FORMAT_VERSION} of the record format, found {version}: upgrade cpkg"
+        raise RecordsError(about(source.name, text))
     return token, ""
 
 

@@ -15,6 +15,7 @@ import stat
 import weakref
 
 from cpkg._urls import Upload, filesystem
+from cpkg.records.errors import about
 from purepy.base import system
 from purepy.base.descriptors import Descriptor, bytes_at, write_at
 from purepy.base.errors import Suppressed, is_from_handler, raise_if_from_handler
@@ -267,7 +268,7 @@ class FileTarget(Target):
             raise OSError(
                 errno.EIO,
                 "an earlier write failed, and its data in the file object cannot be removed: write to a new file",
-                self.name,
+                self.name or None,
             )
         if offset + len(data) == self._done:
             return  # all of it was written before the caller was interrupted
@@ -305,8 +306,7 @@ def _name_of(file: object) -> str:
 
 
 def _cannot_seek(name: str) -> io.UnsupportedOperation:
-    text = "cannot seek in this stream: copy it to a file first"
-    return io.UnsupportedOperation(f"{name}: {text}" if name else text)
+    return io.UnsupportedOperation(about(name, "cannot seek in this stream: copy it to a file first"))
 
 
 def _open_locked(path: Name, mode: str, name: str) -> Descriptor:

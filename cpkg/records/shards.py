@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 from typing import Any, Generic, overload
 
 from cpkg._places import Place
-from cpkg.records.errors import DamagedError
+from cpkg.records.errors import DamagedError, about
 from cpkg.records.reader import Reader, ascending, index_of, within
 from cpkg.records.sources import open_source
 from cpkg.records.typed_records import Record
@@ -50,7 +50,7 @@ class Shards(Generic[Record]):
         found = []
         for reader in self._readers:
             for error in reader.damage:
-                named = DamagedError(f"{reader.name}: {error.reason}", error.offset, error.first, error.count)
+                named = DamagedError(about(reader.name, error.reason), error.offset, error.first, error.count)
                 named.advice = None
                 found.append(named)
         return found

@@ -241,6 +241,8 @@ def test_places_that_hold_no_records(tmp_path: Path) -> None:
         with pytest.raises(records.RecordsError, match="not a cpkg record file"):
             records.open(other, mode)
     assert other.read_bytes().startswith(b"something else")
+    with pytest.raises(records.RecordsError, match=r"^not a cpkg record file"):  # a file object without a name
+        records.open(io.BytesIO(other.read_bytes()))
     with pytest.raises(records.RecordsError, match="not a regular file"):
         records.open(os.devnull, "wb")
     newer = bytearray(records.format.file_header(b"of a new"))
