@@ -197,7 +197,7 @@ def pyodide(arguments: list[str]) -> int:
     command = [*program, packages / "pyodide", site, copy_tests(work), *PYTEST, *chosen]
     status = subprocess.run(command, check=False).returncode
     if not arguments:
-        page = [sys.executable, "-m", "pytest", "-q", "-m", "browser", "tests/wheels/test_browser.py"]
+        page = [sys.executable, "-m", "pytest", "-q", "-m", "nightly", "tests/wheels/test_browser.py"]
         environment = {**os.environ, "CPKG_TEST_PYODIDE": str(packages / "pyodide"), "CPKG_TEST_WHEEL": str(ours)}
         status = status or subprocess.run(page, cwd=ROOT, env=environment, check=False).returncode
     return status
