@@ -24,7 +24,6 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Callable, NamedTuple, NoReturn
 
@@ -66,22 +65,12 @@ ERRORS: tuple[type[BaseException], ...] = (TimedOut, Interrupt, TimedOut, LoopIn
 """The exceptions that calls are interrupted with, in turn."""
 
 
-class Count:
-    """How often the calls of a test were interrupted."""
-
-    def __init__(self) -> None:
-        self.lines = self.signals = self.failures = 0
-
-
 IS_NIGHTLY = False
 """Whether the running test is in the nightly tier; only nightly tests use real signals."""
-COUNTS: dict[str, Count] = {}
-"""The counts by test file, test name and the tested call, without other parameters."""
-LABELS: dict[str, str] = {}
-"""Test name -> parameters whose values identify the tested call."""
+COUNTS: dict[str, list[int]] = {}
+"""Test -> how often its calls were interrupted: at lines, and by signals."""
 LEAST = 2 if IS_PYPY else 8
 """The minimum number of points for a test, if there are that many."""
-_CALLS = ("engine", "call", "kind")
 _LINES: dict[tuple[str, ...], set[tuple[str, int]]] = {}
 """The lines that were interrupted, by test file and backend."""
 _BACKENDS = frozenset(name for backends in _backend.MODULES.values() for name in backends)
@@ -145,7 +134,6 @@ def at_every_line(
         value = act(subject)
     check(subject, Outcome(value, None))
     test = os.environ["PYTEST_CURRENT_TEST"]
-    count = _count(test)
     assert trace.points, "no line of ours was reached"
     points = [point for point in trace.points if point.time < times]
     if not IS_THOROUGH:
@@ -171,7 +159,7 @@ def at_every_line(
     traces.compare(point)
     assert not faults, "\n".join(["what was raised did not come out:", *faults])
     gc.collect()  # find leaked objects in this test and not in a later one
-    count.lines += raised
+    _counts(test)[0] += raised
     return raised
 
 
@@ -197,7 +185,7 @@ def by_timer(
     if sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 14, 5):
         pytest.skip("gh-148820: a signal while threads wait for the interpreter's own locks ends the process")
     chance = random.Random(seed)
-    count = _count(os.environ["PYTEST_CURRENT_TEST"])
+    counts = _counts(os.environ["PYTEST_CURRENT_TEST"])
     begin = time.perf_counter()
     value = act(subject := make())
     longest = time.perf_counter() - begin
@@ -215,7 +203,7 @@ def by_timer(
         begin = time.perf_counter()
         timer = _Timer(chance, longest, signals, interrupt)
         outcome = timer.run(act, subject)
-        count.signals += timer.raised
+        counts[1] += timer.raised
         interrupted += outcome.is_interrupted
         if outcome.error is None:  # the first call may have been slow because of other processes
             longest = min(longest, time.perf_counter() - begin)
@@ -234,28 +222,15 @@ def storms(*ways: str) -> list[Any]:
 
 
 class Table:
-    """A pytest plugin that selects the tests that interrupt calls, and prints the counts and result of each."""
-
-    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
-        files = collection_path.rglob("test_*.py") if collection_path.is_dir() else (collection_path,)
-        return None if any("interrupts" in file.read_text(encoding="utf-8") for file in files) else True
+    """A pytest plugin that selects the tests that interrupt calls, and prints how often each did."""
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         ours = at_every_line, by_timer, sys.modules[__name__]
         items[:] = [item for item in items if any(each is our for each in vars(item.module).values() for our in ours)]
-        for item in items:
-            parameters = item.callspec.params if hasattr(item, "callspec") else {}
-            LABELS[item.nodeid] = "".join(f", {parameters[name]}" for name in _CALLS if name in parameters)
-
-    def pytest_runtest_logreport(self, report: Any) -> None:
-        if report.failed:
-            _count(report.nodeid).failures += 1
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        rows = [("call", "lines raised at", "real signals", "failures"), ("---",) * 4]
-        rows += [(name, count.lines, count.signals, count.failures) for name, count in sorted(COUNTS.items())]
-        for row in rows:
-            terminalreporter.write_line("| " + " | ".join(map(str, row)) + " |")
+        for test, (lines, signals) in sorted(COUNTS.items()):
+            terminalreporter.write_line(f"{test}: at {lines} lines, by {signals} signals")
 
 
 def _chosen(points: list[Point], done: set[tuple[str, int]], every: int) -> list[Point]:
@@ -279,11 +254,9 @@ def _where(test: str) -> tuple[str, ...]:
     return file, *sorted(_BACKENDS.intersection(parameters))
 
 
-def _count(test: str) -> Count:
-    """Return the count of a test, given by its pytest name."""
-    test = test.removesuffix(" (call)")
-    file, _, name = test.partition("[")[0].partition("::test_")
-    return COUNTS.setdefault(f"{file.removeprefix('tests/')}: {name.replace('_', ' ')}{LABELS.get(test, '')}", Count())
+def _counts(test: str) -> list[int]:
+    """Return the counts of a test, given by its pytest name."""
+    return COUNTS.setdefault(test.removesuffix(" (call)"), [0, 0])
 
 
 def _checked(check: Callable[[Any, Outcome], None], subject: Any, outcome: Outcome, point: Any) -> None:
