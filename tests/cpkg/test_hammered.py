@@ -2,8 +2,9 @@
 """
 Threads that use one object at the same time get a right result or a clear error, and never a crash.
 
-With the GIL, threads interfere between two instructions, without it (3.14t) at any moment. The gate tests the objects
-of the codecs; SHARED has the other public objects, for nightly.
+With the GIL, threads interfere between two instructions, without it (3.14t) at any moment. SHARED has objects for
+nightly. tests/msgpack/test_pack_races_hostile.py tests lists and dicts that change, and
+tests/zstd/test_runtime_hostile.py a compressor and a decompressor.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sysconfig
 import threading
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Callable
@@ -44,20 +46,16 @@ def hammer(work: Callable[[int], Any], allowed: tuple[type[BaseException], ...] 
     """Run `work`, given the thread's number, in all threads, many times; errors of `allowed` types may happen."""
     start = threading.Barrier(THREADS)
 
-    def thread(number: int) -> Callable[[], None]:
-        def run() -> None:
-            start.wait()
-            for _ in range(rounds):
-                try:
-                    work(number)
-                except allowed:
-                    pass
-
-        return run
+    def run(number: int) -> None:
+        start.wait()
+        for _ in range(rounds):
+            try:
+                work(number)
+            except allowed:
+                pass
 
     with switching(1e-5):
-        errors = run_threads(*(thread(number) for number in range(THREADS)))
-    assert not errors
+        assert run_threads(*(partial(run, number) for number in range(THREADS))) == []
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="this build of Python has the GIL always")
@@ -82,26 +80,6 @@ def test_functions_and_one_value(msgpack: ModuleType) -> None:
         assert msgpack.unpackb(msgpack.packb(other)) == other
 
     hammer(work)
-
-
-def test_a_list_and_a_dict_that_change(msgpack: ModuleType) -> None:
-    items: list[Any] = list(range(100))
-    table: dict[Any, Any] = {str(index): index for index in range(100)}
-
-    def work(number: int) -> None:
-        if number == 0:
-            items.append("text")
-            table[f"new {len(items)}"] = "text"
-        elif number == 1:
-            del items[len(items) // 2 :]
-            table.pop(next(iter(table), None), None)
-            items.extend(range(50))
-        else:
-            assert isinstance(msgpack.unpackb(msgpack.packb(items)), list)
-            assert isinstance(msgpack.unpackb(msgpack.packb(table)), dict)
-
-    # "changed size during iteration" is also the error of the dict itself
-    hammer(work, (RuntimeError,))
 
 
 def test_one_unpacker(msgpack: ModuleType) -> None:
@@ -131,35 +109,6 @@ def test_one_shot_with_one_dictionary(zstd: ModuleType) -> None:
         assert zstd.decompress(zstd.compress(TEXT, zstd_dict=dictionary), zstd_dict=dictionary) == TEXT
 
     hammer(work, rounds=3 if zstd.BACKEND == "pure" else ROUNDS)
-
-
-def test_one_compressor(zstd: ModuleType) -> None:
-    """Each call is atomic: the output is one frame per call."""
-    compressor = zstd.ZstdCompressor()
-    frames: list[bytes] = []
-    rounds = 10 if zstd.BACKEND == "pure" else ROUNDS
-
-    def work(number: int) -> None:
-        frames.append(compressor.compress(TEXT[:400], compressor.FLUSH_FRAME))
-        assert compressor.last_mode == compressor.FLUSH_FRAME
-
-    hammer(work, rounds=rounds)
-    assert [zstd.decompress(frame) == TEXT[:400] for frame in frames] == [True] * rounds * THREADS
-
-
-def test_one_decompressor(zstd: ModuleType) -> None:
-    """The object survives pieces in any order."""
-    frame = zstd.compress(TEXT * 5)
-    shared = [zstd.ZstdDecompressor()]
-
-    def work(number: int) -> None:
-        decompressor = shared[0]
-        if decompressor.eof or number == 0:
-            shared[0] = zstd.ZstdDecompressor()
-        decompressor.decompress(frame[number * 7 : number * 7 + 40], max_length=100)
-
-    hammer(work, (zstd.ZstdError, EOFError, ValueError))
-    assert zstd.ZstdDecompressor().decompress(frame) == TEXT * 5
 
 
 def test_one_file(zstd: ModuleType) -> None:
@@ -371,12 +320,19 @@ def arrays_of_numbers(_: Path) -> Works:
 
 
 @shared(rounds=ROUNDS // 3)
-def one_decoder(_: Path) -> Works:
+def decoders(_: Path) -> Works:
+    """Threads use one decoder, and others, which the first message initialises in any thread."""
     decoder, encoder = typed.Decoder(Outer), typed.Encoder()
     values = [outer(number) for number in range(THREADS)]
     data = [encoder.encode(value) for value in values]
+    others: list[Any] = [decoder]
+    types = itertools.cycle([Outer, list[Outer], dict[str, Any]])
 
     def work(number: int) -> None:
+        if number == 0:
+            others[0] = typed.Decoder(next(types))
+        other = others[0]
+        other.decode(data[3] if other.type != list[Outer] else b"\x91" + data[3])
         assert decoder.decode(data[number]) == values[number]
         assert encoder.encode(values[0]) == data[0]
         assert typed.convert(typed.to_builtins(values[number]), Outer) == values[number]
@@ -387,32 +343,14 @@ def one_decoder(_: Path) -> Works:
     yield work
 
 
-@shared(rounds=ROUNDS // 3)
-def decoders_that_come_and_go(_: Path) -> Works:
-    """The first message of a decoder initialises it, in any thread."""
-    shared: list[Any] = [typed.Decoder(Outer)]
-    types = itertools.cycle([Outer, list[Outer], dict[str, Any]])
-    value = outer(3)
-    data = typed.encode(value)
-
-    def work(number: int) -> None:
-        if number == 0:
-            shared[0] = typed.Decoder(next(types))
-        decoder = shared[0]
-        decoder.decode(data if decoder.type != list[Outer] else b"\x91" + data)
-
-    yield work
-
-
 @shared(rounds=ROUNDS // 10)
 def classes_that_come_and_go(_: Path) -> Works:
     """Classes are created, used and dropped in all threads; one class is used by all at the same time."""
     shared: list[Any] = [Inner]
 
     def work(number: int) -> None:
-        made = dataclasses.make_dataclass(
-            f"Made{number}", [("name", str), ("others", "list[int]", dataclasses.field())]
-        )
+        fields = [("name", str), ("others", "list[int]", dataclasses.field())]
+        made = dataclasses.make_dataclass(f"Made{number}", fields)
         value = made("x", [1, number])
         data = typed.encode(value)
         assert typed.decode(data, made) == value

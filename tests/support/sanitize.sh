@@ -48,6 +48,7 @@ thread)
     # Not under ThreadSanitizer: children of a fork, where it starts no threads; a limit on memory, of which it needs much; and
     # a test that changes memory while other threads read it.
     [ $# -gt 0 ] || set -- -m "" tests/cpkg/test_hammered.py tests/cpkg/test_crew.py \
+        tests/msgpack/test_pack_races_hostile.py::test_threads tests/zstd/test_runtime_hostile.py::test_threads_share_objects \
         tests/zstandard/test_sharing.py tests/zstd/test_threads.py tests/zstd/test_parallel_copy.py \
         tests/records/test_ahead.py -k "not fork and not buffer_that_changes and not without_memory"
     run="env TSAN_OPTIONS=exitcode=66:log_path=$reports:suppressions=$work/tests/support/thread_sanitizer.txt"
