@@ -39,7 +39,6 @@ def python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("codec", _backend.MODULES)
 def test_auto_takes_the_first_that_loads(fresh: pytest.MonkeyPatch, codec: str) -> None:
-    """`auto` follows the measured order and stops at the first backend that loads."""
     assert _backend.choose(codec).module is next(iter(available(codec).values()))
 
 
@@ -95,18 +94,14 @@ def test_a_source_folder_in_front_of_the_installed_package_is_named(
     folder = str(Path(_backend.__file__).parents[1])
     fresh.setattr(_backend, "record", lambda codec: None)
     fresh.setattr(sys, "path", [folder, str(tmp_path)])
-    is_built, reason = _backend._built("zstd")
-    advice = str(_backend_info._advice("zstd"))
-    assert not is_built
+    advice = "build the native modules: run pip install -e . in the source folder"
+    parts = ["never installed with this interpreter (pip install -e .)"]
     if is_installed:
-        assert advice == "start Python in another folder, or run pip install -e . in the source folder"
-        assert reason == (
-            f"Python imported the source folder {folder}, which has no modules built for this interpreter and hides "
-            f"the package installed in {tmp_path}: {advice}"
-        )
-    else:
-        assert "never installed with this interpreter (pip install -e .)" in reason
-        assert advice == "build the native modules: run pip install -e . in the source folder"
+        advice = "start Python in another folder, or run pip install -e . in the source folder"
+        parts = [f"source folder {folder}, which", f"hides the package installed in {tmp_path}: {advice}"]
+    assert _backend_info._advice("zstd") == advice
+    is_built, reason = _backend._built("zstd")
+    assert (is_built, [part for part in parts if part not in reason]) == (False, [])
 
 
 @pytest.mark.parametrize(
@@ -142,14 +137,12 @@ def test_no_dlopen_on_windows() -> None:
 
 def test_unknown_names_are_value_errors() -> None:
     """`load` is for programmers, so wrong names are distinguished from a missing backend."""
-    with pytest.raises(ValueError, match="unknown codec 'zip'"):
-        _backend.load("zip", "native")
-    with pytest.raises(ValueError, match="unknown backend 'auto'"):
-        _backend.load("zstd", "auto")
+    for codec, backend, text in (("zip", "native", "unknown codec 'zip'"), ("zstd", "auto", "unknown backend 'auto'")):
+        with pytest.raises(ValueError, match=text):
+            _backend.load(codec, backend)
 
 
 def test_the_report_is_complete() -> None:
-    """Each codec has a backend, a policy, a reason and the interpreter."""
     report = cpkg.backend_info()
     assert sorted(report) == ["msgpack", "zstd"]
     for codec, info in report.items():
@@ -180,15 +173,6 @@ def test_the_facades_serve_what_was_chosen() -> None:
     assert (done.stdout, done.stderr) == ("pure pure [1, 'a'] b'abcabc'\n", "")
 
 
-def test_every_public_name_resolves() -> None:
-    """All names in `__all__` exist, and an unknown name is an AttributeError."""
-    for name in cpkg.__all__:
-        assert getattr(cpkg, name) is not None
-    assert set(cpkg.__all__) <= set(dir(cpkg))
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        cpkg.nothing
-
-
 def test_completion_and_inspect_see_every_name_without_dask() -> None:
     """`cpkg.dask` raises AttributeError there, the only error that they ignore; an import names what to install."""
     done = python(Path(__file__).with_name("without_dask.txt").read_text(encoding="utf-8"))
@@ -198,13 +182,11 @@ def test_completion_and_inspect_see_every_name_without_dask() -> None:
 
 @pytest.mark.skipif(not os.environ.get("CPKG_TEST_NOBUILD"), reason="only in the rows that build without a compiler")
 def test_without_a_compiler() -> None:
-    """An installation without a compiler works, and reports why it is not native and what to install."""
     report = cpkg.backend_info()
     assert (report["msgpack"].backend, report["zstd"].backend) == ("pure", "dlopen")
-    with pytest.raises(ImportError, match="not built: no usable msgpack-c"):
-        _backend.load("msgpack", "native")
-    with pytest.raises(ImportError, match="not built: no usable libzstd"):
-        _backend.load("zstd", "native")
+    for codec, library in (("msgpack", "msgpack-c"), ("zstd", "libzstd")):
+        with pytest.raises(ImportError, match=f"not built: no usable {library}"):
+            _backend.load(codec, "native")
     if sys.implementation.name == "cpython":
         assert "libmsgpack-dev" in str(report["msgpack"].faster)
     assert "libzstd-dev" in str(report["zstd"].faster)

@@ -72,22 +72,19 @@ def test_a_file_that_has_no_name_any_more_is_written_to(tmp_path: Path) -> None:
             process.kill()
 
 
-@pytest.mark.parametrize("name", ["", "new/", "new/.", "new/..", "missing/../x", "x/", "x/."])
+@pytest.mark.parametrize("name", ["", ".", "new/", "new/.", "new/..", "missing/x", "missing/../x", "x/", "x/."])
 def test_a_name_that_open_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x").write_bytes(b"old")
     with pytest.raises(OSError, match=r".") as expected, open(name, "wb"):
         pass
-    with pytest.raises(OSError, match=r".") as caught:
+    with pytest.raises(type(expected.value)) as caught:
         cpkg.dump(VALUE, name)
-    assert type(caught.value) is type(expected.value)
     assert caught.value.filename == name
     assert os.listdir(tmp_path) == ["x"]
     assert not list(tmp_path.parent.glob(".*.tmp"))
     assert (tmp_path / "x").read_bytes() == b"old"
 
-
-# what an existing file keeps
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner")
 
@@ -167,9 +164,6 @@ def test_other_hard_links_keep_the_old_content(tmp_path: Path) -> None:
     cpkg.dump(VALUE, tmp_path / "x")
     assert (tmp_path / "y").read_bytes() == b"old"
     assert cpkg.load(tmp_path / "x") == VALUE
-
-
-# names and sources
 
 
 @pytest.mark.parametrize("name", [b"x" * 255, "é".encode() * 127, "x\N{SNOWMAN}".encode() * 63, b"\xff\xc3" * 100])

@@ -30,19 +30,18 @@ DOORS = {("purepy.zstd.encoder.dictionary", "purepy.zstd.decoder.dictionary.load
 ON_TOP = ("cpkg.cli.", "cpkg.zstd.tarfile")
 
 
+def is_in(module: str, prefix: str) -> bool:
+    return module == prefix or module.startswith(prefix + ".")
+
+
 def room(module: str) -> str | None:
-    return next((name for name in ROOMS if module == name or module.startswith(name + ".")), None)
+    return next((name for name in ROOMS if is_in(module, name)), None)
 
 
 def level(module: str) -> int:
     """Return the layer of one of our modules by its longest prefix, or -1 for other modules."""
-    found = [
-        (len(prefix), index)
-        for index, layer in enumerate(LAYERS)
-        for prefix in layer
-        if module == prefix or module.startswith(prefix + ".")
-    ]
-    return max(found)[1] if found else -1
+    prefixes = [(len(prefix), index, prefix) for index, layer in enumerate(LAYERS) for prefix in layer]
+    return max(((size, index) for size, index, prefix in prefixes if is_in(module, prefix)), default=(0, -1))[1]
 
 
 def imports(module: str, path: Path) -> list[str]:
@@ -99,11 +98,8 @@ def circles(pairs: list[tuple[str, str]]) -> set[frozenset[str]]:
     reach = below
     while (further := {module: reach[module].union(*map(reach.get, reach[module])) for module in modules}) != reach:
         reach = further
-    return {
-        frozenset(other for other in reach[module] if module in reach[other])
-        for module in modules
-        if module in reach[module]
-    }
+    inside = [module for module in modules if module in reach[module]]
+    return {frozenset(other for other in reach[module] if module in reach[other]) for module in inside}
 
 
 def test_no_files_import_each_other() -> None:

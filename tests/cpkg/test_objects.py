@@ -9,7 +9,6 @@ import decimal
 import enum
 import inspect
 import json
-import pickle
 import struct
 import uuid
 from pathlib import Path
@@ -61,6 +60,14 @@ class Stamp(dt.datetime):
     pass
 
 
+class NotATime(dt.datetime):  # like pandas.NaT
+    def replace(self, *args: Any, **kwargs: Any) -> Any:
+        return self
+
+    def isoformat(self, *args: Any, **kwargs: Any) -> str:
+        return "NaT"
+
+
 @dataclasses.dataclass
 class Station:
     name: str
@@ -80,9 +87,6 @@ def raw_frame(content: bytes, *, declared: int | None, window: int = 0x50) -> by
     if declared is None:
         return MAGIC + bytes([0x00, window]) + block
     return MAGIC + b"\xe0" + struct.pack("<Q", declared) + block
-
-
-# what comes back
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -121,14 +125,12 @@ def test_the_extension_codes_are_what_files_hold(codecs: dumps_loads.Codecs) -> 
 
 
 def test_options_reach_the_codec(codecs: dumps_loads.Codecs) -> None:
-    data = encode(codecs, {"a": [1, [2]]})
-    assert decode(codecs, data, use_list=False) == {"a": (1, (2,))}
+    data = encode(codecs, {"a": [1, ExtType(5, b"x"), dt.date.max]})
+    assert decode(codecs, data, use_list=False) == {"a": (1, ExtType(5, b"x"), dt.date.max)}
     assert decode(codecs, data, object_hook=sorted) == ["a"]
+    assert decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data)))["a"] == [1, (5, b"x"), dt.date.max]
     one, other = {"b": 1, "a": {"d": 1, "c": 2}}, {"a": {"c": 2, "d": 1}, "b": 1}
     assert encode(codecs, one, sort_keys=True) == encode(codecs, other, sort_keys=True)
-
-
-# what is asked of the caller's functions
 
 
 def test_default_is_asked_last(codecs: dumps_loads.Codecs) -> None:
@@ -148,44 +150,28 @@ def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error:
     def fail(*arguments: Any) -> Any:
         raise error("mine")
 
-    with pytest.raises(error, match="mine"):
-        encode(codecs, 1j, default=fail)
-    with pytest.raises(error, match="mine"):
-        decode(codecs, b"\x80", object_hook=fail)
-    with pytest.raises(error, match="mine"):
-        decode(codecs, b"\xd4\x05a", ext_hook=fail)
-
-
-def test_ext_hook_gets_the_codes_that_are_free(codecs: dumps_loads.Codecs) -> None:
-    data = encode(codecs, [ExtType(5, b"x"), dt.date(2024, 1, 1)])
-    assert decode(codecs, data, ext_hook=lambda code, data: (code, bytes(data))) == [(5, b"x"), dt.date(2024, 1, 1)]
+    for call in (
+        lambda: encode(codecs, 1j, default=fail),
+        lambda: decode(codecs, b"\x80", object_hook=fail),
+        lambda: decode(codecs, b"\xd4\x05a", ext_hook=fail),
+    ):
+        with pytest.raises(error, match="mine"):
+            call()
 
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
-    with pytest.raises(TypeError, match=r"type 'complex': pass default=.*\Z"):
-        encode(codecs, [1j])
-    with pytest.raises(OverflowError, match="65 bits"):
-        encode(codecs, {"a": 2**64})
-    with pytest.raises(OverflowError, match="64 bits"):
-        encode(codecs, -(2**63) - 1)
-    with pytest.raises(ValueError, match="4097 characters"):
-        encode(codecs, decimal.Decimal("9" * 4097))
-    with pytest.raises(ValueError, match="more than 17 digits"):
-        encode(codecs, decimal.Decimal("1e-100000000000000000"))
-    with pytest.raises(UnicodeEncodeError):
-        encode(codecs, "\ud800")
-
-
-def test_a_datetime_without_a_time_is_refused(codecs: dumps_loads.Codecs) -> None:
-    class NotATime(dt.datetime):  # like pandas.NaT
-        def replace(self, *args: Any, **kwargs: Any) -> Any:
-            return self
-
-        def isoformat(self, *args: Any, **kwargs: Any) -> str:
-            return "NaT"
-
-    with pytest.raises(TypeError, match="without a date"):
-        encode(codecs, NotATime(2024, 1, 1))
+    unpackable: list[tuple[Any, type[Exception], str]] = [
+        ([1j], TypeError, r"type 'complex': pass default=.*\Z"),
+        ({"a": 2**64}, OverflowError, "65 bits"),
+        (-(2**63) - 1, OverflowError, "64 bits"),
+        (decimal.Decimal("9" * 4097), ValueError, "4097 characters"),
+        (decimal.Decimal("1e-100000000000000000"), ValueError, "more than 17 digits"),
+        ("\ud800", UnicodeEncodeError, "surrogates not allowed"),
+        (NotATime(2024, 1, 1), TypeError, "without a date"),
+    ]
+    for value, error, text in unpackable:
+        with pytest.raises(error, match=text):
+            encode(codecs, value)
 
 
 def test_depth_is_the_same_both_ways(codecs: dumps_loads.Codecs) -> None:
@@ -196,19 +182,15 @@ def test_depth_is_the_same_both_ways(codecs: dumps_loads.Codecs) -> None:
         encode(codecs, [value])
     with pytest.raises(errors.StackError):
         decode(codecs, b"\x91" + message)
-    assert decode(codecs, encode(codecs, [[1]], max_depth=2), max_depth=2) == [[1]]
-    with pytest.raises(errors.StackError):
-        decode(codecs, b"\x91\x91\x01", max_depth=1)
 
 
-@pytest.mark.parametrize("members", [set(), {1}, frozenset("ab"), {1, "a"}])
-def test_a_set_is_a_level_of_its_own(codecs: dumps_loads.Codecs, members: Any) -> None:
-    assert decode(codecs, encode(codecs, [members], max_depth=2)) == [sorted(members, key=str)]
-    with pytest.raises(ValueError, match="recursion limit"):
-        encode(codecs, [members], max_depth=1)
-
-
-# which form is written
+@pytest.mark.parametrize("members", [[1], set(), {1}, frozenset("ab"), {1, "a"}])
+def test_a_set_is_a_level_as_a_list_is(codecs: dumps_loads.Codecs, members: Any) -> None:
+    data = encode(codecs, [members], max_depth=2)
+    assert decode(codecs, data, max_depth=2) == [sorted(members, key=str)]
+    for act in (encode, decode):
+        with pytest.raises(ValueError, match=r"recursion limit|max_depth"):
+            act(codecs, [members] if act is encode else data, max_depth=1)
 
 
 def test_auto_compresses_only_what_gets_smaller(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
@@ -277,9 +259,6 @@ def test_skippable_and_several_frames(codecs: dumps_loads.Codecs, zstd: ModuleTy
 def test_loads_takes_any_buffer(codecs: dumps_loads.Codecs, make: Any) -> None:
     for compress in (True, False):
         assert decode(codecs, make(encode(codecs, {"a": 1}, compress=compress))) == {"a": 1}
-
-
-# damage
 
 
 def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
@@ -373,11 +352,8 @@ def test_the_search_for_a_bad_extension_is_bounded(codecs: dumps_loads.Codecs, m
     assert caught.value.offset is None
 
 
-def test_a_time_that_datetime_cannot_hold(codecs: dumps_loads.Codecs) -> None:
-    data = b"\xc7\x0c\xff" + struct.pack(">Iq", 0, 2**62)
-    with pytest.raises(errors.FormatError) as caught:
-        decode(codecs, data)
-    assert caught.value.offset == 0
+def test_a_timestamp_holds_any_time(codecs: dumps_loads.Codecs) -> None:
+    data = bytes.fromhex(BAD_EXTENSIONS["a time that datetime cannot hold"])
     assert decode(codecs, data, timestamp=0) == Timestamp(2**62)
 
 
@@ -390,22 +366,9 @@ OFFSETS = ["+24:00", "-24:00", "+10:60", "+10:99", "+10:00:60", "+23:59:60", "+1
 )
 def test_no_time_of_day_and_no_offset(codecs: dumps_loads.Codecs, text: str) -> None:
     """Only Python 3.14 reads 24:00:00. An offset with more than 59 minutes or seconds would come back changed."""
-    with pytest.raises(errors.FormatError):
-        decode(codecs, codecs.packb(ExtType(ord("T"), text.encode())))
-    with pytest.raises(errors.FormatError):
-        decode(codecs, codecs.packb(ExtType(ord("L"), f"2024-01-01T{text}".encode())))
-
-
-LONGEST = dt.timedelta(hours=23, minutes=59, seconds=59, microseconds=999999)
-
-
-@pytest.mark.parametrize("offset", [dt.timedelta(), LONGEST, -LONGEST, dt.timedelta(hours=-1, microseconds=1), None])
-def test_what_isoformat_writes(offset: dt.timedelta | None) -> None:
-    """The ends of the ranges come back."""
-    zone = None if offset is None else dt.timezone(offset)
-    for time in (dt.time(0, 0), dt.time(23, 59, 59, 999999), dt.time(19, 9, 59)):
-        back = cpkg.loads(cpkg.dumps(time.replace(tzinfo=zone)))
-        assert (back, back.utcoffset()) == (time.replace(tzinfo=zone), offset)
+    for code, whole in (("T", text), ("L", f"2024-01-01T{text}")):
+        with pytest.raises(errors.FormatError):
+            decode(codecs, codecs.packb(ExtType(ord(code), whole.encode())))
 
 
 LIMITS = ["max_output_size", "max_memory", "max_total_items"]
@@ -436,9 +399,6 @@ def test_loads_names_a_type_that_is_not_a_buffer(codecs: dumps_loads.Codecs, dat
         decode(codecs, data, type=tp)
 
 
-# bombs
-
-
 def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
     message = encode(codecs, bytes(10_000), compress=False)
     size = len(message)
@@ -451,12 +411,10 @@ def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) 
         "plain": message,
     }
     for name, data in frames.items():
-        assert decode(codecs, data, max_output_size=size) == bytes(10_000), name
-        assert decode(codecs, data, max_output_size=-1) == bytes(10_000), name
-        with pytest.raises(errors.LimitError) as caught:
+        for limit in (size, -1):
+            assert decode(codecs, data, max_output_size=limit) == bytes(10_000), name
+        with pytest.raises(errors.LimitError, match=str(size - 1)):
             decode(codecs, data, max_output_size=size - 1)
-        assert isinstance(caught.value, errors.CodecError), name
-        assert str(size - 1) in str(caught.value), name
 
 
 def test_the_default_limit_follows_the_input(
@@ -511,14 +469,6 @@ def test_items_are_counted_if_asked(codecs: dumps_loads.Codecs) -> None:
             assert len(decode(codecs, data, max_total_items=limit)) == 5000
         with pytest.raises(errors.LimitError):
             decode(codecs, data, max_total_items=5000)
-
-
-# functions
-
-
-def test_the_functions_pickle() -> None:
-    for function in (cpkg.dumps, cpkg.loads, cpkg.dump, cpkg.load):
-        assert pickle.loads(pickle.dumps(function)) is function
 
 
 @pytest.mark.parametrize(("function", "of_bytes"), [(cpkg.dump, dumps_loads.dumps), (cpkg.load, dumps_loads.loads)])

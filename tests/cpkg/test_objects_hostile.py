@@ -28,9 +28,6 @@ from purepy.base.errors import CodecError, FormatError, ZstdError
 UTC = dt.timezone.utc
 
 
-# keys that have no hash
-
-
 @pytest.mark.parametrize(
     ("data", "offset"),
     [("818001", 1), ("92058181010203", 3), ("8192018002", 1), ("81d64e734e614e01", 1), ("8191c7054e2d734e614e01", 1)],
@@ -81,9 +78,6 @@ def test_default_that_returns_what_nothing_packs(codecs: dumps_loads.Codecs) -> 
         encode(codecs, 1j, default=lambda obj: 2**70)
 
 
-# arguments
-
-
 @pytest.mark.parametrize("compress", [True, False, "auto"])
 @pytest.mark.parametrize("value", [None, "text" * 1000], ids=["short", "long"])
 def test_a_wrong_level_is_noticed(codecs: dumps_loads.Codecs, compress: Any, value: Any) -> None:
@@ -96,9 +90,6 @@ def test_a_wrong_level_is_noticed(codecs: dumps_loads.Codecs, compress: Any, val
             encode(codecs, value, compress=compress, level=wrong)
     for level in (22 if value is None else 9, 1, 0, -(2**17)):
         assert decode(codecs, encode(codecs, value, compress=compress, level=level)) == value
-
-
-# the collector
 
 
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="the collector is CPython's")

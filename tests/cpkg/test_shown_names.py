@@ -18,6 +18,8 @@ def test_dir_shows_public_names_alone(name: str) -> None:
     module = importlib.import_module(name)
     public = {*getattr(module, "__all__", ()), *(cpkg._SUBMODULES if module is cpkg else ())}
     assert {found for found in dir(module) if not found.startswith("_")} == public - {"__version__"}
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        module.nothing
 
 
 @pytest.mark.parametrize("name", ARCHIVES)
@@ -42,3 +44,5 @@ def test_values_are_of_public_modules() -> None:
         assert "purepy" not in repr(value)
         assert type(pickle.loads(pickle.dumps(value))) is type(value)
     assert "purepy" not in repr(zstd.open)
+    for function in (cpkg.dumps, cpkg.loads, cpkg.dump, cpkg.load):
+        assert pickle.loads(pickle.dumps(function)) is function
