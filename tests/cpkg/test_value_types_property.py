@@ -17,13 +17,14 @@ import typing
 import uuid
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from types import ModuleType
 from typing import Any, Callable, ClassVar, Optional
 
 import annotated_types as at
 import attr
 import pytest
-from any_codecs import codecs_of, decode, encode
+from any_codecs import PURE, check_like_pure, codecs_of, decode, encode
 from extent import IS_THOROUGH
 from msgpack_oracle import outcome
 from processes import run_alone, sections
@@ -36,7 +37,6 @@ from purepy.msgpack import ext
 from purepy.msgpack.ext import ExtType
 
 DRAWN = 2000 if IS_THOROUGH else 40
-PURE = codecs_of(purepy.msgpack)
 OPTIONS: list[dict[str, Any]] = [
     {},
     *({name: True} for name in ("datetime", "date", "uuid", "decimal", "enum", "dataclass")),
@@ -55,15 +55,6 @@ class Colour(enum.Enum):
     MEMBERS = frozenset({2, 1})
 
 
-class Level(enum.IntEnum):
-    HIGH = 3
-
-
-class Access(enum.Flag):
-    READ = 1
-    WRITE = 2
-
-
 class Titled(enum.Enum):
     ONE = 1
 
@@ -79,15 +70,6 @@ class Veiled(enum.Enum):
         return "first" if name == "value" else super().__getattribute__(name)
 
 
-class Stamp(dt.datetime):
-    pass
-
-
-class Odd(dt.tzinfo):
-    def utcoffset(self, _: dt.datetime | None) -> dt.timedelta:
-        return dt.timedelta(hours=1, seconds=1, microseconds=1)
-
-
 class Refusing(dt.tzinfo):
     """A time zone whose utcoffset() returns or raises a given object."""
 
@@ -98,11 +80,6 @@ class Refusing(dt.tzinfo):
         if self.offset is ValueError:
             raise self.offset("no offset")
         return self.offset
-
-
-class Number(decimal.Decimal):
-    def __str__(self) -> str:
-        return "1"
 
 
 @dataclasses.dataclass
@@ -144,27 +121,20 @@ class Loose:
         return 1
 
 
-class LooseToo(Loose):
-    pass
-
-
-class Odder(Loose):
-    a = property(lambda self: 1 // 0, lambda self, value: None)
-
-
-class NoFields:
-    __attrs_attrs__ = None
-
-
-class WrongFields:
-    __attrs_attrs__ = (1,)
-
-
 Both = dataclasses.make_dataclass("Both", [("b", int, 1)], bases=(Private,))
 Wide = dataclasses.make_dataclass("Wide", [(f"field{number}", int) for number in range(40)])
 WideToo = attr.make_class("WideToo", [f"field{number}" for number in range(40)])
 Given = dataclasses.make_dataclass("Given", [("a", int), ("s", dataclasses.InitVar)], frozen=True)
 Extra = enum.Enum("Extra", {"value": 1, "other": 2})  # type: ignore[misc]
+Level = enum.IntEnum("Level", {"HIGH": 3})
+Access = enum.Flag("Access", {"READ": 1, "WRITE": 2})
+Stamp = type("Stamp", (dt.datetime,), {})
+Odd = partial(Refusing, dt.timedelta(hours=1, seconds=1, microseconds=1))
+Number = type("Number", (decimal.Decimal,), {"__str__": lambda _: "1"})
+LooseToo = type("LooseToo", (Loose,), {})
+Odder = type("Odder", (Loose,), {"a": property(lambda self: 1 // 0, lambda self, value: None)})
+NoFields, WrongFields = (type("Odd fields", (), {"__attrs_attrs__": fields}) for fields in (None, (1,)))
+Hooked = type("Hooked", (), {})
 NAN_PAYLOAD = decimal.Decimal("-sNaN123456789012345678901234567890")
 
 
@@ -221,16 +191,13 @@ def test_dumps_and_loads(msgpack: ModuleType) -> None:
     codecs = codecs_of(msgpack)
     for value in VALUES:
         for obj in (value, [value], {"k": value}):
-            packed = outcome(encode, PURE, obj, compress=False)
-            assert outcome(encode, codecs, obj, compress=False) == packed, obj
-            assert outcome(encode, codecs, obj, compress=False, default=repr, sort_keys=True) == outcome(
-                encode, PURE, obj, compress=False, default=repr, sort_keys=True
-            )
+            for options in ({}, {"default": repr, "sort_keys": True}):
+                check_like_pure(codecs, encode, obj, compress=False, **options)
         try:
             message = encode(PURE, value, compress=False)
         except (TypeError, ValueError, ArithmeticError, AttributeError):
             continue
-        assert outcome(decode, codecs, message) == outcome(decode, PURE, message), value
+        check_like_pure(codecs, decode, message)
 
 
 TEXTS: list[str] = data("texts")
@@ -248,17 +215,13 @@ def texts_and_extensions() -> list[bytes]:
 def test_loads_of_any_text(msgpack: ModuleType) -> None:
     codecs, draw = codecs_of(msgpack), random.Random(SEED)
     for message in texts_and_extensions():
-        assert outcome(decode, codecs, message) == outcome(decode, PURE, message), message
+        check_like_pure(codecs, decode, message)
     for value in VALUES[-9 * DRAWN : -2 * DRAWN : 5]:
         if getattr(value, "tzinfo", None) is not None:
             continue  # the texts of a year that is too large differ
         damaged = bytearray(encode(PURE, [value], compress=False))
         damaged[draw.randrange(len(damaged))] = draw.randrange(128)
-        assert outcome(decode, codecs, bytes(damaged)) == outcome(decode, PURE, bytes(damaged)), damaged
-
-
-class Hooked:
-    pass
+        check_like_pure(codecs, decode, bytes(damaged))
 
 
 def hook(cls: type, value: Any) -> Any:
@@ -412,7 +375,7 @@ def test_a_default_returns_any_of_them(msgpack: ModuleType) -> None:
     for value in EXTREMES:
         options = {"default": {1j: value, 2**64: value}.get}
         for obj in (1j, [1j, 2**64]):
-            assert outcome(encode, codecs, obj, **options) == outcome(encode, PURE, obj, **options), value
+            check_like_pure(codecs, encode, obj, **options)
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython", reason="PyPy does not count references")

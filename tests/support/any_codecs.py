@@ -6,6 +6,9 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any, Callable
 
+from msgpack_oracle import outcome
+
+import purepy.msgpack
 from cpkg import _backend
 from cpkg.objects import dumps_loads
 from cpkg.objects.dumps_loads import Codecs
@@ -18,6 +21,9 @@ def codecs_of(msgpack: ModuleType, zstd: ModuleType | None = None) -> Codecs:
     return codecs
 
 
+PURE = codecs_of(purepy.msgpack)
+
+
 def encode(codecs: Codecs, obj: object, **options: Any) -> bytes:
     """Call `dumps` with these backends."""
     packed: bytes = _call_with(codecs, codecs.dumps, obj, options)
@@ -27,6 +33,13 @@ def encode(codecs: Codecs, obj: object, **options: Any) -> bytes:
 def decode(codecs: Codecs, data: Any, **options: Any) -> Any:
     """Call `loads` with these backends."""
     return _call_with(codecs, codecs.loads, data, options)
+
+
+def check_like_pure(codecs: Codecs, call: Callable[..., Any], value: object, **options: Any) -> Any:
+    """Check that a call of `encode` or `decode` has the same outcome as with the pure backend; return the outcome."""
+    pure = outcome(call, PURE, value, **options)
+    assert outcome(call, codecs, value, **options) == pure, value
+    return pure
 
 
 def _call_with(codecs: Codecs, function: Callable[..., Any], value: object, options: dict[str, Any]) -> Any:
