@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from archives import make_files
 
 import cpkg
 from cpkg import archive, records, zstd
@@ -22,23 +23,13 @@ GROUPS = json.loads(Path(__file__).with_name("control_groups.json").read_text(en
 """The text of /proc/self/cgroup, files of the mounted groups, and the number of cores they allow (0: all)."""
 
 
-def write(root: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-
 @pytest.mark.parametrize(("membership", "files", "expected"), GROUPS.values(), ids=GROUPS)
 def test_a_control_groups_quota(tmp_path: Path, membership: str, files: dict[str, str], expected: int) -> None:
     root = tmp_path / "mounted"
-    write(root, files)
+    make_files(root, {name: text.encode() for name, text in files.items()})
     (tmp_path / "cgroup").write_text(membership)
     assert cores.quota_cores(str(tmp_path / "cgroup"), str(root)) == expected
-
-
-def test_no_control_groups(tmp_path: Path) -> None:
-    assert cores.quota_cores(str(tmp_path / "absent"), str(tmp_path)) == 0
+    assert cores.quota_cores(str(tmp_path / "absent"), str(root)) == 0
 
 
 @pytest.mark.parametrize(
@@ -54,11 +45,8 @@ def test_usable_cores(
     monkeypatch.setattr(cores, "os", system)
     monkeypatch.setattr(cores, "_quota", quota)
     assert cores.usable_cores() == expected
-    assert cores.thread_count(0) == expected
-
-
-def test_the_argument_threads() -> None:
-    assert [cores.thread_count(1), cores.thread_count(256), cores.checked_threads(0)] == [1, 256, 0]
+    assert [cores.thread_count(count) for count in (0, 1, 256)] == [expected, 1, 256]
+    assert cores.checked_threads(0) == 0
 
 
 def test_every_use_has_the_same_limits(tmp_path: Path) -> None:

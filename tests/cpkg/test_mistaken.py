@@ -4,32 +4,19 @@
 from __future__ import annotations
 
 import gzip
-import io
 import pickle
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from any_codecs import decode
+from archives import created
+from record_files import file_of
 
 import cpkg
-from cpkg import archive, records, typed
+from cpkg import typed
 from cpkg.objects import dumps_loads
 from purepy.base.errors import CodecError
-
-
-def record_file() -> bytes:
-    file = io.BytesIO()
-    file.close = lambda: None  # type: ignore[method-assign]
-    with records.open(file, "wb") as writer:
-        writer.extend([{"id": 1}, 2])
-    return file.getvalue()
-
-
-def archive_of_this_file() -> bytes:
-    file = io.BytesIO()
-    archive.create(file, __file__)
-    return file.getvalue()
-
 
 MISTAKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "JSON": (lambda: b' {"id": 1}\n', "JSON text: read it with json.loads"),
@@ -39,8 +26,11 @@ MISTAKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "zip": (lambda: b"PK\x03\x04", "a ZIP archive: read it with zipfile.ZipFile"),
     "pickle": (lambda: pickle.dumps({"id": 1}), "a pickle: read it with pickle.loads"),
     "frame": (lambda: cpkg.zstd.compress(b"\x01"), "a Zstandard frame: read a compressed message with cpkg.loads"),
-    "records": (record_file, "a record file: read it with cpkg.records.open"),
-    "archive": (archive_of_this_file, "a tar archive: read it with tarfile, or its .tar.zst file with cpkg.archive"),
+    "records": (lambda: file_of((b"\x01\x02", 2)), "a record file: read it with cpkg.records.open"),
+    "archive": (
+        lambda: created(__file__),
+        "a tar archive: read it with tarfile, or its .tar.zst file with cpkg.archive",
+    ),
 }
 """Data of other formats, and what errors name."""
 
@@ -49,20 +39,13 @@ MISTAKEN: dict[str, tuple[Callable[[], bytes], str]] = {
 def test_errors_recognize_other_formats(codecs: dumps_loads.Codecs, kind: str) -> None:
     make, text = MISTAKEN[kind]
     data = make()
-    calls: list[Callable[[], object]] = [
-        lambda: codecs.unpackb(data),
-        lambda: typed.decode(data, dict[str, int]),
-        lambda: typed.decode(data),
-        lambda: decode(codecs, data),
-        lambda: cpkg.loads(data, type=dict[str, int]),
-    ]
-    if kind == "frame":
-        calls = calls[:3]
-    for number, call in enumerate(calls):
+    of_messages = (codecs.unpackb, partial(typed.decode, type=dict[str, int]), typed.decode)
+    of_frames = (partial(decode, codecs), partial(cpkg.loads, type=dict[str, int]))
+    for call in (*of_messages, *(() if kind == "frame" else of_frames)):
         with pytest.raises(CodecError) as caught:
-            call()
+            call(data)
         # only after decompression it is known what a frame holds
-        known = "a Zstandard frame" if kind == "archive" and number < 3 else text
+        known = "a Zstandard frame" if kind == "archive" and call in of_messages else text
         assert str(caught.value).endswith(caught.value.advice or "")
         assert f"; the data is {known}" in str(caught.value)
 

@@ -13,9 +13,10 @@ from typing import Any, Callable, ClassVar
 
 import interrupts
 import pytest
+from record_files import read_all, write_all
 
 import cpkg
-from cpkg import _places, _urls, archive, records
+from cpkg import _places, _urls, archive
 from cpkg.records.sources import open_target
 from purepy.base import descriptors
 
@@ -30,29 +31,17 @@ def test_what_is_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("ab:").mkdir()
     assert _urls.is_url("ab://file")
     Path("ab:/file").touch()
-    assert not _urls.is_url("ab://file")
-    assert not _urls.is_url(Path("s3://x"))
-    assert not _urls.is_url(b"s3://x")
-
-
-def write_records(place: Any) -> None:
-    with records.open(place, "wb") as writer:
-        writer.extend(VALUE["a"])
-
-
-def read_records(place: Any) -> list[Any]:
-    with records.open(place) as reader:
-        return list(reader)
-
-
-def read_archive(place: Any) -> list[str]:
-    return [entry.name for entry in archive.entries(place)]
+    assert not any(map(_urls.is_url, ("ab://file", Path("s3://x"), b"s3://x")))
 
 
 WAYS: dict[str, tuple[Callable[[Any], None], Callable[[Any], Any], Any]] = {
     "objects": (lambda place: cpkg.dump(VALUE, place), cpkg.load, VALUE),
-    "records": (write_records, read_records, VALUE["a"]),
-    "archive": (lambda place: archive.create(place, "tree"), read_archive, ["tree", "tree/x"]),
+    "records": (lambda place: write_all(place, VALUE["a"]), read_all, VALUE["a"]),
+    "archive": (
+        lambda place: archive.create(place, "tree"),
+        lambda place: [entry.name for entry in archive.entries(place)],
+        ["tree", "tree/x"],
+    ),
 }
 ways = pytest.mark.parametrize(("write", "read", "wanted"), WAYS.values(), ids=WAYS)
 
@@ -125,9 +114,6 @@ def test_an_archive_that_has_nothing_now(tree: Path) -> None:
     assert archive.verify(Trickle(*(data[at : at + 100] for at in range(0, len(data), 100)))).entries == whole
 
 
-# interrupts
-
-
 @pytest.mark.once
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 @pytest.mark.parametrize(("old", "overwrite"), [(None, True), (b"old", True), (None, False)])
@@ -159,8 +145,7 @@ def test_a_write_that_is_interrupted_is_whole_or_not_there(
         found = {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()}
         if by == "two signals":  # the second may keep the name of the temporary file from being removed
             found = {name: data for name, data in found.items() if not name.endswith(".tmp")}
-        whole, before = {"x": new}, {} if old is None else {"x": old}
-        return found == whole or (outcome.error is not None and found == before)
+        return found == {"x": new} or (outcome.error is not None and found == ({} if old is None else {"x": old}))
 
     if by == "line":
         interrupts.at_every_line(make, act, check, times=3)
@@ -203,9 +188,6 @@ def test_a_descriptor_that_was_closed_or_passed_on_has_no_number() -> None:
             with pytest.raises(ValueError, match="closed file"):
                 _ = descriptor.number
             descriptor.close()
-
-
-# uploads
 
 
 @pytest.fixture

@@ -11,16 +11,18 @@ from __future__ import annotations
 import dataclasses
 import io
 import itertools
+import operator
 import re
-import tarfile
 import types
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
+from archives import header_of
 from extent import IS_FULL, IS_PYPY, IS_THOROUGH
 from interrupts import calling_at, points_of
+from record_files import write_all
 
 from cpkg import archive, records
 from cpkg._backend import choose
@@ -47,12 +49,11 @@ CODECS = ("/purepy/zstd/decoder/", "/purepy/zstd/encoder/")
 class Hook:
     """Calls a function once, when it is called itself."""
 
-    call: Callable[[], object] | None = None
+    call: Callable[[], object] = bool  # does nothing
 
     def __call__(self) -> None:
-        call, self.call = self.call, None
-        if call is not None:
-            call()
+        call, self.call = self.call, bool
+        call()
 
 
 class Sink(io.BytesIO):
@@ -102,11 +103,7 @@ class Row:
 
 def methods(*names: str, **more: Callable[[Any], Any]) -> dict[str, Callable[[Any], Any]]:
     """Return calls by name: methods without arguments, and other calls."""
-
-    def without_arguments(name: str) -> Callable[[Any], Any]:
-        return lambda thing: getattr(thing, name)()
-
-    return {**{name: without_arguments(name) for name in names}, **more}
+    return {**{name: operator.methodcaller(name) for name in names}, **more}
 
 
 def made(thing: Any, **more: Any) -> Any:
@@ -264,13 +261,9 @@ def rows_of_records(zstd: Any) -> Iterator[tuple[str, Row]]:
         return list(records.open(file)) if records.verify(file).ok else None
 
     for threads in (1, 2):
-        yield (
-            f"Writer, {threads} threads",
-            Row(partial(writer, threads), writing, content, ("extend", "unknown", "one_by_one")),
-        )
-    target = io.BytesIO()
-    with records.open(target, "wb", frame_size=300) as file:
-        file.extend(ROWS)
+        row = Row(partial(writer, threads), writing, content, ("extend", "unknown", "one_by_one"))
+        yield f"Writer, {threads} threads", row
+    write_all(target := io.BytesIO(), ROWS, frame_size=300)
     reading = {
         **methods("refresh", "close", list=list, len=len, first=lambda reader: next(iter(reader))),
         "one": lambda reader: reader[20],
@@ -300,11 +293,9 @@ def rows_of_zstandard(zstd: Any) -> Iterator[tuple[str, Row]]:
         **methods(part=lambda file: file.read(3000), into=lambda file: file.readinto(bytearray(3000))),
     }
     for kind, data in (zstandard.ZstdCompressor, DATA), (zstandard.ZstdDecompressor, frame):
-        writing = methods("flush", "close", "tell", write=partial(lambda data, file: file.write(data), data))
-        yield (
-            f"stream_writer of {kind.__name__}",
-            Row(over_sink(partial(kind().stream_writer, closefd=False)), writing, content),
-        )
+        writing = methods("flush", "close", "tell", write=operator.methodcaller("write", data))
+        row = Row(over_sink(partial(kind().stream_writer, closefd=False)), writing, content)
+        yield f"stream_writer of {kind.__name__}", row
         yield f"stream_reader of {kind.__name__}", Row(over_source(kind().stream_reader, data), reading, rest_of)
     packing = methods("flush", compress=lambda stream: stream.compress(DATA))
     chunking = {
@@ -322,13 +313,7 @@ def rows_of_zstandard(zstd: Any) -> Iterator[tuple[str, Row]]:
 
 
 def rows_of_archives(zstd: Any) -> Iterator[tuple[str, Row]]:
-    content = io.BytesIO()
-    with tarfile.open(fileobj=content, mode="w") as tar:
-        for number in range(9):
-            info = tarfile.TarInfo(f"f{number}")
-            info.size = 3000
-            tar.addfile(info, io.BytesIO(DATA[:3000]))
-    data = content.getvalue()
+    data = b"".join(header_of(f"f{number}", DATA[:3000]) for number in range(9)) + bytes(1024)
     packed = b"".join(zstd.compress(data[at : at + 4000]) for at in range(0, len(data), 4000))
 
     def names(entries: Any) -> list[str]:
@@ -418,7 +403,7 @@ def faults_by_hook(row: Row, most: int) -> Iterator[str | None]:
         inner.subject = subject = row.make(hook)
         hook.call = inner
         ended = result(row.calls[outer], subject)
-        hook.call = None
+        hook.call = bool
         yield fault(row, outer, name, inner, ended)
 
 

@@ -18,17 +18,8 @@ from processes import run_python
 
 from cpkg.objects import dumps_loads
 
-
-@dataclasses.dataclass(frozen=True)
-class Tagged:
-    tags: frozenset[str]
-
-
-class Kind(enum.Enum):
-    A = "a"
-    B = "b"
-
-
+Tagged = dataclasses.make_dataclass("Tagged", ["tags"], frozen=True)
+Kind = enum.Enum("Kind", {"A": "a", "B": "b"})
 WORDS = ["oslo", "bergen", "troms", "hamar", "bod", "vads", "moss"]
 SETS: dict[str, list[Any]] = {
     "sets": [frozenset(pair) for pair in itertools.combinations(WORDS, 2)],
