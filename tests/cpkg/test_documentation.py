@@ -19,6 +19,8 @@ import pytest
 from documents import ARCHIVES, MODULES
 
 import cpkg
+import purepy.msgpack
+import purepy.zstd
 from purepy.msgpack.options import PACKING, UNPACKING
 
 MSGPACK = ("Packer", "Unpacker", "pack", "pack_into", "packb", "unpack", "unpack_async", "unpackb", "unpackb_from")
@@ -98,21 +100,20 @@ def words(value: Any) -> list[str]:
 
 def check(module: ModuleType, names: tuple[str, ...], other: ModuleType) -> None:
     """Check that a backend documents all names, like another one."""
-    assert [fault for name in names for fault in faults(name, getattr(module, name))] == []
     for name in names:
         ours, theirs = getattr(module, name), getattr(other, name)
+        assert list(faults(name, ours)) == []
         assert words(ours) == words(theirs), name
-        if isinstance(ours, type):
-            for key, member in members(ours):
-                assert words(member) == words(getattr(theirs, key)), (name, key)
+        for key, member in members(ours) if isinstance(ours, type) else ():
+            assert words(member) == words(getattr(theirs, key)), (name, key)
 
 
 def test_backends_of_msgpack_have_one_text(msgpack: ModuleType) -> None:
-    check(msgpack, MSGPACK, importlib.import_module("purepy.msgpack"))
+    check(msgpack, MSGPACK, purepy.msgpack)
 
 
 def test_backends_of_zstd_have_one_text(zstd: ModuleType) -> None:
-    check(zstd, ZSTD, importlib.import_module("purepy.zstd"))
+    check(zstd, ZSTD, purepy.zstd)
 
 
 @pytest.mark.parametrize(("name", "options"), [("packb", PACKING), ("unpackb", UNPACKING)])
@@ -120,13 +121,6 @@ def test_options_have_their_declared_types(msgpack: ModuleType, name: str, optio
     text = inspect.getdoc(getattr(msgpack, name)) or ""
     described = dict(re.findall(r"^    (\w+) \((.*?)\): ", text, re.MULTILINE))
     assert {option: described[option] for option in options.types} == options.types
-
-
-def test_a_builtin_shows_its_defaults() -> None:
-    """`help()` prints the signature of Python and C functions."""
-    signature = str(inspect.signature(cpkg.msgpack.packb))
-    assert "max_depth" in signature
-    assert "1024" in signature
 
 
 @pytest.mark.parametrize("name", ["packb", "unpackb", "unpackb_from", "unpack", "loads", "load"])

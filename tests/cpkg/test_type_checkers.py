@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from documents import ARCHIVES, MODULES
+from processes import run_python
 
 import cpkg
 
@@ -31,8 +32,8 @@ def mypy(folder: Path) -> set[tuple[str, int]]:
     pytest.importorskip("mypy", reason="in the row `types`")
     # mypy finds an installed package itself, and refuses it in MYPYPATH
     env = os.environ if ROOT.name == "site-packages" else {**os.environ, "MYPYPATH": str(ROOT)}
-    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "program.py", "names.py"]
-    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
+    command = ("-m", "mypy", "--strict", "--follow-imports=silent", "program.py", "names.py")
+    run = run_python(*command, env=env, cwd=folder)
     assert run.returncode in (0, 1), run.stdout + run.stderr
     errors = [line.split(":") for line in run.stdout.splitlines() if ": error: " in line]
     return {(name, int(number)) for name, number, *_ in errors}
@@ -43,8 +44,7 @@ def pyright(folder: Path) -> set[tuple[str, int]]:
     pytest.importorskip("basedpyright", reason="in the row `types`")
     settings = {"extraPaths": [str(ROOT)], "typeCheckingMode": "standard", "reportUnusedExpression": False}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "basedpyright", "--outputjson", "program.py", "names.py"]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    run = run_python("-m", "basedpyright", "--outputjson", "program.py", "names.py", env=os.environ, cwd=folder)
     found = json.loads(run.stdout)
     assert found["summary"]["filesAnalyzed"] == 2
     errors = [item for item in found["generalDiagnostics"] if item["severity"] == "error"]
@@ -71,7 +71,7 @@ class Editor:
     def __init__(self, program: Path) -> None:
         pytest.importorskip("basedpyright", reason="in the row `types`")
         (program.parent / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(ROOT)]}))
-        self._server = subprocess.Popen(
+        self.server = subprocess.Popen(
             [sys.executable, "-c", "from basedpyright.langserver import main; main()", "--stdio"],
             cwd=program.parent,
             stdin=subprocess.PIPE,
@@ -86,24 +86,20 @@ class Editor:
         opened = {**self._document, "languageId": "python", "version": 1, "text": program.read_text()}
         self._send(method="textDocument/didOpen", params={"textDocument": opened})
 
-    def close(self) -> None:
-        self._server.kill()
-        self._server.communicate()
-
     def _send(self, **message: Any) -> None:
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        assert self._server.stdin is not None
-        self._server.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
-        self._server.stdin.flush()
+        assert self.server.stdin is not None
+        self.server.stdin.write(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        self.server.stdin.flush()
 
     def _receive(self) -> Any:
-        assert self._server.stdout is not None
+        assert self.server.stdout is not None
         size = 0
-        while line := self._server.stdout.readline().strip():
+        while line := self.server.stdout.readline().strip():
             name, _, value = line.partition(b":")
             if name.lower() == b"content-length":
                 size = int(value)
-        return json.loads(self._server.stdout.read(size))
+        return json.loads(self.server.stdout.read(size))
 
     def ask(self, method: str, **params: Any) -> Any:
         self._asked += 1
@@ -139,7 +135,8 @@ def test_an_editor_documents_every_name(tmp_path: Path) -> None:
     try:
         shown = {name: editor.hover(number, name) for number, name in enumerate(names, 1)}
     finally:
-        editor.close()
+        editor.server.kill()
+        editor.server.communicate()
     assert len(documented) > 80
     assert [name for name, line in documented.items() if line not in shown[name]] == []
     assert [name for name, parts in HOVERS.items() if not all(part in shown[name] for part in parts)] == []
