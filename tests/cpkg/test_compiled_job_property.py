@@ -96,8 +96,7 @@ def test_wrong_arguments() -> None:
         cpkg.dumps(1, colour=3)
     with pytest.raises(TypeError, match="missing 1 required positional argument"):
         cpkg.loads(max_depth=3)
-    name = "-compress"[1:]  # not interned
-    assert cpkg.dumps([0] * 100, **{name: False}) == cpkg.dumps([0] * 100, compress=False)
+    assert cpkg.dumps([0] * 100, **{"-compress"[1:]: False}) == cpkg.dumps([0] * 100, compress=False)  # not interned
     assert cpkg.loads(data=b"\x01") == cpkg.loads(bytearray(b"\x01")) == 1
 
 

@@ -74,9 +74,8 @@ def test_the_pictures_are_of_the_published_pages() -> None:
     compared = 0
     for path in pages:
         text = path.read_text(encoding="utf-8")
-        titles = [
-            found.text for found in ElementTree.parse(path.with_suffix(".svg")).iter() if found.tag.endswith("title")
-        ]
+        parts = ElementTree.parse(path.with_suffix(".svg")).iter()
+        titles = [part.text for part in parts if part.tag.endswith("title")]
         for panel in picture.PANELS:
             section = text.partition(f"## {panel.group}\n")[2].partition("\n## ")[0]
             head, *lines = tables(section)[0]

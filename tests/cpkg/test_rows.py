@@ -51,33 +51,18 @@ def named(text: str) -> set[str]:
     return set(re.findall(r"\b((?:pypy)?3\.\d+)-\w+", text))
 
 
-def version(name: str) -> tuple[int, ...]:
-    return tuple(map(int, name.split(".")))
-
-
-def test_classifiers() -> None:
-    found = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', read("pyproject.toml"))
-    assert set(found) == {name for name in interpreters("native") if name[0] == "3" and name[-1] != "t"}
-
-
 def test_ci_runs_rows_of_tox() -> None:
     here, newest = re.findall(r"^(?:rows|newest)=(\S+)$", read(".ci/run"), re.MULTILINE)
     assert set(f"{here},{newest}".split(",")) <= rows()
 
 
-def rows_of(workflow: str) -> list[str]:
-    """Return the rows that a GitHub workflow runs, sorted."""
-    return sorted(",".join(re.findall(r'rows: "([^"]+)"', read(f".github/workflows/{workflow}.yml"))).split(","))
-
-
 def test_github_runs_all_rows() -> None:
-    assert rows_of("tests") == sorted(rows())
-
-
-def test_github_runs_all_rows_of_the_nightly_tier() -> None:
     config = of_tox()
     labelled = [name for name in config.sections() if "nightly" in config[name].get("labels", "").split()]
-    assert rows_of("nightly") == sorted(row for name in labelled for row in expanded(name.partition(":")[2]))
+    nightly = [row for name in labelled for row in expanded(name.partition(":")[2])]
+    for workflow, wanted in (("tests", rows()), ("nightly", nightly)):
+        found = re.findall(r'rows: "([^"]+)"', read(f".github/workflows/{workflow}.yml"))
+        assert sorted(",".join(found).split(",")) == sorted(wanted)
 
 
 def test_wheels_are_built_and_tried_on_all() -> None:
@@ -91,14 +76,16 @@ def test_wheels_are_built_and_tried_on_all() -> None:
     assert set(re.findall(r'"([^"]+)"', tried[1])) == all_of_them
 
 
-def test_benchmarks_have_rows_of_all() -> None:
+def test_classifiers_and_benchmarks() -> None:
     with_the_gil = {name for name in interpreters("native") if name[-1] != "t"}
+    found = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', read("pyproject.toml"))
+    assert set(found) == {name for name in with_the_gil if name[0] == "3"}
     assert interpreters("native-bench") == interpreters("wheel-bench") == with_the_gil | {"3.14t"}
 
 
 def test_the_readme() -> None:
     text = read("README.md")
-    cpython = sorted((name for name in interpreters("pure") if name[0] == "3"), key=version)
+    cpython = sorted((name for name in interpreters("pure") if name[0] == "3"), key=lambda name: int(name[2:]))
     pypy = sorted(name for name in interpreters("pure") if name[0] == "p")
     header = re.search(r"\| on Linux \| CPython (\S+) to (\S+) \| (PyPy [^|]+) \|", text)
     assert header is not None
