@@ -128,8 +128,7 @@ def test_the_bytes_of_lists(msgpack: ModuleType) -> None:
         assert msgpack.packb(value, numpy=True) == expected
     packer = msgpack.Packer(numpy=True)
     assert packer.pack(array.array("f", [1.5])) == b"\x91\xca\x3f\xc0\0\0"
-    with pytest.raises(TypeError):
-        msgpack.packb(array.array("i", [1]))
+    pytest.raises(TypeError, msgpack.packb, array.array("i", [1]))
 
 
 def test_the_layout_is_what_files_hold(msgpack: ModuleType) -> None:
@@ -173,15 +172,13 @@ def test_limits_count_the_items(msgpack: ModuleType) -> None:
     message = encode(codecs, [array.array("d", [0.5]) * 1000], compress=False)
     assert decode(codecs, message, max_memory=9000)[0][999] == 0.5
     for options in ({"max_memory": 8000}, {"max_output_size": 8000}):
-        with pytest.raises(LimitError):
-            decode(codecs, message, **options)
+        pytest.raises(LimitError, decode, codecs, message, **options)
 
 
 def test_refused_arrays_are_named(msgpack: ModuleType) -> None:
     codecs = codecs_of(msgpack)
     text = array.array("u" if sys.version_info < (3, 13) else "w", "ab")
-    with pytest.raises(TypeError, match=r"type 'array' with items of type '[uw]'"):
-        encode(codecs, text)
+    pytest.raises(TypeError, encode, codecs, text).match(r"type 'array' with items of type '[uw]'")
     assert decode(codecs, encode(codecs, text, default=lambda given: given.tounicode())) == "ab"
     np = pytest.importorskip("numpy")
     with pytest.raises(TypeError, match=r"type 'ndarray' with items of type .*'<i4'"):

@@ -124,8 +124,7 @@ def test_the_advice_of_a_pure_wheel_is_for_the_system(fresh: pytest.MonkeyPatch,
 def test_a_policy_that_does_not_exist(fresh: pytest.MonkeyPatch, policy: str, message: str) -> None:
     """A misspelt policy must not mean `auto`."""
     fresh.setenv("CPKG_BACKEND", policy)
-    with pytest.raises(ImportError, match=message):
-        _backend.choose("msgpack")
+    pytest.raises(ImportError, _backend.choose, "msgpack").match(message)
 
 
 @pytest.mark.skipif("dlopen" not in available("zstd"), reason="needs a libzstd to open")
@@ -138,8 +137,7 @@ def test_no_dlopen_on_windows() -> None:
 def test_unknown_names_are_value_errors() -> None:
     """`load` is for programmers, so wrong names are distinguished from a missing backend."""
     for codec, backend, text in (("zip", "native", "unknown codec 'zip'"), ("zstd", "auto", "unknown backend 'auto'")):
-        with pytest.raises(ValueError, match=text):
-            _backend.load(codec, backend)
+        pytest.raises(ValueError, _backend.load, codec, backend).match(text)
 
 
 def test_the_report_is_complete() -> None:
@@ -185,8 +183,7 @@ def test_without_a_compiler() -> None:
     report = cpkg.backend_info()
     assert (report["msgpack"].backend, report["zstd"].backend) == ("pure", "dlopen")
     for codec, library in (("msgpack", "msgpack-c"), ("zstd", "libzstd")):
-        with pytest.raises(ImportError, match=f"not built: no usable {library}"):
-            _backend.load(codec, "native")
+        pytest.raises(ImportError, _backend.load, codec, "native").match(f"not built: no usable {library}")
     if sys.implementation.name == "cpython":
         assert "libmsgpack-dev" in str(report["msgpack"].faster)
     assert "libzstd-dev" in str(report["zstd"].faster)

@@ -99,8 +99,7 @@ def write_on(target: Any, data: bytes, size: int, finishes: list[Callable[[], An
 def test_a_full_pipe_is_an_error(msgpack: ModuleType, zstd: ModuleType, buffering: int) -> None:
     for write in [*whole(msgpack), copying(zstd)]:
         pipe = Pipe(buffering)
-        with pytest.raises(BlockingIOError) as caught:
-            write(NOISE, pipe.file)
+        caught = pytest.raises(BlockingIOError, write, NOISE, pipe.file)
         assert 4096 <= caught.value.characters_written < len(NOISE)
         pipe.close()
 
@@ -188,10 +187,8 @@ def check_odd_files(writers: list[Writer], read: Callable[[bytes], bytes]) -> No
     for write in writers:
         for kind in (Stuck, StuckRaw):
             for returned in (0, -1):
-                with pytest.raises(OSError, match=f"took {returned} of "):
-                    write(NOISE, kind(returned))
-        with pytest.raises(BlockingIOError) as caught:
-            write(NOISE, StuckRaw(None))  # None means that it would block
+                pytest.raises(OSError, write, NOISE, kind(returned)).match(f"took {returned} of ")
+        caught = pytest.raises(BlockingIOError, write, NOISE, StuckRaw(None))
         assert caught.value.characters_written == 0
         for returned in RESULTS:
             sink = Stuck(returned)
@@ -248,8 +245,7 @@ def test_one_step_of_writing() -> None:
     file: Any = mock.Mock()
     for error in (BlockingIOError(), BlockingIOError(errno.EAGAIN, "", 3)):
         file.write.side_effect = error
-        with pytest.raises(BlockingIOError) as caught:
-            write_all(file, b"12345")
+        caught = pytest.raises(BlockingIOError, write_all, file, b"12345")
         # the attribute is missing unless the file's own write() has set it
         assert caught.value.characters_written == (3 if error.errno else 0)
 
@@ -259,8 +255,7 @@ def test_a_failed_flush_of_the_file_is_made_up_for(zstd: ModuleType) -> None:
     pipe = Pipe(1 << 20)
     file = zstd.ZstdFile(pipe.file, "w")
     file.write(NOISE[:200_000])
-    with pytest.raises(BlockingIOError):
-        file.flush()
+    pytest.raises(BlockingIOError, file.flush)
     with beside(pipe.read) as errors:
         os.set_blocking(pipe.file.fileno(), True)
         file.flush()

@@ -51,8 +51,7 @@ def test_max_memory_is_exact(codecs: dumps_loads.Codecs) -> None:
         for enough in (weight, weight + 1, 2**70, -1, None):
             assert decode(codecs, data, max_memory=enough) == value
         for less in (weight - 1, 1, 0):
-            with pytest.raises(LimitError, match=f"max_memory={less}"):
-                decode(codecs, data, max_memory=less)
+            pytest.raises(LimitError, decode, codecs, data, max_memory=less).match(f"max_memory={less}")
 
 
 def test_the_default_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,8 +61,7 @@ def test_the_default_follows_the_input(codecs: dumps_loads.Codecs, monkeypatch: 
     assert decode(codecs, heavy)
     bomb = cpkg.zstd.compress(heavy)
     assert len(bomb) * 100 < 192 * 1000
-    with pytest.raises(LimitError, match=f"max_memory={100 * len(bomb)} allows"):
-        decode(codecs, bomb)
+    pytest.raises(LimitError, decode, codecs, bomb).match(f"max_memory={100 * len(bomb)} allows")
     assert decode(codecs, cpkg.zstd.compress(heavy[-9:]))
     skippable = b"\x50\x2a\x4d\x18" + (2000).to_bytes(4, "little") + bytes(2000)
     assert decode(codecs, skippable + bomb)  # any input counts
@@ -75,12 +73,10 @@ def test_max_output_size_allows_such_objects(codecs: dumps_loads.Codecs, monkeyp
     value = [b"x" * 1000] * 1000
     data = encode(codecs, value, compress=True)
     size = len(encode(codecs, value, compress=False))
-    with pytest.raises(LimitError):
-        decode(codecs, data)
+    pytest.raises(LimitError, decode, codecs, data)
     assert decode(codecs, data, max_output_size=size) == value
     bomb = encode(codecs, [[]] * 10_000, compress=True)
-    with pytest.raises(LimitError, match="max_memory=40010 "):
-        decode(codecs, bomb, max_output_size=20_005)
+    pytest.raises(LimitError, decode, codecs, bomb, max_output_size=20_005).match("max_memory=40010 ")
     assert decode(codecs, bomb, max_output_size=-1) == [[]] * 10_000
     with pytest.raises(LimitError, match="max_memory=5000 "):
         decode(codecs, bomb, max_output_size=-1, max_memory=5000)
@@ -107,8 +103,7 @@ def test_what_compresses_well_still_loads(item: Any, count: int) -> None:
 
 def test_a_damaged_message_is_refused_for_what_comes_first(codecs: dumps_loads.Codecs) -> None:
     """The error is about the weight, or about damage that comes before the limit is reached."""
-    with pytest.raises(LimitError):
-        decode(codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
+    pytest.raises(LimitError, decode, codecs, array(b"\x90", 1_000_000) + b"\xc1", max_memory=1_000_000)
     with pytest.raises(dumps_loads.FormatError) as caught:
         decode(codecs, b"\xdd\x00\x0f\x42\x40\xc1" + b"\x90" * 1_000_000, max_memory=16_000_000)
     assert caught.value.offset == 5

@@ -58,10 +58,8 @@ def test_every_use_has_the_same_limits(tmp_path: Path) -> None:
     ]
     for call in calls:
         for value in (-1, 257):
-            with pytest.raises(ValueError, match=f"threads must be 0 to 256, not {value}"):
-                call(value)
-        with pytest.raises(TypeError):
-            call("2")
+            pytest.raises(ValueError, call, value).match(f"threads must be 0 to 256, not {value}")
+        pytest.raises(TypeError, call, "2")
     assert not list(tmp_path.iterdir())
 
 
@@ -78,6 +76,5 @@ def test_every_use_has_the_same_limits(tmp_path: Path) -> None:
     ],
 )
 def test_an_argument_that_is_no_int_is_named(tmp_path: Path, call: Callable[[Path], object], name: str) -> None:
-    with pytest.raises(TypeError, match=rf"^{name} must be an int, not (str|NoneType)$"):
-        call(tmp_path / "file")
+    pytest.raises(TypeError, call, tmp_path / "file").match(rf"^{name} must be an int, not (str|NoneType)$")
     assert not list(tmp_path.iterdir())

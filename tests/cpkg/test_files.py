@@ -59,8 +59,7 @@ def test_files_opened_for_text_are_refused(tmp_path: Path) -> None:
         with open(tmp_path / "x", mode) as file, pytest.raises(TypeError, match=wanted):
             call(file)
         for place in (1.5, True, None):
-            with pytest.raises(TypeError, match=rf"a binary file with {method}\(\), not"):
-                call(place)
+            pytest.raises(TypeError, call, place).match(rf"a binary file with {method}\(\), not")
 
 
 def test_arguments_reach_dumps_and_loads(path: Path) -> None:
@@ -68,19 +67,16 @@ def test_arguments_reach_dumps_and_loads(path: Path) -> None:
     cpkg.dump({"b": 1j, "a": (1, 2)}, path, **options)
     assert path.read_bytes() == cpkg.dumps({"b": 1j, "a": (1, 2)}, **options)
     assert cpkg.load(path, use_list=False) == {"a": (1, 2), "b": "1j"}
-    with pytest.raises(cpkg.LimitError):
-        cpkg.load(path, max_output_size=3)
+    pytest.raises(cpkg.LimitError, cpkg.load, path, max_output_size=3)
 
 
 def test_nothing_is_left_of_a_failed_dump(path: Path) -> None:
     for place in (path, path.with_name("new")):
-        with pytest.raises(TypeError):
-            cpkg.dump(object(), place)
+        pytest.raises(TypeError, cpkg.dump, object(), place)
     assert path.read_bytes() == b"old"
     assert list(path.parent.iterdir()) == [path]
     file = io.BytesIO()
-    with pytest.raises(TypeError):
-        cpkg.dump([1, object()], file)
+    pytest.raises(TypeError, cpkg.dump, [1, object()], file)
     assert file.getvalue() == b""
 
 
@@ -104,12 +100,10 @@ def test_a_system_that_removes_no_open_file(tmp_path: Path, monkeypatch: pytest.
             raise KeyError
 
     monkeypatch.setattr(os, "unlink", refusing)
-    with pytest.raises(KeyError):
-        fail()
+    pytest.raises(KeyError, fail)
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(SeekTable, "to_bytes", lambda _: {}[0])
-    with pytest.raises(KeyError):
-        write_index(tmp_path / "x", SeekTable(checksums=False))
+    pytest.raises(KeyError, write_index, tmp_path / "x", SeekTable(checksums=False))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -154,8 +148,7 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
 def test_a_read_only_file_is_not_replaced(path: Path) -> None:
     path.chmod(0o444)
-    with pytest.raises(PermissionError):
-        cpkg.dump(VALUE, path)
+    pytest.raises(PermissionError, cpkg.dump, VALUE, path)
     assert path.read_bytes() == b"old"
 
 
@@ -173,8 +166,7 @@ def test_without_overwrite_a_file_is_kept(path: Path, has_links: bool, monkeypat
             file.write(b"late")
             path.write_bytes(b"came into being")
 
-    with pytest.raises(FileExistsError):
-        lose_the_race()
+    pytest.raises(FileExistsError, lose_the_race)
     assert path.read_bytes() == b"came into being"
     path.unlink()
     with replacing(path, overwrite=False) as file:

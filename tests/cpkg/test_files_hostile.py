@@ -36,8 +36,7 @@ def test_links_to_links_stay(tmp_path: Path) -> None:
         assert (tmp_path / "second").is_symlink()
     assert [entry.name for entry in (tmp_path / "real").iterdir()] == ["x"]
     (tmp_path / "round").symlink_to("round")
-    with pytest.raises(OSError, match="symbolic links"):
-        cpkg.dump(1, tmp_path / "round")
+    pytest.raises(OSError, cpkg.dump, 1, tmp_path / "round").match("symbolic links")
 
 
 @pytest.mark.parametrize("directory", ["/dev/fd", "/proc/self/fd", "/proc/thread-self/fd"])
@@ -51,8 +50,7 @@ def test_a_descriptor_is_written_through(tmp_path: Path, directory: str) -> None
         cpkg.dump(VALUE, tmp_path / "link")
         file.write(b"after")
     assert (tmp_path / "x").read_bytes() == b"before" + 2 * cpkg.dumps(VALUE) + b"after"
-    with pytest.raises(OSError, match=f"{directory}/987"):
-        cpkg.dump(VALUE, f"{directory}/987")
+    pytest.raises(OSError, cpkg.dump, VALUE, f"{directory}/987").match(f"{directory}/987")
 
 
 def test_a_file_that_has_no_name_any_more_is_written_to(tmp_path: Path) -> None:
@@ -78,8 +76,7 @@ def test_a_name_that_open_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "x").write_bytes(b"old")
     with pytest.raises(OSError, match=r".") as expected, open(name, "wb"):
         pass
-    with pytest.raises(type(expected.value)) as caught:
-        cpkg.dump(VALUE, name)
+    caught = pytest.raises(type(expected.value), cpkg.dump, VALUE, name)
     assert caught.value.filename == name
     assert os.listdir(tmp_path) == ["x"]
     assert not list(tmp_path.parent.glob(".*.tmp"))
@@ -182,8 +179,7 @@ def test_a_source_that_would_block() -> None:
         def read(self, size: int = -1) -> None:
             return None
 
-    with pytest.raises(BlockingIOError):
-        cpkg.load(Source())
+    pytest.raises(BlockingIOError, cpkg.load, Source())
 
 
 def test_a_file_that_is_not_begun_is_closed_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,12 +190,10 @@ def test_a_file_that_is_not_begun_is_closed_at_once(tmp_path: Path, monkeypatch:
 
     with monkeypatch.context() as patch:
         patch.setattr(new_files.Descriptor, "file", fail)
-        with pytest.raises(TimedOut):
-            cpkg.dump(1, tmp_path / "out")
+        pytest.raises(TimedOut, cpkg.dump, 1, tmp_path / "out")
         assert os.listdir(tmp_path) == []
     with monkeypatch.context() as patch:
         patch.setattr(positions, "_locked", SimpleNamespace(add=fail))
-        with pytest.raises(TimedOut) as caught:
-            records.open(tmp_path / "rows", "wb")
+        caught = pytest.raises(TimedOut, records.open, tmp_path / "rows", "wb")
     records.open(tmp_path / "rows", "wb").close()  # the file is not locked by another writer
     assert caught.value.__traceback__ is not None

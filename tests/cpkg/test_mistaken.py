@@ -42,8 +42,7 @@ def test_errors_recognize_other_formats(codecs: dumps_loads.Codecs, kind: str) -
     of_messages = (codecs.unpackb, partial(typed.decode, type=dict[str, int]), typed.decode)
     of_frames = (partial(decode, codecs), partial(cpkg.loads, type=dict[str, int]))
     for call in (*of_messages, *(() if kind == "frame" else of_frames)):
-        with pytest.raises(CodecError) as caught:
-            call(data)
+        caught = pytest.raises(CodecError, call, data)
         # only after decompression it is known what a frame holds
         known = "a Zstandard frame" if kind == "archive" and call in of_messages else text
         assert str(caught.value).endswith(caught.value.advice or "")
@@ -52,6 +51,5 @@ def test_errors_recognize_other_formats(codecs: dumps_loads.Codecs, kind: str) -
 
 @pytest.mark.parametrize("data", [b"\x01\x02", b"\x91\x01{}", b"[\x01", b"\x80\x04", b"\xcc{}", b"[\x05]"], ids=repr)
 def test_other_errors_give_no_advice(codecs: dumps_loads.Codecs, data: bytes) -> None:
-    with pytest.raises(CodecError) as caught:
-        decode(codecs, data)
+    caught = pytest.raises(CodecError, decode, codecs, data)
     assert "the data is" not in str(caught.value)

@@ -155,8 +155,7 @@ def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error:
         lambda: decode(codecs, b"\x80", object_hook=fail),
         lambda: decode(codecs, b"\xd4\x05a", ext_hook=fail),
     ):
-        with pytest.raises(error, match="mine"):
-            call()
+        pytest.raises(error, call).match("mine")
 
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
@@ -170,18 +169,15 @@ def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
         (NotATime(2024, 1, 1), TypeError, "without a date"),
     ]
     for value, error, text in unpackable:
-        with pytest.raises(error, match=text):
-            encode(codecs, value)
+        pytest.raises(error, encode, codecs, value).match(text)
 
 
 def test_depth_is_the_same_both_ways(codecs: dumps_loads.Codecs) -> None:
     value, message = nested(1024), b"\x91" * 1024 + b"\x01"
     assert encode(codecs, value, compress=False) == message
     assert depth_of(decode(codecs, message)) == 1024
-    with pytest.raises(ValueError, match="recursion limit"):
-        encode(codecs, [value])
-    with pytest.raises(errors.StackError):
-        decode(codecs, b"\x91" + message)
+    pytest.raises(ValueError, encode, codecs, [value]).match("recursion limit")
+    pytest.raises(errors.StackError, decode, codecs, b"\x91" + message)
 
 
 @pytest.mark.parametrize("members", [[1], set(), {1}, frozenset("ab"), {1, "a"}])
@@ -235,8 +231,7 @@ def test_no_object_of_two_bytes_begins_like_a_frame(msgpack: ModuleType) -> None
     """Prove, byte by byte, that `loads` cannot mistake one form for the other."""
     for first in (MAGIC[0], *range(0x50, 0x60)):
         assert msgpack.unpackb(bytes([first])) == first
-        with pytest.raises(errors.ExtraData):
-            msgpack.unpackb(bytes([first]) + b"\xb5\x2f\xfd")
+        pytest.raises(errors.ExtraData, msgpack.unpackb, bytes([first]) + b"\xb5\x2f\xfd")
     assert cpkg.loads(b"\x28") == 40
 
 
@@ -265,8 +260,7 @@ def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs, zstd: ModuleType) 
     value = {"name": "Thigpen", "position": [31.95376, -89.2345], "when": dt.date(2024, 1, 1), "list": ["ab"] * 40}
     message = encode(codecs, value, compress=False)
     for end in range(len(message)):
-        with pytest.raises(errors.TruncatedError) as cut:
-            decode(codecs, message[:end])
+        cut = pytest.raises(errors.TruncatedError, decode, codecs, message[:end])
         assert cut.value.offset is not None
         assert 0 <= cut.value.offset <= end
     frame = encode(codecs, value, compress=True)
@@ -274,8 +268,7 @@ def test_every_prefix_is_an_error(codecs: dumps_loads.Codecs, zstd: ModuleType) 
         if end == 1:
             assert decode(codecs, frame[:1]) == 40  # a whole object, as documented
             continue
-        with pytest.raises(errors.CodecError):
-            decode(codecs, frame[:end])
+        pytest.raises(errors.CodecError, decode, codecs, frame[:end])
 
 
 def test_no_flipped_bit_gives_another_object(codecs: dumps_loads.Codecs, zstd: ModuleType) -> None:
@@ -301,8 +294,7 @@ def test_errors_tell_the_offset(
     codecs: dumps_loads.Codecs, zstd: ModuleType, error: str, damaged: str, offset: int
 ) -> None:
     data = bytes.fromhex(damaged)
-    with pytest.raises(getattr(errors, error)) as caught:
-        decode(codecs, data)
+    caught = pytest.raises(getattr(errors, error), decode, codecs, data)
     assert caught.value.offset == offset
     if len(data) > 3:  # the same message inside a frame: the offset is still relative to the message
         with pytest.raises(getattr(errors, error)) as caught:
@@ -311,8 +303,7 @@ def test_errors_tell_the_offset(
 
 
 def test_a_key_of_the_wrong_type_is_a_format_error(codecs: dumps_loads.Codecs) -> None:
-    with pytest.raises(errors.FormatError) as caught:
-        decode(codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
+    caught = pytest.raises(errors.FormatError, decode, codecs, b"\x82\xa1a\x01\x02\x03", strict_map_key=True)
     assert caught.value.offset == 4
 
 
@@ -332,15 +323,13 @@ def test_days_are_those_of_the_calendar() -> None:
 @pytest.mark.parametrize("name", [*BAD_EXTENSIONS, "a Decimal of many digits"])
 def test_bad_extension_values_are_format_errors(codecs: dumps_loads.Codecs, name: str) -> None:
     data = bytes.fromhex(BAD_EXTENSIONS[name]) if name in BAD_EXTENSIONS else b"\xc8\x20\x00N" + b"9" * 8192
-    with pytest.raises(errors.FormatError) as caught:
-        decode(codecs, data)
+    caught = pytest.raises(errors.FormatError, decode, codecs, data)
     assert caught.value.offset == 0
     value = {"a": [1, 2.5, "text", b"b" * 300, None, 300], "when": dt.date(2024, 1, 1)}
     before = encode(codecs, value, compress=False)
     message = b"\x93" + before + b"\xd6\xff" + bytes(4) + data
     for compressed in (message, raw_frame(message, declared=None)):
-        with pytest.raises(errors.FormatError) as caught:
-            decode(codecs, compressed)
+        caught = pytest.raises(errors.FormatError, decode, codecs, compressed)
         assert caught.value.offset == len(message) - len(data)
 
 
@@ -413,8 +402,7 @@ def test_max_output_size_is_exact(codecs: dumps_loads.Codecs, zstd: ModuleType) 
     for name, data in frames.items():
         for limit in (size, -1):
             assert decode(codecs, data, max_output_size=limit) == bytes(10_000), name
-        with pytest.raises(errors.LimitError, match=str(size - 1)):
-            decode(codecs, data, max_output_size=size - 1)
+        pytest.raises(errors.LimitError, decode, codecs, data, max_output_size=size - 1).match(str(size - 1))
 
 
 def test_the_default_limit_follows_the_input(
@@ -423,8 +411,7 @@ def test_the_default_limit_follows_the_input(
     monkeypatch.setattr(dumps_loads, "OUTPUT_FLOOR", 20_000)
     bomb = encode(codecs, bytes(100_000), compress=True)
     assert len(bomb) < 200
-    with pytest.raises(errors.ZstdLimitError):
-        decode(codecs, bomb)
+    pytest.raises(errors.ZstdLimitError, decode, codecs, bomb)
     assert decode(codecs, bomb, max_output_size=200_000) == bytes(100_000)
     below = encode(codecs, bytes(19_000), compress=True)
     assert decode(codecs, below) == bytes(19_000)
@@ -435,8 +422,7 @@ def test_a_real_bomb_is_refused() -> None:
     """A few kB decompress to 65 MiB, which is refused with all defaults."""
     bomb = cpkg.dumps(bytes(65 * 2**20), compress=True, level=1)
     assert len(bomb) < 20_000
-    with pytest.raises(errors.ZstdLimitError):
-        cpkg.loads(bomb)
+    pytest.raises(errors.ZstdLimitError, cpkg.loads, bomb)
 
 
 @pytest.mark.parametrize("log", [28, 29, 30, 31])
@@ -456,8 +442,7 @@ def test_a_declared_size_is_not_believed(codecs: dumps_loads.Codecs, zstd: Modul
     message = b"\x99" + bytes(9)
     data = raw_frame(message, declared=declared)
     for limit in (None, 100, -1):
-        with pytest.raises(errors.ZstdError):
-            decode(codecs, data, max_output_size=limit)
+        pytest.raises(errors.ZstdError, decode, codecs, data, max_output_size=limit)
     assert decode(codecs, raw_frame(message, declared=10), max_output_size=10) == [0] * 9
     assert decode(codecs, raw_frame(message, declared=None), max_output_size=10) == [0] * 9
 
@@ -467,8 +452,7 @@ def test_items_are_counted_if_asked(codecs: dumps_loads.Codecs) -> None:
         data = encode(codecs, [[]] * 5000, compress=compress)
         for limit in (None, -1, 5001):
             assert len(decode(codecs, data, max_total_items=limit)) == 5000
-        with pytest.raises(errors.LimitError):
-            decode(codecs, data, max_total_items=5000)
+        pytest.raises(errors.LimitError, decode, codecs, data, max_total_items=5000)
 
 
 @pytest.mark.parametrize(("function", "of_bytes"), [(cpkg.dump, dumps_loads.dumps), (cpkg.load, dumps_loads.loads)])
@@ -489,8 +473,7 @@ def test_a_datetime_that_could_not_come_back_is_refused(moment: dt.datetime, hou
 
     own = Own.fromisoformat(moment.isoformat())
     for obj in (moment, [moment], own, {"a": own}):
-        with pytest.raises(OverflowError, match=r"in UTC its year is outside 1\.\.9999"):
-            cpkg.dumps(obj)
+        pytest.raises(OverflowError, cpkg.dumps, obj).match(r"in UTC its year is outside 1\.\.9999")
     assert cpkg.loads(cpkg.dumps(own, default=str)) == str(own)
     within = moment.replace(tzinfo=dt.timezone.utc)
     assert cpkg.loads(cpkg.dumps(within)) == within

@@ -33,8 +33,7 @@ UTC = dt.timezone.utc
     [("818001", 1), ("92058181010203", 3), ("8192018002", 1), ("81d64e734e614e01", 1), ("8191c7054e2d734e614e01", 1)],
 )
 def test_a_key_without_a_hash_is_a_format_error(codecs: dumps_loads.Codecs, data: str, offset: int) -> None:
-    with pytest.raises(FormatError) as caught:
-        decode(codecs, bytes.fromhex(data))
+    caught = pytest.raises(FormatError, decode, codecs, bytes.fromhex(data))
     assert caught.value.offset == offset
 
 
@@ -72,10 +71,8 @@ def test_one_changed_byte_is_a_codec_error_or_an_object(codecs: dumps_loads.Code
 
 
 def test_default_that_returns_what_nothing_packs(codecs: dumps_loads.Codecs) -> None:
-    with pytest.raises(TypeError, match="can not serialize 'complex'"):
-        encode(codecs, 1j, default=lambda obj: obj)
-    with pytest.raises(OverflowError, match="71 bits"):
-        encode(codecs, 1j, default=lambda obj: 2**70)
+    pytest.raises(TypeError, encode, codecs, 1j, default=lambda obj: obj).match("can not serialize 'complex'")
+    pytest.raises(OverflowError, encode, codecs, 1j, default=lambda obj: 2**70).match("71 bits")
 
 
 @pytest.mark.parametrize("compress", [True, False, "auto"])
@@ -86,8 +83,7 @@ def test_a_wrong_level_is_noticed(codecs: dumps_loads.Codecs, compress: Any, val
         with pytest.raises(ValueError, match=f"level must be -131072 to 22, not {level}"):
             encode(codecs, value, compress=compress, level=level)
     for wrong in ("3", 3.0, None):
-        with pytest.raises(TypeError):
-            encode(codecs, value, compress=compress, level=wrong)
+        pytest.raises(TypeError, encode, codecs, value, compress=compress, level=wrong)
     for level in (22 if value is None else 9, 1, 0, -(2**17)):
         assert decode(codecs, encode(codecs, value, compress=compress, level=level)) == value
 
@@ -113,10 +109,8 @@ def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleTy
     finally:
         gc.callbacks.remove(watch)
     assert ours <= 4 < theirs  # other objects may trigger a few collections, each with start and stop
-    with pytest.raises(CodecError):
-        decode(codecs, data[:-1] + b"\xc1")
-    with pytest.raises(CodecError):
-        decode(codecs, b"\x92" + data + b"\xd4Dx")
+    pytest.raises(CodecError, decode, codecs, data[:-1] + b"\xc1")
+    pytest.raises(CodecError, decode, codecs, b"\x92" + data + b"\xd4Dx")
     assert gc.isenabled()
 
 
@@ -131,8 +125,7 @@ def test_the_collector_is_held_off(codecs: dumps_loads.Codecs, msgpack: ModuleTy
     ],
 )
 def test_a_limit_that_is_not_a_number_is_refused_at_once(make: Callable[..., object], name: str) -> None:
-    with pytest.raises(TypeError):
-        make(**{name: "x"})
+    pytest.raises(TypeError, make, **{name: "x"})
 
 
 class Unprintable(Exception):
@@ -169,11 +162,9 @@ def test_an_error_without_a_text_comes_out_of_files_and_hooks(kind: type[Unprint
             zstandard.ZstdDecompressor().stream_reader(Failing()).read,
             zstandard.ZstdCompressor().stream_reader(Failing()).read,
         ):
-            with pytest.raises(Unprintable) as found:
-                call()
+            found = pytest.raises(Unprintable, call)
             assert found.value is error
-    with pytest.raises(OSError, match=rf"raised {kind.__name__}, .*seek"):
-        file.read()
+    pytest.raises(OSError, file.read).match(rf"raised {kind.__name__}, .*seek")
     with pytest.raises(ZstdError if issubclass(kind, ZstdError) else typed.ValidationError) as caught:
         typed.decode(cpkg.dumps(1), Thing, dec_hook=fail)
     assert caught.value is error or caught.value.__cause__ is error

@@ -77,10 +77,8 @@ def test_urls(tree: Path, write: Any, read: Any, wanted: Any, monkeypatch: pytes
     pytest.importorskip("fsspec")
     write("memory://places/x")
     assert read("memory://places/x") == wanted
-    with pytest.raises(FileNotFoundError):
-        read("memory://places/missing")
-    with pytest.raises(OSError, match="Protocol not known: nosuch"):
-        read("nosuch://x")
+    pytest.raises(FileNotFoundError, read, "memory://places/missing")
+    pytest.raises(OSError, read, "nosuch://x").match("Protocol not known: nosuch")
     monkeypatch.setitem(sys.modules, "fsspec", None)
     for call in (read, write):
         with pytest.raises(ImportError, match=r"^memory://places/x: install fsspec to open URLs"):
@@ -109,8 +107,7 @@ def test_an_archive_that_has_nothing_now(tree: Path) -> None:
     data = Path("x").read_bytes()
     whole = archive.verify(io.BytesIO(data)).entries
     for end in range(1, len(data)):
-        with pytest.raises(BlockingIOError):
-            archive.verify(Trickle(data[:end], None, data[end:]))
+        pytest.raises(BlockingIOError, archive.verify, Trickle(data[:end], None, data[end:]))
     assert archive.verify(Trickle(*(data[at : at + 100] for at in range(0, len(data), 100)))).entries == whole
 
 
@@ -224,12 +221,10 @@ def test_an_upload_that_fails_says_so_at_every_close(store: Any) -> None:
     upload = _urls.Upload("failing://bucket/x")
     upload.write(b"content")
     store.failing = True
-    with pytest.raises(OSError, match="no network"):
-        upload.close()
+    pytest.raises(OSError, upload.close).match("no network")
     store.failing = False
     for call in (upload.close, upload.flush, lambda: upload.write(b"more"), upload.close):
-        with pytest.raises(OSError, match="earlier upload failed"):
-            call()
+        pytest.raises(OSError, call).match("earlier upload failed")
     assert store.objects == {}
     upload.discard()
     upload.close()
@@ -245,8 +240,7 @@ def test_an_upload_that_is_given_up_leaves_nothing(store: Any, end: str) -> None
         raise AssertionError
 
     if end == "raise":
-        with pytest.raises(KeyError):
-            use()
+        pytest.raises(KeyError, use)
     else:
         target = open_target("failing://bucket/x")
         target.write(0, bytes(100_000))

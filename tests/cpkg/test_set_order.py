@@ -84,5 +84,4 @@ def test_sets_very_deep(msgpack: ModuleType, make: Any, levels: int) -> None:
         deep = make([deep, level])
     deep = {deep}
     assert encode(codecs, deep)
-    with pytest.raises(ValueError, match="recursion limit"):
-        encode(codecs, deep, max_depth=100)
+    pytest.raises(ValueError, encode, codecs, deep, max_depth=100).match("recursion limit")
