@@ -21,7 +21,7 @@ def test_a_cluster_that_speaks_through_ours() -> None:
     """Client, scheduler and workers pack and compress all their messages with cpkg."""
     paths = [SUPPORT / "in_place", Path(cpkg.__file__).parents[1]]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths))}
-    done = run_python(str(SUPPORT / "comm_session.py"), "zstd", "6", env=environment, timeout=300)
+    done = run_python(str(SUPPORT / "comm_session.py"), env=environment, timeout=300)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     for packer, compressor in (seen["here"], *seen["workers"]):
