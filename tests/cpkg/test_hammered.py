@@ -128,9 +128,6 @@ def test_one_file(zstd: ModuleType) -> None:
     assert sum(map(len, found)) + len(rest) == sum(map(len, read))
 
 
-# ---- the other public objects, for nightly ----
-
-
 Works = Iterator[Callable[[int], Any]]
 SHARED: list[Any] = []
 
@@ -145,9 +142,7 @@ def shared(*allowed: type[BaseException], rounds: int = ROUNDS) -> Callable[[Any
     return add
 
 
-class Colour(enum.Enum):
-    RED = "red"
-    BLUE = 2
+Colour = enum.Enum("Colour", {"RED": "red", "BLUE": 2})
 
 
 @dataclasses.dataclass
@@ -382,8 +377,8 @@ def one_seekable_file(folder: Path) -> Works:
         else:
             assert file.seek_table_info
 
-    yield work
-    file.close()
+    with file:
+        yield work
 
 
 # a text file has no lock, like the original
@@ -392,9 +387,8 @@ def one_text_file(folder: Path) -> Works:
     path = folder / "text.zst"
     with cpkg.zstd.open(path, "wb") as target:
         target.write(TEXT * 20)
-    file = cpkg.zstd.open(path, "rt", encoding="utf-8")
-    yield lambda number: file.readline() or file.seek(0)
-    file.close()
+    with cpkg.zstd.open(path, "rt", encoding="utf-8") as file:
+        yield lambda number: file.readline() or file.seek(0)
 
 
 # "generator already executing"

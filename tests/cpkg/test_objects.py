@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime as dt
 import decimal
@@ -13,7 +14,7 @@ import struct
 import uuid
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from any_codecs import decode, encode
@@ -42,22 +43,14 @@ ROWS = Path(__file__).with_name("values.txt").read_text(encoding="utf-8").splitl
 """Values of Python, some with the values that loads returns for them."""
 
 
-class Colour(enum.Enum):
-    RED = "red"
-    PAIR = (1, 2)
-
-
-class Level(enum.IntEnum):
-    HIGH = 3
-
-
-class Point(NamedTuple):
-    x: int
-    y: int
-
-
-class Stamp(dt.datetime):
-    pass
+Colour = enum.Enum("Colour", {"RED": "red", "PAIR": (1, 2)})
+Level = enum.IntEnum("Level", {"HIGH": 3})
+Point = collections.namedtuple("Point", "x y")
+Stamp = type("Stamp", (dt.datetime,), {})
+Station = dataclasses.make_dataclass(
+    "Station",
+    ["name", "where", ("colour", Colour, Colour.RED), ("hidden", int, dataclasses.field(default=7, repr=False))],
+)
 
 
 class NotATime(dt.datetime):  # like pandas.NaT
@@ -66,14 +59,6 @@ class NotATime(dt.datetime):  # like pandas.NaT
 
     def isoformat(self, *args: Any, **kwargs: Any) -> str:
         return "NaT"
-
-
-@dataclasses.dataclass
-class Station:
-    name: str
-    where: Point
-    colour: Colour = Colour.RED
-    hidden: int = dataclasses.field(default=7, repr=False)
 
 
 def back_of(codecs: dumps_loads.Codecs, value: Any, **options: Any) -> Any:

@@ -45,16 +45,6 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-class Colour(enum.Enum):
-    RED = "red"
-    ALSO_RED = "red"  # noqa: PIE796
-    PAIR = (1, "two")
-    NOTHING = None
-    LARGE = 2**70
-    DAY = dt.date(2024, 2, 29)
-    MEMBERS = frozenset({2, 1})
-
-
 class Titled(enum.Enum):
     ONE = 1
 
@@ -82,45 +72,15 @@ class Refusing(dt.tzinfo):
         return self.offset
 
 
-@dataclasses.dataclass
-class Point:
-    x: int
-    y: Any = None
-    origin: ClassVar[int] = 7
-    scale: dataclasses.InitVar[int] = 2
-
-
-class Inheriting(Point):
-    @property
-    def x(self) -> int:  # type: ignore[override]
-        return 8
-
-    @x.setter
-    def x(self, value: int) -> None:
-        pass
-
-
-@dataclasses.dataclass(frozen=True)
-class Slim:
-    __slots__ = ("a",)
-    a: frozenset[int]
-
-
-@attr.s(slots=True)
-class Private:
-    _x: Any = attr.ib()
-    counted: int = attr.ib(init=False, default=3)
-
-
-@attr.s(frozen=True)
-class Loose:
-    a = attr.ib()
-
-    @property
-    def other(self) -> int:
-        return 1
-
-
+COLOURS = {"RED": "red", "ALSO_RED": "red", "PAIR": (1, "two"), "NOTHING": None, "LARGE": 2**70}
+Colour = enum.Enum("Colour", {**COLOURS, "DAY": dt.date(2024, 2, 29), "MEMBERS": frozenset({2, 1})})
+Point = dataclasses.make_dataclass(
+    "Point", ["x", ("y", Any, None), ("origin", ClassVar[int], 7), ("scale", dataclasses.InitVar[int], 2)]
+)
+Inheriting = type("Inheriting", (Point,), {"x": property(lambda _: 8, lambda *_: None)})
+Slim = dataclasses.make_dataclass("Slim", ["a"], namespace={"__slots__": ("a",)}, frozen=True)
+Private = attr.make_class("Private", {"_x": attr.ib(), "counted": attr.ib(init=False, default=3)}, slots=True)
+Loose = attr.make_class("Loose", ["a"], (type("Base", (), {"other": property(lambda _: 1)}),), frozen=True)
 Both = dataclasses.make_dataclass("Both", [("b", int, 1)], bases=(Private,))
 Wide = dataclasses.make_dataclass("Wide", [(f"field{number}", int) for number in range(40)])
 WideToo = attr.make_class("WideToo", [f"field{number}" for number in range(40)])
@@ -132,7 +92,7 @@ Stamp = type("Stamp", (dt.datetime,), {})
 Odd = partial(Refusing, dt.timedelta(hours=1, seconds=1, microseconds=1))
 Number = type("Number", (decimal.Decimal,), {"__str__": lambda _: "1"})
 LooseToo = type("LooseToo", (Loose,), {})
-Odder = type("Odder", (Loose,), {"a": property(lambda self: 1 // 0, lambda self, value: None)})
+Odder = type("Odder", (Loose,), {"a": property(lambda _: 1 // 0, lambda *_: None)})
 NoFields, WrongFields = (type("Odd fields", (), {"__attrs_attrs__": fields}) for fields in (None, (1,)))
 Hooked = type("Hooked", (), {})
 NAN_PAYLOAD = decimal.Decimal("-sNaN123456789012345678901234567890")
