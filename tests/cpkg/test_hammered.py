@@ -391,23 +391,6 @@ def one_text_file(folder: Path) -> Works:
         yield lambda number: file.readline() or file.seek(0)
 
 
-# "generator already executing"
-@shared(ValueError, RuntimeError)
-def one_generator(_: Path) -> Works:
-    if not SHARES_GENERATORS:
-        pytest.skip("this interpreter lets no threads share a generator")
-    frame = cpkg.compress(TEXT * 20)
-    shared = [cpkg.zstd.decompress_iter([frame])]
-
-    def work(number: int) -> None:
-        try:
-            next(shared[0])
-        except StopIteration:
-            shared[0] = cpkg.zstd.decompress_iter([frame])
-
-    yield work
-
-
 @shared()
 def objects_of_the_drop_in(_: Path) -> Works:
     """Threads may also share these in the original library."""
@@ -462,6 +445,7 @@ def one_writer_of_records(folder: Path) -> Works:
     assert {number: found.count(number) for number in range(THREADS)} == dict.fromkeys(range(THREADS), ROUNDS * 4)
 
 
+# ValueError: "generator already executing"
 @shared(RuntimeError, ValueError, rounds=ROUNDS // 10)
 def one_reader_of_records(folder: Path) -> Works:
     path = folder / "read.rec"

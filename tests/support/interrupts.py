@@ -22,6 +22,7 @@ import sysconfig
 import threading
 import time
 import traceback
+from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import CodeType, FrameType
@@ -88,12 +89,8 @@ class Outcome(NamedTuple):
         return isinstance(self.error, (Interrupt, TimedOut))
 
 
-class Point(NamedTuple):
-    """A line of a file, and which time it is reached in a call."""
-
-    file: str
-    line: int
-    time: int
+Point = namedtuple("Point", "file line time")
+"""A line of a file, and which time it is reached in a call."""
 
 
 def _interrupt() -> None:

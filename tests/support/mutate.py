@@ -219,8 +219,7 @@ class Copy:
     def __init__(self, tree: Path, work: Path) -> None:
         self.tree, self.kept, self.temporary = work / "tree", work / "kept", work / "tmp"
         work.chmod(0o755)  # tests become other users
-        self.files = tracked(tree)
-        for file in self.files:
+        for file in tracked(tree):
             (self.tree / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(tree / file, self.tree / file)
         self.environment = {**os.environ, "CI": "1", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(self.temporary)}
@@ -287,20 +286,15 @@ class Copy:
         return self.baselines[arguments]
 
     def write(self, mutant: dict) -> Path | None:
-        """Write a mutant at its text in the file, nearest to its line, or in the only other file with that text."""
-        pattern = re.compile(rf"^{re.escape(mutant['before'])}$", re.M)
-        own = self.tree / mutant["file"]
-        ours = rf"(cpkg|purepy|ffi_build)/.*\{own.suffix}$"
-        files = [self.tree / file for file in self.files if re.match(ours, file)]
-        for paths in ([own] * own.exists(), files):
-            texts = {path: path.read_text(encoding="utf-8") for path in paths}
-            places = [(path, match.span()) for path, text in texts.items() for match in pattern.finditer(text)]
-            if places and (paths == [own] or len(places) == 1):
-                line = mutant["line"]
-                path, (start, end) = min(places, key=lambda at: abs(texts[at[0]].count("\n", 0, at[1][0]) + 1 - line))
-                path.write_text(texts[path][:start] + mutant["after"] + texts[path][end:], encoding="utf-8")
-                return path
-        return None
+        """Write a mutant at its text in the file, nearest to its line; return the file, None without that text."""
+        path = self.tree / mutant["file"]
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        spans = [match.span() for match in re.finditer(rf"^{re.escape(mutant['before'])}$", text, re.M)]
+        if not spans:
+            return None
+        start, end = min(spans, key=lambda span: abs(text.count("\n", 0, span[0]) + 1 - mutant["line"]))
+        path.write_text(text[:start] + mutant["after"] + text[end:], encoding="utf-8")
+        return path
 
     def builds(self) -> bool:
         """Build the C modules again; return whether they compile and differ from the previous ones."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Any, Callable, NamedTuple
+from collections import namedtuple
+from typing import Any, Callable
 
 MAGIC = b"\x5d\x2a\x4d\x18"
 SIZE = 64
@@ -17,23 +18,9 @@ class JoinedFilesError(Exception):
     """Another file begins in this one."""
 
 
-class Header(NamedTuple):
-    kind: bytes
-    records: int
-    compressed: int
-    first: int
-    offset: int
-    content: int
-    checksum: int
-    dictionary: int
-
-
-class Found(NamedTuple):
-    """Frames as (first number, position, size, records, content), the next number, and the dictionary."""
-
-    frames: list[tuple[int, int, int, int, int]]
-    total: int
-    dictionary: bytes
+Header = namedtuple("Header", "kind records compressed first offset content checksum dictionary")
+Found = namedtuple("Found", "frames total dictionary")
+"""Frames as (first number, position, size, records, content), the next number, and the dictionary."""
 
 
 def skippable(data: bytes, at: int) -> int:
@@ -162,9 +149,8 @@ def search(
     at = data.find(MAGIC, start)
     while at >= 0:
         header = frame_header(data, at, token)
-        is_next = header is not None and can_follow(header, following, stop)
-        is_next = is_next and not (is_exact and header is not None and header.first > following)
-        if header is not None and is_next and at + SIZE + header.compressed <= len(data):
+        is_next = header and can_follow(header, following, stop) and not (is_exact and header.first > following)
+        if is_next and at + SIZE + header.compressed <= len(data):
             if header.offset + moved == at:
                 return at, moved
             if token is not None:

@@ -83,9 +83,7 @@ def compiled() -> Any:
         subprocess.run([*compiler, str(source), "-o", str(made)], cwd=ROOT, check=True)
         made.replace(target)
         source.unlink()
-    spec = importlib.util.spec_from_file_location(NAME, target)
-    assert spec is not None
-    assert spec.loader is not None
+    spec: Any = importlib.util.spec_from_file_location(NAME, target)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

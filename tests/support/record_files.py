@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import io
 import os
+from collections import namedtuple
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 import plain_record_reader
 import pytest
@@ -172,13 +173,8 @@ def check_killed(path: Path, safe: int, where: str) -> None:
     assert not report.problems
 
 
-class Span(NamedTuple):
-    """The position of a frame with its header, and its records."""
-
-    start: int
-    end: int
-    first: int
-    stop: int
+Span = namedtuple("Span", "start end first stop")
+"""The position of a frame with its header, and its records."""
 
 
 def spans(path: Path) -> list[Span]:

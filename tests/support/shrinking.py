@@ -9,18 +9,14 @@ rare order of many steps.
 from __future__ import annotations
 
 import random
+from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from seeds import SEED
 
-
-class Case(NamedTuple):
-    """One case: a list of `content`, named `options`, and a list of `operations`."""
-
-    content: tuple[Any, ...]
-    options: dict[str, Any]
-    operations: tuple[Any, ...]
+Case = namedtuple("Case", "content options operations")
+"""One case: a tuple of content, named options, and a tuple of operations."""
 
 
 def failure(run: Callable[[Case], Any], case: Case) -> Exception | None:

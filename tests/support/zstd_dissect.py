@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from types import ModuleType
-from typing import NamedTuple
 
 from zstd_frames import MAGIC
 
@@ -22,32 +22,13 @@ EXPECTED = {
 }
 
 
-class Block(NamedTuple):
-    """One block; fields that only a compressed block has are empty in others."""
-
-    kind: str
-    size: int
-    last: bool
-    literals: str = ""
-    streams: int = 0
-    literals_size: int = 0
-    sequences: int = 0
-    # for literal lengths, offsets and match lengths
-    tables: tuple[str, ...] = ()
-    tree: str = ""
-    count_size: int = 0
-
-
-class Frame(NamedTuple):
-    """The header fields and blocks of a frame."""
-
-    single_segment: bool
-    checksum: bool
-    window_size: int
-    content_size: int | None
-    dict_id: int
-    blocks: list[Block]
-    end: int
+Block = namedtuple(
+    "Block",
+    "kind size last literals streams literals_size sequences tables tree count_size",
+    defaults=("", 0, 0, 0, (), "", 0),
+)
+"""One block; fields that only a compressed block has are empty in others."""
+Frame = namedtuple("Frame", "single_segment checksum window_size content_size dict_id blocks end")
 
 
 def dissect(data: bytes) -> Frame:

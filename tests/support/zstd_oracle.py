@@ -60,15 +60,9 @@ def other_form() -> ModuleType:
     The loops for PyPy's JIT then run on CPython, and vice versa, slowly.
     """
     saved = {name: module for name, module in sys.modules.items() if _is_codec(name)}
-    shared = {
-        "purepy.zstd",
-        "purepy.zstd.format.parameters",
-        "purepy.zstd.format.zdict",
-        "purepy.zstd.format.error_codes",
-    }
-    for name in saved:
-        if name not in shared or name == "purepy.zstd":
-            del sys.modules[name]
+    shared = {f"purepy.zstd.format.{name}" for name in ("parameters", "zdict", "error_codes")}
+    for name in saved.keys() - shared:
+        del sys.modules[name]
     parent = sys.modules["purepy"]
     before, usual = parent.zstd, pypy.JIT
     pypy.JIT = not usual
