@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import io
 import os
-from collections import namedtuple
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
 import plain_record_reader
 import pytest
@@ -173,8 +172,13 @@ def check_killed(path: Path, safe: int, where: str) -> None:
     assert not report.problems
 
 
-Span = namedtuple("Span", "start end first stop")
-"""The position of a frame with its header, and its records."""
+class Span(NamedTuple):
+    """The position of a frame with its header, and its records."""
+
+    start: int
+    end: int
+    first: int
+    stop: int
 
 
 def spans(path: Path) -> list[Span]:

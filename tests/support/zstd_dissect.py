@@ -1,27 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parse the headers of a frame: the kinds of its blocks, literals and sequence tables; find the features it uses."""
+"""Parse the headers of a frame: the kinds of its blocks, literals and sequence tables."""
 
 from __future__ import annotations
 
 from collections import namedtuple
-from types import ModuleType
 
 from zstd_frames import MAGIC
 
 BLOCKS = ("raw", "rle", "compressed")
 LITERALS = (*BLOCKS, "treeless")
 TABLES = ("predefined", "rle", "fse", "repeat")
-FIELDS = ("literals lengths", "offsets", "match lengths")
-# All features of blocks that the encoder of libzstd uses.
-EXPECTED = {
-    *(f"{kind} block" for kind in ("raw", "rle", "compressed")),
-    *(f"{kind} literals in {streams} streams" for kind in ("compressed", "treeless") for streams in (1, 4)),
-    *("raw literals in 0 streams", "rle literals in 0 streams", "direct tree", "coded tree"),
-    *(f"{field}: {mode}" for field in FIELDS for mode in TABLES),
-    *("no sequences", "count of 1 bytes", "count of 2 bytes", "checksum", "single segment", "unknown size"),
-}
-
-
 Block = namedtuple(
     "Block",
     "kind size last literals streams literals_size sequences tables tree count_size",
@@ -91,20 +79,3 @@ def _compressed(body: bytes, size: int, last: bool) -> Block:
         assert not modes & 3, "reserved bits"
         tables = (TABLES[modes >> 6], TABLES[modes >> 4 & 3], TABLES[modes >> 2 & 3])
     return Block("compressed", size, last, literals, streams, count, sequences, tables, tree, width)
-
-
-def features(codec: ModuleType, data: bytes) -> set[str]:
-    """Decompress a frame and return its features, with names as in EXPECTED."""
-    codec.decompress(data)
-    data = data[data.index(MAGIC) :]  # after a skippable frame
-    frame = dissect(MAGIC + bytes([data[4] & ~16]) + data[5:])  # without the bit that decoders ignore
-    found = {f"{block.kind} block" for block in frame.blocks}
-    found.update(["checksum"] * frame.checksum, ["single segment"] * frame.single_segment)
-    found.update(["unknown size"] * (frame.content_size is None))
-    for block in frame.blocks:
-        if block.kind == "compressed":
-            found.add(f"{block.literals} literals in {block.streams} streams")
-            found.add(f"count of {block.count_size} bytes" if block.sequences else "no sequences")
-            found.update([f"{block.tree} tree"] * bool(block.tree))
-            found.update(f"{field}: {mode}" for field, mode in zip(FIELDS, block.tables))
-    return found
