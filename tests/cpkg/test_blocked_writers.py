@@ -41,12 +41,9 @@ class Pipe:
             self.content = source.read()
 
     def close(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            self.file.close()
-        with contextlib.suppress(OSError):
-            self.file.close()
-        with contextlib.suppress(OSError):
-            os.close(self.source)
+        for close in (self.file.close, self.file.close, partial(os.close, self.source)):
+            with contextlib.suppress(OSError):
+                close()
 
 
 @pytest.fixture(params=[0, 8192], ids=["raw", "buffered"])
@@ -61,19 +58,14 @@ def whole(msgpack: ModuleType) -> list[Writer]:
     return [partial(cpkg.dump, compress=False), msgpack.pack]
 
 
-def copying(zstd: ModuleType) -> Writer:
-    return lambda data, file: zstd.copy_stream(io.BytesIO(data), file, read_size=1 << 17)
+def copy(zstd: ModuleType, data: bytes, file: Any) -> None:
+    zstd.copy_stream(io.BytesIO(data), file, read_size=1 << 17)
 
 
-def through_file(zstd: ModuleType) -> Writer:
-    """Return a function that writes through a ZstdFile in pieces, and closes it if possible."""
-
-    def write(data: bytes, file: Any) -> None:
-        with zstd.ZstdFile(file, "w") as target:
-            for start in range(0, len(data), 10_000):
-                target.write(data[start : start + 10_000])
-
-    return write
+def write_file(zstd: ModuleType, data: bytes, file: Any) -> None:
+    with zstd.ZstdFile(file, "w") as target:
+        for start in range(0, len(data), 10_000):
+            target.write(data[start : start + 10_000])
 
 
 def write_on(target: Any, data: bytes, size: int, finishes: list[Callable[[], Any]], wait: Callable[[], Any]) -> None:
@@ -97,7 +89,7 @@ def write_on(target: Any, data: bytes, size: int, finishes: list[Callable[[], An
 
 @pytest.mark.parametrize("buffering", [0, 8192])
 def test_a_full_pipe_is_an_error(msgpack: ModuleType, zstd: ModuleType, buffering: int) -> None:
-    for write in [*whole(msgpack), copying(zstd)]:
+    for write in [*whole(msgpack), partial(copy, zstd)]:
         pipe = Pipe(buffering)
         caught = pytest.raises(BlockingIOError, write, NOISE, pipe.file)
         assert 4096 <= caught.value.characters_written < len(NOISE)
@@ -204,7 +196,7 @@ def test_an_object_to_odd_files(msgpack: ModuleType) -> None:
 
 
 def test_a_stream_to_odd_files(zstd: ModuleType) -> None:
-    check_odd_files([copying(zstd), through_file(zstd)], zstd.decompress)
+    check_odd_files([partial(copy, zstd), partial(write_file, zstd)], zstd.decompress)
 
 
 def test_counts_of_an_object_say_where_to_go_on(msgpack: ModuleType) -> None:

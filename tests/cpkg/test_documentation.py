@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`help()` explains every public name and each of its parameters, on every backend."""
+"""`help()` explains every public name and each of its parameters, on every backend; dir() and reprs show only those."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import ast
 import enum
 import importlib
 import inspect
+import pickle
 import pydoc
 import re
 import runpy
@@ -21,15 +22,9 @@ from documents import ARCHIVES, MODULES
 import cpkg
 import purepy.msgpack
 import purepy.zstd
+from cpkg import archive, msgpack, zstd
 from purepy.msgpack.options import PACKING, UNPACKING
 
-MSGPACK = ("Packer", "Unpacker", "pack", "pack_into", "packb", "unpack", "unpack_async", "unpackb", "unpackb_from")
-ZSTD = (
-    *("SeekableZstdFile", "ZstdCompressor", "ZstdDecompressor", "ZstdDict", "ZstdFile", "acompress", "adecompress"),
-    *("aopen", "compress", "compress_into", "compress_iter", "copy_stream", "decompress", "decompress_into"),
-    *("decompress_iter", "finalize_dict", "get_frame_info", "get_frame_size", "index_frames", "iter_frames", "open"),
-    *("apply_patch", "patch", "train_dict", "verify"),
-)
 # methods of the drop-in's settings for internal use, whose names have no underscore
 INTERNAL = {"applied", "apply", "apply_again", "compress_frame", "give", "take"}
 # created by functions, never by the caller
@@ -98,8 +93,10 @@ def words(value: Any) -> list[str]:
     return (inspect.getdoc(value) or "").split()
 
 
-def check(module: ModuleType, names: tuple[str, ...], other: ModuleType) -> None:
+def check(module: ModuleType, other: ModuleType) -> None:
     """Check that a backend documents all names, like another one."""
+    names = [name for name in other.__all__ if is_ours(getattr(other, name))]
+    assert len(names) > 9
     for name in names:
         ours, theirs = getattr(module, name), getattr(other, name)
         assert list(faults(name, ours)) == []
@@ -109,11 +106,11 @@ def check(module: ModuleType, names: tuple[str, ...], other: ModuleType) -> None
 
 
 def test_backends_of_msgpack_have_one_text(msgpack: ModuleType) -> None:
-    check(msgpack, MSGPACK, purepy.msgpack)
+    check(msgpack, purepy.msgpack)
 
 
 def test_backends_of_zstd_have_one_text(zstd: ModuleType) -> None:
-    check(zstd, ZSTD, purepy.zstd)
+    check(zstd, purepy.zstd)
 
 
 @pytest.mark.parametrize(("name", "options"), [("packb", PACKING), ("unpackb", UNPACKING)])
@@ -148,3 +145,38 @@ def test_documentation_in_stubs_is_that_of_the_functions(name: str, count: int) 
     module = importlib.import_module(f"cpkg.{name}")
     assert len(texts) == count
     assert texts == {function: inspect.getdoc(getattr(module, function)) for function in texts}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_dir_shows_public_names_alone(name: str) -> None:
+    module = importlib.import_module(name)
+    public = {*getattr(module, "__all__", ()), *(cpkg._SUBMODULES if module is cpkg else ())}
+    assert {found for found in dir(module) if not found.startswith("_")} == public - {"__version__"}
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        module.nothing
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_dir_of_archives_shows_the_names_of_the_standard_library(name: str) -> None:
+    module = importlib.import_module(name)
+    standard = importlib.import_module(name.rpartition(".")[2])
+    assert {found for found in dir(module) if not found.startswith("_")} <= {*dir(standard), *module.__all__}
+
+
+def test_values_are_of_public_modules() -> None:
+    values = [
+        msgpack.ExtType(1, b""),
+        msgpack.Timestamp(0),
+        msgpack.Raw(b"\x01"),
+        zstd.get_frame_info(zstd.compress(b"")),
+        zstd.ZstdDict(bytes(8), is_raw=True),
+        archive.Entry("name"),
+    ]
+    for value in values:
+        assert getattr(importlib.import_module(type(value).__module__), type(value).__name__) is type(value)
+        assert type(value).__module__ in MODULES
+        assert "purepy" not in repr(value)
+        assert type(pickle.loads(pickle.dumps(value))) is type(value)
+    assert "purepy" not in repr(zstd.open)
+    for function in (cpkg.dumps, cpkg.loads, cpkg.dump, cpkg.load):
+        assert pickle.loads(pickle.dumps(function)) is function

@@ -28,7 +28,9 @@ from types import ModuleType
 from typing import Any, Callable
 
 import pytest
+from archives import make_files
 from processes import run_alone
+from record_files import read_all, write_all
 from threads import run_threads, switching
 
 import cpkg
@@ -64,8 +66,7 @@ def test_the_gil_stays_off(msgpack: ModuleType, zstd: ModuleType) -> None:
     code = "from cpkg import msgpack, zstd; zstd.compress(msgpack.packb(1)); print(sys._is_gil_enabled())"
     choice = {"CPKG_MSGPACK_BACKEND": msgpack.BACKEND, "CPKG_ZSTD_BACKEND": zstd.BACKEND}
     result = run_alone(msgpack, "msgpack", f"import warnings; warnings.simplefilter('error'); {code}", **choice)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "False\n"
+    assert (result.stdout, result.stderr) == ("False\n", "")
 
 
 def test_functions_and_one_value(msgpack: ModuleType) -> None:
@@ -440,18 +441,15 @@ def one_writer_of_records(folder: Path) -> Works:
 
     yield work
     writer.close()
-    with records.open(path) as reader:
-        found = [record["thread"] for record in reader]
+    found = [record["thread"] for record in read_all(path)]
     assert {number: found.count(number) for number in range(THREADS)} == dict.fromkeys(range(THREADS), ROUNDS * 4)
 
 
 # ValueError: "generator already executing"
 @shared(RuntimeError, ValueError, rounds=ROUNDS // 10)
 def one_reader_of_records(folder: Path) -> Works:
-    path = folder / "read.rec"
-    with records.open(path, "wb", frame_size=500) as writer:
-        writer.extend([{"number": number} for number in range(500)])
-    reader = records.open(path, threads=2)
+    write_all(folder / "read.rec", [{"number": number} for number in range(500)], frame_size=500)
+    reader = records.open(folder / "read.rec", threads=2)
     shared = [iter(reader)]
 
     def work(number: int) -> None:
@@ -472,10 +470,7 @@ def one_reader_of_records(folder: Path) -> Works:
 
 @shared(rounds=ROUNDS // 30)
 def one_archive(folder: Path) -> Works:
-    source = folder / "source"
-    source.mkdir()
-    for number in range(20):
-        (source / f"file{number}").write_bytes(TEXT[number:])
+    make_files(folder / "source", {f"file{number}": TEXT[number:] for number in range(20)})
     path = folder / "one.tar.zst"
     archive.create(path, "source", base=folder)
     counter = itertools.count()
@@ -484,7 +479,6 @@ def one_archive(folder: Path) -> Works:
         assert len(list(archive.entries(path))) == 21
         archive.verify(path)
         target = folder / f"extracted{next(counter)}"
-        target.mkdir()
         archive.extract(path, target)
         assert (target / "source" / "file3").read_bytes() == TEXT[3:]
         if number == 0:
