@@ -80,35 +80,18 @@ getattr(hypothesis.core, "threadlocal", hypothesis.core)._hypothesis_global_rand
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--require",
-        default=os.environ.get("CPKG_TEST_REQUIRE", ""),
-        metavar="CODEC:BACKEND,...",
-        help="backends that must load, e.g. msgpack:native,zstd:native,zstd:dlopen",
-    )
-    parser.addoption(
-        "--backend",
-        default="",
-        metavar="BACKEND,...",
-        help="test only these backends (default: every one that loads)",
-    )
-    parser.addoption(
-        "--operations",
-        type=int,
-        default=OPERATIONS,
-        metavar="N",
-        help="random calls per backend in each test of files against a model (default: %(default)s)",
-    )
-    parser.addoption(
-        "--interrupts",
-        action="store_true",
-        help="run only the tests that interrupt calls, and print the number of interrupts",
-    )
-    parser.addoption(
-        "--everything",
-        action="store_true",
-        help="run also the tests that the gate runs only on CPython 3.11, or only on the first backend of --backend",
-    )
+    required = os.environ.get("CPKG_TEST_REQUIRE", "")
+    for name, metavar, default, text in (
+        ("--require", "CODEC:BACKEND,...", required, "backends that must load, e.g. msgpack:native,zstd:dlopen"),
+        ("--backend", "BACKEND,...", "", "test only these backends (default: every one that loads)"),
+        ("--operations", "N", OPERATIONS, "random calls per backend in each test of files against a model"),
+    ):
+        parser.addoption(name, metavar=metavar, default=default, type=type(default), help=text)
+    for name, text in (
+        ("--interrupts", "run only the tests that interrupt calls, and print the number of interrupts"),
+        ("--everything", "run also the tests that the gate runs only on CPython 3.11, or only on the first backend"),
+    ):
+        parser.addoption(name, action="store_true", help=text)
 
 
 @pytest.fixture
