@@ -10,7 +10,6 @@ import os
 import random
 import select
 import threading
-from collections.abc import Iterator
 from functools import partial
 from types import ModuleType
 from typing import Any, Callable
@@ -44,13 +43,6 @@ class Pipe:
         for close in (self.file.close, self.file.close, partial(os.close, self.source)):
             with contextlib.suppress(OSError):
                 close()
-
-
-@pytest.fixture(params=[0, 8192], ids=["raw", "buffered"])
-def pipe(request: pytest.FixtureRequest) -> Iterator[Pipe]:
-    made = Pipe(request.param)
-    yield made
-    made.close()
 
 
 def whole(msgpack: ModuleType) -> list[Writer]:
@@ -96,10 +88,11 @@ def test_a_full_pipe_is_an_error(msgpack: ModuleType, zstd: ModuleType, bufferin
         pipe.close()
 
 
+@pytest.mark.parametrize("buffering", [0, 8192])
 @pytest.mark.parametrize("size", [1000, 70_000, 400_000])
-def test_writing_continues_when_there_is_room_again(zstd: ModuleType, pipe: Pipe, size: int) -> None:
+def test_writing_continues_when_there_is_room_again(zstd: ModuleType, buffering: int, size: int) -> None:
     """Waiting for space and writing the rest again loses nothing and writes nothing twice."""
-    may_read = threading.Event()
+    pipe, may_read = Pipe(buffering), threading.Event()
 
     def read() -> None:
         assert may_read.wait(60)

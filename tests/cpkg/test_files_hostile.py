@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dump to targets other than a plain new file: links, descriptors, odd names, files of others; failing opens."""
+"""dump to links, descriptors, odd names and files of others; functions that write files and are interrupted."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import os
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Callable, NoReturn
 
 import pytest
-from interrupts import TimedOut
+from extent import IS_PURE_CODEC
+from interrupts import Outcome, TimedOut, at_every_line
+from record_files import file_of
 
 import cpkg
-from cpkg import records
+from cpkg import records, zstd
+from cpkg._backend import choose
 from cpkg.records import positions
 from purepy.base import new_files
 
@@ -86,14 +88,6 @@ def test_a_name_that_open_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can change the owner")
 
 
-@pytest.fixture
-def open_directory() -> Iterator[Path]:
-    """Yield a directory that every user can reach and write to, unlike tmp_path."""
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o777)
-        yield Path(name)
-
-
 def become(user: int, group: int, function: Callable[[], Any]) -> None:
     """Call a function as another user, in a process that ends afterwards."""
     child = os.fork()
@@ -128,18 +122,17 @@ def test_owner_and_group_are_kept(tmp_path: Path, mode: int) -> None:
 
 
 @only_root
-def test_who_may_not_give_files_away_keeps_the_rest(open_directory: Path) -> None:
-    path = open_directory / "x"
-    cpkg.dump(0, path)
-    os.chown(path, 1234, 2345)
-    path.chmod(0o6666)
-    become(4321, 2345, lambda: cpkg.dump(1, path))
-    assert owned(path) == (4321, 2345, 0o2666)
-    os.chown(path, 1234, 2345)
-    path.chmod(0o6672)
-    become(4321, 5432, lambda: cpkg.dump(2, path))
-    assert owned(path) == (4321, 5432, 0o622)
-    assert cpkg.load(path) == 2
+def test_who_may_not_give_files_away_keeps_the_rest() -> None:
+    with tempfile.TemporaryDirectory() as folder:  # other users cannot reach tmp_path
+        os.chmod(folder, 0o777)
+        path = Path(folder) / "x"
+        for group, mode, kept in ((2345, 0o6666, 0o2666), (5432, 0o6672, 0o622)):
+            cpkg.dump(0, path)
+            os.chown(path, 1234, 2345)
+            path.chmod(mode)
+            become(4321, group, lambda group=group: cpkg.dump(group, path))
+            assert owned(path) == (4321, group, kept)
+            assert cpkg.load(path) == group
 
 
 def test_extended_attributes_are_kept(tmp_path: Path) -> None:
@@ -197,3 +190,41 @@ def test_a_file_that_is_not_begun_is_closed_at_once(tmp_path: Path, monkeypatch:
         caught = pytest.raises(TimedOut, records.open, tmp_path / "rows", "wb")
     records.open(tmp_path / "rows", "wb").close()  # the file is not locked by another writer
     assert caught.value.__traceback__ is not None
+
+
+OBJECT = {"number": list(range(2000)), "text": "text " * 2000}
+ROWS = [{"number": number, "text": "x" * 50} for number in range(200)]
+SOURCE = file_of(*((b"".join(map(cpkg.packb, ROWS[at : at + 50])), 50) for at in range(0, 200, 50)))
+
+CALLS: dict[str, Callable[[Path], Any]] = {
+    "dump": lambda folder: cpkg.dump(OBJECT, folder / "out"),
+    "load": lambda folder: cpkg.load(folder / "packed"),
+    "join": lambda folder: records.join([folder / "rows"] * 2, folder / "out", overwrite=True),
+    "repair": lambda folder: records.repair(folder / "torn").records,
+    "copy_stream": lambda folder: zstd.copy_stream(io.BytesIO(choose("zstd").module.compress(SOURCE)), io.BytesIO()),
+    "verify a frame": lambda folder: zstd.verify(folder / "packed"),
+}
+EVERY = 40 if IS_PURE_CODEC else 8
+
+
+@pytest.mark.once
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file that was not closed yet
+@pytest.mark.parametrize("call", CALLS)
+def test_the_exception_comes_out(call: str, tmp_path: Path) -> None:
+    cpkg.dump(OBJECT, tmp_path / "packed")
+    (tmp_path / "rows").write_bytes(SOURCE)
+    kept = {"packed", "rows", "torn", "out"}
+
+    def make() -> Path:
+        (tmp_path / "torn").write_bytes(SOURCE[:-30])
+        (tmp_path / "out").write_bytes(b"old")
+        return tmp_path
+
+    def check(folder: Path, outcome: Outcome) -> None:
+        assert outcome.error is None or outcome.is_interrupted, outcome.error
+        assert set(os.listdir(folder)) == kept
+        new = (folder / "out").read_bytes()
+        if new != b"old":
+            assert cpkg.load(folder / "out") == OBJECT if call == "dump" else len(records.open(folder / "out")) == 400
+
+    at_every_line(make, CALLS[call], check, times=1, every=EVERY)

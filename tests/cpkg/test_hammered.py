@@ -144,23 +144,9 @@ def shared(*allowed: type[BaseException], rounds: int = ROUNDS) -> Callable[[Any
 
 
 Colour = enum.Enum("Colour", {"RED": "red", "BLUE": 2})
-
-
-@dataclasses.dataclass
-class Inner:
-    name: str
-    colour: Colour = Colour.RED
-
-
-@dataclasses.dataclass
-class Outer:
-    number: int
-    day: datetime.date
-    moment: datetime.datetime
-    key: uuid.UUID
-    price: decimal.Decimal
-    tags: set[str]
-    inner: list[Inner]
+Inner = dataclasses.make_dataclass("Inner", [("name", str), ("colour", Colour, Colour.RED)])
+FIELDS = {"number": int, "day": datetime.date, "moment": datetime.datetime, "key": uuid.UUID, "price": decimal.Decimal}
+Outer = dataclasses.make_dataclass("Outer", [*FIELDS.items(), ("tags", set[str]), ("inner", list[Inner])])
 
 
 def outer(number: int) -> Outer:

@@ -299,13 +299,7 @@ def test_typed_encode(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch) -> N
         assert found[0] == found[1]
 
 
-class Pretending:
-    __class__ = dt.date  # type: ignore[assignment]
-
-    def isoformat(self) -> str:
-        return "2024-02-29"
-
-
+Pretending = type("Pretending", (), {"__class__": dt.date, "isoformat": lambda _: "2024-02-29"})
 REPLACEMENTS: list[Any] = ["text", 5, 2**63, 2**64, None, 1.5, {"k": [Hooked]}, dt.date.max, {1}, KeyError]
 FOR_A_HOOK: list[Any] = data("values for a hook")
 

@@ -21,13 +21,10 @@ from cpkg.archive import _walk
 from purepy.zstd.seekable.table import SeekTable, read_seek_table
 
 ENGINES = ["pure"]
-try:
+with contextlib.suppress(ImportError):
     import cpkg._native.archive  # noqa: F401
 
     ENGINES.insert(0, "native")
-except ImportError:
-    pass
-
 LONG = "a long name " * 12
 
 
