@@ -43,8 +43,6 @@ Text that a signal handler writes in the moment after io.TextIOWrapper has passe
 code refuses more. CPython before 3.12.4 loses such text, and other interpreters may write it first. Detecting this
 moment would need a Python call for each write(), which would be several times slower.
 """
-Made = types.SimpleNamespace
-"""An object, `thing`, and what its state is read from."""
 CODECS = ("/purepy/zstd/decoder/", "/purepy/zstd/encoder/")
 
 
@@ -108,6 +106,11 @@ def methods(*names: str, **more: Callable[[Any], Any]) -> dict[str, Callable[[An
     return {**{name: operator.methodcaller(name) for name in names}, **more}
 
 
+def made(thing: Any, **more: Any) -> Any:
+    """Return an object with the attributes from which its state is read."""
+    return types.SimpleNamespace(thing=thing, **more)
+
+
 def over_sink(open_file: Callable[[Any], Any], begin: bytes = b"") -> Callable[[Hook], Any]:
     """Return a function that opens a file over a sink with the hook, and writes its first bytes."""
 
@@ -116,14 +119,14 @@ def over_sink(open_file: Callable[[Any], Any], begin: bytes = b"") -> Callable[[
         file = open_file(sink)
         if begin:
             file.write(begin)
-        return Made(thing=file, sink=sink)
+        return made(file, sink=sink)
 
     return make
 
 
 def over_source(open_file: Callable[[Any], Any], data: bytes) -> Callable[[Hook], Any]:
     """Return a function that opens a file over a source of data with the hook."""
-    return lambda hook: Made(thing=open_file(Source(data, hook)))
+    return lambda hook: made(open_file(Source(data, hook)))
 
 
 def rest_of(subject: Any) -> Any:
@@ -164,17 +167,14 @@ def rows_of_zstd(zstd: Any) -> Iterator[tuple[str, Row]]:
         **methods("flush", compress=lambda stream: stream.compress(DATA)),
         "flush_block": lambda stream: stream.flush(stream.FLUSH_BLOCK),
     }
-    yield "ZstdCompressor", Row(lambda hook: Made(thing=zstd.ZstdCompressor()), calls, lambda it: it.thing.flush())
+    yield "ZstdCompressor", Row(lambda hook: made(zstd.ZstdCompressor()), calls, lambda it: it.thing.flush())
     one = zstd.compress(DATA)
     calls = {
         "all": lambda stream: stream.decompress(one),
         "some": lambda stream: stream.decompress(one[:500], 500),
         "unused_data": lambda stream: stream.unused_data if stream.eof else None,
     }
-    yield (
-        "ZstdDecompressor",
-        Row(lambda hook: Made(thing=zstd.ZstdDecompressor()), calls, lambda subject: subject.thing.eof),
-    )
+    yield "ZstdDecompressor", Row(lambda hook: made(zstd.ZstdDecompressor()), calls, lambda it: it.thing.eof)
 
 
 class Text:
@@ -204,7 +204,7 @@ def rows_of_msgpack(msgpack: Any) -> Iterator[tuple[str, Row]]:
             hook()
             return None
 
-        return Made(thing=msgpack.Packer(default=default, autoreset=False))
+        return made(msgpack.Packer(default=default, autoreset=False))
 
     packing = {
         **methods("bytes", "reset", pack=lambda packer: packer.pack([1, unknown, 2])),
@@ -213,7 +213,7 @@ def rows_of_msgpack(msgpack: Any) -> Iterator[tuple[str, Row]]:
         "ext": lambda packer: packer.pack_ext_type(1, b"e"),
         "pairs": lambda packer: packer.pack_map_pairs([(1, unknown)]),
     }
-    yield "Packer", Row(packer, packing, lambda subject: subject.thing.bytes())
+    yield "Packer", Row(packer, packing, lambda it: it.thing.bytes())
     stream = b"".join(map(msgpack.packb, [{"a": number} for number in range(500)]))
     unpacking = {
         **methods("unpack", "skip", "tell", next=next, header=lambda unpacker: unpacker.read_map_header()),
@@ -228,7 +228,7 @@ def rows_of_msgpack(msgpack: Any) -> Iterator[tuple[str, Row]]:
 
         unpacker = msgpack.Unpacker(object_hook=found)
         unpacker.feed(stream)
-        return Made(thing=unpacker)
+        return made(unpacker)
 
     of_file = over_source(partial(msgpack.Unpacker, read_size=4096), stream)
     yield "Unpacker of a file", Row(of_file, unpacking, lambda subject: list(subject.thing))
@@ -246,7 +246,7 @@ def rows_of_records(zstd: Any) -> Iterator[tuple[str, Row]]:
         sink = Sink(hook)
         thing = records.open(sink, "wb", frame_size=300, threads=threads, default=default)
         thing.append("first")
-        return Made(thing=thing, sink=sink)
+        return made(thing, sink=sink)
 
     writing = {
         **methods("flush", "close", append=lambda writer: writer.append({"a": unknown}), len=len),
@@ -305,17 +305,11 @@ def rows_of_zstandard(zstd: Any) -> Iterator[tuple[str, Row]]:
     }
     unpacking = methods("flush", decompress=lambda stream: stream.decompress(frame))
     compressor = zstandard.ZstdCompressor()
-    yield (
-        "compressobj",
-        Row(lambda hook: Made(thing=compressor.compressobj()), packing, partial(result, packing["flush"])),
-    )
-    of_chunker = Row(lambda hook: Made(thing=compressor.chunker(500)), chunking, partial(result, chunking["finish"]))
+    yield "compressobj", Row(lambda hook: made(compressor.compressobj()), packing, partial(result, packing["flush"]))
+    of_chunker = Row(lambda hook: made(compressor.chunker(500)), chunking, partial(result, chunking["finish"]))
     yield "chunker", of_chunker
     decompressor = zstandard.ZstdDecompressor()
-    yield (
-        "decompressobj",
-        Row(lambda hook: Made(thing=decompressor.decompressobj()), unpacking, lambda it: it.thing.eof),
-    )
+    yield "decompressobj", Row(lambda hook: made(decompressor.decompressobj()), unpacking, lambda it: it.thing.eof)
 
 
 def rows_of_archives(zstd: Any) -> Iterator[tuple[str, Row]]:
