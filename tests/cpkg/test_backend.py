@@ -164,7 +164,6 @@ def test_a_library_inside_of_the_module_is_called_bundled(fresh: pytest.MonkeyPa
 
 
 def test_the_facades_serve_what_was_chosen() -> None:
-    """In a new process, the functions of public modules come from the backend that the policy names."""
     code = "import cpkg; info = cpkg.backend_info(); print(info['msgpack'].backend, info['zstd'].backend,"
     code += " cpkg.unpackb(cpkg.packb([1, 'a'])), cpkg.decompress(cpkg.compress(b'abc' * 2)))"
     done = python(code, CPKG_BACKEND="pure")

@@ -14,22 +14,14 @@ from processes import run_python
 
 import cpkg
 
-# Importing any of these takes longer than packing a first message.
-HEAVY = {
-    *("typing", "dataclasses", "inspect", "ast", "re", "platform", "contextlib", "asyncio", "importlib", "collections"),
-    *("datetime", "threading", "weakref", "copy", "locale", "tempfile", "cffi"),
-}
-# Needed by compiled modules, whose parameter numbers are an enum.
-ENUM = {"enum", "types", "operator", "functools", "collections"}
-
 HERE = Path(__file__).parent
-
-
 IMPORTS = {
     part: {f"{package}.{name}".lstrip(".") for package, names in packages.items() for name in names.split()}
     for part, packages in json.loads(HERE.joinpath("first_imports.json").read_text(encoding="utf-8")).items()
 }
 """Part of a call -> our modules that it may import, by package."""
+HEAVY = IMPORTS["take longer than packing a first message"]
+ENUM = IMPORTS["needed by compiled modules, whose parameter numbers are an enum"]
 # imports of the interpreter's own package are not ours to choose
 OURS = pytest.mark.parametrize("backend", [name for name in available("zstd") if name != "stdlib"])
 

@@ -93,8 +93,8 @@ Point = namedtuple("Point", "file line time")
 """A line of a file, and which time it is reached in a call."""
 
 
-def _interrupt() -> None:
-    raise Interrupt
+def _raise(error: BaseException | type[BaseException]) -> NoReturn:
+    raise error
 
 
 @contextmanager
@@ -170,7 +170,7 @@ def by_timer(
     signals: int = 1,
     seed: int = SEED,
     settles: bool = True,
-    interrupt: Callable[[], None] = _interrupt,
+    interrupt: Callable[[], None] = functools.partial(_raise, Interrupt),
 ) -> int:
     """
     Raise Interrupt from a signal handler at random moments of `times` calls; return how many were interrupted.
@@ -274,10 +274,6 @@ def points_of(act: Callable[[Any], Any], subject: Any) -> list[Point]:
 def calling_at(point: Point, call: Callable[[], object], act: Callable[[Any], Any], subject: Any) -> Outcome:
     """Make another call at a point of a call, like a signal handler; return how the first call ended."""
     return _traced(_Trace(point, call), act, subject)
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
 
 
 class _Trace:
