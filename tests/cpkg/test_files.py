@@ -94,13 +94,9 @@ def test_a_system_that_removes_no_open_file(tmp_path: Path, monkeypatch: pytest.
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
         unlink(path)
 
-    def fail() -> None:
-        with replacing(tmp_path / "x") as file:
-            file.write(b"half")
-            raise KeyError
-
     monkeypatch.setattr(os, "unlink", refusing)
-    pytest.raises(KeyError, fail)
+    with pytest.raises(KeyError), replacing(tmp_path / "x") as file:
+        {}[file.write(b"half")]  # writes, and raises KeyError
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setattr(SeekTable, "to_bytes", lambda _: {}[0])
     pytest.raises(KeyError, write_index, tmp_path / "x", SeekTable(checksums=False))

@@ -113,7 +113,6 @@ def test_one_shot_with_one_dictionary(zstd: ModuleType) -> None:
 
 
 def test_one_file(zstd: ModuleType) -> None:
-    """Lines that threads write stay intact."""
     memory = io.BytesIO()
     lines = [b"line of thread %d\n" % number for number in range(THREADS)]
     with zstd.ZstdFile(memory, "wb") as file:
@@ -245,7 +244,6 @@ def one_buffer_that_changes(_: Path) -> Works:
 
 @shared()
 def one_buffer_that_is_written(_: Path) -> Works:
-    """Threads write to different parts of one buffer."""
     place = bytearray(4096 * THREADS)
     back = bytearray(4096 * THREADS)
     data = cpkg.packb(RECORD)

@@ -74,7 +74,6 @@ def all_imports() -> list[tuple[str, str]]:
 
 
 def test_imports_run_one_way() -> None:
-    """A file imports from its own layer and the layers below it, and from the rooms that its room may use."""
     pairs = all_imports()
     upward = [(module, name) for module, name in pairs if level(name) > level(module)]
     across = [
@@ -124,7 +123,6 @@ def test_files_import_from_modules_and_not_from_their_own_package() -> None:
 
 
 def test_third_parties_stay_in_their_layer() -> None:
-    """Only the native layer imports cffi, only the command line imports click."""
     homes = [(module, name, THIRD_PARTY.get(name.partition(".")[0])) for module, name in all_imports()]
     assert [(module, name) for module, name, home in homes if home and level(module) != level(home)] == []
 

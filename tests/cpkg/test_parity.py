@@ -43,7 +43,6 @@ def parameters(function: object) -> list[tuple[str, object, object]]:
 
 
 def test_same_functions(codec: str, backend: str) -> None:
-    """The names are the same; functions take the same arguments, in the same order, with the same defaults."""
     native, pure = public(available(codec)[backend]), public(available(codec)["pure"])
     assert native.keys() == pure.keys()
     compared = 0
@@ -55,7 +54,6 @@ def test_same_functions(codec: str, backend: str) -> None:
 
 
 def test_same_classes(codec: str, backend: str) -> None:
-    """Shared types are the same object in every backend; classes of a backend have the same methods."""
     native, pure = public(available(codec)[backend]), public(available(codec)["pure"])
     for name, value in pure.items():
         if not inspect.isclass(value):

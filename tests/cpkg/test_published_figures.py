@@ -22,11 +22,6 @@ CLAIMS: list[dict[str, Any]] = json.loads(Path(__file__).with_name("claims.json"
 or of the ratios of cases in which another library is faster (`slower`)."""
 
 
-def text_of(path: Path) -> str:
-    """Return the text of a page in one line."""
-    return " ".join(path.read_text(encoding="utf-8").split())
-
-
 def tables(text: str) -> list[list[list[str]]]:
     """Return the tables of a page as cells, without the lines below their heads."""
     text = text.replace("\u00a0", " ")  # between a number and its unit
@@ -91,7 +86,7 @@ def test_the_pictures_are_of_the_published_pages() -> None:
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=[claim["text"] for claim in CLAIMS])
 def test_what_the_questions_claim(claim: dict[str, Any]) -> None:
-    assert claim["text"] in text_of(QUESTIONS)
+    assert claim["text"] in " ".join(QUESTIONS.read_text(encoding="utf-8").split())
     if "slower" in claim:
         found = slower(claim["group"], claim["slower"], claim.get("library", ".*"))
     else:

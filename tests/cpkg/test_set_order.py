@@ -62,7 +62,6 @@ def test_large_sets_are_sorted_in_parts(msgpack: ModuleType, count: int) -> None
 
 
 def test_the_same_bytes_in_every_process() -> None:
-    """The bytes do not depend on the hash seed either."""
     code = f"""
 import sys
 sys.path[:0] = {sys.path!r}

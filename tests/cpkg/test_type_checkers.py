@@ -53,7 +53,7 @@ def pyright(folder: Path) -> set[tuple[str, int]]:
 
 @pytest.mark.parametrize("check", [mypy, pyright])
 def test_a_program_and_every_public_name(check: Callable[[Path], set[tuple[str, int]]], tmp_path: Path) -> None:
-    """A checker sees each public name, and refuses exactly the marked lines of the program."""
+    """A checker refuses exactly the marked lines of the program."""
     names = []
     for module in MODULES + ARCHIVES:
         names += [f"import {module}", *(f"{module}.{name}" for name in importlib.import_module(module).__all__)]

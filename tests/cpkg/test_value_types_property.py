@@ -227,18 +227,8 @@ SHORT = at.Predicate(is_short)
 MOMENT = dt.datetime(2024, 2, 29, 12)
 
 
-def errors_of(decoder: typed.Decoder, message: bytes) -> list[str]:
-    """Return each error of a message."""
-    try:
-        decoder.decode(message)
-    except typed.ValidationError as exc:
-        return [str(error) for error in exc.errors]
-    except Exception as exc:
-        return [repr(exc)]
-    return []
-
-
 KINDS: dict[str, Any] = data("types", "{}")
+OTHERS = [1, None, [[1], {2: 3}], b"x", str(uuid.UUID(int=2**128 - 7)).upper(), "2024-02-29T12:30:59.000001Z"]
 
 
 def each_backend(msgpack: ModuleType, patch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -251,9 +241,7 @@ def each_backend(msgpack: ModuleType, patch: pytest.MonkeyPatch) -> Iterator[Non
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.MonkeyPatch, kind: Any) -> None:
     """All backends agree: in calls of the caller's code, in all errors and in a limit."""
-    messages = texts_and_extensions() + [purepy.msgpack.packb([value, 1]) for value in (1, None, [[1], {2: 3}], b"x")]
-    texts = (str(uuid.UUID(int=2**128 - 7)).upper(), "2024-02-29T12:30:59.000001Z")
-    messages += [purepy.msgpack.packb([text, 1]) for text in texts]
+    messages = texts_and_extensions() + [purepy.msgpack.packb([value, 1]) for value in OTHERS]
     messages += map(bytes.fromhex, ("92a1ff01", "92c7", "92c101", "9291", "92d6ff0000000101", "92d4fe0001"))
     found = []
     for _ in each_backend(msgpack, monkeypatch):
@@ -263,11 +251,9 @@ def test_typed_decode_of_any_text(msgpack: ModuleType, monkeypatch: pytest.Monke
             decoder = typed.Decoder(tuple[Optional[kind], int], **options)  # type: ignore[valid-type]
             for message in messages[len(options) :: 1 if IS_THOROUGH or not options else 7]:
                 ASKED.clear()
-                done = outcome(decoder.decode, message)
-                errors = errors_of(decoder, message) if "all_errors" in options else None
-                found[-1].append((message, re.sub("0x[0-9a-f]+", "", f"{done} {ASKED} {errors}")))
-    for pure, ours in zip(*found):
-        assert ours == pure
+                done = f"{outcome(decoder.decode, message)} {ASKED}"
+                found[-1].append((message, re.sub("0x[0-9a-f]+", "", done)))
+    assert found[0] == found[1]
 
 
 def test_objects_that_loads_makes_are_whole(msgpack: ModuleType) -> None:
