@@ -80,7 +80,7 @@ def damaged(change: dict[str, str], cut: int = 0, grow: str = "") -> io.BytesIO:
 ROWS = json.loads(Path(__file__).with_name("damaged_tables.json").read_text(encoding="utf-8"))
 DAMAGED = [
     (io.BytesIO(), "no seek table, or is truncated: the file has 0 bytes"),
-    (io.BytesIO(bytes(500)), "no seek table, or is truncated: its last 4 bytes"),
+    (io.BytesIO(bytes(500)), "no seek table, or is truncated: it ends with the bytes"),
     *((damaged(row.get("change", {}), row.get("cut", 0), row.get("grow", "")), row["text"]) for row in ROWS),
 ]
 
