@@ -16,7 +16,15 @@ from cpkg.records.errors import DamagedError, RecordsError, about, numbers
 from cpkg.records.layout import Frame, Gap, Layout
 from cpkg.records.positions import Source
 from cpkg.records.typed_records import Record, TypedRecords
-from purepy.base.errors import CodecError, ExtraData, LimitError, StackError, UnpackException, ZstdError
+from purepy.base.errors import (
+    CodecError,
+    ExtraData,
+    LimitError,
+    StackError,
+    UnpackException,
+    ZstdError,
+    raise_if_from_handler,
+)
 from purepy.msgpack.interface import HEAVIEST
 
 if TYPE_CHECKING:
@@ -259,6 +267,29 @@ class Decoder(Generic[Record]):
         except (UnpackException, ExtraData, LimitError) as exc:
             raise self._wrong(frame, exc) from exc
         return found if type(found) is list else list(found)
+
+    def part(self, frame: Frame, content: bytes | LaidOut, start: int, stop: int) -> list[Record]:
+        """
+        Return the records of a frame from number `start` within it to `stop` (not included).
+
+        Raises the errors of `records`, but only for these records and for the structure of the whole content.
+        """
+        if stop - start == frame.records:
+            return self.records(frame, content)
+        data = content.data if isinstance(content, LaidOut) else content
+        starts = self.message_starts(data, frame.records)
+        if starts is not None and starts[frame.records] == len(data):
+            begin, end = starts[start], starts[stop]
+        else:
+            if self._unpack_short is not None:  # without C and the caller's code, unpacking all is the fastest
+                try:
+                    return self.records(frame, content)[start:stop]
+                except (CodecError, TypeError, ValueError) as exc:
+                    raise_if_from_handler(exc)
+            begin = self._after(frame, data, 0, start)
+            end = self._after(frame, data, begin, stop - start)
+            _check_end(frame, self._after(frame, data, end, frame.records - stop), data)
+        return self.records(frame._replace(records=stop - start, first=frame.first + start), data[begin:end])
 
     def each(self, frame: Frame, content: bytes | LaidOut, skip: int = 0) -> Iterator[Record]:
         """
@@ -557,11 +588,14 @@ class Decoder(Generic[Record]):
 
     def check_count(self, frame: Frame, content: bytes) -> None:
         """Raise DamagedError if the content of a frame is not valid MessagePack or has a wrong number of records."""
+        _check_end(frame, self._after(frame, content, 0, frame.records), content)
+
+    def _after(self, frame: Frame, content: Content, at: int, count: int) -> int:
+        """Return the position after `count` objects from position `at` on; raise DamagedError if they are not valid."""
         try:
-            end = self._skipper(content, frame.records).tell() - _ARRAY_HEADER
+            return at + self._skipper(memoryview(content)[at:], count).tell() - _ARRAY_HEADER
         except CodecError as exc:
             raise damaged(frame, f"the MessagePack in it is not valid: {exc}") from exc
-        _check_end(frame, end, content)
 
     def record(self, frame: Frame, number: int, data: bytes, failure: Exception | None = None) -> Record:
         """

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cpkg import zstd
     from cpkg.records.reading_ahead import Prepared
 
-    _Call: TypeAlias = "tuple[Frame | Gap, Source | bytes]"
+    _Call: TypeAlias = "tuple[Frame | Gap, Source | bytes, bool]"
 
 _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
@@ -125,7 +125,7 @@ class Reader(Exclusive, Generic[Record]):
                         # return the decoder's iterators directly: another generator costs a tenth of the time on PyPy
                         yield from self._decoder.stretches(piece, result, skip)
                 else:
-                    yield result[max(start - piece.first, 0) : stop - piece.first]
+                    yield result
 
     def _first(self, records: Iterator[Record], count: int) -> Iterator[Record]:
         if self._decoder.is_typed:  # islice would end at a record that does not have the type
@@ -166,35 +166,36 @@ class Reader(Exclusive, Generic[Record]):
     def _batches(self, start: int, stop: int) -> Generator[list[Record], None, None]:
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
+                first, last = max(start - piece.first, 0), min(stop - piece.first, piece.records)
                 try:
-                    records = result if isinstance(result, list) else self._decoder.records(piece, result)
+                    records = result if isinstance(result, list) else self._decoder.part(piece, result, first, last)
                 except DamagedError as exc:
                     self._note(exc)
                     continue
-                first = piece.first
-                if first < start or first + len(records) > stop:
-                    records = records[max(start - first, 0) : stop - first]
                 yield records
 
     def _ready(self, start: int, stop: int) -> Generator[tuple[Frame, Any], None, None]:
         """
-        Yield each frame that has wanted records with its content or, if threads unpack, a list of all its records.
+        Yield each frame that has wanted records with its content or, if threads unpack and all are wanted, its records.
 
         Damage is raised or, with `errors="skip"`, added to `damage`.
         """
         source = self._source
         if self._is_part or not source.is_local:
-            source = Window(source, self._layout.end, WINDOW)
+            after = self._layout.find(stop - 1) + 1
+            end = self._layout.offsets[after] if after < len(self._layout) else self._layout.end
+            source = Window(source, end, WINDOW)
         pieces = self._pieces(start, stop)
         frames = self._layout.find(stop - 1) - self._layout.find(start) if self._threads > 1 else 0
         if self._ahead_by_c and frames >= _WORTH_THREADS:
             prepare = self._in_advance(pieces, source)
-        elif self._ahead_by_c or self._threads == 1:
-            prepare = (self._prepared((piece, source)) for piece in pieces)
         else:
-            # only one thread reads a Window, from front to back
-            calls = ((piece, source if source.is_local else _read(source, piece)) for piece in pieces)
-            prepare = self._by_threads(calls)
+            local = source if source.is_local else None  # only this thread reads a Window, from front to back
+            calls = (
+                (piece, local or _read(source, piece), start <= piece.first <= stop - piece.records) for piece in pieces
+            )
+            is_alone = self._ahead_by_c or self._threads == 1
+            prepare = (self._prepared(call) for call in calls) if is_alone else self._by_threads(calls)
         with contextlib.closing(prepare) as prepared:
             for piece, result in prepared:
                 if not isinstance(result, Exception):
@@ -246,17 +247,18 @@ class Reader(Exclusive, Generic[Record]):
 
     def _prepared(self, call: _Call) -> tuple[Frame | Gap, object]:
         """
-        Read and decompress a frame; return it with its content, with its records if threads unpack, or with an error.
+        Read and decompress a frame; return it with its content, its records or an error.
 
-        The error is not raised here but by the caller, in the order of the frames.
+        Returns records if threads unpack and all records are wanted. The error is not raised here but by the caller, in
+        the order of the frames.
         """
-        piece, found = call
+        piece, found, all_wanted = call
         if isinstance(piece, Gap):
             return piece, lost(piece)
         try:
             data = found if isinstance(found, bytes) else found.read_at(piece.offset, piece.compressed)
             content = self._decoder.content(piece, data)
-            if self._unpacks_ahead:
+            if self._unpacks_ahead and all_wanted:
                 # after an error, the caller unpacks the frame again and returns the records before the error
                 with contextlib.suppress(CodecError):
                     return piece, self._decoder.records(piece, content)
@@ -287,7 +289,7 @@ class Reader(Exclusive, Generic[Record]):
             if wanted.step == 1:
                 return list(chain.from_iterable(self._batches(wanted.start, wanted.stop)))
             if not self._skip and not self._layout.gaps:
-                return [self[index] for index in wanted]
+                return self.take(wanted)
             records = self._stepped(ascending(wanted))
             return records if wanted.step > 0 else records[::-1]
         index = index_of(number, self._layout.total)

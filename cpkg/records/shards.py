@@ -80,11 +80,6 @@ class Shards(Generic[Record]):
         """
         if isinstance(number, slice):
             wanted = range(*number.indices(len(self)))
-            if not any(reader.layout.gaps for reader in self._readers):
-                try:
-                    return self.take(wanted)
-                except DamagedError:  # a Reader raises it again, or skips it
-                    pass
             records = self._sliced(ascending(wanted))
             return records if wanted.step > 0 else records[::-1]
         file, inside = self._find(number)

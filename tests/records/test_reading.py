@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import flip, numbered, record, spans, write_all, written
+from record_files import file_of, flip, numbered, record, spans, write_all, written
 
 import purepy.base.crew
 from cpkg import records
@@ -32,6 +32,32 @@ def test_numbers_and_slices(path: Path) -> None:
                 reader[number]
         with pytest.raises(TypeError):
             reader["x"]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_slice_unpacks_only_its_records(path: Path, threads_of: str, step: int) -> None:
+    written(path, 100, per_frame=50)
+    seen: list[int] = []
+    with records.open([path], object_hook=lambda row: seen.append(row["number"]), threads=2) as shards:
+        for start, stop in ((10, 13), (48, 52), (3, 99)):
+            for rows in (shards, shards._readers[0]):
+                seen.clear()
+                assert len(rows[start:stop:step]) == len(range(start, stop, step))
+                assert seen == list(range(start, stop, step))
+
+
+@pytest.mark.parametrize("wrong", [b"\xa1\xff", b"\x81\x81\x01\x02\x03"])
+def test_a_slice_without_a_record_that_is_wrong(path: Path, wrong: bytes) -> None:
+    path.write_bytes(file_of((b"\x01\x02" + wrong + b"\x04", 4)))
+    with records.open(path) as reader:
+        assert (reader[:2], reader[3:], list(reader.iter(0, 2)), list(reader.batches(1, 2))) == (
+            [1, 2],
+            [4],
+            [1, 2],
+            [[2]],
+        )
+        with pytest.raises((TypeError, ValueError)):
+            reader[1:3]
 
 
 def test_a_record_is_nobody_elses(path: Path) -> None:

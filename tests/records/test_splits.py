@@ -176,6 +176,10 @@ def test_only_the_bytes_that_are_needed(path: Path, monkeypatch: pytest.MonkeyPa
         (span,) = [span for span in frames if span.first <= 100 < span.stop]
         assert asked == [(span.start + fmt.DATA_HEADER_SIZE, span.end)]
         asked.clear()
+        assert len(reader[100:101]) == 1
+        assert [start for start, _ in asked] == [span.start + fmt.DATA_HEADER_SIZE]
+        assert span.end <= asked[0][1] <= span.end + fmt.DATA_HEADER_SIZE
+        asked.clear()
         assert len(list(reader)) == 200
         assert len(asked) == 1
 
