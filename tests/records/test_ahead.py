@@ -269,16 +269,17 @@ def test_without_rows_or_threads_or_memory(path: Path, monkeypatch: pytest.Monke
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_child_has_no_threads(path: Path, threads_of: str) -> None:
-    """The child continues to read without threads, and does not wait for work that no thread does."""
+    """The child, such as one of a DataLoader, reads without threads, and does not wait for work that none does."""
     if threads_of != "C":
         pytest.skip("threads of Python's are not in a forked child either, which concurrent.futures does not notice")
     written(path, COUNT, per_frame=20)
+    numbers = range(COUNT - 1, -1, -3)
     with records.open(path, threads=2) as reader:
         rows = iter(reader)
-        assert next(rows) == ALL[0]
+        assert (next(rows), reader.take(numbers)) == (ALL[0], ALL[::-3])
         child = os.fork()
         if not child:
-            os._exit(0 if list(rows) == ALL[1:] else 1)
+            os._exit(0 if (list(rows), reader.take(numbers), reader[7]) == (ALL[1:], ALL[::-3], ALL[7]) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert list(rows) == ALL[1:]
 

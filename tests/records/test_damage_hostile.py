@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import io
 import random
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, Callable
@@ -13,11 +14,13 @@ from typing import Any, Callable
 import pytest
 from extent import IS_THOROUGH
 from record_files import (
+    each_raises,
     event,
     file_of,
     flip,
     flipped,
     forget_index,
+    numbered,
     plainly,
     read_all,
     record,
@@ -107,27 +110,15 @@ def test_a_damaged_frame_is_reported_by_its_numbers(path: Path) -> None:
     second = spans(path)[1]
     flip(path, second.end - 10)
     with records.open(path) as reader:
-        rows = iter(reader)
-        assert [next(rows)["number"] for _ in range(6)] == list(range(6))
-        with pytest.raises(records.DamagedError, match=r'records 6 to 11.*; to read the rest, .*"skip"') as info:
-            next(rows)
-        assert (info.value.first, info.value.count) == (6, 6)
-        assert info.value.offset == second.start + fmt.DATA_HEADER_SIZE
-        assert [row["number"] for row in reader.iter(12)] == list(range(12, 24))
-        assert [row["number"] for row in reader[12:20]] == list(range(12, 20))
-        assert reader[5] == record(5)
-        assert reader[23] == record(23)
-        for number in (6, 11):
-            with pytest.raises(records.DamagedError):
-                reader[number]
-        for use in (lambda: reader[3:9], lambda: reader.take([0, 7])):
-            with pytest.raises(records.DamagedError):
-                use()
+        uses = (lambda: list(reader), lambda: reader[6], lambda: reader[11], lambda: reader.take([0, 7]))
+        for error in each_raises(records.DamagedError, *uses, match=r'records 6 to 11.*; to read the rest, .*"skip"'):
+            assert (error.first, error.count, error.offset) == (6, 6, second.start + fmt.DATA_HEADER_SIZE)
+        assert list(reader.iter(12)) == numbered(12, 24)
+        assert [reader[5], *reader.take([23])] == [record(5), record(23)]
     with records.open(path, errors="skip") as reader:
-        assert [row["number"] for row in reader] == [*range(6), *range(12, 24)]
+        assert list(reader) == [*numbered(6), *numbered(12, 24)]
         assert [(damage.first, damage.count) for damage in reader.damage] == [(6, 6)]
         assert "to read the rest" not in str(reader.damage[0])
-        assert reader.take([23, 0]) == [record(23), record(0)]
     report = records.verify(path)
     assert not report.ok
     assert (report.records, report.total, report.lost) == (18, 24, 6)
@@ -168,10 +159,9 @@ def test_iterating_continues_after_damage_without_lost_records(path: Path, is_fi
     at = spans(path)[0 if is_first else 1].start
     path.write_bytes(data[:at] + bytes(100) + data[at:])
     with records.open(path, threads=1) as reader:
-        for use in (list, lambda rows: rows[5:]):
-            with pytest.raises(records.DamagedError, match="no records before record 6 ") as caught:
-                use(reader)
-            assert (caught.value.first, caught.value.count) == (6, 0)
+        uses = (lambda: list(reader), lambda: reader[5:])
+        for error in each_raises(records.DamagedError, *uses, match="no records before record 6 "):
+            assert (error.first, error.count) == (6, 0)
         assert [row["number"] for row in reader.iter(6)] == list(range(6, 24))
         assert [row["number"] for row in reader[6:]] == list(range(6, 24))
 
@@ -228,10 +218,8 @@ def test_slices_skip_what_iterating_skips(path: Path, errors: Any, step: int) ->
                 assert numbers_of(reader[piece]) == readable, (piece, place)
                 assert bool(reader.damage) == bool(is_damaged)
     with records.open([whole, path], errors=errors) as shards:
-        for number in (30, 36):
-            for use in (lambda: shards[number], lambda: shards.take([number])):  # noqa: B023
-                with pytest.raises(records.DamagedError):
-                    use()
+        each_raises(records.DamagedError, lambda: shards[30], lambda: shards[36])
+        each_raises(records.DamagedError, lambda: shards.take([30]), lambda: shards.take([36]))
         if errors == "skip":
             assert len(list(shards)) == 36
             assert [(error.first, error.count) for error in shards.damage] == [(12, 6), (18, 0)]
@@ -342,9 +330,7 @@ def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None
         forget_index(path)
     data = flipped(path.read_bytes(), place[0] + wrong)
     path.write_bytes(data)
-    for use in (records.open, records.repair):
-        with pytest.raises(records.RecordsError, match="dictionary"):
-            use(path)
+    each_raises(records.RecordsError, lambda: records.open(path), lambda: records.repair(path), match="dictionary")
     report = records.verify(path)
     assert "dictionary" in report.problems[0]
     assert (report.records, report.lost, report.total) == (0, 1200, 1200)
@@ -364,9 +350,8 @@ def test_a_damaged_dictionary_that_was_added_later(path: Path, indexed: bool) ->
         forget_index(path)
     data = flipped(path.read_bytes(), at + 100)
     path.write_bytes(data)
-    for use in (records.open, records.repair):
-        with pytest.raises(records.RecordsError, match=f"copy its first {at} bytes"):
-            use(path)
+    uses = (lambda: records.open(path), lambda: records.repair(path))
+    each_raises(records.RecordsError, *uses, match=f"copy its first {at} bytes")
     assert path.read_bytes() == data
     report = records.verify(path)
     assert (report.records, report.lost, report.total) == (24, 600, 624)
@@ -483,18 +468,11 @@ def test_a_count_that_is_not_the_frames(path: Path, count: int, indexed: bool) -
     for threads in (0, 2):
         with records.open(path, threads=threads) as reader:
             assert {number: reader[number] for number in reversed(range(len(reader))) if number not in hidden} == sound
-            by_number = [lambda rows, number=number: rows[number] for number in reversed(hidden)]
-            for use in (
-                *by_number,
-                list,
-                lambda rows: rows[12:14],
-                lambda rows: rows.take([12, 0]),
-                lambda rows: [*rows.batches()],
-            ):
-                with pytest.raises(records.DamagedError) as caught:
-                    use(reader)
-                assert (caught.value.first, caught.value.count) == (10, count)
-                assert str(caught.value).count("records 10 to") == 1
+            uses = [partial(reader.__getitem__, number) for number in (*reversed(hidden), slice(12, 14))]
+            uses += [partial(reader.take, [12, 0]), partial(list, reader), partial(list, reader.batches())]
+            for error in each_raises(records.DamagedError, *uses):
+                assert (error.first, error.count) == (10, count)
+                assert str(error).count("records 10 to") == 1
         first = [*range(10), *range(10, min(hidden.stop, 20)), *range(20, 30)]  # returned before the damage is found
         with records.open(path, threads=threads, errors="skip") as reader:
             assert list(reader) == first
@@ -502,9 +480,9 @@ def test_a_count_that_is_not_the_frames(path: Path, count: int, indexed: bool) -
             assert [record for batch in reader.batches() for record in batch] == list(sound.values())
     parts = records.splits(path, 3)
     assert [record for part in parts for record in part.read(errors="skip")] == first
-    for use in (Split.read, Split.batches):
+    for read_part in (Split.read, Split.batches):
         with pytest.raises(records.DamagedError):
-            [*chain.from_iterable(map(use, parts))]
+            [*chain.from_iterable(map(read_part, parts))]
     report = records.verify(path)
     assert [(damage.first, damage.records, damage.lost) for damage in report.damage] == [(10, count, True)]
 
@@ -517,16 +495,11 @@ def test_nested_too_deep(path: Path, begin: bytes, nested: bytes, options: dict[
     path.write_bytes(file_of((b"\x01" + begin + nested + b"\x02", 3)))
     (part,) = records.splits(path, 1)
     with records.open(path, **options) as reader:
-        ways = (lambda: reader[1], lambda: reader[0:3], lambda: reader.take([1]), lambda: reader.take([2, 1]))
-        for use in (
-            *ways,
-            lambda: list(reader),
-            lambda: list(reader.batches()),
-            lambda: list(part.read(**options)),
-            lambda: list(part.batches(**options)),
-        ):
-            with pytest.raises(StackError, match=r"max_depth\(1024\)"):
-                use()
+        uses = [partial(reader.__getitem__, wanted) for wanted in (1, slice(0, 3), slice(1, 3))]
+        uses += [partial(reader.take, wanted) for wanted in ([1], [2, 1])]
+        uses += [partial(list, rows) for rows in (reader, reader.batches())]
+        uses += [partial(list, rows(**options)) for rows in (part.read, part.batches)]
+        each_raises(StackError, *uses, match=r"max_depth\(1024\)")
         assert (reader[0], reader[2], reader.take([2, 0])) == (1, 2, [2, 1])
 
 

@@ -1,22 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many records by number, several files as one sequence, other processes, and memory limits."""
+"""Records in order and by number, of one file or several, in threads and asynchronously, and memory limits."""
 
 from __future__ import annotations
 
+import asyncio
 import io
-import os
 import pickle
 import random
 import threading
 import zipfile
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import depth_of, file_of, flip, forget_index, nested, numbered, spans, trained, write_all, written
+from record_files import (
+    depth_of,
+    each_raises,
+    file_of,
+    flip,
+    forget_index,
+    nested,
+    numbered,
+    record,
+    spans,
+    trained,
+    write_all,
+    written,
+)
 from seeds import SEED
 
+import purepy.base.crew
 from cpkg import records
 from cpkg.records import checking, taking
 from cpkg.records.decoding import Decoder
@@ -48,18 +61,19 @@ def test_one_sequence_however_it_is_asked_for(place: Any, threads: int) -> None:
             assert len(sequence) == 300
             assert list(sequence) == ALL
             for count in (0, 1, 5, 400):
-                numbers = [chance.randrange(-300, 300) for _ in range(count)]
-                assert sequence.take(numbers) == [ALL[number] for number in numbers]
-                assert sequence.__getitems__(numbers) == [ALL[number] for number in numbers]
-            start, stop = sorted(chance.choices(range(301), k=2))
-            assert sequence[start:stop] == list(sequence.iter(start, stop)) == ALL[start:stop]
-            assert [row for batch in sequence.batches(start, stop) for row in batch] == ALL[start:stop]
-            assert sequence[-1] == sequence[299] == ALL[299]
-            for wrong in (300, -301):
-                with pytest.raises(IndexError):
-                    sequence[wrong]
-                with pytest.raises(IndexError):
-                    sequence.take([0, wrong])
+                numbers = [*[-300, -1, 0, 299][:count], *(chance.randrange(-300, 300) for _ in range(count))]
+                assert sequence.take(numbers) == sequence.__getitems__(numbers) == [ALL[number] for number in numbers]
+                assert [sequence[number] for number in numbers[:40]] == [ALL[number] for number in numbers[:40]]
+            for _ in range(20):
+                start, stop = chance.randrange(-350, 350), chance.choice([None, chance.randrange(-350, 350)])
+                step = chance.choice([None, 1, 2, 7, -1, -3])
+                assert sequence[start:stop:step] == ALL[start:stop:step]
+                assert list(sequence.iter(start, stop)) == ALL[start:stop]
+                assert [row for batch in sequence.batches(start, stop) for row in batch] == ALL[start:stop]
+            for wrong, error in ((300, IndexError), (-301, IndexError), (10**30, IndexError), ("x", TypeError)):
+                for use in (sequence.__getitem__, lambda number, take=sequence.take: take([0, number])):
+                    with pytest.raises(error):
+                        use(wrong)
     with pytest.raises(ValueError, match="closed"):
         reader.take([7])
 
@@ -110,39 +124,23 @@ def test_taking_with_options(path: Path) -> None:
         reader.take([0, 2, 4])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork is not available")
-@pytest.mark.parametrize("threads", [1, 3])
-def test_taking_in_a_forked_child(path: Path, threads: int) -> None:
-    """A child uses a Reader that was in use before, like a DataLoader."""
-    written(path, 300, frame_size=300)
-    numbers = list(range(299, -1, -3))
-    with records.open(path, threads=threads) as reader:
-        assert reader.take(numbers) == [ALL[number] for number in numbers]
-        child = os.fork()
-        if not child:
-            os._exit(0 if reader.take(numbers) == [ALL[number] for number in numbers] and reader[7] == ALL[7] else 1)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-@pytest.mark.parametrize("kind", ["memory", "file", "member"])
-def test_a_file_object_does_not_pickle(path: Path, kind: str) -> None:
+def test_a_file_object_does_not_pickle(path: Path) -> None:
     """Its name is not a path: the name of an archive member may also be the name of another file."""
     written(path, 3)
     with zipfile.ZipFile(path.with_suffix(".zip"), "w") as archive:
-        archive.write(path, path)
-    with zipfile.ZipFile(path.with_suffix(".zip")) as archive, ExitStack() as stack:
-        opened = {
-            "memory": lambda: io.BytesIO(path.read_bytes()),
-            "file": lambda: open(path, "rb"),  # noqa: SIM115 (the stack closes it)
-            "member": lambda: archive.open(archive.namelist()[0]),
-        }
-        file = stack.enter_context(opened[kind]())
-        with records.open(file) as reader:
-            assert len(reader) == 3
-            with pytest.raises(TypeError, match="path or URL"):
-                pickle.dumps(reader)
-            with pytest.raises(ValueError, match="path or URL"):
-                records.splits(file, 2)
+        archive.write(path, "file.rec")
+    with (
+        zipfile.ZipFile(path.with_suffix(".zip")) as archive,
+        archive.open("file.rec") as member,
+        path.open("rb") as file,
+    ):
+        for each in (io.BytesIO(path.read_bytes()), file, member):
+            with records.open(each) as reader:
+                assert len(reader) == 3
+                with pytest.raises(TypeError, match="path or URL"):
+                    pickle.dumps(reader)
+                with pytest.raises(ValueError, match="path or URL"):
+                    records.splits(each, 2)
 
 
 def test_a_place_is_that_of_the_time_of_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,22 +157,81 @@ def test_a_place_is_that_of_the_time_of_opening(tmp_path: Path, monkeypatch: pyt
     assert [row for split in splits for row in split.read()] == ["right"]
 
 
-def test_a_folder_without_record_files(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="no record files"):
-        records.open(tmp_path)
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_slice_unpacks_only_its_records(path: Path, threads_of: str, step: int) -> None:
+    written(path, 100, per_frame=50)
+    seen: list[int] = []
+    with records.open([path], object_hook=lambda row: seen.append(row["number"]), threads=2) as shards:
+        for start, stop in ((10, 13), (48, 52), (3, 99)):
+            for rows in (shards, shards._readers[0]):
+                seen.clear()
+                assert len(rows[start:stop:step]) == len(range(start, stop, step))
+                assert seen == list(range(start, stop, step))
 
 
-# --- memory ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("wrong", [b"\xa1\xff", b"\x81\x81\x01\x02\x03"])
+def test_a_slice_without_a_record_that_is_wrong(path: Path, wrong: bytes) -> None:
+    path.write_bytes(file_of((b"\x01\x02" + wrong + b"\x04", 4)))
+    with records.open(path) as reader:
+        assert [reader[:2], list(reader.iter(0, 2)), reader[3:], *reader.batches(1, 2)] == [[1, 2], [1, 2], [4], [2]]
+        with pytest.raises((TypeError, ValueError)):
+            reader[1:3]
 
 
-def one_frame(path: Path, content: bytes, count: int) -> None:
-    """Write a file with one frame."""
-    path.write_bytes(file_of((content, count), close=False))
+def test_a_record_is_nobody_elses(path: Path) -> None:
+    """Reading a record twice gives two independent objects."""
+    written(path, 3)
+    with records.open(path) as reader:
+        first, second = reader.take([1, 1])
+        reader[1]["name"] = first["name"] = "changed"
+        assert reader[1] == second == record(1)
+
+
+@pytest.mark.parametrize("has_threads", [True, False])
+def test_asynchronously(path: Path, has_threads: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the system has no threads, as in browsers; an iteration may end early or with an error."""
+    written(path, 40, frame_size=300)
+    flip(path, spans(path)[1].end - 3)
+    found: list[Any] = []
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    if not has_threads:
+        monkeypatch.setattr(purepy.base.crew, "start_new_thread", refuse)
+
+    async def main() -> None:
+        with records.open(path, errors="skip") as reader:
+            assert [row async for row in reader] == list(reader)
+        with records.open(path) as reader:
+            iterator = reader.__aiter__()
+            found.append(await iterator.__anext__())
+            await iterator.aclose()
+            async for row in reader:
+                found.append(row)  # noqa: PERF401
+
+    with pytest.raises(records.DamagedError):
+        asyncio.run(main())
+    assert found == [record(0), *numbered(spans(path)[0].stop)]
+
+
+def test_two_threads_take_the_last_frame_that_is_kept(path: Path) -> None:
+    """Another thread may take the kept frame after this one has seen it."""
+
+    class Kept(list[Any]):
+        def __bool__(self) -> bool:
+            return True
+
+    write_all(path, numbered(10))
+    with records.open(path) as reader:
+        reader._idle = Kept()
+        assert reader[3] == numbered(10)[3]
+        assert reader.take([1, 2]) == numbered(10)[1:3]
 
 
 def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:
     """One record is found without the positions of all; a list of all records is refused."""
-    one_frame(path, b"\xc0" * 300_000, 300_000)
+    path.write_bytes(file_of((b"\xc0" * 300_000, 300_000), close=False))
     with records.open(path, max_memory=1 << 20) as reader:
         assert reader[-1] is None
     with records.open(path, max_memory=1 << 20) as reader:
@@ -185,7 +242,7 @@ def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:
     assert records.verify(path).ok
     with records.open(path, max_memory=-1) as reader:
         assert reader[:] == [None] * 300_000
-    one_frame(path, b"\xc0" * 299_999 + b"\xc1", 300_000)
+    path.write_bytes(file_of((b"\xc0" * 299_999 + b"\xc1", 300_000), close=False))
     with records.open(path, max_memory=1 << 20, errors="skip") as reader:
         assert sum(1 for _ in reader) == 299_999
         assert [damage.count for damage in reader.damage] == [300_000]
@@ -198,33 +255,30 @@ def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:
 def test_a_record_of_too_many_items(path: Path, count: int, options: dict[str, Any]) -> None:
     """Every way of reading raises LimitError if the items exist, and reports a damaged frame if they do not."""
     items = count if count < 1 << 20 else 0
-    one_frame(path, b"\x07\xdd" + count.to_bytes(4, "big") + b"\xc0" * items + b"\x08", 3)
+    content = b"\x07\xdd" + count.to_bytes(4, "big") + b"\xc0" * items + b"\x08"
+    path.write_bytes(file_of((content, 3), close=False))
     error: Any = LimitError if items else records.DamagedError
     with records.open(path, max_memory=1 << 20, **options) as reader:
         if items:
             assert reader[0] == 7
         wrong = int(items > 0)
-        for use in (lambda: reader[wrong], lambda: list(reader), lambda: reader[:], lambda: reader.take([wrong])):
-            with pytest.raises(error):
-                use()
+        each_raises(error, lambda: reader[wrong], lambda: [*reader], lambda: reader[:], lambda: reader.take([wrong]))
     assert records.verify(path).ok == bool(items)
 
 
 def test_a_content_beyond_the_limit(path: Path) -> None:
-    one_frame(path, b"\xc6\x00\x20\x00\x00" + bytes(1 << 21), 1)
+    path.write_bytes(file_of((b"\xc6\x00\x20\x00\x00" + bytes(1 << 21), 1), close=False))
     with records.open(path, max_memory=1 << 20) as reader:
-        for use in (lambda: reader[0], lambda: list(reader), lambda: reader[:], lambda: reader.take([0])):
-            with pytest.raises(LimitError, match=r"2097157 bytes of content .*raise max_memory"):
-                use()
+        uses = (lambda: reader[0], lambda: list(reader), lambda: reader[:], lambda: reader.take([0]))
+        each_raises(LimitError, *uses, match=r"2097157 bytes of content .*raise max_memory")
     with records.open(path) as reader:
         assert reader[0] == bytes(1 << 21)
     write_all(path, ["x" * 40, ["y"] * 50, "z"], frame_size=1)
     with records.open(path, max_memory=42) as reader:
         rows = iter(reader)
         assert next(rows) == reader[0] == reader.take([0])[0] == "x" * 40
-        for use in (lambda: next(rows), lambda: reader[1], lambda: reader.take([1])):
-            with pytest.raises(LimitError, match=r"103 bytes of content .max_memory=42"):
-                use()
+        uses = (lambda: next(rows), lambda: reader[1], lambda: reader.take([1]))
+        each_raises(LimitError, *uses, match=r"103 bytes of content .max_memory=42")
 
 
 def test_large_frames_are_checked_one_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -172,6 +172,16 @@ def check_killed(path: Path, safe: int, where: str) -> None:
     assert not report.problems
 
 
+def each_raises(error: Any, *uses: Callable[[], Any], match: str | None = None) -> list[Any]:
+    """Check that each call raises an error; return the errors."""
+    found = []
+    for use in uses:
+        with pytest.raises(error, match=match) as caught:
+            use()
+        found.append(caught.value)
+    return found
+
+
 class Span(NamedTuple):
     """The position of a frame with its header, and its records."""
 
