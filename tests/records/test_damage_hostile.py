@@ -6,10 +6,11 @@ from __future__ import annotations
 import functools
 import io
 import random
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any
 
 import pytest
 from extent import IS_THOROUGH
@@ -49,8 +50,12 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
+def numbers_of(rows: Iterable[Any]) -> list[Any]:
+    return [row["number"] if isinstance(row, dict) else row for row in rows]
+
+
 def read(path: Path) -> list[Any]:
-    return [row["number"] if isinstance(row, dict) else row for row in read_all(path, threads=1, errors="skip")]
+    return numbers_of(read_all(path, threads=1, errors="skip"))
 
 
 def numbers(frames: list[Any]) -> list[int]:
@@ -134,14 +139,12 @@ def test_numbers_stay_when_records_are_lost(path: Path) -> None:
         report = records.verify(path)
         assert report.ok
         assert (report.records, report.total, report.marked) == (13, 25, 12)
+        left = [*numbered(6), *numbered(12, 18), record(24)]
         with records.open(path) as reader:
-            assert [row["number"] for row in reader] == [*range(6), *range(12, 18), 24]
-            assert reader[24] == record(24)
-            assert reader[17] == record(17)
+            assert list(reader) == [row for split in records.splits(path, 3) for row in split.read()] == left
+            assert [reader[17], reader[24]] == [record(17), record(24)]
             with pytest.raises(records.DamagedError, match="before the file was repaired"):
                 reader[7]
-        rows = [row for split in records.splits(path, 3) for row in split.read()]
-        assert [row["number"] for row in rows] == [*range(6), *range(12, 18), 24]
         forget_index(path)
     write_all(path, [record(25)], mode="ab")
     with records.open(path) as reader:
@@ -162,8 +165,7 @@ def test_iterating_continues_after_damage_without_lost_records(path: Path, is_fi
         uses = (lambda: list(reader), lambda: reader[5:])
         for error in each_raises(records.DamagedError, *uses, match="no records before record 6 "):
             assert (error.first, error.count) == (6, 0)
-        assert [row["number"] for row in reader.iter(6)] == list(range(6, 24))
-        assert [row["number"] for row in reader[6:]] == list(range(6, 24))
+        assert list(reader.iter(6)) == reader[6:] == numbered(6, 24)
 
 
 @pytest.mark.parametrize("damaged", [(0, 1, 2, 3), (1,), (3,)])
@@ -180,7 +182,7 @@ def test_the_mark_of_lost_records_is_damaged(path: Path, damaged: tuple[int, ...
         assert "as lost is damaged" in report.problems[0]
         assert records.repair(path) == report
         forget_index(path)
-        assert [row["number"] for row in read_all(path)] == [n for n in range(24) if n // 6 not in damaged]
+        assert read(path) == [n for n in range(24) if n // 6 not in damaged]
         records.repair(path)
         assert path.read_bytes().index(fmt.LOST) == at
 
@@ -189,9 +191,6 @@ def test_the_mark_of_lost_records_is_damaged(path: Path, damaged: tuple[int, ...
 @pytest.mark.parametrize("errors", ["raise", "skip"])
 def test_slices_skip_what_iterating_skips(path: Path, errors: Any, step: int) -> None:
     """With any step, of one file or several; records requested by number are never skipped."""
-
-    def numbers_of(rows: list[Any]) -> list[int]:
-        return [row["number"] for row in rows]
 
     whole = path.with_name("whole.rec")
     written(whole, 24, per_frame=6)
@@ -274,21 +273,17 @@ def test_a_tail_of_zeros_is_torn(path: Path) -> None:
     assert records.verify(path).ok
 
 
-def write_with_files(path: Path, count: int, inner: Callable[[], bytes], *, level: int = 1) -> None:
-    """Write records that contain files; bytes that do not compress are stored raw, including headers."""
-    with records.open(path, "wb", threads=1, level=level) as writer:
-        for number in range(count):
-            writer.append({"number": number, "data": NOISE + inner() + NOISE})
-            writer.flush()
-
-
 @pytest.mark.parametrize("wrong", [0, 5, 8, 20, 63])
 @pytest.mark.parametrize("is_own", [False, True])
 def test_a_record_file_within_a_record_after_a_damaged_header(tmp_path: Path, wrong: int, is_own: bool) -> None:
     """It is not treated as joined, and `repair` takes no record from it; a really joined file is still refused."""
     path, inner = tmp_path / "outer.rec", tmp_path / "inner.rec"
     written(inner, 5, per_frame=5)
-    write_with_files(path, 3, path.read_bytes if is_own else inner.read_bytes)
+    with records.open(path, "wb", threads=1, level=1) as writer:
+        for number in range(3):  # bytes that do not compress are stored raw, including headers
+            data = path.read_bytes() if is_own else inner.read_bytes()
+            writer.append({"number": number, "data": NOISE + data + NOISE})
+            writer.flush()
     for _ in range(2):
         forget_index(path)
         frames, data = spans(path), path.read_bytes()
@@ -356,7 +351,7 @@ def test_a_damaged_dictionary_that_was_added_later(path: Path, indexed: bool) ->
     report = records.verify(path)
     assert (report.records, report.lost, report.total) == (24, 600, 624)
     for threads in (1, 2):
-        assert read_all(path, threads=threads, errors="skip") == [record(number) for number in range(24)]
+        assert read_all(path, threads=threads, errors="skip") == numbered(24)
     with records.open(path, errors="skip") as reader:
         assert reader[23] == record(23)
         with pytest.raises(records.DamagedError, match=r"^records 24 to \d+ \(at byte"):
@@ -374,24 +369,14 @@ def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
     header = fmt.parse_data_header(data, b"", span.start)
     assert header is not None
     frame = data[span.start + fmt.DATA_HEADER_SIZE : span.end]
-    for wrong in (
-        header._replace(decompressed=2**32 - 1),
-        header._replace(decompressed=1 << 30),
-        header._replace(decompressed=header.decompressed - 1),
-        header._replace(records=4),
-        header._replace(records=6),
-    ):
-        path.write_bytes(data[: span.start] + fmt.data_header(wrong) + frame)
-        with records.open(path, threads=1) as reader, pytest.raises(records.DamagedError):
-            list(reader)
-    for wrong in (
-        header._replace(decompressed=0),
-        header._replace(records=0),
-        header._replace(records=2**32 - 1),
-        header._replace(compressed=2**32 - 1),
-        header._replace(compressed=9, lost=True),
-    ):
-        path.write_bytes(data[: span.start] + fmt.data_header(wrong) + frame)
+    sizes = (2**32 - 1, 1 << 30, header.decompressed - 1)
+    for wrong in (*({"decompressed": size} for size in sizes), {"records": 4}, {"records": 6}):
+        path.write_bytes(data[: span.start] + fmt.data_header(header._replace(**wrong)) + frame)
+        with pytest.raises(records.DamagedError):
+            read_all(path, threads=1)
+    counts = ({"records": 0}, {"records": 2**32 - 1})
+    for wrong in (*counts, {"decompressed": 0}, {"compressed": 2**32 - 1}, {"compressed": 9, "lost": True}):
+        path.write_bytes(data[: span.start] + fmt.data_header(header._replace(**wrong)) + frame)
         assert records.verify(path).torn == span.end - span.start
         assert read(path) == []
 
@@ -404,8 +389,7 @@ def test_an_index_with_too_many_lost_records(path: Path, total: int) -> None:
     layout.go_on(layout.end, total)
     path.write_bytes(path.read_bytes()[: layout.end] + layout.tail())
     with records.open(path) as reader:
-        assert len(reader) == 24
-        assert [row["number"] for row in reader] == list(range(24))
+        assert (len(reader), list(reader)) == (24, numbered(24))
     assert "records as lost at the end" in records.verify(path).problems[0]
     assert records.join([path, path], path.with_suffix(".joined")) == 48
     records.repair(path)
@@ -517,4 +501,4 @@ def test_garbage_is_searched_in_bounded_time(tmp_path: Path) -> None:
     for garbage in (b"RecD" * 100_000, liars):
         path.write_bytes(data + garbage)
         with records.open(path, errors="skip", threads=1) as reader:
-            assert [row["number"] for row in reader.iter(0, 5)] == list(range(5))
+            assert list(reader.iter(0, 5)) == numbered(5)
