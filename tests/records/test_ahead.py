@@ -10,6 +10,7 @@ import sys
 import threading
 from array import array
 from contextlib import closing
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,19 @@ from typing import Any
 import pytest
 from extent import some
 from interrupts import nothing_left
-from record_files import file_of, flip, flipped, numbered, read_all, record, spans, trained, write_all, written
+from record_files import (
+    each_raises,
+    file_of,
+    flip,
+    flipped,
+    numbered,
+    read_all,
+    record,
+    spans,
+    trained,
+    write_all,
+    written,
+)
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead
@@ -49,20 +62,24 @@ def shape(number: int) -> Any:
 
 
 @pytest.mark.parametrize("threads", some([2, 4], 2))
-@pytest.mark.parametrize("frame_size", [1, 500, 5_000])
+@pytest.mark.parametrize(("frame_size", "frames"), [(1, 240), (500, 15), (5_000, 2)])
 def test_same_bytes_and_same_records(
-    tmp_path: Path, threads_of: str, threads: int, frame_size: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, threads_of: str, threads: int, frame_size: int, frames: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(opening, "new_token", lambda: b"the same")
     whole = [shape(number) for number in range(300)]
     alone, ahead_ = tmp_path / "alone", tmp_path / "ahead"
     for path, count in ((alone, 1), (ahead_, threads)):
         with records.open(path, "wb", threads=count, frame_size=frame_size) as writer:
-            for number in range(0, 300, 50):
-                writer.extend(whole[number : number + 49])
+            for number, kind in zip(range(0, 300, 50), (list, tuple, iter) * 2):
+                writer.extend(kind(whole[number : number + 49]))
                 writer.append(whole[number + 49])
+            assert len(writer) == 300
     assert alone.read_bytes() == ahead_.read_bytes()
+    assert records.verify(ahead_).ok
     with records.open(ahead_, threads=threads) as reader:
+        assert reader.layout.indexed
+        assert len(reader.layout) >= frames
         assert list(reader) == whole
         assert [row for batch in reader.batches() for row in batch] == whole
         for start, stop in ((0, 1), (3, 297), (119, 121), (150, 150), (192, 300)):
@@ -112,14 +129,9 @@ def test_damage_waits_for_its_turn(path: Path, threads_of: str) -> None:
     with records.open(path, threads=2) as reader:
         rows = iter(reader)
         assert [next(rows) for _ in range(60)] == ALL[:60]
-        with pytest.raises(records.DamagedError) as info:
-            next(rows)
-        assert (info.value.first, info.value.count) == (60, 20)
-        for _ in range(2):
+        for error in each_raises(records.DamagedError, lambda: next(rows), *[lambda: reader[70]] * 2):
+            assert (error.first, error.count) == (60, 20)
             assert reader[10] == ALL[10]
-            with pytest.raises(records.DamagedError) as info:
-                reader[70]
-            assert (info.value.first, info.value.count) == (60, 20)
     with records.open(path, threads=2, errors="skip") as reader:
         assert list(reader) == [*ALL[:60], *ALL[80:220], *ALL[240:]]
         assert [damage.first for damage in reader.damage] == [60, 220]
@@ -137,12 +149,10 @@ def test_wrong_messagepack(path: Path, threads_of: str) -> None:
     path.write_bytes(file_of((b"".join(packed[:50]), 50), (wrong, 200)))
     for threads in (1, 2):
         with records.open(path, threads=threads) as reader:
-            for use in (lambda: reader[50], lambda: reader[52], lambda: reader.take([50, 180])):
-                with pytest.raises(records.DamagedError, match="the MessagePack in it is not valid"):
-                    use()
             found: list[Any] = []
-            with pytest.raises(records.DamagedError, match="the MessagePack in it is not valid"):
-                found.extend(reader)
+            uses = [partial(reader.__getitem__, 50), partial(reader.__getitem__, 52), partial(reader.take, [50, 180])]
+            uses.append(partial(found.extend, reader))
+            each_raises(records.DamagedError, *uses, match="the MessagePack in it is not valid")
             assert found == [*rows[:50], *rows[:99]], threads
 
 
@@ -384,6 +394,4 @@ def test_closing_frees_what_single_records_took(path: Path, threads_of: str) -> 
     reader.close()
     if before:
         assert len(os.listdir("/proc/self/fd")) <= before
-    for use in (lambda: reader[7], lambda: next(iter(reader))):
-        with pytest.raises(ValueError, match="closed"):
-            use()
+    each_raises(ValueError, lambda: reader[7], lambda: next(iter(reader)), match="closed")

@@ -19,7 +19,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import depth_of, flip, nested, numbered, read_all, record, spans, write_all, written
+from record_files import (
+    depth_of,
+    each_raises,
+    event,
+    flip,
+    forget_index,
+    nested,
+    numbered,
+    read_all,
+    record,
+    spans,
+    trained,
+    write_all,
+    written,
+)
+from zstd_data import check_trains
 
 import cpkg
 from cpkg import msgpack, records, zstd
@@ -28,27 +43,6 @@ from cpkg.records.positions import FileTarget, PathTarget
 from purepy.base import system
 from purepy.base.errors import LimitError
 from purepy.zstd.seekable.table import read_seek_table
-
-
-@pytest.mark.parametrize("threads", [1, 2, 4])
-@pytest.mark.parametrize("frame_size", [1, 300, 1 << 20])
-def test_what_is_written_is_read(path: Path, threads: int, frame_size: int) -> None:
-    """Records come back in order, whatever the frame size and the threads."""
-    with records.open(path, "wb", threads=threads, frame_size=frame_size) as writer:
-        for number in range(50):
-            writer.append(record(number))
-        for start, kind in ((50, list), (70, tuple), (90, iter)):
-            writer.extend(kind(numbered(start, start + 20)))
-        writer.extend(numbered(110, 120))
-        assert len(writer) == 120
-    with records.open(path, threads=threads) as reader:
-        assert list(reader) == numbered(120)
-        assert len(reader) == 120
-        assert reader.layout.indexed
-        assert len(reader.layout) >= {1: 60, 300: 10, 1 << 20: 1}[frame_size]
-        assert list(reader.iter(7, 113)) == numbered(7, 113)
-        assert [row for batch in reader.batches(7, 113) for row in batch] == reader[7:113]
-    assert records.verify(path).ok
 
 
 @dataclass
@@ -61,6 +55,15 @@ class Event:
 
 class Kind(enum.Enum):
     CLICK = "click"
+
+
+def raising(error: BaseException) -> Any:
+    """Return a function that raises an error."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
 MOMENT = datetime.datetime(2024, 6, 1, 10, 0, 0, 5, tzinfo=datetime.timezone.utc)
@@ -104,24 +107,6 @@ def test_hooks_are_called_only_for_other_types(path: Path) -> None:
     assert read_all(path, ext_hook=lambda code, data: (code, data)) == [MOMENT.date(), (1, b"x"), MOMENT.date()]
 
 
-def test_an_attribute_that_extends_the_file(path: Path) -> None:
-    """The nested call is refused like others, and adds nothing."""
-
-    @dataclass
-    class Counted:
-        number: int
-
-        def __getattribute__(self, name: str) -> object:
-            if name == "number":
-                with pytest.raises(RuntimeError, match=r"Writer.extend\(\) was called from inside Writer.extend\(\)"):
-                    writer.extend([7, 8, 9])
-            return super().__getattribute__(name)
-
-    with records.open(path, "wb") as writer:
-        writer.extend([0, Counted(1), 2])
-    assert read_all(path) == [0, {"number": 1}, 2]
-
-
 def test_an_object_that_changes_after_it_was_given(path: Path) -> None:
     """A generator may yield the same object repeatedly; each state is packed at once."""
 
@@ -147,18 +132,13 @@ def test_records_in_front_of_an_error_are_added(path: Path) -> None:
         yield error
 
     with records.open(path, "wb") as writer:
-        with pytest.raises(OwnError):
-            writer.extend(rows(OwnError()))
-        assert len(writer) == 7
-        with pytest.raises(TypeError):
-            writer.extend(rows(object()))
-        assert len(writer) == 14
-        with pytest.raises(TypeError):
-            writer.extend(list(rows(object())))
-        assert len(writer) == 21
+        for number, given in enumerate((rows(OwnError()), rows(object()), list(rows(object()))), 1):
+            with pytest.raises((OwnError, TypeError)):
+                writer.extend(given)
+            assert len(writer) == 7 * number
         with pytest.raises(TypeError):
             writer.append(object())
-    assert [row["number"] for row in read_all(path)] == list(range(7)) * 3
+    assert read_all(path) == numbered(7) * 3
 
 
 def test_any_object_of_messagepack_is_a_record(path: Path) -> None:
@@ -233,6 +213,8 @@ def test_wrong_arguments(path: Path, mode: str, arguments: dict[str, Any], error
 def test_places_that_hold_no_records(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         records.open(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError, match="no record files"):
+        records.open(tmp_path)
     with pytest.raises(TypeError):
         records.open(1.5)  # type: ignore[arg-type]
     other = tmp_path / "other"
@@ -245,6 +227,10 @@ def test_places_that_hold_no_records(tmp_path: Path) -> None:
         records.open(io.BytesIO(other.read_bytes()))
     with pytest.raises(records.RecordsError, match="not a regular file"):
         records.open(os.devnull, "wb")
+    read, write = os.pipe()
+    os.close(write)
+    with open(read, "rb") as stream, pytest.raises(records.RecordsError, match="copy it"):
+        records.open(stream)
     newer = bytearray(records.format.file_header(b"of a new"))
     newer[16] = 2
     newer[12:16] = zlib.crc32(newer[16:], zlib.crc32(b"RecF")).to_bytes(4, "little")
@@ -264,27 +250,17 @@ def test_bytes_lost_or_put_into_the_header_of_the_file(path: Path, put: bytes, c
     data = path.read_bytes() if closed else data
     path.write_bytes(data[:20] + put + data[20 if put else 25 :])
     before = path.read_bytes()
-    for use in (
+    each_raises(
+        records.RecordsError,
         lambda: records.open(path),
         lambda: records.open(path, errors="skip"),
         lambda: records.open(path, "ab"),
         lambda: records.splits(path, 3),
         lambda: records.verify(path),
         lambda: records.repair(path),
-    ):
-        with pytest.raises(records.RecordsError, match="header damaged"):
-            use()
+        match="header damaged",
+    )
     assert path.read_bytes() == before
-
-
-# --- the file -------------------------------------------------------------------------------------------------------
-
-
-def test_a_stream_that_cannot_seek() -> None:
-    read, write = os.pipe()
-    os.close(write)
-    with open(read, "rb") as stream, pytest.raises(records.RecordsError, match="copy it"):
-        records.open(stream)
 
 
 def test_modes(path: Path) -> None:
@@ -297,21 +273,15 @@ def test_modes(path: Path) -> None:
     write_all(path, ["new"], mode="w")
     with records.open(path, "r") as reader:
         assert list(reader) == ["new"]
-    path.unlink()
-    records.open(path, "x").close()
-    with records.open(path) as reader:
-        assert list(reader) == []
-        assert len(reader) == 0
-        with pytest.raises(IndexError):
-            reader[0]
-
-
-def test_an_empty_file_holds_no_records(path: Path) -> None:
-    """A writer that was killed before it wrote anything leaves an empty file."""
-    path.touch()
-    assert read_all(path) == []
-    write_all(path, [1], mode="ab")
-    assert read_all(path) == [1]
+    for create in (lambda: records.open(path, "x").close(), path.touch):  # a writer that was killed leaves nothing
+        path.unlink()
+        create()
+        with records.open(path) as reader:
+            assert (len(reader), list(reader)) == (0, [])
+            with pytest.raises(IndexError):
+                reader[0]
+        write_all(path, [1], mode="ab")
+        assert read_all(path) == [1]
 
 
 def test_file_objects(path: Path) -> None:
@@ -369,9 +339,8 @@ def test_writers_that_are_given_up_write_all(path: Path) -> None:
     writer.__del__()
     assert writer.closed
     assert read_all(path) == [1]
-    for use in (lambda: writer.append(1), lambda: writer.extend([1, 2]), writer.flush, writer.__enter__):
-        with pytest.raises(ValueError, match="closed"):
-            use()
+    uses = (lambda: writer.append(1), lambda: writer.extend([1, 2]), writer.flush, writer.__enter__)
+    each_raises(ValueError, *uses, match="closed")
     writer.close()
 
 
@@ -381,9 +350,7 @@ def test_a_finalizer_does_not_repeat_an_error(path: Path, monkeypatch: pytest.Mo
     ignored: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+    full = raising(OSError(errno.ENOSPC, "No space left on device"))
     with open(path, "wb") as file, monkeypatch.context() as patch:
         writer = records.open(path if fails == "cut" else file, "wb")
         patch.setattr(PathTarget if fails == "cut" else FileTarget, "write" if fails == "cut" else fails, full)
@@ -407,15 +374,6 @@ def test_a_full_disk_is_named_and_a_handlers_error_is_not(path: Path, monkeypatc
             assert caught.value is error
             assert error.filename == (str(path) if error.errno else None)
     assert read_all(path) == [1]
-
-
-def raising(error: Exception) -> Any:
-    """Return a function that raises an error."""
-
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
 
 
 def test_a_handlers_error_in_the_middle_of_a_batch(path: Path) -> None:
@@ -454,12 +412,8 @@ def test_a_handlers_error_while_a_file_is_synced(path: Path) -> None:
 def test_discarding_that_is_interrupted_takes_nothing_more(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = records.open(path, "wb")
     writer.append(1)
-
-    def interrupted(_: object) -> None:
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(PathTarget, "close", interrupted)
+        patch.setattr(PathTarget, "close", raising(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             writer.discard()
     assert not writer.closed  # the file is still locked
@@ -484,3 +438,39 @@ def test_every_backend_reads_what_every_backend_writes(path: Path, msgpack: Any,
     assert read_all(path, errors="skip") == values[: frame.first] + values[frame.stop :]
     monkeypatch.undo()
     assert read_all(io.BytesIO(data)) == values
+
+
+def test_a_dictionary(path: Path, threads_of: str) -> None:
+    check_trains()
+    plain = path.with_name("plain")
+    rows = [event(number) for number in range(2000)]
+    for target, dictionary in ((path, trained(rows)), (plain, None)):
+        write_all(target, rows, frame_size=200, dictionary=dictionary, threads=2)
+    assert path.stat().st_size < plain.stat().st_size * 0.9
+    with records.open(path, threads=2) as reader:
+        assert list(reader) == rows
+        assert reader[1321] == event(1321)
+        assert reader.layout.dictionary is not None
+    assert records.verify(path).ok
+    write_all(path, ["more"], mode="ab")
+    forget_index(path)
+    with records.open(path) as reader:
+        assert reader[2000] == "more"
+        assert reader[10] == event(10)
+    assert records.repair(path).has_dictionary
+    assert [row for split in records.splits(path, 3) for row in split.read()] == [*rows, "more"]
+
+
+def test_a_dictionary_that_is_given(path: Path) -> None:
+    check_trains()
+    rows = [event(number) for number in range(1000)]
+    dictionary = trained(rows)
+    write_all(path, [event(1)], dictionary=dictionary)
+    write_all(path, [event(2)], mode="ab", dictionary=dictionary)
+    assert read_all(path) == [event(1), event(2)]
+    with pytest.raises(ValueError, match=r"already has another dictionary.*: leave out dictionary= to use it, or"):
+        records.open(path, "ab", dictionary=trained(rows[:700], 900))
+    with pytest.raises(TypeError, match="must be a ZstdDict or None, not int"):
+        records.open(path, "wb", dictionary=1000)  # type: ignore[call-overload]
+    with pytest.raises(ValueError, match="trained dictionary"):
+        records.open(path, "wb", dictionary=zstd.ZstdDict(b"raw content", is_raw=True))
