@@ -27,6 +27,7 @@ from record_files import (
     forget_index,
     nested,
     numbered,
+    raising,
     read_all,
     record,
     spans,
@@ -55,15 +56,6 @@ class Event:
 
 class Kind(enum.Enum):
     CLICK = "click"
-
-
-def raising(error: BaseException) -> Any:
-    """Return a function that raises an error."""
-
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
 
 
 MOMENT = datetime.datetime(2024, 6, 1, 10, 0, 0, 5, tzinfo=datetime.timezone.utc)

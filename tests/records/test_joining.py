@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from record_files import (
+    each_raises,
     event,
     flip,
     flipped,
     forget_index,
     numbered,
     read_all,
-    record,
     spans,
     trained,
     write_all,
@@ -35,7 +35,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
-BOTH = [*(record(number) for number in range(30)), *(record(number) for number in range(40))]
+BOTH = [*numbered(30), *numbered(40)]
 
 
 def read(path: Path) -> list[Any]:
@@ -53,7 +53,8 @@ def test_files_joined_by_other_means_are_refused(two: tuple[Path, Path], path: P
     first, second = (file.read_bytes() for file in two)
     path.write_bytes(first + second)
     way_on = f"another one begins at byte {len(first)}. .*`cpkg records join a.rec b.rec -o OUT`"
-    for use in (
+    each_raises(
+        records.RecordsError,
         lambda: records.open(path),
         lambda: records.open(path, "ab"),
         lambda: records.splits(path, 3),
@@ -61,9 +62,8 @@ def test_files_joined_by_other_means_are_refused(two: tuple[Path, Path], path: P
         lambda: records.inspect(path),
         lambda: records.repair(path),
         lambda: records.join([path], path, overwrite=True),
-    ):
-        with pytest.raises(records.RecordsError, match=way_on):
-            use()
+        match=way_on,
+    )
     assert path.read_bytes() == first + second
     assert records.join(two, path, overwrite=True) == 70
     assert read(path) == BOTH
@@ -133,12 +133,10 @@ def test_a_file_within_an_unfinished_frame_is_not_cut_off(two: tuple[Path, Path]
         lambda: records.join([path], path, overwrite=True),
         lambda: records.open(path, "ab"),
     )
-    for use in uses:
-        with pytest.raises(records.RecordsError, match="header of another file") as caught:
-            use()
-        assert path.read_bytes() == data
-        begin, other, end = map(int, re.findall(r"byte (\d+)", str(caught.value)))
+    for error in each_raises(records.RecordsError, *uses, match="header of another file"):
+        begin, other, end = map(int, re.findall(r"byte (\d+)", str(error)))
         assert (begin, other) == (end, len(torn))
+    assert path.read_bytes() == data
     path.write_bytes(data[other:])
     assert read(path) == numbered(40)
     path.write_bytes(data[:end])
@@ -170,17 +168,13 @@ def test_a_torn_file_in_front_of_another_one(two: tuple[Path, Path], path: Path)
     """Wherever its writer was killed, its complete frames and the other file are kept; their `cat` is refused."""
     first, second = two
     data, frames = first.read_bytes(), spans(first)
-    with records.open(first) as reader:
-        rows = list(reader)
-        counts = [0, *(frame.first + frame.records for frame in (reader.layout.frame(n) for n in range(len(frames))))]
-    behind = read_all(second)
     for cut in {28, len(data), *(frame.end + more for frame in frames[::2] for more in (-30, -1, 0, 1, 40, 70))}:
         whole = sum(frame.end <= cut for frame in frames)
         first.write_bytes(data[:cut])
         records.join([first, second], path, overwrite=True)
         with records.open(path) as reader:
-            assert list(reader) == rows[: counts[whole]] + behind
-            assert len(reader) == counts[whole] + len(behind)
+            assert list(reader) == [*numbered(5 * whole), *numbered(40)]
+            assert len(reader) == 5 * whole + 40
         first.write_bytes(data[:cut] + second.read_bytes())
         with pytest.raises(records.RecordsError, match=f"begins at byte {cut}"):
             records.open(first)

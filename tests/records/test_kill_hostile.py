@@ -11,7 +11,19 @@ from typing import Any
 
 import pytest
 from processes import run_python
-from record_files import event, numbered, read_all, record, spans, trained, write_all, write_in_pieces, written
+from record_files import (
+    each_raises,
+    event,
+    numbered,
+    raising,
+    read_all,
+    record,
+    spans,
+    trained,
+    write_all,
+    write_in_pieces,
+    written,
+)
 
 from cpkg import records
 from cpkg.records import positions
@@ -71,13 +83,10 @@ def test_a_full_disk_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, 
             taken += 1
     assert info.value.errno == errno.ENOSPC
     assert info.value.filename == str(path)
-    for use in (writer.flush, writer.close):
-        with pytest.raises(OSError, match="space"):
-            use()
+    each_raises(OSError, writer.flush, writer.close, match="space")
     assert not writer.closed
-    with records.open(path) as reader:
-        before = len(reader)
-        assert [row["number"] for row in reader] == list(range(before))
+    found = read_all(path)
+    assert found == numbered(len(found))
     disk.room = 1 << 20
     for number in range(taken, 1000):
         writer.append(record(number))
@@ -117,27 +126,22 @@ def test_an_upload_that_failed_says_so_again(monkeypatch: pytest.MonkeyPatch) ->
     writer = records.open("memory://uploads/file.rec", "wb")
     writer.append(1)
     upload = type(fsspec.filesystem("memory").open("uploads/other", "wb"))
-
-    def fails(self: Any) -> None:
-        raise OSError(errno.EIO, "no network")
-
     with monkeypatch.context() as patch:
-        patch.setattr(upload, "close", fails)
+        patch.setattr(upload, "close", raising(OSError(errno.EIO, "no network")))
         with pytest.raises(OSError, match="no network"):
             writer.close()
     with pytest.raises(OSError, match="write it again"):
         writer.close()
 
 
-def test_a_file_object_that_fails_takes_no_more(tmp_path: Path) -> None:
+def test_a_file_object_that_fails_takes_no_more() -> None:
     class Broken:
-        def __init__(self) -> None:
-            self.writes = 0
+        left = 2
 
         def write(self, data: bytes) -> int:
-            self.writes += 1
-            if self.writes > 2:
+            if not self.left:
                 raise OSError(errno.EIO, "broken")
+            self.left -= 1
             return len(data)
 
     writer = records.open(Broken(), "wb", frame_size=100, threads=1)
@@ -149,23 +153,19 @@ def test_a_file_object_that_fails_takes_no_more(tmp_path: Path) -> None:
     writer._closed = True
 
 
-# --- one writer at a time -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mode", ["wb", "ab"])
 def test_a_second_writer_is_refused(path: Path, mode: str) -> None:
     written(path, 5)
     with records.open(path, "ab") as writer:
         writer.append(record(5))
         writer.flush()
-        for use in (lambda: records.open(path, mode), lambda: records.repair(path)):
-            with pytest.raises(records.LockedError, match="another writer"):
-                use()
+        uses = (lambda: records.open(path, mode), lambda: records.repair(path))
+        each_raises(records.LockedError, *uses, match="another writer")
         code = f"import sys; sys.path[:0] = {sys.path!r}; from cpkg import records; records.open(*sys.argv[1:])"
         done = run_python("-I", "-c", code, str(path), mode, env=os.environ)
         assert "LockedError" in done.stderr.splitlines()[-1]
         writer.append(record(6))
-    assert [row["number"] for row in read_all(path)] == list(range(7))
+    assert read_all(path) == numbered(7)
     with records.open(path, "ab") as writer:
         assert len(writer) == 7
 

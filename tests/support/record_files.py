@@ -161,15 +161,13 @@ def layout_of(path: Path) -> Layout:
         source.close()
 
 
-def check_killed(path: Path, safe: int, where: str) -> None:
-    """Check the file of killed writers: at least `safe` records, in order, and no damage."""
-    with records.open(path, threads=1) as reader:
-        found = [row["number"] for row in reader]
-    assert found == list(range(len(found))), where
-    assert len(found) >= safe, where
-    report = records.verify(path, threads=1)
-    assert not report.damage
-    assert not report.problems
+def raising(error: BaseException) -> Any:
+    """Return a function that raises an error."""
+
+    def fail(*_: object) -> None:
+        raise error
+
+    return fail
 
 
 def each_raises(error: Any, *uses: Callable[[], Any], match: str | None = None) -> list[Any]:
