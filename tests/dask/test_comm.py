@@ -33,18 +33,7 @@ def test_a_cluster_that_speaks_through_ours() -> None:
 def test_frames_of_its_protocol_are_the_same() -> None:
     """distributed unpacks with msgpack the messages that it packed with cpkg, and vice versa."""
     pytest.importorskip("msgpack")
-    code = """
-import sys
-from distributed.protocol import dumps, loads
-message = {"op": "test", "data": ["x" * 10_000, b"y" * 10_000, 1.5, None], "nested": {"a": (1, 2)}}
-if sys.argv[1] == "dump":
-    for frame in dumps(message, context={"compression": "zstd"}):
-        print(bytes(frame).hex())
-else:
-    frames = [bytes.fromhex(line) for line in sys.stdin.read().split()]
-    found = loads(frames)
-    assert found == {**message, "data": tuple(message["data"])}, found
-"""
+    code = Path(__file__).with_name("frames.txt").read_text(encoding="utf-8")
     plain = {**os.environ, "PYTHONPATH": str(Path(cpkg.__file__).parents[1])}
     ours = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SUPPORT / "in_place"), plain["PYTHONPATH"]])}
     for first, second in ((plain, ours), (ours, plain)):

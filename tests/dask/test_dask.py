@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ import dask.bag
 import dask_work
 import fsspec
 from dask.distributed import Client, KilledWorker, LocalCluster
+from documents import check_examples
 from record_files import flip, numbered, record, write_all, written
 from seeds import noise
 
@@ -50,6 +52,11 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "file.rec"
+
+
+def test_the_examples() -> None:
+    pytest.importorskip("pandas")
+    check_examples("records.md", 8, only="Dask")
 
 
 def test_some_megabytes_are_several_partitions_by_default(path: Path) -> None:
@@ -306,26 +313,12 @@ def test_a_write_that_fails_while_its_parts_get_their_names(
     assert cpkg.dask.read_records(place).compute() == list(range(100, 104))
 
 
-LATER: dict[str, tuple[Any, Any, str]] = {
-    "float for int": (1, 1.75, "int64"),
-    "large for int": (1, 2**63 + 5, "int64"),
-    "text for bool": (True, "no", "bool"),
-    "None for bool": (True, None, "bool"),
-    "float for bool": (True, 0.5, "bool"),
-    "text for int": (1, "12", "int64"),
-    "text for float": (0.5, "12", "float64"),
-    "bool for int": (1, True, "int64"),
-    "int that no float is": (0.5, 2**53 + 1, "float64"),
-    "int beyond int32": (1, 2**40, "int32"),
-    "float beyond float32": (0.5, 0.1, "float32"),
-    "float for Int64": (1, 1.5, "Int64"),
-    "number for text": ("x", 5, "string"),
-}
+LATER = json.loads(Path(__file__).with_name("later_values.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("case", LATER)
 def test_no_value_is_changed_to_fit(path: Path, case: str) -> None:
-    """The error names the record."""
+    """With the first value of a case the column has the type; the error names the record of the second."""
     pytest.importorskip("pandas")
     usual, later, kind = LATER[case]
     write_all(path, [{"a": usual}] * 2000 + [{"a": later}], frame_size=2000)

@@ -12,30 +12,14 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import run_python
+from processes import run_python, sections
 from seeds import SEED
 
 from cpkg import records
 
-WRITER = f"""
-import sys, random
-sys.path[:0] = {sys.path!r}
-from cpkg import records
-path, seed, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-chance = random.Random(seed)
-out = sys.stdout
-for _ in range(10**9):
-    with records.open(path, "ab", frame_size=chance.choice([200, 2000, 20000]), threads=threads) as writer:
-        number = len(writer)
-        print("open", number, flush=True)
-        for _ in range(chance.randrange(1, 400)):
-            writer.append({{"number": number, "text": "t" * chance.randrange(200)}})
-            number += 1
-            if chance.random() < 0.1:
-                writer.flush()
-                print("flushed", number, flush=True)
-    print("flushed", number, flush=True)
-"""
+PROGRAMS = sections(__file__, "programs_nightly.txt")
+PRELUDE = f"import sys; sys.path[:0] = {sys.path!r}\n"
+WRITER, MEMORY = PRELUDE + PROGRAMS["a writer"], PRELUDE + PROGRAMS["memory"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -44,8 +28,8 @@ def test_killed_at_random_moments(path: Path, threads: int) -> None:
     chance = random.Random(SEED)
     safe = 0
     for turn in range(200):
-        arguments = [sys.executable, "-I", "-c", WRITER, str(path), str(SEED + turn), str(threads)]
-        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
+        arguments = ["-I", "-c", WRITER, str(path), str(SEED + turn), str(threads)]
+        with subprocess.Popen([sys.executable, *arguments], stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             begun = child.stdout.readline()
             assert begun.startswith("open")
@@ -71,22 +55,6 @@ def test_killed_at_random_moments(path: Path, threads: int) -> None:
 def test_memory_stays_flat(tmp_path: Path) -> None:
     """Writing and reading six times as much takes no more memory."""
     pytest.importorskip("resource")
-    code = f"""
-import resource, sys
-sys.path[:0] = {sys.path!r}
-from cpkg import records
-def rows(count):
-    for number in range(count):
-        yield {{"number": number, "text": "x" * 200, "more": [number] * 10}}
-def run(count):
-    with records.open(sys.argv[1], "wb", frame_size=1 << 16) as writer:
-        writer.extend(rows(count))
-    with records.open(sys.argv[1]) as reader:
-        assert sum(1 for row in reader) == count
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-before = run(10_000)
-print(run(60_000) - before)
-"""
-    done = run_python("-I", "-c", code, str(tmp_path / "file.rec"), env=os.environ)
+    done = run_python("-I", "-c", MEMORY, str(tmp_path / "file.rec"), env=os.environ)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 12_000  # KiB, where the records take 15 MB
