@@ -32,9 +32,7 @@ LARGE = HALF * 2
 LINE = b"a line of text that repeats\n"
 
 # its script fetches the other paths and posts the results, or the error
-PAGE = (
-    Path(__file__).with_name("chromium.html").read_text(encoding="utf-8") + "<p>a line of text that repeats</p>\n" * 100
-)
+PAGE = Path(__file__).with_name("chromium.html").read_text(encoding="utf-8") + f"<p>{LINE.decode()}</p>" * 100
 
 
 class Site:
@@ -96,11 +94,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Create a certificate for this machine; return it as options for uvicorn."""
     folder = tmp_path_factory.mktemp("certificate")
     paths = {"ssl_keyfile": str(folder / "key"), "ssl_certfile": str(folder / "certificate")}
-    made = ["-keyout", paths["ssl_keyfile"], "-out", paths["ssl_certfile"]]
+    made = ["-keyout", paths["ssl_keyfile"], "-out", paths["ssl_certfile"], "-subj", "/CN=localhost", "-nodes"]
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
-    subprocess.run(
-        ["openssl", "req", "-x509", *curve, "-nodes", "-subj", "/CN=localhost", *made], check=True, capture_output=True
-    )
+    subprocess.run(["openssl", "req", "-x509", *curve, *made], check=True, capture_output=True)
     return paths
 
 

@@ -27,14 +27,7 @@ from purepy.base.errors import LimitError
 
 MODULE = "cpkg.integrations.django_cache"
 OBJECTS = [
-    None,
-    True,
-    53,
-    -(2**70),
-    1.5,
-    "53",
-    "text" * 1000,
-    b"\0\xff",
+    *(None, True, 53, -(2**70), 1.5, "53", "text" * 1000, b"\0\xff"),
     [1, {"a": (2,)}],
     datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc),
     uuid.UUID(int=7),
@@ -59,6 +52,11 @@ def django_redis(redis_url: str) -> Any:
     cache = DjangoRedisCache(redis_url, {"OPTIONS": options})
     cache.clear()
     return cache
+
+
+@pytest.fixture(params=["own", "django_redis"])
+def cache(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
 
 
 def test_cache_page_stores_responses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,9 +99,7 @@ def test_tuples_sets_and_enum_members(own: Any) -> None:
     assert own.get("colour") == 53
 
 
-@pytest.mark.parametrize("kind", ["own", "django_redis"])
-def test_objects_survive(request: pytest.FixtureRequest, kind: str) -> None:
-    cache = request.getfixturevalue(kind)
+def test_objects_survive(cache: Any) -> None:
     for number, obj in enumerate(OBJECTS):
         cache.set(f"key-{number}", obj)
         back = cache.get(f"key-{number}")
@@ -114,17 +110,11 @@ def test_objects_survive(request: pytest.FixtureRequest, kind: str) -> None:
     assert cache.get("count") == 8
 
 
-@pytest.mark.parametrize("kind", ["own", "django_redis"])
-def test_numbers_that_pack_as_the_code_of_a_digit_survive(request: pytest.FixtureRequest, kind: str) -> None:
+def test_numbers_that_pack_as_the_code_of_a_digit_survive(cache: Any) -> None:
     numpy = pytest.importorskip("numpy")
-    cache = request.getfixturevalue(kind)
     for number in (0, 47, 48, 53, 57, 58, 300):
         cache.set("key", numpy.int64(number))
         assert cache.get("key") == number
-
-
-def raw(cache: Any, key: str) -> bytes:
-    return cache.client.get_client().get(cache.make_key(key))
 
 
 def test_entries_of_django_redis_are_read(redis_url: str, django_redis: Any) -> None:
@@ -138,13 +128,13 @@ def test_entries_of_django_redis_are_read(redis_url: str, django_redis: Any) -> 
     theirs = DjangoRedisCache(redis_url, {"OPTIONS": options})
     value = {"text": "text" * 100, "number": 5}
     theirs.set("theirs", value)
-    assert zlib.decompress(raw(theirs, "theirs")) == msgpack.packb(value)
+    assert zlib.decompress(theirs.client.get_client().get(theirs.make_key("theirs"))) == msgpack.packb(value)
     assert django_redis.get("theirs") == value
 
 
 def test_a_value_is_compressed_once(django_redis: Any) -> None:
     django_redis.set("key", "text" * 1000)
-    entry = raw(django_redis, "key")
+    entry = django_redis.client.get_client().get(django_redis.make_key("key"))
     assert msgpack.unpackb(zstd.decompress(entry)) == "text" * 1000
 
 
@@ -158,20 +148,15 @@ def test_a_bomb_is_an_error(django_redis: Any, own: Any, bomb: bytes) -> None:
         django_redis.get("bomb")
 
 
-@pytest.mark.parametrize("kind", ["own", "django_redis"])
 @pytest.mark.parametrize("entry", [pickle.dumps({"a": 1}), b'{"a": 1}', gzip.compress(b'{"a": 1}')])
-def test_an_entry_of_another_serializer_has_its_own_error(
-    request: pytest.FixtureRequest, kind: str, entry: bytes
-) -> None:
-    cache = request.getfixturevalue(kind)
-    client = cache.client.get_client() if kind == "django_redis" else cache._cache.get_client()
+def test_an_entry_of_another_serializer_has_its_own_error(cache: Any, entry: bytes) -> None:
+    client = cache.client.get_client() if hasattr(cache, "client") else cache._cache.get_client()
     client.set(cache.make_key("theirs"), entry)
     with pytest.raises(EntryError, match="another serializer"):
         cache.get("theirs")
 
 
-def test_a_damaged_entry_is_an_error(own: Any) -> None:
-    with pytest.raises(ValueError, match="empty"):
-        MsgpackSerializer().loads(b"")
-    with pytest.raises(ValueError, match=r"incomplete|truncated"):
-        MsgpackSerializer().loads(b"\xa5ab")
+@pytest.mark.parametrize(("entry", "error"), [(b"", "empty"), (b"\xa5ab", "incomplete|truncated")])
+def test_a_damaged_entry_is_an_error(entry: bytes, error: str) -> None:
+    with pytest.raises(ValueError, match=error):
+        MsgpackSerializer().loads(entry)

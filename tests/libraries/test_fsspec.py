@@ -63,9 +63,8 @@ def test_the_content_of_a_file_is_a_filesystem(memory: Any, data: bytes, size: i
     assert isinstance(system, plug.ZstdFileSystem)
     assert system.ls("") == [{"name": "data.txt", "size": size, "type": "file"}]
     assert system.cat(name) == CONTENT
-    assert system.cat_file(name, 300_000, 300_100) == CONTENT[300_000:300_100]
-    assert system.cat_file(name, start=-20) == CONTENT[-20:]
-    assert system.cat_file(name, -20, -10) == CONTENT[-20:-10]
+    for start, end in ((300_000, 300_100), (-20, None), (-20, -10)):
+        assert system.cat_file(name, start, end) == CONTENT[start:end]
     with fsspec.open("zstd://data.txt::memory://folder/data.txt.zst", "rt") as file:
         assert sum(1 for _ in file) == 50_000
     with pytest.raises(FileNotFoundError):
@@ -93,12 +92,9 @@ def test_reading_a_part_of_a_seekable_file_fetches_only_a_part(memory: Any, monk
 def test_damage_is_an_error(memory: Any) -> None:
     memory.pipe("/data.zst", b"no frame at all")
     memory.pipe("/missing.zst", zstd.compress(CONTENT)[:-1])
-    with pytest.raises(ZstdError):
-        fsspec.filesystem("zstd", fo="memory://data.zst").cat("data")
-    with pytest.raises(EOFError):
-        fsspec.filesystem("zstd", fo="memory://missing.zst").cat("missing")
-    with pytest.raises(FileNotFoundError):
-        fsspec.filesystem("zstd", fo="memory://absent.zst").cat("absent")
+    for name, error in (("data", ZstdError), ("missing", EOFError), ("absent", FileNotFoundError)):
+        with pytest.raises(error):
+            fsspec.filesystem("zstd", fo=f"memory://{name}.zst").cat(name)
 
 
 def test_another_filesystem_does_not_decompress_the_content_again(memory: Any) -> None:

@@ -61,11 +61,7 @@ LEFT_OUT = (
 )
 
 # replace each name that a library here may look for, so that only cpkg's code can succeed
-PRELUDE = """
-import cpkg
-made = cpkg.install()
-assert all(made.values()), made
-"""
+PRELUDE = "import cpkg\nmade = cpkg.install()\nassert all(made.values()), made\n"
 
 
 def run(program: str, folder: Path | None = None) -> str:

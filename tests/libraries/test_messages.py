@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kombu and Celery: the serializer, by name and by entry point, and the compression, over Redis and in memory."""
+"""Messages of kombu, Celery and channels_redis with cpkg's serializers and compression, over Redis and in memory."""
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import decimal
 import threading
@@ -13,19 +14,25 @@ import kombu
 import pytest
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
+from channels_redis.core import RedisChannelLayer
+from channels_redis.pubsub import RedisPubSubChannelLayer
+from channels_redis.serializers import registry as channels_registry
 from kombu import compression, serialization
 from kombu.exceptions import DecodeError
 
 import cpkg
 from cpkg import zstd
+from cpkg.integrations import channels_redis as channels_plug
 from cpkg.integrations import kombu as plug
-from purepy.base.errors import LimitError
+from purepy.base.errors import CodecError, LimitError
 
 OBJECT = {
+    "type": "chat.message",
     "when": datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc),
     "id": uuid.UUID(int=7),
     "price": decimal.Decimal("1.10"),
     "data": b"\0\xff",
+    "text": "text",
 }
 
 
@@ -98,3 +105,35 @@ def test_a_celery_task_over_redis(redis_url: str) -> None:
     # it unsubscribes from the server when it is collected, which on PyPy may be after the server has stopped
     app.backend.remove_pending_result(result)
     result.backend = None
+
+
+@pytest.mark.parametrize("layer_type", [RedisChannelLayer, RedisPubSubChannelLayer])
+def test_messages_arrive_unchanged(redis_url: str, layer_type: Any) -> None:
+    channels_plug.register()
+
+    async def talk() -> tuple[Any, Any]:
+        layer = layer_type(hosts=[redis_url])
+        channel = await layer.new_channel()
+        await layer.group_add("group", channel)
+        await layer.send(channel, OBJECT)
+        first = await asyncio.wait_for(layer.receive(channel), 60)
+        await layer.group_send("group", OBJECT)
+        second = await asyncio.wait_for(layer.receive(channel), 60)
+        await layer.flush()
+        return first, second
+
+    for message in asyncio.run(talk()):
+        message.pop("__asgi_channel__", None)
+        assert message == OBJECT
+
+
+def test_unreadable_messages_are_errors() -> None:
+    channels_plug.register(name="ours")
+    serializer = channels_registry.get_serializer("ours")
+    assert serializer.deserialize(cpkg.packb(["theirs"])) == ["theirs"]
+    with pytest.raises(CodecError):
+        serializer.deserialize(serializer.serialize(OBJECT)[:-1])
+    with pytest.raises(LimitError):
+        serializer.deserialize(zstd.compress(cpkg.packb(bytes(10**8))))
+    with pytest.raises(TypeError):
+        serializer.serialize({"object": object()})
