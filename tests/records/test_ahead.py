@@ -17,20 +17,9 @@ from typing import Any
 
 import pytest
 from extent import some
+from failing import each_raises
 from interrupts import nothing_left
-from record_files import (
-    each_raises,
-    file_of,
-    flip,
-    flipped,
-    numbered,
-    read_all,
-    record,
-    spans,
-    trained,
-    write_all,
-    written,
-)
+from record_files import file_of, flip, flipped, numbered, read_all, record, spans, trained, write_all, written
 
 from cpkg import _backend, msgpack, records, zstd
 from cpkg.records import opening, packing, reading_ahead

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from extent import IS_THOROUGH
+from failing import each_raises
 from record_files import (
-    each_raises,
     event,
     file_of,
     flip,

@@ -19,15 +19,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from failing import each_raises, raising
 from record_files import (
     depth_of,
-    each_raises,
     event,
     flip,
     forget_index,
     nested,
     numbered,
-    raising,
     read_all,
     record,
     spans,

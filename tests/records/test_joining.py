@@ -8,19 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import (
-    each_raises,
-    event,
-    flip,
-    flipped,
-    forget_index,
-    numbered,
-    read_all,
-    spans,
-    trained,
-    write_all,
-    written,
-)
+from failing import each_raises
+from record_files import event, flip, flipped, forget_index, numbered, read_all, spans, trained, write_all, written
 from seeds import SEED, noise
 
 from cpkg import records

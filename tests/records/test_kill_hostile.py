@@ -10,20 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from failing import each_raises, raising
 from processes import run_python
-from record_files import (
-    each_raises,
-    event,
-    numbered,
-    raising,
-    read_all,
-    record,
-    spans,
-    trained,
-    write_all,
-    write_in_pieces,
-    written,
-)
+from record_files import event, numbered, read_all, record, spans, trained, write_all, write_in_pieces, written
 
 from cpkg import records
 from cpkg.records import positions

@@ -13,20 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_files import (
-    depth_of,
-    each_raises,
-    file_of,
-    flip,
-    forget_index,
-    nested,
-    numbered,
-    record,
-    spans,
-    trained,
-    write_all,
-    written,
-)
+from failing import each_raises
+from record_files import depth_of, file_of, flip, forget_index, nested, numbered, spans, trained, write_all, written
 from seeds import SEED
 
 import purepy.base.crew
@@ -184,7 +172,7 @@ def test_a_record_is_nobody_elses(path: Path) -> None:
     with records.open(path) as reader:
         first, second = reader.take([1, 1])
         reader[1]["name"] = first["name"] = "changed"
-        assert reader[1] == second == record(1)
+        assert reader[1] == second == ALL[1]
 
 
 @pytest.mark.parametrize("has_threads", [True, False])
@@ -212,7 +200,7 @@ def test_asynchronously(path: Path, has_threads: bool, monkeypatch: pytest.Monke
 
     with pytest.raises(records.DamagedError):
         asyncio.run(main())
-    assert found == [record(0), *numbered(spans(path)[0].stop)]
+    assert found == [ALL[0], *numbered(spans(path)[0].stop)]
 
 
 def test_two_threads_take_the_last_frame_that_is_kept(path: Path) -> None:
@@ -222,11 +210,10 @@ def test_two_threads_take_the_last_frame_that_is_kept(path: Path) -> None:
         def __bool__(self) -> bool:
             return True
 
-    write_all(path, numbered(10))
+    write_all(path, ALL[:10])
     with records.open(path) as reader:
         reader._idle = Kept()
-        assert reader[3] == numbered(10)[3]
-        assert reader.take([1, 2]) == numbered(10)[1:3]
+        assert [reader[3], *reader.take([1, 2])] == [ALL[3], ALL[1], ALL[2]]
 
 
 def test_many_records_in_few_bytes_take_little_memory(path: Path) -> None:

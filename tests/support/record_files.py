@@ -161,25 +161,6 @@ def layout_of(path: Path) -> Layout:
         source.close()
 
 
-def raising(error: BaseException) -> Any:
-    """Return a function that raises an error."""
-
-    def fail(*_: object) -> None:
-        raise error
-
-    return fail
-
-
-def each_raises(error: Any, *uses: Callable[[], Any], match: str | None = None) -> list[Any]:
-    """Check that each call raises an error; return the errors."""
-    found = []
-    for use in uses:
-        with pytest.raises(error, match=match) as caught:
-            use()
-        found.append(caught.value)
-    return found
-
-
 class Span(NamedTuple):
     """The position of a frame with its header, and its records."""
 
