@@ -20,19 +20,18 @@ from cpkg.records.reader import Reader
 @pytest.mark.parametrize("threads", [1, 2])
 def test_growth_is_seen_when_it_is_asked_for(path: Path, threads: int) -> None:
     with records.open(path, "wb", threads=threads) as writer, records.open(path, threads=threads) as reader:
-        assert len(reader) == 0
         for number in range(10):
+            assert len(reader) == number
             writer.append(record(number))
             assert reader.refresh() == 0
             writer.flush()
             assert reader.refresh() == 1
             assert reader[-1] == record(number)
-        assert list(reader) == numbered(10)
         writer.close()
         assert reader.refresh() == 0
         write_all(path, [record(10)], mode="ab")
         assert reader.refresh() == 1
-        assert [row["number"] for row in reader] == list(range(11))
+        assert list(reader) == numbered(11)
 
 
 class Local(Source):
@@ -88,28 +87,30 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
     return seen
 
 
-def numbers(reader: Reader) -> list[int]:
-    return [row["number"] for row in reader]
+def opened(source: Source) -> Reader:
+    return Reader(source, threads=1, errors="raise", options={})
+
+
+def count_of(reader: Reader) -> int:
+    """Check that the records are a prefix of the file; return their number."""
+    found = [row["number"] for row in reader]
+    assert found == list(range(len(found)))
+    return len(found)
 
 
 @pytest.mark.parametrize("rounds", [fewer(120), pytest.param(50_000, marks=pytest.mark.nightly)])
 def test_whatever_is_written_between_two_reads(states: list[bytes], rounds: int) -> None:
-    whole = []
-    for state in states:
-        source = Growing([state, state], 0)
-        whole.append(len(numbers(Reader(source, threads=1, errors="raise", options={}))))
+    whole = [count_of(opened(Growing([state, state], 0))) for state in states]
     assert whole == sorted(whole)
     assert whole[-1] == 72
     for seed in range(SEED, SEED + rounds):
         source = Growing(states, seed)
         there = whole[source.now]
         try:
-            reader = Reader(source, threads=1, errors="raise", options={})
+            reader = opened(source)
             assert not reader.layout.problems  # a writer at work is not damage
             for _ in range(5):
-                found = numbers(reader)
-                assert found == list(range(len(found)))
-                assert len(found) >= there
+                assert count_of(reader) >= there
                 there = whole[source.now]
                 reader.refresh()
         except Exception as exc:
@@ -154,13 +155,12 @@ def test_one_read_of_two_states(states: list[bytes]) -> None:
         last = min(closed + second + third, len(states) - 1)
         for number in itertools.count():
             source = Spliced(states[closed])
-            reader = Reader(source, threads=1, errors="raise", options={})
+            reader = opened(source)
             source.change(states[min(closed + second, last)], states[last], number)
             reader.refresh()
             if not source.is_third:
                 break
-            found = numbers(reader)
-            assert found == list(range(len(found))), (closed, second, third, number)
+            count_of(reader)
             tried += 1
     assert tried > 1000 // step**2
 
@@ -188,7 +188,6 @@ def test_an_index_that_comes_and_goes(states: list[bytes]) -> None:
     three = states[begun], states[closed], states[cut]
     for first, second in itertools.product(range(40), range(1, 25, 1 if IS_THOROUGH else 3)):
         source = Between(three, first, second)
-        reader = Reader(source, threads=1, errors="raise", options={})
+        reader = opened(source)
         assert not reader.layout.problems, (first, second)
-        found = numbers(reader)
-        assert found == list(range(len(found)))
+        count_of(reader)

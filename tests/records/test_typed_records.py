@@ -6,11 +6,13 @@ from __future__ import annotations
 import pickle
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Dict, List, Optional, Set
 
 import pytest
 from bombs import on_one_way
+from failing import each_raises
 from record_files import forget_index, nested, read_all, write_all
 
 from cpkg import records, typed
@@ -75,23 +77,15 @@ def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, t
         with records.open(path, type=Event, threads=threads, errors=errors, all_errors=True) as reader:
             events = iter(reader)
             assert [next(events).id for _ in range(41)] == list(range(41))
-            with pytest.raises(typed.ValidationError) as caught:
-                next(events)
-            assert str(caught.value).split("\n") == [
-                "$[41].name: expected str, found int (at byte 10)",
-                "$[41].home.lon: expected float, found str (at byte 26)",
-            ]
-            assert caught.value.path == (41, "name")
-            for use in (
-                lambda: reader[41],
-                lambda: reader[40:50],
-                lambda: reader.take([0, 41]),
-                lambda: reader.take([41]),
-            ):
-                with pytest.raises(typed.ValidationError) as caught:
-                    use()
-                assert [error.path[0] for error in caught.value.errors] == [41, 41]
-            assert reader.take([40, 42]) == [Event(n, "x", Place(1.5, 2)) for n in (40, 42)]
+            uses = [partial(next, events), partial(reader.take, [0, 41]), partial(reader.take, [41])]
+            uses += [partial(reader.__getitem__, wanted) for wanted in (41, slice(40, 50))]
+            for error in each_raises(typed.ValidationError, *uses):
+                assert str(error).split("\n") == [
+                    "$[41].name: expected str, found int (at byte 10)",
+                    "$[41].home.lon: expected float, found str (at byte 26)",
+                ]
+                assert error.path == (41, "name")
+            assert reader.take([40, 42]) == [*reader[40:41], *reader[42:43]]
             assert not reader.damage
     for split in records.splits(path, 4):
         if split.first is not None and split.stop is not None and split.first <= 41 < split.stop:
@@ -126,27 +120,7 @@ def test_an_iterator_continues_after_a_record_that_is_wrong(
         assert found(iter(shards)) == expected * 2
 
 
-def test_a_constructor_does_not_end_an_iterator(tmp_path: Path) -> None:
-    path = tmp_path / "stops.rec"
-    write_all(path, [{"x": n} for n in range(9)])
-    with records.open(path, type=Stopping) as reader:
-        events = iter(reader)
-        assert [next(events).x for _ in range(4)] == [0, 1, 2, 3]
-        with pytest.raises(RuntimeError, match="record 4 raised StopIteration"):
-            next(events)
-        assert [event.x for event in events] == [5, 6, 7, 8]
-
-
-@dataclass
-class Stopping:
-    x: int
-
-    def __post_init__(self) -> None:
-        if self.x == 4:
-            next(iter(()))
-
-
-@pytest.mark.parametrize("wrong", ["x", -1, -2])
+@pytest.mark.parametrize("wrong", ["x", -1, -2, -3])
 @pytest.mark.parametrize(("threads", "has_gil"), [(1, True), (3, True), (3, False)])
 def test_code_of_callers_runs_once_for_each_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, has_gil: bool, wrong: Any
@@ -155,7 +129,7 @@ def test_code_of_callers_runs_once_for_each_record(
     monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: not has_gil)
     path = tmp_path / "wrong.rec"
     write_all(path, [{"x": wrong if n == 41 else n} for n in range(60)])
-    error = KeyError if wrong == -2 else typed.ValidationError
+    error: Any = {-2: KeyError, -3: (StopIteration, RuntimeError)}.get(wrong, typed.ValidationError)
     with records.open(path, type=Counted, threads=threads) as reader:
         for rows in (iter(reader), reader.iter(0, 50), reader.iter(3)):
             Counted.calls.clear()
@@ -164,14 +138,11 @@ def test_code_of_callers_runs_once_for_each_record(
                 before.extend(row.x for row in rows)
             assert before == list(range(before[0], 41))
             check_place(caught.value, wrong)
+            assert wrong != -3 or str(caught.value) == "decoding record 41 raised StopIteration"
             assert [next(rows).x for _ in range(8)] == list(range(42, 50))
             assert len(set(Counted.calls)) == len(Counted.calls)
-        for use in (
-            lambda: reader[:],
-            lambda: reader[41],
-            lambda: reader.take(range(60)),
-            lambda: list(reader.batches()),
-        ):
+        uses = (lambda: reader[:], lambda: reader[41], lambda: reader.take(range(60)), lambda: list(reader.batches()))
+        for use in uses:
             Counted.calls.clear()
             with pytest.raises(error) as caught:
                 use()
@@ -193,7 +164,7 @@ class Counted:
     def __post_init__(self) -> None:
         self.calls.append(self.x)
         if self.x < 0:
-            raise (ValueError if self.x == -1 else KeyError)(self.x)
+            raise {-1: ValueError, -2: KeyError, -3: StopIteration}[self.x](self.x)
 
 
 def test_options_and_limits(tmp_path: Path) -> None:
@@ -211,9 +182,9 @@ def test_options_and_limits(tmp_path: Path) -> None:
     for options, number, error in cases:
         with records.open(path, type=Dict[str, Any], **options) as reader:
             assert reader[0] == {"x": "5"}
-            for use in (reader.__getitem__, lambda _: list(reader), lambda number: reader.take([0, number])):
-                with pytest.raises(error):
-                    use(number)
+            each_raises(
+                error, partial(reader.__getitem__, number), partial(list, reader), partial(reader.take, [0, number])
+            )
     assert [row["x"] for row in read_all(path, type=Dict[str, Any], max_depth=52, max_memory=-1)][2] == deep
     with pytest.raises(TypeError, match=r"records\.open\(\).*use_list"):
         records.open(path, type=Event, use_list=False)
@@ -232,9 +203,9 @@ def test_what_a_type_makes_counts_as_memory(tmp_path: Path, options: Dict[str, A
             assert reader[0] == reader.take([0])[0] == [Defaults()]
             rows = iter(reader)
             assert [next(rows) for _ in range(count)] == [[Defaults()]] * count
-            for use in (next, lambda _: reader[:], lambda _: reader[-1], lambda _: reader.take([len(reader) - 1])):
-                with pytest.raises(LimitError, match=f"objects that take too much memory .max_memory={max_memory}"):
-                    use(rows)
+            uses = [partial(reader.__getitem__, wanted) for wanted in (slice(None), -1)]
+            uses += [partial(next, rows), partial(reader.take, [len(reader) - 1])]
+            each_raises(LimitError, *uses, match=f"objects that take too much memory .max_memory={max_memory}")
         write_all(path, [[{}]] * count)
         # each record alone is within the limit, a list of all is not
         with records.open(path, type=List[Defaults], max_memory=max_memory, **options) as reader:
@@ -268,6 +239,4 @@ def test_more_records_than_the_index_says(tmp_path: Path) -> None:
     for number in (2, 4):
         with records.open(path, type=int) as reader:
             reader.layout._records[0] = number
-            for use in (list, lambda rows: next(rows.batches())):
-                with pytest.raises(records.DamagedError):
-                    use(reader)
+            each_raises(records.DamagedError, partial(list, reader), partial(next, reader.batches()))
