@@ -91,10 +91,10 @@ def opened(source: Source) -> Reader:
     return Reader(source, threads=1, errors="raise", options={})
 
 
-def count_of(reader: Reader) -> int:
+def count_of(reader: Reader, *where: int) -> int:
     """Check that the records are a prefix of the file; return their number."""
     found = [row["number"] for row in reader]
-    assert found == list(range(len(found)))
+    assert found == list(range(len(found))), where
     return len(found)
 
 
@@ -160,7 +160,7 @@ def test_one_read_of_two_states(states: list[bytes]) -> None:
             reader.refresh()
             if not source.is_third:
                 break
-            count_of(reader)
+            count_of(reader, closed, second, third, number)
             tried += 1
     assert tried > 1000 // step**2
 
@@ -190,4 +190,4 @@ def test_an_index_that_comes_and_goes(states: list[bytes]) -> None:
         source = Between(three, first, second)
         reader = opened(source)
         assert not reader.layout.problems, (first, second)
-        count_of(reader)
+        count_of(reader, first, second)
