@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import functools
-import io
 import random
 from collections.abc import Iterable
 from functools import partial
@@ -302,54 +300,29 @@ def test_a_record_file_within_a_record_after_a_damaged_header(tmp_path: Path, wr
         assert read(path) == found
 
 
-@functools.cache
-def with_dictionary() -> bytes:
-    """Return a file of records whose frames are compressed with a dictionary."""
-    file = io.BytesIO()
-    rows = [event(number) for number in range(1200)]
-    write_all(file, rows, frame_size=200, dictionary=trained(rows))
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("indexed", [True, False])
-@pytest.mark.parametrize("wrong", [0, 8, 100])
-def test_a_damaged_dictionary(tmp_path: Path, indexed: bool, wrong: int) -> None:
-    """Nothing is repaired, because the frames are intact and a copy of the dictionary may exist."""
-    check_trains()
-    path = tmp_path / "file.rec"
-    path.write_bytes(with_dictionary())
-    with records.open(path) as reader:
-        place = reader.layout.dictionary
-    assert place is not None
-    if not indexed:
-        forget_index(path)
-    data = flipped(path.read_bytes(), place[0] + wrong)
-    path.write_bytes(data)
-    each_raises(records.RecordsError, lambda: records.open(path), lambda: records.repair(path), match="dictionary")
-    report = records.verify(path)
-    assert "dictionary" in report.problems[0]
-    assert (report.records, report.lost, report.total) == (0, 1200, 1200)
-    assert report.damage[-1][:3] == (place[0], 0, 1200)
-    assert path.read_bytes() == data
-
-
-@pytest.mark.parametrize("indexed", [True, False])
-def test_a_damaged_dictionary_that_was_added_later(path: Path, indexed: bool) -> None:
+@pytest.mark.parametrize(("before", "wrong"), [(0, 0), (0, 8), (0, 100), (24, 100)])
+def test_a_damaged_dictionary(path: Path, before: int, wrong: int, indexed: bool) -> None:
+    """Nothing is repaired, because a copy of the dictionary may exist; records before it can be read."""
     check_trains()
     rows = [event(number) for number in range(600)]
-    write_all(path, rows, mode="ab", frame_size=2000, dictionary=trained(rows))
+    write_all(path, rows, mode="ab" if before else "wb", frame_size=500, dictionary=trained(rows))
     with records.open(path) as reader:
-        assert reader.layout.dictionary is not None
-        at = reader.layout.dictionary[0]
+        at = reader.layout.dictionary_at
     if not indexed:
         forget_index(path)
-    data = flipped(path.read_bytes(), at + 100)
+    data = flipped(path.read_bytes(), at + wrong)
     path.write_bytes(data)
+    advice = f"copy its first {at} bytes" if before else "no record can be read without it"
     uses = (lambda: records.open(path), lambda: records.repair(path))
-    each_raises(records.RecordsError, *uses, match=f"copy its first {at} bytes")
+    each_raises(records.RecordsError, *uses, match=rf"dictionary at byte {at} is damaged; .*{advice}")
     assert path.read_bytes() == data
     report = records.verify(path)
-    assert (report.records, report.lost, report.total) == (24, 600, 624)
+    assert "dictionary" in report.problems[0]
+    assert (report.records, report.lost, report.total) == (before, 600, before + 600)
+    if not before:
+        assert report.damage[-1][:3] == (at, 0, 600)
+        return
     for threads in (1, 2):
         assert read_all(path, threads=threads, errors="skip") == numbered(24)
     with records.open(path, errors="skip") as reader:

@@ -167,27 +167,19 @@ def test_options_of_packing_and_unpacking(path: Path) -> None:
         list(reader)
 
 
+WRONG: dict[tuple[str, type[Exception]], list[dict[str, Any]]] = {
+    ("rb", TypeError): [{"nothing": 1}, {"max_memory": "x"}, {"max_memory": 1.5}],
+    ("rb", ValueError): [{"errors": "ignore"}, {"threads": -1}],
+    ("wb", TypeError): [{"nothing": 1}, {"buffer": b""}, {"default": 7}, {"dictionary": 7}, {"dictionary": b"content"}],
+    ("wb", ValueError): [{"level": 23}, {"frame_size": 0}, {"fsync": "always"}, {"threads": -1}],
+    ("ab", TypeError): [{"threads": "2"}],
+    ("ab", ValueError): [{"level": 23}],
+    ("rw", ValueError): [{}],
+}
+
+
 @pytest.mark.parametrize(
-    ("mode", "arguments", "error"),
-    [
-        ("rb", {"nothing": 1}, TypeError),
-        ("rb", {"errors": "ignore"}, ValueError),
-        ("rb", {"threads": -1}, ValueError),
-        ("rb", {"max_memory": "x"}, TypeError),
-        ("rb", {"max_memory": 1.5}, TypeError),
-        ("wb", {"nothing": 1}, TypeError),
-        ("wb", {"buffer": bytearray()}, TypeError),
-        ("wb", {"level": 23}, ValueError),
-        ("wb", {"frame_size": 0}, ValueError),
-        ("wb", {"fsync": "always"}, ValueError),
-        ("wb", {"dictionary": 7}, TypeError),
-        ("wb", {"dictionary": b"content"}, TypeError),
-        ("wb", {"default": 7}, TypeError),
-        ("wb", {"threads": -1}, ValueError),
-        ("ab", {"threads": "2"}, TypeError),
-        ("ab", {"level": 23}, ValueError),
-        ("rw", {}, ValueError),
-    ],
+    ("mode", "arguments", "error"), [(mode, each, error) for (mode, error), cases in WRONG.items() for each in cases]
 )
 def test_wrong_arguments(path: Path, mode: str, arguments: dict[str, Any], error: type[Exception]) -> None:
     """They create no file, and do not change an existing one."""

@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple
 
 import pytest
 from extent import IS_PURE_CODEC, IS_PYPY
+from failing import each_raises
 from interrupts import Outcome, at_every_line, by_timer, storms
 from record_files import numbered, read_all, trained, write_all, written
 from seeds import SEED
@@ -189,17 +190,16 @@ def test_a_forked_child_holds_neither_lock_nor_records(path: Path) -> None:
     child = os.fork()
     if not child:
         os.close(write)
-        failed = 0
-        for use in (lambda: writer.append(1), lambda: writer.extend([1, 2]), writer.flush, writer.__enter__):
-            try:
-                use()
-            except RuntimeError as exc:
-                failed += "forked" in str(exc)
-        os.write(begin, b"x")
-        os.read(read, 1)  # waits until the parent is done
-        writer.__del__()
-        writer.close()
-        os._exit(0 if failed == 4 else 1)
+        uses = (lambda: writer.append(1), lambda: writer.extend([1, 2]), writer.flush, writer.__enter__)
+        try:
+            each_raises(RuntimeError, *uses, match="forked")
+            os.write(begin, b"x")
+            os.read(read, 1)  # waits until the parent is done
+            writer.__del__()
+            writer.close()
+            os._exit(0)
+        finally:
+            os._exit(1)
     os.close(read)
     os.read(begun, 1)  # a child that has not run yet has not released anything
     writer.append("parent's")
