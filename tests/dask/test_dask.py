@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import dask_work
 import fsspec
 from dask.distributed import Client, KilledWorker, LocalCluster
 from documents import check_examples
+from failing import each_raises
 from record_files import flip, numbered, record, write_all, written
 from seeds import noise
 
@@ -170,14 +173,11 @@ def test_a_write_whose_workers_die_each_time(client: Client, folder: Path, tmp_p
     assert os.listdir(tmp_path / "out") == ["part-00007.rec"]
 
 
-def test_names_of_parts_sort_by_their_numbers() -> None:
-    numbers = [0, 9, 99_999, 100_000, 100_001]
-    names = [cpkg.dask._part(number, numbers[-1] + 1) for number in numbers]
+def test_parts_with_more_digits(tmp_path: Path) -> None:
+    """Names sort by the numbers of the parts; parts with more digits are replaced."""
+    names = [cpkg.dask._part(number, 100_002) for number in (0, 9, 99_999, 100_000, 100_001)]
     assert names == sorted(names)
     assert cpkg.dask._part(99_999, 100_000) == "part-99999.rec"
-
-
-def test_parts_with_more_digits_are_replaced(tmp_path: Path) -> None:
     for name in ("part-000001.rec", "part-00001.rec", "notes.rec"):
         written(tmp_path / name, 1)
     folder = cpkg.dask._Folder(str(tmp_path), True).begin()
@@ -203,10 +203,7 @@ def test_a_handlers_error_is_not_a_write_that_succeeds(
     assert numbers(cpkg.dask.read_records(tmp_path / "out")) == list(range(300))
 
 
-PLACES = ["{}/in/[x]", "file://{}/in/[x]", "memory://{}/in/[x]"]
-
-
-@pytest.fixture(params=PLACES)
+@pytest.fixture(params=["{}/in/[x]", "file://{}/in/[x]", "memory://{}/in/[x]"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Yield the URL of a folder whose name is also a pattern, which matches another folder."""
     url = request.param.format(tmp_path)
@@ -231,11 +228,9 @@ def test_a_folder_that_is_written_from_itself(place: str) -> None:
     cpkg.dask.write_records(numbers, f"{place}/", overwrite=True, frame_size=50)
     write_all(f"{place}/part-notes.rec", ["mine"])
     bag = cpkg.dask.read_records([f"{place}/part-{number:05d}.rec" for number in range(3)], partition_size=200)
-    with pytest.raises(FileExistsError):
-        cpkg.dask.write_records(bag, place)
-    with pytest.raises(FileExistsError):
-        cpkg.dask.write_records(bag, place, compute=False).compute()
-    written = cpkg.dask.write_records(bag, place, overwrite=True)
+    write = partial(cpkg.dask.write_records, bag, place)
+    each_raises(FileExistsError, write, lambda: write(compute=False).compute())
+    written = write(overwrite=True)
     assert len(written) == bag.npartitions > 3
     assert cpkg.dask.read_records(written).compute() == list(range(300))
     cpkg.dask.write_records(cpkg.dask.read_records(written).repartition(npartitions=1), place, overwrite=True)
@@ -245,20 +240,18 @@ def test_a_folder_that_is_written_from_itself(place: str) -> None:
 
 def test_a_write_that_fails_leaves_nothing(place: str) -> None:
     bag = dask.bag.from_sequence(range(4), npartitions=4)
-    for failing in (
-        bag.map(dask_work.refused, ValueError),
-        bag.map(dask_work.unpackable, 2),
-        bag.map(dask_work.refused, KeyboardInterrupt),
-    ):
+    failing = [bag.map(dask_work.refused, error) for error in (ValueError, KeyboardInterrupt)]
+    failing.append(bag.map(dask_work.unpackable, 2))
+    for each in failing:
         with pytest.raises((ValueError, TypeError, KeyboardInterrupt)):
-            cpkg.dask.write_records(failing, place)
+            cpkg.dask.write_records(each, place)
         assert not fsspec.url_to_fs(place)[0].exists(place)
     cpkg.dask.write_records(bag, place)
     before = names(place)
     assert len(before) == 4
-    for failing in (bag.map(dask_work.refused, ValueError), bag.map(dask_work.unpackable, 2)):
+    for each in (failing[0], failing[2]):
         with pytest.raises((ValueError, TypeError)):
-            cpkg.dask.write_records(failing, place, overwrite=True)
+            cpkg.dask.write_records(each, place, overwrite=True)
         assert names(place) == before
     assert cpkg.dask.read_records(place).compute() == list(range(4))
 
@@ -304,11 +297,8 @@ def test_a_write_that_fails_while_its_parts_get_their_names(
         move(fs, old, new)
 
     monkeypatch.setattr(cpkg.dask, "_move", moved)
-    if error is RuntimeError:
+    with nullcontext() if error is RuntimeError else pytest.raises(KeyboardInterrupt):
         assert len(cpkg.dask.write_records(bag, place, overwrite=True)) == 4
-    else:
-        with pytest.raises(KeyboardInterrupt):
-            cpkg.dask.write_records(bag, place, overwrite=True)
     assert names(place) == [f"part-0000{number}.rec" for number in range(4)]
     assert cpkg.dask.read_records(place).compute() == list(range(100, 104))
 
@@ -355,8 +345,7 @@ def test_data_frames(folder: Path) -> None:
     assert typed["missing"].isna().all()
 
 
-def test_a_growing_file_is_read_as_far_as_it_was(client: Client, tmp_path: Path) -> None:
-    path = tmp_path / "file.rec"
+def test_a_growing_file_is_read_as_far_as_it_was(client: Client, path: Path) -> None:
     written(path, 50, per_frame=10)
     bag = cpkg.dask.read_records(path, partition_size=200)
     with records.open(path, "ab") as writer:

@@ -18,7 +18,8 @@ from record_files import write_all
 from typing_extensions import Literal, NotRequired, TypedDict
 
 import cpkg.dask
-from cpkg import records, typed
+from cpkg import typed
+from cpkg.msgpack import Raw
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -66,16 +67,8 @@ def visit(n: int) -> Visit:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "visits.rec"
-    with records.open(path, "wb", frame_size=500) as writer:
-        for n in range(200):
-            writer.append(raw(visit(n)))
+    write_all(path, [Raw(typed.encode(visit(n))) for n in range(200)], frame_size=500)
     return path
-
-
-def raw(value: Any) -> Any:
-    from cpkg.msgpack import Raw
-
-    return Raw(typed.encode(value))
 
 
 def test_a_bag(path: Path) -> None:
@@ -102,11 +95,9 @@ def test_columns_by_the_fields(path: Path) -> None:
     made = frame.compute()
     assert made.dtypes.to_dict() == frame.dtypes.to_dict()
     for n in (0, 1, 7, 199):
-        row = made.iloc[n]
-        expected = visit(n)
-        for name in made.columns:
-            value = getattr(expected, name)
-            assert pandas.isna(row[name]) if value is None else row[name] == value
+        for name, found in made.iloc[n].items():
+            value = getattr(visit(n), str(name))
+            assert pandas.isna(found) if value is None else found == value
     some = cpkg.dask.to_dataframe(path, type=Visit, columns=["name", "id"], partition_size=1000).compute()
     assert list(some.columns) == ["name", "id"]
     meta = {"at": "datetime64[us, UTC]", "id": "int32", "nothing": "object"}
@@ -138,7 +129,7 @@ def test_objects_are_not_made_texts(tmp_path: Path) -> None:
 
 def test_what_does_not_fit(path: Path) -> None:
     """Errors for a record that is not of the type, a value too large for its column, and a type without fields."""
-    write_all(path, [raw(replace(visit(5), id=2**63))], mode="ab")
+    write_all(path, [Raw(typed.encode(replace(visit(5), id=2**63)))], mode="ab")
     with pytest.raises(ValueError, match=r"record 200: 'id'"):
         cpkg.dask.to_dataframe(path, type=Visit, partition_size=1000).compute()
     write_all(path, [{"id": "x"}], mode="ab")

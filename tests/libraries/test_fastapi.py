@@ -105,11 +105,8 @@ def app_of(included: bool) -> FastAPI:
 
 @pytest.mark.parametrize("included", [False, True])
 def test_results_are_packed_unchanged(included: bool) -> None:
-    node, result, done, own, json = asked(
-        app_of(included),
-        ("POST", "/node?q=5", Node(1, Node(2))),
-        *(("GET", path, None) for path in ("/result", "/done", "/own", "/json")),
-    )
+    gets = (("GET", path, None) for path in ("/result", "/done", "/own", "/json"))
+    node, result, done, own, json = asked(app_of(included), ("POST", "/node?q=5", Node(1, Node(2))), *gets)
     assert (node.status_code, node.headers["x-query"]) == (201, "5")
     assert cpkg.loads(node.content, type=Node) == Node(1, Node(2))
     assert cpkg.loads(done.content) == [1]
@@ -122,11 +119,9 @@ def test_results_are_packed_unchanged(included: bool) -> None:
 
 @pytest.mark.parametrize("included", [False, True])
 def test_refused_bodies(included: bool) -> None:
+    bad = {"id": "x", "next": {"id": None, "next": {}}}
     wrong, query, damaged = asked(
-        app_of(included),
-        ("POST", "/node", {"id": "x", "next": {"id": None, "next": {}}}),
-        ("POST", "/node?q=x", Node(1)),
-        ("POST", "/node", None),
+        app_of(included), ("POST", "/node", bad), ("POST", "/node?q=x", Node(1)), ("POST", "/node", None)
     )
     assert wrong.status_code == query.status_code == 422
     assert [(error["type"], error["loc"], error["msg"]) for error in wrong.json()["detail"]] == [

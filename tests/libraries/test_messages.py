@@ -80,14 +80,8 @@ def test_a_message_through_a_broker() -> None:
 def test_a_celery_task_over_redis(redis_url: str) -> None:
     url = redis_url.replace("unix://", "redis+socket://")
     app = Celery("libraries", broker=url, backend=url, set_as_current=False)
-    app.conf.update(
-        task_serializer="msgpack",
-        result_serializer="msgpack",
-        accept_content=["msgpack"],
-        task_compression="zstd",
-        result_compression="zstd",
-        worker_hijack_root_logger=False,
-    )
+    app.conf.update(task_serializer="msgpack", result_serializer="msgpack", accept_content=["msgpack"])
+    app.conf.update(task_compression="zstd", result_compression="zstd", worker_hijack_root_logger=False)
     seen: list[Any] = []
     done = threading.Event()
 

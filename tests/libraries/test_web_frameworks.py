@@ -139,15 +139,11 @@ urlpatterns = [
 ]
 
 
-class _Quiet(WSGIRequestHandler):
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
 @contextmanager
 def serving_wsgi(app: Any) -> Iterator[int]:
     """Serve with Django's own server; return the port."""
-    with ThreadedWSGIServer(("127.0.0.1", 0), _Quiet) as server:
+    quiet = type("Quiet", (WSGIRequestHandler,), {"log_message": lambda *_: None})
+    with ThreadedWSGIServer(("127.0.0.1", 0), quiet) as server:
         server.set_app(app)
         with running(server):
             yield server.server_port
@@ -175,11 +171,9 @@ def server(request: pytest.FixtureRequest) -> Iterator[Server]:
 
 def test_a_response_is_compressed_if_the_client_accepts_zstd(server: Server) -> None:
     response, body = ask(server.port, "/text", accept_encoding="gzip, zstd;q=0.5")
-    assert response.getheader("content-encoding") == "zstd"
-    assert response.getheader("vary") == "Cookie, Accept-Encoding"
-    assert response.getheader("etag") == 'W/"abc"'
-    assert response.getheader("content-length") == str(len(body))
-    assert response.getheader("content-digest") is None
+    names = ("content-encoding", "vary", "etag", "content-length", "content-digest")
+    expected = ["zstd", "Cookie, Accept-Encoding", 'W/"abc"', str(len(body)), None]
+    assert [response.getheader(name) for name in names] == expected
     assert len(body) < 200
     assert zstd.decompress(body) == TEXT
 
@@ -189,10 +183,9 @@ def test_a_response_is_compressed_if_the_client_accepts_zstd(server: Server) -> 
 )
 def test_a_response_is_unchanged_if_the_client_does_not_accept_zstd(server: Server, accepted: str) -> None:
     response, body = ask(server.port, "/text", accept_encoding=accepted)
-    assert response.getheader("content-encoding") is None
-    assert response.getheader("vary") == "Cookie, Accept-Encoding"
-    assert response.getheader("etag") == '"abc"'
-    assert response.getheader("content-digest") == "sha-256=:YQ==:"
+    names = ("content-encoding", "vary", "etag", "content-digest")
+    expected = [None, "Cookie, Accept-Encoding", '"abc"', "sha-256=:YQ==:"]
+    assert [response.getheader(name) for name in names] == expected
     assert body == TEXT
 
 
@@ -290,9 +283,6 @@ def test_windows_fit_what_clients_must_accept(server: Server, path: str) -> None
     assert frame_window(body, 0, LARGE) == 2**23
     options = {zstd.DecompressionParameter.window_log_max: 23}
     assert zstd.ZstdDecompressor(options=options).decompress(body) == bytes(LARGE)
-
-
-# each framework alone
 
 
 @override_settings(ROOT_URLCONF=__name__, MIDDLEWARE=[f"{__name__}.Limited"])
