@@ -10,14 +10,12 @@ from cpkg import zstd
 from cpkg.integrations import _content_coding as coding
 from purepy.base.errors import LimitError
 
-TOO_LARGE = "expected at most 1000 bytes: send a smaller body, or raise max_request_size"
 
-
-@pytest.mark.parametrize("kind", ["empty", "one byte", "skippable"])
-def test_frames_of_a_body_are_bounded(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("frame", "content"), [(zstd.compress(b""), b""), (zstd.compress(b"x"), b"x"), (SKIPPABLE, b"")]
+)
+def test_frames_of_a_body_are_bounded(frame: bytes, content: bytes) -> None:
     """Each frame takes time: with iteration in Python, 13 MB of empty frames blocked an event loop for a minute."""
-    content = {"empty": b"", "one byte": b"x", "skippable": b""}[kind]
-    frame = SKIPPABLE if kind == "skippable" else zstd.compress(content)
     allowed = coding.FRAMES_MAX
     assert coding.decompress_body(frame * allowed, 1 << 20) == content * allowed
     number = 2 * allowed
@@ -39,7 +37,6 @@ def test_a_body_longer_than_its_content_can_become_is_refused() -> None:
     size = coding.largest_body(1000) - len(frame) - 4
     body = frame + size.to_bytes(4, "little") + bytes(size)
     assert coding.decompress_body(body, 1000) == b"x"
-    with pytest.raises(LimitError, match=TOO_LARGE):
-        coding.decompress_body(body + b"\0", 1000)
-    with pytest.raises(LimitError, match=TOO_LARGE):
-        coding.decompress_body(zstd.compress(bytes(1001)), 1000)
+    for too_large in (body + b"\0", zstd.compress(bytes(1001))):
+        with pytest.raises(LimitError, match="at most 1000 bytes: send a smaller body, or raise max_request_size"):
+            coding.decompress_body(too_large, 1000)

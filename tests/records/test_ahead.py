@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from extent import some
-from failing import each_raises
+from failing import each_raises, raising
 from interrupts import nothing_left
 from record_files import file_of, flip, flipped, numbered, read_all, record, spans, trained, write_all, written
 
@@ -346,12 +346,8 @@ def test_compressing_that_fails_is_reported_and_loses_nothing(path: Path, monkey
         writer.extend(ALL[:30])
         wait = type(frames._ahead).wait
         monkeypatch.setattr(type(frames._ahead), "wait", lambda self, job: wait(self, job) and None)
-
-        def no_memory(content: Any, **options: Any) -> bytes:
-            raise MemoryError("no memory for a frame")
-
         with monkeypatch.context() as patch:
-            patch.setattr(packing.zstd, "compress", no_memory)
+            patch.setattr(packing.zstd, "compress", raising(MemoryError("no memory for a frame")))
             with pytest.raises(MemoryError):
                 writer.flush()
         assert len(writer) == 30

@@ -250,9 +250,8 @@ def test_errors_name_what_they_are_about(path: Path) -> None:
 
 
 def test_urls(path: Path) -> None:
-    fsspec = pytest.importorskip("fsspec")
-    fsspec.filesystem("memory").pipe_file("commands/file.rec", path.read_bytes())
     url = "memory://commands/file.rec"
+    pytest.importorskip("fsspec").filesystem("memory").pipe_file("commands/file.rec", path.read_bytes())
     assert run("count", url) == "40\n"
     assert len(lines(run("cat", url))) == 40
     run("verify", url)

@@ -243,9 +243,8 @@ def test_bytes_lost_in_the_middle_or_put_there(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [b"RecQ", b"\xff\0\0\0", fmt.INDEX, fmt.DATA])
-def test_a_skippable_frame_of_another_kind(tmp_path: Path, kind: bytes) -> None:
+def test_a_skippable_frame_of_another_kind(path: Path, kind: bytes) -> None:
     """It is skipped if its CRC is right, because a later version of the format may define it; else it is damage."""
-    path = tmp_path / "other.rec"
     data, at = file_of((b"\x01\x02", 2), (b"\x03", 1), close=False), len(file_of((b"\x01\x02", 2), close=False))
     other = fmt._frame(kind, b"for later versions" * 9000)
     header = fmt.parse_data_header(data, b"", at)
@@ -333,9 +332,8 @@ def test_a_damaged_dictionary(path: Path, before: int, wrong: int, indexed: bool
     assert len(read_all(path)) == 24
 
 
-def test_what_a_header_claims_is_not_believed(tmp_path: Path) -> None:
+def test_what_a_header_claims_is_not_believed(path: Path) -> None:
     """Impossible sizes and counts are damage, and do not allocate memory."""
-    path = tmp_path / "file.rec"
     written(path, 5)
     span = spans(path)[0]
     data = path.read_bytes()
@@ -460,9 +458,8 @@ def test_nested_too_deep(path: Path, begin: bytes, nested: bytes, options: dict[
         assert (reader[0], reader[2], reader.take([2, 0])) == (1, 2, [2, 1])
 
 
-def test_garbage_is_searched_in_bounded_time(tmp_path: Path) -> None:
+def test_garbage_is_searched_in_bounded_time(path: Path) -> None:
     """Bytes that look like headers, and headers with wrong offsets, do not make the search quadratic."""
-    path = tmp_path / "file.rec"
     written(path, 5, close=False)
     data = path.read_bytes()
     header = fmt.parse_data_header(data, b"", fmt.FILE_HEADER_SIZE)

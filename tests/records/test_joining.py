@@ -24,9 +24,6 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     return first, second
 
 
-BOTH = [*numbered(30), *numbered(40)]
-
-
 def read(path: Path) -> list[Any]:
     found = read_all(path)
     assert found == [row for split in records.splits(path, 3) for row in split.read()]
@@ -54,9 +51,14 @@ def test_files_joined_by_other_means_are_refused(two: tuple[Path, Path], path: P
         match=way_on,
     )
     assert path.read_bytes() == first + second
+    with pytest.raises(FileExistsError):
+        records.join(two, path)
+    with pytest.raises(TypeError, match="must be a list of files, not str"):  # its letters would be taken for files
+        records.join(str(path), path.with_suffix(".out"))
     assert records.join(two, path, overwrite=True) == 70
-    assert read(path) == BOTH
+    assert read(path) == [*numbered(30), *numbered(40)]
     assert records.verify(path).ok
+    assert [file.read_bytes() for file in two] == [first, second]
 
 
 def test_a_joined_file_is_divided_where_the_error_says(two: tuple[Path, Path], path: Path) -> None:
@@ -82,17 +84,6 @@ def test_a_file_that_is_read_meets_another_one(two: tuple[Path, Path]) -> None:
         with pytest.raises(records.RecordsError, match="joined files: another one begins"):
             reader.refresh()
         assert list(reader) == numbered(30)
-
-
-def test_join_leaves_its_sources_and_refuses_an_existing_file(two: tuple[Path, Path], path: Path) -> None:
-    before = [file.read_bytes() for file in two]
-    assert records.join(two, path) == 70
-    assert [file.read_bytes() for file in two] == before
-    assert read(path) == BOTH
-    with pytest.raises(FileExistsError):
-        records.join(two, path)
-    with pytest.raises(TypeError, match="must be a list of files, not str"):  # its letters would be taken for files
-        records.join(str(path), path.with_suffix(".out"))
 
 
 def test_a_header_of_another_file_after_damage_is_damage(two: tuple[Path, Path], path: Path) -> None:

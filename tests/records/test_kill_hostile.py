@@ -70,8 +70,7 @@ def test_a_full_disk_loses_nothing(path: Path, monkeypatch: pytest.MonkeyPatch, 
         for number in range(1000):
             writer.append(record(number))
             taken += 1
-    assert info.value.errno == errno.ENOSPC
-    assert info.value.filename == str(path)
+    assert (info.value.errno, info.value.filename) == (errno.ENOSPC, str(path))
     each_raises(OSError, writer.flush, writer.close, match="space")
     assert not writer.closed
     found = read_all(path)

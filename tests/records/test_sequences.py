@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failing import each_raises
+from failing import each_raises, raising
 from record_files import depth_of, file_of, flip, forget_index, nested, numbered, spans, trained, write_all, written
 from seeds import SEED
 
@@ -181,12 +181,8 @@ def test_asynchronously(path: Path, has_threads: bool, monkeypatch: pytest.Monke
     written(path, 40, frame_size=300)
     flip(path, spans(path)[1].end - 3)
     found: list[Any] = []
-
-    def refuse(*_: Any) -> None:
-        raise RuntimeError("can't start new thread")
-
     if not has_threads:
-        monkeypatch.setattr(purepy.base.crew, "start_new_thread", refuse)
+        monkeypatch.setattr(purepy.base.crew, "start_new_thread", raising(RuntimeError("can't start new thread")))
 
     async def main() -> None:
         with records.open(path, errors="skip") as reader:

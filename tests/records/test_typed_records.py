@@ -67,9 +67,8 @@ def test_every_way_to_read(file: Path, threads: int) -> None:
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("frame_size", [100, 1 << 18])
-def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, threads: int) -> None:
+def test_the_number_of_a_record_that_is_wrong(path: Path, frame_size: int, threads: int) -> None:
     """The records before it are returned, and it is not skipped like damage."""
-    path = tmp_path / "wrong.rec"
     rows: list[Any] = [{"id": n, "name": "x", "home": {"lat": 1.5, "lon": 2}} for n in range(60)]
     rows[41] = {"id": 41, "name": 7, "home": {"lat": 1, "lon": "east"}}
     write_all(path, rows, frame_size=frame_size)
@@ -97,9 +96,8 @@ def test_the_number_of_a_record_that_is_wrong(tmp_path: Path, frame_size: int, t
 @pytest.mark.parametrize("frame_size", [100, 1 << 18])
 @pytest.mark.parametrize("errors", ["raise", "skip"])
 def test_an_iterator_continues_after_a_record_that_is_wrong(
-    tmp_path: Path, errors: str, frame_size: int, threads: int
+    path: Path, errors: str, frame_size: int, threads: int
 ) -> None:
-    path = tmp_path / "wrong.rec"
     write_all(path, ["x" if n % 7 == 3 else n for n in range(60)], frame_size=frame_size)
 
     def found(numbers: Any) -> list[Any]:
@@ -123,11 +121,10 @@ def test_an_iterator_continues_after_a_record_that_is_wrong(
 @pytest.mark.parametrize("wrong", ["x", -1, -2, -3])
 @pytest.mark.parametrize(("threads", "has_gil"), [(1, True), (3, True), (3, False)])
 def test_code_of_callers_runs_once_for_each_record(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, has_gil: bool, wrong: Any
+    path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, has_gil: bool, wrong: Any
 ) -> None:
     """This also holds for a frame with a wrong record, whose error replaces the record."""
     monkeypatch.setattr(reader_module, "python_runs_in_parallel", lambda: not has_gil)
-    path = tmp_path / "wrong.rec"
     write_all(path, [{"x": wrong if n == 41 else n} for n in range(60)])
     error: Any = {-2: KeyError, -3: (StopIteration, RuntimeError)}.get(wrong, typed.ValidationError)
     with records.open(path, type=Counted, threads=threads) as reader:
@@ -167,8 +164,7 @@ class Counted:
             raise {-1: ValueError, -2: KeyError, -3: StopIteration}[self.x](self.x)
 
 
-def test_options_and_limits(tmp_path: Path) -> None:
-    path = tmp_path / "other.rec"
+def test_options_and_limits(path: Path) -> None:
     deep = nested(50)
     write_all(path, [{"x": "5"}, {"x": [1] * 1000}, {"x": deep}, {"x": [None] * 20_000}])
     with records.open(path, type=Dict[str, int], strict=False) as reader:
@@ -193,9 +189,8 @@ def test_options_and_limits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"strict": False}, {"max_map_len": 5}])
-def test_what_a_type_makes_counts_as_memory(tmp_path: Path, options: Dict[str, Any]) -> None:
+def test_what_a_type_makes_counts_as_memory(path: Path, options: Dict[str, Any]) -> None:
     """Default values, which are not in the bytes of a record, count for all records of a frame and for each record."""
-    path = tmp_path / "defaults.rec"
     for count in (3, 300):
         max_memory = 500 * count  # their headers weigh 144 each
         write_all(path, [*[[{}]] * count, [{}] * count])
@@ -222,8 +217,7 @@ class Defaults:
 
 
 @pytest.mark.skipif(sys.implementation.name == "pypy", reason="another order of probes needs other keys")
-def test_a_record_does_not_allow_keys_of_the_next_one_to_collide(tmp_path: Path) -> None:
-    path = tmp_path / "keys.rec"
+def test_a_record_does_not_allow_keys_of_the_next_one_to_collide(path: Path) -> None:
     write_all(path, [dict.fromkeys(range(100_000), 1), dict.fromkeys(on_one_way(16_000), 1)], frame_size=1 << 21)
     with records.open(path, type=Dict[int, int]) as reader:
         rows = iter(reader)
@@ -232,9 +226,8 @@ def test_a_record_does_not_allow_keys_of_the_next_one_to_collide(tmp_path: Path)
             next(rows)
 
 
-def test_more_records_than_the_index_says(tmp_path: Path) -> None:
+def test_more_records_than_the_index_says(path: Path) -> None:
     """Every way of reading reports damage, and never silently returns fewer records."""
-    path = tmp_path / "count.rec"
     write_all(path, [1, 2, 3])
     for number in (2, 4):
         with records.open(path, type=int) as reader:

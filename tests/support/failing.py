@@ -11,7 +11,7 @@ import pytest
 def raising(error: BaseException) -> Any:
     """Return a function that raises an error."""
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **options: object) -> None:
         raise error
 
     return fail
