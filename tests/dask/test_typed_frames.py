@@ -108,8 +108,7 @@ def test_columns_by_the_fields(path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [Point, Row])
-def test_named_tuples_and_typed_dicts(tmp_path: Path, kind: Any) -> None:
-    path = tmp_path / "rows.rec"
+def test_named_tuples_and_typed_dicts(path: Path, kind: Any) -> None:
     rows: list[Any] = [(1, 2.5), (2, None)] if kind is Point else [{"a": 1, "b": 2}, {"a": 3}]
     write_all(path, rows)
     made = cpkg.dask.to_dataframe(path, type=kind).compute()
@@ -117,9 +116,8 @@ def test_named_tuples_and_typed_dicts(tmp_path: Path, kind: Any) -> None:
     assert found == [(1, 2.5), (2, None)] if kind is Point else [(1, 2), (3, None)]
 
 
-def test_objects_are_not_made_texts(tmp_path: Path) -> None:
+def test_objects_are_not_made_texts(path: Path) -> None:
     """By default, Dask converts columns of objects to strings."""
-    path = tmp_path / "rows.rec"
     rows = [{"list": ["x"] * n, "mixed": (1, "a", None, 2.5)[n % 4]} for n in range(8)]
     write_all(path, rows)
     made = cpkg.dask.to_dataframe(path).compute()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from extent import fewer
 from plain_record_reader import JoinedFilesError
-from record_files import flipped, forget_index, plainly, spans, write_all
+from record_files import flipped, forget_index, plainly, read_all, readable, spans, write_all
 from seeds import SEED
 
 from cpkg import _backend, records
@@ -85,12 +85,7 @@ def check_readers(path: Path, own: list[int]) -> list[int] | None:
     try:
         with records.open(path, errors="skip", threads=1) as reader:
             found = ids(reader)
-            by_number = []
-            for number in range(len(reader)):
-                try:
-                    by_number.append((number, reader[number][0]))
-                except records.DamagedError:
-                    continue
+            by_number = [(number, row[0]) for number, row in readable(reader).items()]
             assert by_number == [(own.index(one), one) for one in found]
     except records.RecordsError as exc:
         if "joined files" not in str(exc) and "not a cpkg record file" not in str(exc):
@@ -123,8 +118,7 @@ def check_repair(path: Path, own: list[int]) -> list[int] | None:
     except records.RecordsError:
         assert path.read_bytes() == before
         return None
-    with records.open(path, threads=1) as reader:
-        found = ids(reader)
+    found = ids(read_all(path, threads=1))
     assert in_order(found, own), (found, own)
     assert records.verify(path, threads=1).ok
     return found

@@ -158,9 +158,9 @@ def test_a_second_writer_is_refused(path: Path, mode: str) -> None:
         assert len(writer) == 7
 
 
-def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_replaced_while_it_was_opened(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The file that now has the name is locked, not the one that had it before."""
-    path, other = tmp_path / "file.rec", tmp_path / "other.rec"
+    other = path.with_name("other.rec")
     written(path, 5)
     written(other, 9)
     lock = system.lock
@@ -177,18 +177,17 @@ def test_a_file_that_was_replaced_while_it_was_opened(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize(("fsync", "flushes", "closes"), [("never", 0, 0), ("close", 0, 1), ("flush", 1, 1)])
 def test_fsync_says_what_outlasts_the_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fsync: Any, flushes: int, closes: int
+    path: Path, monkeypatch: pytest.MonkeyPatch, fsync: Any, flushes: int, closes: int
 ) -> None:
     calls: list[int] = []
     directories: list[str] = []
     monkeypatch.setattr(positions.os, "fsync", calls.append)
     monkeypatch.setattr(positions, "sync_directory", directories.append)
-    path = tmp_path / "file.rec"
     writer = records.open(path, "wb", fsync=fsync)
     writer.append(1)
     writer.flush()
     assert len(calls) == flushes
     writer.close()
     assert len(calls) == flushes + closes
-    assert directories == ([str(tmp_path)] if flushes + closes else [])
+    assert directories == ([str(path.parent)] if flushes + closes else [])
     assert spans(path)

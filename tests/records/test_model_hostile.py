@@ -14,7 +14,7 @@ import interrupts
 import pytest
 from extent import fewer
 from plain_record_reader import JoinedFilesError
-from record_files import plainly, spans, trained
+from record_files import plainly, readable, spans, trained
 from seeds import SEED
 
 from cpkg import records
@@ -140,12 +140,7 @@ class Model:
 
     def _found(self) -> dict[int, Any]:
         with records.open(self.path, errors="skip", threads=self.chance.choice([1, 3])) as reader:
-            by_number = {}
-            for number in range(len(reader)):
-                try:
-                    by_number[number] = reader[number]
-                except records.DamagedError:
-                    continue
+            by_number = readable(reader)
             assert list(reader) == list(by_number.values())
         return by_number
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -84,6 +85,15 @@ def read_all(place: Any, **options: Any) -> list[Any]:
     """Return all records of a file, in order."""
     with records.open(place, **options) as reader:
         return list(reader)
+
+
+def readable(reader: records.Reader) -> dict[int, Any]:
+    """Return the records that can be read by number."""
+    found = {}
+    for number in range(len(reader)):
+        with suppress(records.DamagedError):
+            found[number] = reader[number]
+    return found
 
 
 def file_of(*frames: tuple[bytes, int], close: bool = True) -> bytes:
