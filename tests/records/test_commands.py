@@ -7,11 +7,9 @@ import array
 import csv
 import datetime
 import gzip
-import importlib
 import io
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -232,13 +230,6 @@ def test_wrong_use(path: Path, tmp_path: Path) -> None:
     assert "name a file" in run("convert", "--from", "jsonl", "-o", tmp_path / "a.csv", status=1, data=b"{}")
     with records.open(path, "ab"):
         assert "another writer" in run("repair", path, status=1)
-
-
-def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dask", None)
-    monkeypatch.delitem(sys.modules, "cpkg.dask", raising=False)
-    with pytest.raises(ImportError, match="pip install"):
-        importlib.import_module("cpkg.dask")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")

@@ -42,8 +42,7 @@ NOISE = noise(300)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "file.rec"
+def path(path: Path) -> Path:
     written(path, 24, per_frame=6)
     return path
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pickle
 import random
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,7 @@ COUNTS = (1, 2, 3, 7, 50)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "file.rec"
+def path(path: Path) -> Path:
     written(path, 200, frame_size=600)
     return path
 
@@ -113,12 +111,6 @@ def test_through_fsspec(path: Path) -> None:
     for mode in ("ab", "xb"):
         with pytest.raises(ValueError, match="URL"):
             records.open(url, mode)
-
-
-def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fsspec", None)
-    with pytest.raises(ImportError, match="pip install fsspec"):
-        records.open("s3://bucket/file.rec")
 
 
 def test_only_the_bytes_that_are_needed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
