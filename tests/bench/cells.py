@@ -8,33 +8,45 @@ from __future__ import annotations
 
 import importlib
 import math
-import pkgutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from functools import partial
+from typing import TYPE_CHECKING, Any, Union
 
 OURS = "cpkg"
 """The library that all others are compared with."""
 
 Call = Callable[[], Any]
+Function = Callable[[Any], Any]
+Pair = tuple[Any, ...]
+"""The functions of a library that pack and unpack."""
 Answer = Union[float, str]
 
 
-@dataclass(frozen=True)
 class Case:
     """One row of a group.
 
     name: as in the report. quick: part of the representative tenth. small: also run, once and checked, with the
     ordinary tests. slow: only with --bench-slow. copies: the operations that are one copy of memory in every library:
-    no codec is at work in them, and no mean includes them.
+    no codec is at work in them, and no mean includes them. more: further attributes, for the functions of the group.
     """
 
-    name: str
-    quick: bool = False
-    small: bool = False
-    slow: bool = False
-    copies: tuple[str, ...] = ()
+    def __init__(
+        self,
+        name: str,
+        quick: bool = False,
+        small: bool = False,
+        slow: bool = False,
+        copies: Sequence[str] = (),
+        **more: Any,
+    ) -> None:
+        self.name, self.quick, self.small, self.slow, self.copies = name, quick, small, slow, copies
+        vars(self).update(more)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __str__(self) -> str:
         return self.name
@@ -51,10 +63,10 @@ class Works:
     limits: libraries that nobody can use instead (libzstd alone): a lower bound. size: bytes of the uncompressed side.
     values: how many values a call handles, if the time of one of them is what readers want.
     clock: "processor", or "wall" where other threads, processes or the disk do part of the work.
-    info: anything else that the results keep.
+    info: anything else that the results keep. data: what each library packed, which they do not keep.
     """
 
-    calls: dict[str, Call]
+    calls: dict[str, Call] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     check: Callable[[str, Any], None] | None = None
     before: Mapping[str, Call] = field(default_factory=dict)
@@ -64,6 +76,7 @@ class Works:
     values: int | None = None
     clock: str = "processor"
     info: dict[str, Any] = field(default_factory=dict)
+    data: dict[str, Any] = field(default_factory=dict)
     _took: dict[str, float] = field(default_factory=dict)
 
     def once(self, longest: float = math.inf) -> dict[str, float]:
@@ -84,11 +97,51 @@ class Works:
                 if self.check is not None:
                     self.check(library, result)
             except Exception as error:
-                if library == OURS:
-                    raise
-                self.missing[library] = reason(error)
+                self.misses(library, error)
                 del self.calls[library]
         return self._took
+
+    def misses(self, library: str, error: Exception) -> None:
+        """Keep why another library has no call. cpkg's errors are raised."""
+        if library == OURS:
+            raise error
+        self.missing[library] = reason(error)
+
+    def imported(self, modules: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+        """Yield each library whose module can be imported, with the module."""
+        for library, module in modules.items():
+            try:
+                yield library, importlib.import_module(module)
+            except ImportError as error:
+                self.misses(library, error)
+
+
+def coded(
+    ways: Mapping[str, Pair | Callable[[], Pair]], value: Any, packs: bool, data: Any = None, **more: Any
+) -> Works:
+    """Return the works of libraries that pack a value, or unpack what each has packed, or `data`.
+
+    ways: the pair of each library, or what returns it. A text instead of its second function is why it has none; a
+    third item is packed instead of `value`. more: for `Works`; by default `check` compares values.
+    """
+    pairs: dict[str, Pair] = {}
+
+    def check(library: str, result: Any) -> None:
+        assert (pairs[library][1](result) if packs else result) == value, f"{library} gave something else"
+
+    found = Works(**{"check": check, **more})
+    for library, way in ways.items():
+        try:
+            pack, unpack, *own = pairs[library] = way() if callable(way) else way
+            given = own[0] if own else value
+            found.data[library] = packed = pack(given) if data is None else data
+            if isinstance(unpack, str) and not packs:
+                found.missing[library] = unpack
+            else:
+                found.calls[library] = partial(pack, given) if packs else partial(unpack, packed)
+        except Exception as error:
+            found.misses(library, error)
+    return found
 
 
 @dataclass(frozen=True)
@@ -130,32 +183,31 @@ class NotHere(Exception):
     """The whole cell cannot be measured on this interpreter or machine; the text is the reason."""
 
 
-def _of_module(name: str) -> Iterator[Group]:
-    """Yield the groups that a file of `groups/` declares: a `GROUP`, or several `GROUPS`."""
-    loaded = importlib.import_module(f"bench.groups.{name}")
-    yield from getattr(loaded, "GROUPS", None) or [loaded.GROUP]
-
-
 def group(name: str) -> Group:
     """Return a group. Only its own file is imported: what others import would be part of its processes."""
     from bench.groups import ORDER
 
-    return next(group for group in _of_module(ORDER[name]) if group.name == name)
+    loaded = importlib.import_module(f"bench.groups.{ORDER[name]}")
+    return next(group for group in loaded.GROUPS if group.name == name)
 
 
 def groups() -> dict[str, Group]:
-    """Import every file of `groups/` and return the groups by name, in the order of the report."""
-    from bench import groups as folder
+    """Return the groups by name, in the order of the report."""
+    from bench.groups import ORDER
 
-    found = {group.name: group for each in pkgutil.iter_modules(folder.__path__) for group in _of_module(each.name)}
-    order = [*folder.ORDER]
-    return dict(sorted(found.items(), key=lambda item: order.index(item[0])))
+    return {name: group(name) for name in ORDER}
 
 
-def cells(quick: bool = False, slow: bool = False) -> Iterator[tuple[Group, Case, str]]:
-    """Yield every cell: all that are not slow, or the representative tenth, or all."""
+def cells(quick: bool = False, slow: bool = False, only: str = "") -> Iterator[tuple[Group, Case, str]]:
+    """Yield every cell: all that are not slow, or the representative tenth, or all; `only` is a part of their names."""
     for group in groups().values():
         for case in group.cases:
             if (case.quick or not quick) and (slow or not case.slow):
                 for operation in group.of(case):
-                    yield group, case, operation
+                    if only in named(group, case, operation):
+                        yield group, case, operation
+
+
+def named(group: Group, case: Case, operation: str) -> str:
+    """Return the name of a cell."""
+    return f"{group.name}, {case}, {operation}"

@@ -259,3 +259,8 @@ BYTES: dict[str, Callable[[int], bytes]] = {
 def digest(data: bytes) -> str:
     """Name the bytes, so that results of different bytes are not compared by mistake."""
     return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def pieces(data: Any, size: int) -> list[Any]:
+    """Return bytes or text in pieces of a size; the last may be shorter."""
+    return [data[at : at + size] for at in range(0, len(data), size)]

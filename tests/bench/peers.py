@@ -17,16 +17,13 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, Callable
+from typing import Callable
 
-from bench.cells import OURS, NotHere, reason
-
-Function = Callable[[Any], Any]
-
+from bench.cells import OURS, Function, NotHere, reason
 
 DEFAULT_LEVEL = 3
 """Zstandard's default in each library. Calls at this level do not name it, like most callers."""
@@ -41,6 +38,7 @@ class Library:
     forth, back: one-shot functions. compressor: level -> compress, for Zstandard peers. backend: for cpkg's own.
     """
 
+    module: ModuleType
     version: str
     build: str
     forth: Function
@@ -51,12 +49,12 @@ class Library:
 
 @dataclass(frozen=True)
 class Peer:
-    """One row of the table.
+    """One entry of peers.json.
 
     name: as in the report. codec: the groups that it takes part in. module: imported as `m`; its ImportError is shown
     in the report. forth, back: expressions of functions. requirement: what pip installs, None for cpkg and modules of
     the interpreter. format: what its bytes are, so that the checks know which other peers can read them.
-    leveled: `forth` at another `level` than the default.
+    leveled: `forth` at another `level` than the default. note: for readers of the table.
     """
 
     name: str
@@ -67,6 +65,7 @@ class Peer:
     requirement: str | None = None
     format: str = ""
     leveled: str = "partial(m.compress, level=level)"
+    note: str = ""
 
     @property
     def ours(self) -> bool:
@@ -122,53 +121,14 @@ def _import(peer: Peer) -> Library:
         backend, build = None, _build(module, back)
         if peer.name == "msgpack" and "fallback" in module.Packer.__module__:
             raise ImportError(f"msgpack {_version('msgpack')} has no C extension here (it runs as 'msgpack fallback')")
-    return Library(_version_of(peer, module), build, forth, back, compressor, backend)
+    return Library(module, _version_of(peer, module), build, forth, back, compressor, backend)
 
 
-_PACKB, _COMPRESS = ("m.packb", "m.unpackb"), ("m.compress", "m.decompress")
-_DUMPS, _KEPT = ("m.dumps", "m.loads"), ("m.ZstdCompressor(level=3).compress", "m.ZstdDecompressor().decompress")
-PEERS = [
-    Peer("cpkg", "msgpack", "cpkg.msgpack", *_PACKB, None, "msgpack"),
-    Peer("msgpack", "msgpack", "msgpack", *_PACKB, "msgpack", "msgpack"),
-    # msgpack.packb itself is only this line
-    Peer("msgpack fallback", "msgpack", "msgpack.fallback", "lambda o: m.Packer().pack(o)", "m.unpackb", "msgpack",
-         "msgpack"),
-    Peer("ormsgpack", "msgpack", "ormsgpack", *_PACKB, "ormsgpack", "msgpack"),
-    Peer("amsgpack", "msgpack", "amsgpack", *_PACKB, "amsgpack", "msgpack"),
-    Peer("msgspec", "msgpack", "msgspec.msgpack", "m.encode", "m.decode", "msgspec", "msgpack"),
-    Peer("json", "msgpack", "json", *_DUMPS, None, "json"),
-    Peer("orjson", "msgpack", "orjson", *_DUMPS, "orjson", "json"),
-    Peer("cbor2", "msgpack", "cbor2", *_DUMPS, "cbor2", "cbor"),
-    Peer("cpkg", "zstd", "cpkg.zstd", *_COMPRESS, None, "zstd"),
-    Peer("compression.zstd", "zstd", "compression.zstd", *_COMPRESS, None, "zstd"),
-    Peer("backports.zstd", "zstd", "backports.zstd", *_COMPRESS, "backports.zstd", "zstd"),
-    Peer("pyzstd", "zstd", "pyzstd", *_COMPRESS, "pyzstd", "zstd", "partial(m.compress, level_or_option=level)"),
-    Peer("zstandard", "zstd", "zstandard", *_COMPRESS, "zstandard", "zstd"),
-    Peer("zstandard, context kept", "zstd", "zstandard", *_KEPT, "zstandard", "zstd",
-         "m.ZstdCompressor(level=level).compress"),
-    # its default of 0 threads means one per core: every other library uses one thread
-    Peer("zstd", "zstd", "zstd", "lambda data: m.compress(data, 3, 1)", "m.decompress", "zstd", "zstd",
-         "lambda data: m.compress(data, level, 1)"),
-    # its levels are not Zstandard's: 6 for level 3, 9 for the higher ones
-    Peer("zlib", "zstd", "zlib", "partial(m.compress, level=6)", "m.decompress", None, "zlib",
-         "partial(m.compress, level=9)"),
-]  # fmt: skip
-
-# Modules that the other groups need besides the peers: measured through their own tables.
-EXTRAS = [
-    "blake2signer",
-    "lz4",
-    "botocore",
-    "cattrs",
-    "attrs",
-    "mashumaro",
-    "pydantic",
-    "apischema",
-    "numpy",
-    "array_record",
-]
-# Only the data in it is needed, not the pandas that it requires, which takes an hour to build on PyPy.
-DATA_ONLY = ["vega_datasets"]
+_TABLE = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+PEERS = [Peer(**entry) for entry in _TABLE["peers"]]
+# "extras" are modules that other groups need, in tables there. Of "data only" just the data are needed, not the pandas
+# that it requires, which takes an hour to build on PyPy.
+REQUIREMENTS = sorted({*filter(None, (peer.requirement for peer in PEERS)), *_TABLE["extras"], *_TABLE["data only"]})
 
 
 def of(codec: str) -> list[Peer]:
@@ -202,16 +162,22 @@ def load(peer: Peer) -> Library | str:
         return f"cannot be installed: {installing}" if installing else reason(error)
 
 
-def loaded(codec: str) -> tuple[dict[str, Library], dict[str, str]]:
-    """Return the libraries for a codec by name, and the errors of those that cannot be imported.
+def loaded(codec: str, names: Container[str] | None = None) -> tuple[dict[str, Library], dict[str, str]]:
+    """Return the libraries for a codec by name, all or some, and the errors of those that cannot be imported.
 
     Raises RuntimeError if cpkg cannot.
     """
-    found = {peer.name: load(peer) for peer in of(codec)}
+    found = {peer.name: load(peer) for peer in of(codec) if names is None or peer.name in names}
     missing = {name: each for name, each in found.items() if isinstance(each, str)}
     if OURS in missing:
         raise RuntimeError(missing[OURS])
     return {name: each for name, each in found.items() if not isinstance(each, str)}, missing
+
+
+def hide() -> None:
+    """Hide installed peers from this process: their data and frames are what cells are made of where they exist."""
+    hidden = [peer.module for peer in PEERS if peer.requirement or peer.name == PEP784]
+    sys.modules.update(dict.fromkeys([*hidden, "botocore"], None))
 
 
 PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}
@@ -270,12 +236,11 @@ def install(timeout: float = 300) -> dict[str, str]:
     Peers that are installed, or failed before, are not tried again, so that the next run measures the same libraries.
     """
     errors = dict(install_errors())
-    wanted = sorted({peer.requirement for peer in PEERS if peer.requirement} | {*EXTRAS, *DATA_ONLY})
-    for requirement in wanted:
+    for requirement in REQUIREMENTS:
         if requirement in errors or _installed(requirement):
             continue
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--prefer-binary", requirement]
-        if requirement in DATA_ONLY:
+        if requirement in _TABLE["data only"]:
             command.append("--no-deps")
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries that encode and decode by type: for each a function that returns its two functions for a type
+"""The libraries that encode and decode by type: for each a function that returns both functions for a type
 and a value of it."""
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-Both = tuple[Callable[[Any], bytes], "Callable[[bytes], Any] | str"]
-"""How to encode and decode, or why it cannot decode."""
+from bench.cells import Pair
 
 
-def _msgspec(kind: Any, value: Any) -> Both:
+def _msgspec(kind: Any, value: Any) -> Pair:
     from msgspec import msgpack
 
     encode = msgpack.Encoder(enc_hook=lambda obj: obj.cents).encode
@@ -23,7 +22,7 @@ def _msgspec(kind: Any, value: Any) -> Both:
         return encode, str(error)
 
 
-def _ormsgpack(kind: Any, value: Any) -> Both:
+def _ormsgpack(kind: Any, value: Any) -> Pair:
     import ormsgpack
 
     def default(obj: Any) -> Any:
@@ -34,20 +33,20 @@ def _ormsgpack(kind: Any, value: Any) -> Both:
     return partial(ormsgpack.packb, default=default), "decodes to dicts only"
 
 
-def _mashumaro(kind: Any, value: Any) -> Both:
+def _mashumaro(kind: Any, value: Any) -> Pair:
     from mashumaro.codecs.msgpack import MessagePackDecoder, MessagePackEncoder
 
     return MessagePackEncoder(kind).encode, MessagePackDecoder(kind).decode
 
 
-def _cattrs(kind: Any, value: Any) -> Both:
+def _cattrs(kind: Any, value: Any) -> Pair:
     from cattrs.preconf.msgpack import make_converter
 
     converter = make_converter(detailed_validation=False)
     return (lambda value: converter.dumps(value, kind)), (lambda data: converter.loads(data, kind))
 
 
-def _pydantic(kind: Any, value: Any) -> Both:
+def _pydantic(kind: Any, value: Any) -> Pair:
     import msgpack
     import pydantic
 
@@ -61,7 +60,7 @@ def _pydantic(kind: Any, value: Any) -> Both:
     return (lambda obj: msgpack.packb(dump(obj))), (lambda data: adapter.validate_python(msgpack.unpackb(data)))
 
 
-def _apischema(kind: Any, value: Any) -> Both:
+def _apischema(kind: Any, value: Any) -> Pair:
     import apischema
     import msgpack
 
@@ -69,11 +68,11 @@ def _apischema(kind: Any, value: Any) -> Both:
     return (lambda value: msgpack.packb(plain(value))), (lambda data: structure(msgpack.unpackb(data)))
 
 
-def _pickle(kind: Any, value: Any) -> Both:
+def _pickle(kind: Any, value: Any) -> Pair:
     return partial(pickle.dumps, protocol=5), pickle.loads
 
 
-PEERS: dict[str, Callable[[Any, Any], Both]] = {
+PEERS: dict[str, Callable[[Any, Any], Pair]] = {
     "msgspec": _msgspec,
     "ormsgpack": _ormsgpack,
     "mashumaro": _mashumaro,

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench import fresh
@@ -22,21 +21,12 @@ OPERATIONS = ("create", "extract")
 SLOW_SAMPLES = 3
 """tarfile takes so long that it has no more samples than this."""
 
-
-@dataclass(frozen=True)
-class TreeCase(Case):
-    """files: how many. low, high: their bytes."""
-
-    files: int = 1
-    low: int = 2 << 10
-    high: int = 8 << 10
-
-
+# files: how many. sizes: the least and the largest number of their bytes
 CASES = [
-    TreeCase("200 small files", small=True, files=200),
-    TreeCase("20,000 small files", quick=True, files=20_000),
-    TreeCase("one file of 256 MiB", low=256 << 20, high=256 << 20),
-    TreeCase("300,000 files of 200 bytes", slow=True, files=300_000, low=200, high=200),
+    Case("200 small files", small=True, files=200, sizes=(2 << 10, 8 << 10)),
+    Case("20,000 small files", quick=True, files=20_000, sizes=(2 << 10, 8 << 10)),
+    Case("one file of 256 MiB", files=1, sizes=(256 << 20, 256 << 20)),
+    Case("300,000 files of 200 bytes", slow=True, files=300_000, sizes=(200, 200)),
 ]
 
 # a fresh process for each, which prints the seconds of the work without the start of the interpreter
@@ -69,7 +59,7 @@ folder = functools.cache(fresh.folder)
 
 
 @functools.lru_cache(maxsize=1)
-def tree(case: TreeCase) -> Path:
+def tree(case: Case) -> Path:
     """Write the files of a case, slices of sources, in folders of a hundred."""
     from bench import payloads
 
@@ -79,7 +69,7 @@ def tree(case: TreeCase) -> Path:
     for number in range(case.files):
         place = folder() / "tree" / f"folder{number // 100:04}"
         place.mkdir(parents=True, exist_ok=True)
-        left = draw.randint(case.low, case.high)
+        left = draw.randint(*case.sizes)
         with (place / f"module_{number:06}.py").open("wb") as file:
             while left:
                 start = draw.randrange(len(blob) - min(left, 4 << 20))
@@ -104,7 +94,7 @@ def run(library: str, operation: str, archive: Path, place: Path) -> Answer:
 
 
 @functools.lru_cache(maxsize=8)
-def sample(case: TreeCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
+def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
     """Create and extract once with each library, in random order."""
     found: dict[str, dict[str, Answer]] = {operation: {} for operation in OPERATIONS}
     for library in fresh.in_turns([OURS, TOOLS, *([TARFILE] if number < SLOW_SAMPLES else [])], number):
@@ -122,4 +112,4 @@ def sample(case: TreeCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
     return found
 
 
-GROUP = Group("Archives", CASES, OPERATIONS, sample=sample)
+GROUPS = [Group("Archives", CASES, OPERATIONS, sample=sample)]

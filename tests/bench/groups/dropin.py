@@ -4,32 +4,23 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import io
 import random
-from dataclasses import dataclass
 from typing import Any
 
-from bench.cells import OURS, Call, Case, Group, Works, reason
+from bench import payloads
+from bench.cells import OURS, Call, Case, Group, Works
 
 MODULES = {OURS: "cpkg.zstandard", "zstandard": "zstandard"}
 PIECE = 64 << 10
-BATCH = 1000
+MESSAGE = 200
 
-
-@dataclass(frozen=True)
-class SizeCase(Case):
-    """size: bytes of the content. batch: in how many messages."""
-
-    size: int = 1 << 10
-    batch: int = 0
-
-
+# size: bytes of the content. batch: whether it is a thousand messages
 CASES = [
-    SizeCase("1 KiB", quick=True, small=True),
-    SizeCase("64 KiB", size=64 << 10),
-    SizeCase("1 MiB", size=1 << 20),
-    SizeCase("1,000 messages of 200 bytes", size=BATCH * 200, batch=BATCH),
+    Case("1 KiB", quick=True, small=True, size=1 << 10, batch=False),
+    Case("64 KiB", size=64 << 10, batch=False),
+    Case("1 MiB", size=1 << 20, batch=False),
+    Case("1,000 messages of 200 bytes", size=1000 * MESSAGE, batch=True),
 ]
 SHORT = ("compress, object kept", "decompress, object kept", "compress, dictionary", "decompress, dictionary",
          "compress()", "decompress()")  # fmt: skip
@@ -38,7 +29,7 @@ STREAMS = ("compressobj", "decompressobj", "stream_writer", "stream_reader", "re
 BATCHES = ("multi_compress_to_buffer", "multi_decompress_to_buffer")
 
 
-def operations(case: SizeCase) -> tuple[str, ...]:
+def operations(case: Case) -> tuple[str, ...]:
     """Return the calls of a case."""
     return BATCHES if case.batch else STREAMS if case.size > PIECE else SHORT + STREAMS
 
@@ -55,97 +46,79 @@ def dictionary_for(data: bytes) -> bytes:
     return text(len(data) + 50_000)[len(data) :]
 
 
-def pieces(data: bytes, size: int = PIECE) -> list[bytes]:
-    """Return data in pieces."""
-    return [data[at : at + size] for at in range(0, len(data), size)]
+def call(module: Any, operation: str, data: bytes) -> Call:
+    """Return the call of an operation, which returns a frame, the content, or a buffer of several."""
+    compressor, decompressor = module.ZstdCompressor(), module.ZstdDecompressor()
+    frame = compressor.compress(data)
+    if operation in BATCHES:
+        items = payloads.pieces(data, MESSAGE)
+        if operation == "multi_compress_to_buffer":
+            return functools.partial(compressor.multi_compress_to_buffer, items)
+        return functools.partial(decompressor.multi_decompress_to_buffer, [*map(compressor.compress, items)])
+    if operation.endswith("dictionary"):
+        dictionary = module.ZstdCompressionDict(dictionary_for(data))
+        compress = module.ZstdCompressor(dict_data=dictionary).compress
+        if operation.startswith("compress"):
+            return functools.partial(compress, data)
+        return functools.partial(module.ZstdDecompressor(dict_data=dictionary).decompress, compress(data))
 
+    def compressobj() -> bytes:
+        packer = compressor.compressobj()
+        return b"".join([*map(packer.compress, payloads.pieces(data, PIECE)), packer.flush()])
 
-class Side:
-    """The calls of one module for one content; each returns a frame, the content, or a buffer of several."""
-
-    def __init__(self, module: Any, data: bytes, batch: int) -> None:
-        self.module, self.data, self.batch = module, data, batch
-        self.compressor, self.decompressor = module.ZstdCompressor(), module.ZstdDecompressor()
-        self.frame = self.compressor.compress(data)
-
-    def call(self, operation: str) -> Call:
-        """Return the call of an operation."""
-        if self.batch:
-            size = len(self.data) // self.batch
-            items = pieces(self.data, size)
-            if operation == BATCHES[1]:
-                frames = [self.compressor.compress(item) for item in items]
-                return functools.partial(self.decompressor.multi_decompress_to_buffer, frames)
-            return functools.partial(self.compressor.multi_compress_to_buffer, items)
-        if operation.endswith("dictionary"):
-            dictionary = self.module.ZstdCompressionDict(dictionary_for(self.data))
-            compress = self.module.ZstdCompressor(dict_data=dictionary).compress
-            if operation.startswith("compress"):
-                return functools.partial(compress, self.data)
-            decompress = self.module.ZstdDecompressor(dict_data=dictionary).decompress
-            return functools.partial(decompress, compress(self.data))
-        calls: dict[str, Call] = {
-            "compress, object kept": lambda: self.compressor.compress(self.data),
-            "decompress, object kept": lambda: self.decompressor.decompress(self.frame),
-            "compress()": lambda: self.module.compress(self.data),
-            "decompress()": lambda: self.module.decompress(self.frame),
-            "compressobj": self.compressobj,
-            "decompressobj": lambda: self.decompressor.decompressobj().decompress(self.frame),
-            "stream_writer": self.stream_writer,
-            "stream_reader": self.stream_reader,
-            "read_to_iter, decompressing": lambda: b"".join(self.decompressor.read_to_iter(io.BytesIO(self.frame))),
-            "copy_stream, compressing": self.copy_stream,
-        }
-        return calls[operation]
-
-    def compressobj(self) -> bytes:
-        packer = self.compressor.compressobj()
-        return b"".join([*map(packer.compress, pieces(self.data)), packer.flush()])
-
-    def stream_writer(self) -> bytes:
+    def stream_writer() -> bytes:
         target = io.BytesIO()
-        with self.compressor.stream_writer(target, closefd=False) as writer:
-            for piece in pieces(self.data):
+        with compressor.stream_writer(target, closefd=False) as writer:
+            for piece in payloads.pieces(data, PIECE):
                 writer.write(piece)
         return target.getvalue()
 
-    def stream_reader(self) -> bytes:
-        with self.decompressor.stream_reader(io.BytesIO(self.frame)) as reader:
+    def stream_reader() -> bytes:
+        with decompressor.stream_reader(io.BytesIO(frame)) as reader:
             return b"".join(iter(functools.partial(reader.read, PIECE), b""))
 
-    def copy_stream(self) -> bytes:
+    def copy_stream() -> bytes:
         target = io.BytesIO()
-        self.compressor.copy_stream(io.BytesIO(self.data), target)
+        compressor.copy_stream(io.BytesIO(data), target)
         return target.getvalue()
 
+    calls: dict[str, Call] = {
+        "compress, object kept": lambda: compressor.compress(data),
+        "decompress, object kept": lambda: decompressor.decompress(frame),
+        "compress()": lambda: module.compress(data),
+        "decompress()": lambda: module.decompress(frame),
+        "compressobj": compressobj,
+        "decompressobj": lambda: decompressor.decompressobj().decompress(frame),
+        "stream_writer": stream_writer,
+        "stream_reader": stream_reader,
+        "read_to_iter, decompressing": lambda: b"".join(decompressor.read_to_iter(io.BytesIO(frame))),
+        "copy_stream, compressing": copy_stream,
+    }
+    return calls[operation]
 
-def works(case: SizeCase, operation: str) -> Works:
+
+def works(case: Case, operation: str) -> Works:
     """Return the call of each side."""
     data = text(case.size)
-    missing: dict[str, str] = {}
-    sides: dict[str, Side] = {}
-    for name, module in MODULES.items():
+    found = Works(size=case.size)
+    modules = dict(found.imported(MODULES))
+    for name, module in modules.items():
         try:
-            sides[name] = Side(importlib.import_module(module), data, case.batch)
-        except ImportError as error:
-            missing[name] = reason(error)
+            found.calls[name] = call(module, operation, data)
+        except AttributeError as error:  # zstandard's cffi backend has no multi_*_to_buffer
+            found.misses(name, error)
 
     def check(library: str, result: Any) -> None:
         parts = [result] if isinstance(result, bytes) else [segment.tobytes() for segment in result]
         if "decompress" not in operation and "reader" not in operation:
-            module = sides[library].module
+            module = modules[library]
             dictionary = module.ZstdCompressionDict(dictionary_for(data)) if "dictionary" in operation else None
             decompressor = module.ZstdDecompressor(dict_data=dictionary)
             parts = [decompressor.decompressobj().decompress(part) for part in parts]
         assert b"".join(parts) == data, library
 
-    calls = {}
-    for name, side in sides.items():
-        try:
-            calls[name] = side.call(operation)
-        except AttributeError as error:  # its cffi backend has no multi_*_to_buffer
-            missing[name] = reason(error)
-    return Works(calls, missing, check, size=case.size)
+    found.check = check
+    return found
 
 
-GROUP = Group("Drop-in for zstandard", CASES, operations, works)
+GROUPS = [Group("Drop-in for zstandard", CASES, operations, works)]

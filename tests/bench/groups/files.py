@@ -7,19 +7,18 @@ The names are those of the comparison of Python 2.6 and 3.0 input and output, so
 from __future__ import annotations
 
 import gzip
-import importlib
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench import fresh, payloads, peers
-from bench.cells import OURS, Case, Group, Works, reason
+from bench.cells import OURS, Case, Group, Works
 from bench.peers import PEP784
 
-OPENERS = {OURS: ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}
+MODULES = {OURS: "cpkg.zstd", PEP784: PEP784, "gzip": "gzip", "plain": "io"}
+SUFFIXES = {OURS: ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}
 SPLIT = "decompress, then split"
 """No file object at all: the lowest possible cost of reading lines. Measured where lines of text are read."""
 
@@ -32,25 +31,13 @@ PATIENCE = 5
 """The pure backend is not measured if one call would take more seconds than this."""
 
 
-@dataclass(frozen=True)
-class FileCase(Case):
-    """One way through one file. work: the case's classic name. file: which one. scale: its size as a multiple."""
-
-    work: str = ""
-    file: str = "large.txt"
-    scale: int = 1
-
-    @property
-    def size(self) -> int:
-        """Uncompressed bytes."""
-        return SIZES[self.file] * self.scale
-
-
-def _case(work: str, file: str, scale: int = 1) -> FileCase:
+def _case(work: str, file: str, scale: int = 1) -> Case:
+    """Return a way through a file. work: its classic name. scale: the file's size as a multiple."""
     name = f"{work} ({file}{f' x{scale}' if scale > 1 else ''})"
     quick = scale == 1 and work in ("read_byLines_textMode", "read_allAtOnce_binaryMode", "write_byLines_binaryMode")
-    small = file == "small.txt" and scale == 1
-    return FileCase(name, quick and file != "large.bin", small, work=work, file=file, scale=scale)
+    return Case(
+        name, quick and file != "large.bin", file == "small.txt", work=work, file=file, size=SIZES[file] * scale
+    )
 
 
 CASES = [
@@ -66,11 +53,10 @@ CASES = [
 ]
 
 
-def content(file: str, scale: int) -> bytes:
+def content(file: str, size: int) -> bytes:
     """Return the bytes of a file: ASCII text with the lines of real sources, or the mixed corpus."""
     if file == "large.bin":
-        return payloads.corpus(SIZES[file] * scale)
-    size = SIZES[file] * scale
+        return payloads.corpus(size)
     # only sources, in which a byte above 127 becomes a question mark: text mode then counts characters as bytes
     table = bytes(byte if byte < 128 else ord("?") for byte in range(256))
     text = payloads.corpus(min(2 * size, 24 * payloads.MIB))[: min(size, 12 * payloads.MIB)].translate(table)
@@ -81,16 +67,11 @@ def content(file: str, scale: int) -> bytes:
     return (text * (size // len(text) + 1))[:size]
 
 
-def opener(library: str) -> Callable[[Path, str], Any]:
-    """Return open(path, mode) of a library; text is UTF-8 with unchanged newlines."""
-    module = importlib.import_module({OURS: "cpkg.zstd", "plain": "io"}.get(library, library))
-    written = {"plain": {}, "gzip": {"compresslevel": 6}}.get(library, {"level": 3})
-
-    def open_(path: Path, mode: str) -> Any:
-        text = {"encoding": "utf-8", "newline": "\n"} if "t" in mode else {}
-        return module.open(path, mode, **(written if "w" in mode else {}), **text)
-
-    return open_
+def opener(library: str, module: Any, mode: str) -> Callable[[Path], Any]:
+    """Return the function that opens a file with a library; text is UTF-8 with unchanged newlines."""
+    options = {"plain": {}, "gzip": {"compresslevel": 6}}.get(library, {"level": 3}) if "w" in mode else {}
+    text = {"encoding": "utf-8", "newline": "\n"} if "t" in mode else {}
+    return lambda path: module.open(path, mode, **options, **text)
 
 
 def _sum(pieces: Iterable[Any]) -> int:
@@ -109,15 +90,15 @@ READERS: dict[str, Callable[[Any], int]] = {
 PIECES = {"byBytes": 1, "byLines": LINE, "byBlocks": BLOCK}
 
 
-def read(open_: Callable[[Path, str], Any], shape: str, mode: str, path: Path) -> int:
+def read(open_: Callable[[Path], Any], shape: str, path: Path) -> int:
     """Read a file; return its length."""
-    with open_(path, mode) as file:
+    with open_(path) as file:
         return READERS[shape](file)
 
 
-def write(open_: Callable[[Path, str], Any], pieces: list[Any], mode: str, path: Path) -> Path:
+def write(open_: Callable[[Path], Any], pieces: list[Any], path: Path) -> Path:
     """Write the pieces to a file; return its path."""
-    with open_(path, mode) as file:
+    with open_(path) as file:
         for piece in pieces:
             file.write(piece)
     return path
@@ -130,39 +111,30 @@ def split(path: Path) -> int:
     return _sum(zstd.decompress(path.read_bytes()).decode("utf-8").splitlines(True))
 
 
-def works(case: FileCase, operation: str) -> Works:
+def works(case: Case, operation: str) -> Works:
     """Read or write the case's file. It is in memory if there is such a folder, not on a disk."""
     libraries, missing = peers.loaded("zstd")
     peers.not_too_slow(libraries[OURS], "compress" if operation == "write" else "decompress", case.size, PATIENCE)
-    folder = fresh.folder()
-    data = content(case.file, case.scale)
+    folder, data = fresh.folder(), content(case.file, case.size)
     _, shape, kind = case.work.split("_")
     mode = operation[0] + ("t" if kind == "textMode" else "b")
-    found = Works({}, size=case.size, limits=["plain", SPLIT], formats={"gzip": "gzip"})
-    encoders = {
-        ".zst": next(peers.independent("zstd"))[1].forth,
-        ".gz": partial(gzip.compress, compresslevel=6),
-        "": bytes,
-    }
+    found = Works(size=case.size, limits=["plain", SPLIT], formats={"gzip": "gzip"})
+    zstd = next(peers.independent("zstd"))[1].forth
+    encoders = {".zst": zstd, ".gz": partial(gzip.compress, compresslevel=6), "": bytes}
     # the functions of zstandard and zstd need the size in the header, which a written stream does not have
     streams = ("cpkg", "compression.zstd", "backports.zstd", "pyzstd")
     back = next(library.back for peer, library in peers.independent("zstd") if peer.name in streams)
     decoders = {".zst": back, ".gz": partial(zlib.decompress, wbits=31), "": bytes}
     whole = data.decode("ascii") if kind == "textMode" else data
-    size = PIECES.get(shape, len(data))
-    pieces = [whole[at : at + size] for at in range(0, len(data), size)] if operation == "write" else []
-    for name, suffix in OPENERS.items():
-        try:
-            open_ = opener(name)
-        except ImportError as error:
-            found.missing[name] = missing.get(name, reason(error))
-            continue
-        path = folder / f"{name}{suffix}"
+    pieces = payloads.pieces(whole, PIECES.get(shape, len(data))) if operation == "write" else []
+    for name, module in found.imported(MODULES):
+        open_, path = opener(name, module, mode), folder / f"{name}{SUFFIXES[name]}"
         if operation == "write":
-            found.calls[name] = partial(write, open_, pieces, mode, path)
+            found.calls[name] = partial(write, open_, pieces, path)
         else:
-            path.write_bytes(encoders[suffix](data))
-            found.calls[name] = partial(read, open_, shape, mode, path)
+            path.write_bytes(encoders[SUFFIXES[name]](data))
+            found.calls[name] = partial(read, open_, shape, path)
+    found.missing.update((name, why) for name, why in missing.items() if name in found.missing)
     if case.work == "read_byLines_textMode":
         found.calls[SPLIT] = partial(split, folder / f"{OURS}.zst")
 
@@ -170,10 +142,10 @@ def works(case: FileCase, operation: str) -> Works:
         if operation == "read":
             assert result == case.size, f"{library} read {result} units instead of {case.size}"
         else:
-            assert decoders[OPENERS[library]](result.read_bytes()) == data, f"{library} wrote other bytes"
+            assert decoders[SUFFIXES[library]](result.read_bytes()) == data, f"{library} wrote other bytes"
 
     found.check = check
     return found
 
 
-GROUP = Group("File input and output", CASES, lambda case: [case.work.split("_")[0]], works)
+GROUPS = [Group("File input and output", CASES, lambda case: [case.work.split("_")[0]], works)]

@@ -9,9 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from processes import MEASURED
@@ -25,20 +23,8 @@ PAGE = 4096
 _PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r})\n"
 
 
-@dataclass(frozen=True)
-class MemoryCase(Case):
-    """One piece of work. setup, work, check: code for the child, with `there` and `back` of the library."""
-
-    codec: str = "msgpack"
-    setup: str = ""
-    work: str = ""
-    check: str = ""
-    streams: bool = False
-    measures: Sequence[str] = ("peak",)
-
-
 @functools.lru_cache(maxsize=16)
-def sample(case: MemoryCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
+def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
     """Do the work in a process of each library; return the bytes."""
     if not os.path.exists("/proc/self/clear_refs"):
         raise NotHere("needs Linux's /proc to reset the peak")
@@ -54,19 +40,11 @@ def sample(case: MemoryCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
     return found
 
 
-def _case(entry: dict[str, Any]) -> MemoryCase:
-    """Return a case, whose programs are lists of lines."""
-    programs = {
-        name: "\n".join(entry.pop(name)) for name in ("setup", "work", "check") if isinstance(entry[name], list)
-    }
-    measures = tuple(entry.pop("measures", ("peak",)))
-    return MemoryCase(**entry, **programs, measures=measures)
+def _case(entry: dict[str, Any]) -> Case:
+    """Return a case. setup, work, check: code for the child, lists of lines, with `there` and `back` of the library."""
+    programs = {name: "\n".join(entry.pop(name)) for name in ("setup", "work", "check")}
+    return Case(**{"codec": "msgpack", "streams": False, "measures": ["peak"], **entry, **programs})
 
 
-GROUP = Group(
-    "Peak memory",
-    [*map(_case, json.loads(Path(__file__).parent.with_name("memory_cases.json").read_text(encoding="utf-8")))],
-    lambda case: case.measures,
-    sample=sample,
-    unit="bytes",
-)
+CASES = [*map(_case, json.loads((fresh.FOLDER / "memory_cases.json").read_text(encoding="utf-8")))]
+GROUPS = [Group("Peak memory", CASES, lambda case: case.measures, sample=sample, unit="bytes")]

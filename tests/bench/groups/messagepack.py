@@ -45,24 +45,15 @@ def works(case: Case, operation: str) -> Works:
             form = formats[library]
             assert result == packed[form] or decoders[form](result) == value, f"{library} packed something else"
 
-    return Works(
-        {
-            name: partial(each.forth, value) if operation == "pack" else partial(each.back, packed[formats[name]])
-            for name, each in libraries.items()
-        },
-        missing,
-        check,
-        formats=formats,
-        size=len(packed["msgpack"]),
-        info={"packed": {form: len(data) for form, data in packed.items()}},
-    )
+    calls = {
+        name: partial(each.forth, value) if operation == "pack" else partial(each.back, packed[formats[name]])
+        for name, each in libraries.items()
+    }
+    sizes = {form: len(data) for form, data in packed.items()}
+    return Works(calls, missing, check, formats=formats, size=sizes["msgpack"], info={"packed": sizes})
 
 
 QUICK, BIG = ("small", "regular", "large"), ("bin", "generated", "botocore")
-GROUP = Group(
-    "MessagePack",
-    # a bin is copied and nothing else
-    [Case(name, name in QUICK, name not in BIG, copies=OPERATIONS * (name == "bin")) for name in payloads.OBJECTS],
-    OPERATIONS,
-    works,
-)
+# a bin is copied and nothing else
+CASES = [Case(name, name in QUICK, name not in BIG, copies=OPERATIONS * (name == "bin")) for name in payloads.OBJECTS]
+GROUPS = [Group("MessagePack", CASES, OPERATIONS, works)]

@@ -11,61 +11,39 @@ import functools
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from bench import fresh, payloads, peers
 from bench.cells import Answer, Case, Group
 
 WORDS = {"msgpack": ("pack", "unpack"), "zstd": ("compress", "decompress")}
-MEASURES = (
-    "import",
-    "import and first call",
-    "first call",
-    "second call",
-    "10th call",
-    "100th call",
-    "first 100 calls",
-    "warmed up",
-)
+MEASURES = ("import", "import and first call", "first call", "second call", "10th call", "100th call",
+            "first 100 calls", "warmed up")  # fmt: skip
 PATIENCE = 0.5 if sys.implementation.name == "pypy" else 0.1
 """Seconds until a call is warm."""
 RUNS = 4 if sys.implementation.name == "pypy" else 8
 """Processes of a sample. It is their lower quartile: what happens once in a process is delayed, but never hastened."""
 
 
-@dataclass(frozen=True)
-class ReadyCase(Case):
-    """One object or piece of data, by the name of its payload."""
-
-    codec: str = "msgpack"
-    payload: str = "regular"
-
-    @property
-    def value(self) -> Any:
-        """The object, or the data."""
-        if self.codec == "zstd":
-            return payloads.corpus(payloads.SIZES[self.payload])
-        return payloads.load_object(self.payload)
-
-
-def _packed(case: ReadyCase, library: str) -> bytes | str:
+def _packed(codec: str, value: Any, library: str) -> bytes | str:
     """Return the data to read back: the same bytes for all libraries of a format."""
     if library == "json":
-        return json.dumps(case.value)
-    if case.codec == "zstd":
+        return json.dumps(value)
+    if codec == "zstd":
         from cpkg import zstd
 
-        return zstd.compress(case.value)
+        return zstd.compress(value)
     from purepy import msgpack
 
-    return msgpack.packb(case.value)
+    return msgpack.packb(value)
 
 
 @functools.lru_cache(maxsize=16)
-def sample(case: ReadyCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
+def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
     """Import, and call for the first time, again and again, until warm; return the seconds of each."""
-    value = repr(case.value)
+    load = payloads.load_object if case.codec == "msgpack" else lambda name: payloads.corpus(payloads.SIZES[name])
+    value = load(case.payload)
+    expected = repr(value)
     runs: dict[tuple[str, str], list[Any]] = {}
     for run in range(RUNS if number >= 0 else 1):
         for peer in fresh.in_turns(peers.in_children(case.codec), number * RUNS + run):
@@ -73,8 +51,8 @@ def sample(case: ReadyCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
                 request = {
                     "imports": peer.imports,
                     "call": peer.back if reads else peer.forth,
-                    "argument": repr(_packed(case, peer.name)) if reads else value,
-                    "expected": value,
+                    "argument": repr(_packed(case.codec, value, peer.name)) if reads else expected,
+                    "expected": expected,
                     "back": None if reads else peer.back,
                     "calls": 6000,
                     "atleast": 100,
@@ -92,21 +70,16 @@ def sample(case: ReadyCase, number: int) -> Mapping[str, Mapping[str, Answer]]:
     return found
 
 
-def operations(case: ReadyCase) -> list[str]:
+def operations(case: Case) -> list[str]:
     """Return the measures of both directions."""
     return [f"{word}, {measure}" for word in WORDS[case.codec] for measure in MEASURES]
 
 
-GROUP = Group(
-    "Ready at once",
-    [
-        ReadyCase("MessagePack small", payload="small"),
-        ReadyCase("MessagePack regular", quick=True, small=True, payload="regular"),
-        ReadyCase("MessagePack large", payload="large"),
-        ReadyCase("Zstandard 1KiB", quick=True, codec="zstd", payload="1KiB"),
-        ReadyCase("Zstandard 16KiB", codec="zstd", payload="16KiB"),
-    ],
-    operations,
-    sample=sample,
-    formats={"json": "json"},
-)
+CASES = [
+    Case("MessagePack small", codec="msgpack", payload="small"),
+    Case("MessagePack regular", quick=True, small=True, codec="msgpack", payload="regular"),
+    Case("MessagePack large", codec="msgpack", payload="large"),
+    Case("Zstandard 1KiB", quick=True, codec="zstd", payload="1KiB"),
+    Case("Zstandard 16KiB", codec="zstd", payload="16KiB"),
+]
+GROUPS = [Group("Ready at once", CASES, operations, sample=sample, formats={"json": "json"})]

@@ -10,29 +10,21 @@ import operator
 import os
 import pickle
 import random
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from bench import fresh
-from bench.cells import OURS, Call, Case, Group, Works, reason
+from bench.cells import OURS, Call, Case, Group, Works
 
 AT_ONCE = 300
 """The number of records read by number in one call."""
 WRITE, APPEND, READ, BY_NUMBER = "write a list", "append one by one", "read all", f"read {AT_ONCE} by number"
 
-
-@dataclass(frozen=True)
-class CountCase(Case):
-    """count: the number of records."""
-
-    count: int = 0
-
-
+# count: the number of records
 CASES = [
-    CountCase("500 records", small=True, count=500),
-    CountCase("10,000 records", quick=True, count=10_000),
-    CountCase("400,000 records", slow=True, count=400_000),
+    Case("500 records", small=True, count=500),
+    Case("10,000 records", quick=True, count=10_000),
+    Case("400,000 records", slow=True, count=400_000),
 ]
 
 
@@ -77,7 +69,7 @@ def ours(path: str) -> Way:
         with records.open(path, "wb") as file:
             file.extend(rows)
 
-    def read() -> Iterable[Any]:
+    def read() -> Iterator[Any]:
         with records.open(path) as file:
             yield from file
 
@@ -90,10 +82,7 @@ def ours(path: str) -> Way:
 
 def array_record(path: str) -> Way:
     """Groups of a hundred messages, packed by the fastest other library."""
-    module, codec = (
-        importlib.import_module("array_record.python.array_record_module"),
-        importlib.import_module("ormsgpack"),
-    )
+    module, codec = map(importlib.import_module, ("array_record.python.array_record_module", "ormsgpack"))
 
     def append(rows: Iterable[Any]) -> None:
         out = module.ArrayRecordWriter(path, "group_size:100,zstd:3")
@@ -123,7 +112,7 @@ def compressed(path: str, pack: Callable[[Any], bytes], unpack: Callable[[Any], 
         with module.open(path, "wb") as file, io.BufferedWriter(file, 1 << 17) as out:
             out.writelines(map(pack, rows))
 
-    def read() -> Iterable[Any]:
+    def read() -> Iterator[Any]:
         with module.open(path, "rb") as file:
             yield from unpack(file)
 
@@ -151,7 +140,7 @@ def pickles(path: str) -> Way:
             for row in rows:
                 pickle.dump(row, file, 5)
 
-    def read() -> Iterable[Any]:
+    def read() -> Iterator[Any]:
         with open(path, "rb") as file:
             while file.peek(1):
                 yield pickle.load(file)
@@ -170,7 +159,7 @@ def sqlite(path: str) -> Way:
             pickled = ((number, pickle.dumps(row, 5)) for number, row in enumerate(rows))
             base.executemany("insert into records values (?, ?)", pickled)
 
-    def read() -> Iterable[Any]:
+    def read() -> Iterator[Any]:
         found = sqlite3.connect(path).execute("select content from records order by number")
         return (pickle.loads(content) for (content,) in found)
 
@@ -188,7 +177,7 @@ def shelf(path: str) -> Way:
         with shelve.open(path, "n", protocol=5) as file:
             file.update((str(number), row) for number, row in enumerate(rows))
 
-    def read() -> Iterable[Any]:
+    def read() -> Iterator[Any]:
         with shelve.open(path, "r") as file:
             yield from (file[str(number)] for number in range(len(file)))
 
@@ -211,22 +200,21 @@ WAYS: dict[str, Callable[[str], Way]] = {
 }
 
 
-def works(case: CountCase, operation: str) -> Works:
+def works(case: Case, operation: str) -> Works:
     """Return the call of each way; each has a file in a folder in memory if the machine has one."""
-    place = fresh.folder()
-    draw, records = random.Random(1), made(case.count)
+    place, draw, records = fresh.folder(), random.Random(1), made(case.count)
     numbers = [draw.randrange(case.count) for _ in range(AT_ONCE)]
-    missing: dict[str, str] = {}
+    found = Works(values=AT_ONCE if operation == BY_NUMBER else case.count, clock="wall")
     ways: dict[str, Way] = {}
     for name, make in WAYS.items():
         if name == "shelve" and case.count > CASES[0].count:
-            missing[name] = f"takes more than ten times as long: measured with {CASES[0]}"
+            found.missing[name] = f"takes more than ten times as long: measured with {CASES[0]}"
             continue
         try:
             way = make(f"{place}/{len(ways)}")
             (way.extend or way.append)(records)
         except Exception as error:
-            missing[name] = reason(error)
+            found.misses(name, error)
         else:
             ways[name] = way
 
@@ -245,11 +233,11 @@ def works(case: CountCase, operation: str) -> Works:
             return lambda: sum(map(operator.itemgetter("bytes"), way.read()))
         return functools.partial((way.extend or way.append) if operation == WRITE else way.append, records)
 
-    found = {name: call(way) for name, way in ways.items()}
-    missing.update((name, "has no access by number") for name, each in found.items() if each is None)
-    calls = {name: each for name, each in found.items() if each is not None}
-    values = AT_ONCE if operation == BY_NUMBER else case.count
-    return Works(calls, missing, check, values=values, clock="wall", info={"bytes of the files": _sizes(place, ways)})
+    calls = {name: call(way) for name, way in ways.items()}
+    found.missing.update((name, "has no access by number") for name, each in calls.items() if each is None)
+    found.calls = {name: each for name, each in calls.items() if each is not None}
+    found.check, found.info = check, {"bytes of the files": _sizes(place, ways)}
+    return found
 
 
 def _sizes(place: str, ways: Iterable[str]) -> dict[str, int]:
@@ -258,4 +246,4 @@ def _sizes(place: str, ways: Iterable[str]) -> dict[str, int]:
     return {way: sum(size for name, size in files if name == str(number)) for number, way in enumerate(ways)}
 
 
-GROUP = Group("Records", CASES, (WRITE, APPEND, READ, BY_NUMBER), works)
+GROUPS = [Group("Records", CASES, (WRITE, APPEND, READ, BY_NUMBER), works)]

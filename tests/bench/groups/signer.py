@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from bench import payloads
-from bench.cells import OURS, Case, Group, NotHere, Works, reason
+from bench.cells import OURS, Case, Function, Group, NotHere, Pair, Works, coded, reason
 from bench.peers import PEP784
 
 SECRET = b"the secret of a benchmark, 32 b."
-OPERATIONS = ("dumps + loads", "dumps", "loads")
+BOTH = "dumps + loads"
 EACH_TIME = "a new signer each time"
 
 
@@ -37,9 +36,7 @@ def _compressor(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes]
     from blake2signer.interfaces import CompressorInterface
 
     class Compressor(CompressorInterface):
-        @property
-        def default_compression_level(self) -> int:
-            return level
+        default_compression_level = level
 
         def compress(self, data: bytes, *, level: int) -> bytes:
             return squeeze(data, level)
@@ -50,6 +47,7 @@ def _compressor(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes]
     return Compressor
 
 
+_KEPT = "(lambda keep: lambda data, level: keep(data))(m.ZstdCompressor(level=3).compress)"
 # a module `m`, or none for the signer's own, and an expression of a class, or of the arguments of the functions above
 PLUGINS: dict[str, dict[str, tuple[str, str]]] = {
     "serializer": {
@@ -66,11 +64,7 @@ PLUGINS: dict[str, dict[str, tuple[str, str]]] = {
         "bz2": ("bz2", "m.compress, m.decompress, 9"),
         "lz4": ("lz4.frame", "lambda data, level: m.compress(data, compression_level=level), m.decompress, 0"),
         "zstandard": ("zstandard", "m.compress, m.decompress, 3"),
-        "zstandard, context kept": (
-            "zstandard",
-            "(lambda keep: lambda data, level: keep(data))(m.ZstdCompressor(level=3).compress),"
-            " m.ZstdDecompressor().decompress, 3",
-        ),
+        "zstandard, context kept": ("zstandard", f"{_KEPT}, m.ZstdDecompressor().decompress, 3"),
         "compression.zstd": (PEP784, "m.compress, m.decompress, 3"),
     },
 }
@@ -94,35 +88,21 @@ def _signer(**options: Any) -> Any:
     return Blake2SerializerSigner(SECRET, **options)
 
 
-def _call(signer: Any, operation: str, value: Any, token: Any) -> Callable[[], Any]:
-    if operation == "dumps + loads":
-        return partial(lambda data: signer.loads(signer.dumps(data)), value)
-    return partial(signer.dumps, value) if operation == "dumps" else partial(signer.loads, token)
+def _both(signer: Any) -> Function:
+    return lambda data: signer.loads(signer.dumps(data))
 
 
 def works(kind: str, case: Case, operation: str) -> Works:
     """Sign and verify with one kept instance, and blake2signer's defaults otherwise."""
     _signer()
-    value = payloads.load_object(case.name)
-    original = copy.deepcopy(value)
-    signers, found = {}, Works({})
-    for name in PLUGINS[kind]:
-        try:
-            signers[name] = _signer(**_options(kind, name))
-            token = signers[name].dumps(value)
-        except Exception as error:
-            if name == OURS:
-                raise
-            found.missing[name] = reason(error)
-            continue
-        found.calls[name] = _call(signers[name], operation, value, token)
-        found.info[name] = len(token)
 
-    def check(library: str, result: Any) -> None:
-        result = signers[library].loads(result) if operation == "dumps" else result
-        assert result == original, f"{library} signed another object"
+    def way(name: str) -> Pair:
+        signer = _signer(**_options(kind, name))
+        return (_both(signer), lambda found: found) if operation == BOTH else (signer.dumps, signer.loads)
 
-    found.check = check
+    ways = {name: partial(way, name) for name in PLUGINS[kind]}
+    found = coded(ways, payloads.load_object(case.name), operation != "loads")
+    found.info = {} if operation == BOTH else {name: len(token) for name, token in found.data.items()}
     return found
 
 
@@ -130,20 +110,13 @@ def instance(case: Case, operation: str) -> Works:
     """Sign and verify with cpkg's two codecs, with a signer that is kept and with a new one for each call."""
     _signer()
     options = {**_options("serializer", OURS), **_options("compressor", OURS)}
-    signer, value = _signer(**options), payloads.load_object(case.name)
-
-    def with_new(data: Any) -> Any:
-        fresh = _signer(**options)
-        return fresh.loads(fresh.dumps(data))
-
-    def check(library: str, result: Any) -> None:
-        assert result == value
-
-    return Works({OURS: _call(signer, operation, value, None), EACH_TIME: partial(with_new, value)}, {}, check)
+    ways = {OURS: _both(_signer(**options)), EACH_TIME: lambda data: _both(_signer(**options))(data)}
+    value = payloads.load_object(case.name)
+    return coded({name: (way, lambda found: found) for name, way in ways.items()}, value, True)
 
 
 CASES = [Case(name, quick=name == "regular", small=True) for name in ("small", "regular", "large")]
 GROUPS = [
-    *(Group(f"Signer: {kind}s", CASES, OPERATIONS, partial(works, kind)) for kind in PLUGINS),
-    Group("Signer: instance", CASES[1:2], OPERATIONS[:1], instance),
+    *(Group(f"Signer: {kind}s", CASES, (BOTH, "dumps", "loads"), partial(works, kind)) for kind in PLUGINS),
+    Group("Signer: instance", CASES[1:2], (BOTH,), instance),
 ]

@@ -7,10 +7,8 @@ A parser that starts over with each piece needs time that grows with the square 
 
 from __future__ import annotations
 
-import importlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,24 +20,17 @@ PIECE = 4 * payloads.KIB
 PATIENCE = 5.0
 """A call that takes longer is stopped, and reported instead of measured."""
 
-UNPACKERS = {"cpkg": "cpkg.msgpack", "msgpack": "msgpack", "msgpack fallback": "msgpack.fallback"}
-"""Where each library has its streaming unpacker; the other libraries have none."""
-
-
-@dataclass(frozen=True)
-class StreamCase(Case):
-    """One list of `count` records."""
-
-    count: int = 0
+LIBRARIES = ("cpkg", "msgpack", "msgpack fallback")
+"""The libraries that have a streaming unpacker."""
 
 
 class TooSlow(Exception):
     """A library did not complete an object in time."""
 
 
-def feeding(library: str) -> Callable[[list[bytes]], Any]:
-    """Return the function that feeds every piece and returns the resulting object."""
-    unpacker_type = importlib.import_module(UNPACKERS[library]).Unpacker
+def feeding(module: Any) -> Callable[[list[bytes]], Any]:
+    """Return the function that feeds every piece to a library's Unpacker and returns the resulting object."""
+    unpacker_type = module.Unpacker
 
     def feed(pieces: list[bytes]) -> Any:
         unpacker = unpacker_type()
@@ -56,30 +47,22 @@ def feeding(library: str) -> Callable[[list[bytes]], Any]:
     return feed
 
 
-def works(case: StreamCase, operation: str) -> Works:
-    """Unpack the case's object from one bytes object, or from pieces as they arrive."""
+def works(case: Case, operation: str) -> Works:
+    """Unpack the case's object, a list of records, from one bytes object, or from pieces as they arrive."""
     value = payloads.records(case.count)
     packed = bytes(next(peers.independent("msgpack"))[1].forth(value))
-    libraries, missing = peers.loaded("msgpack")
-    pieces = [packed[at : at + PIECE] for at in range(0, len(packed), PIECE)]
+    libraries, missing = peers.loaded("msgpack", LIBRARIES)
+    pieces = payloads.pieces(packed, PIECE)
 
     def check(library: str, result: Any) -> None:
         assert result == value, f"{library} gave something else"
 
     calls = {
-        name: partial(libraries[name].back, packed) if operation == WHOLE else partial(feeding(name), pieces)
-        for name in UNPACKERS
-        if name in libraries
+        name: partial(each.back, packed) if operation == WHOLE else partial(feeding(each.module), pieces)
+        for name, each in libraries.items()
     }
-    return Works(calls, {name: why for name, why in missing.items() if name in UNPACKERS}, check, size=len(packed))
+    return Works(calls, missing, check, size=len(packed))
 
 
-GROUP = Group(
-    "MessagePack streaming",
-    [
-        StreamCase("0.25 MB object", quick=True, small=True, count=750),
-        StreamCase("10 MB object", count=30_000),
-    ],
-    (WHOLE, PIECES),
-    works,
-)
+CASES = [Case("0.25 MB object", quick=True, small=True, count=750), Case("10 MB object", count=30_000)]
+GROUPS = [Group("MessagePack streaming", CASES, (WHOLE, PIECES), works)]

@@ -7,159 +7,119 @@ With a GIL only calls that release it gain: packing and unpacking are measured o
 
 from __future__ import annotations
 
-import functools
-import importlib
 import os
 import pickle
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from bench.cells import OURS, Call, Case, Group, NotHere, Works, reason
+from bench import payloads, turns
+from bench.cells import OURS, Call, Case, Group, NotHere, Works
 from bench.peers import PEP784
 
 ALONE = "cpkg, one thread"
 TURN = 0.002
 """Seconds of the work of each thread: long beside waking it."""
 
-
-@dataclass(frozen=True)
-class WorkCase(Case):
-    """count: the number of records; 0 for bytes. size: of the bytes in one call that uses all cores."""
-
-    count: int = 0
-    size: int = 0
-
-
+# count: the number of records; 0 for bytes. size: of the bytes in one call that uses all cores
 CASES = [
-    WorkCase("40 KB of text", quick=True, small=True),
-    WorkCase("64 MiB in one call, all cores", size=64 << 20),
-    WorkCase("one record", count=1),
-    WorkCase("200 records", count=200),
+    Case("40 KB of text", quick=True, small=True, count=0, size=0),
+    Case("64 MiB in one call, all cores", count=0, size=64 << 20),
+    Case("one record", count=1, size=0),
+    Case("200 records", count=200, size=0),
 ]
+MODULES = {
+    "bytes": {OURS: "cpkg.zstd", PEP784: PEP784, "pyzstd": "pyzstd", "zstandard": "zstandard"},
+    "records": {OURS: "cpkg.msgpack", "msgpack": "msgpack", "ormsgpack": "ormsgpack", "msgspec": "msgspec.msgpack"},
+    "typed": {OURS: "cpkg.typed", "msgspec": "msgspec.msgpack"},
+}
 
 
-def operations(case: WorkCase) -> tuple[str, ...]:
+def operations(case: Case) -> tuple[str, ...]:
     """Return the operations on text, or on records."""
     return ("pack", "unpack", "typed encode", "typed decode") if case.count else ("compress", "decompress")
 
 
-def _zstd(module: Any, operation: str, _count: int) -> Call:
-    text = b"".join(b"line %d of some text\n" % number for number in range(2000))
-    if operation == "compress":
-        return functools.partial(module.compress, text)
-    return functools.partial(module.decompress, module.compress(text))
+def work(module: Any, operation: str, count: int) -> Call:
+    """Return a call of a library on an object of the call, which no other thread has."""
+    if not count:
+        value: Any = b"".join(b"line %d of some text\n" % number for number in range(2000))
+        pack, unpack = module.compress, module.decompress
+    elif operation.startswith("typed"):
+        from bench.typed_messages import User, users
+
+        pack, unpack = module.Encoder().encode, module.Decoder(list[User]).decode
+        value = unpack(pack(users()[:count]))
+    else:
+        pack, unpack = (getattr(module, names[0], None) or getattr(module, names[1]) for names in
+                        (("packb", "encode"), ("unpackb", "decode")))  # fmt: skip
+        value = pickle.loads(pickle.dumps(payloads.records(count)))
+    packs = operation in ("compress", "pack", "typed encode")
+    return partial(pack, value) if packs else partial(unpack, pack(value))
 
 
-def _pack(module: Any, operation: str, count: int) -> Call:
-    from bench import payloads
-
-    packb, unpackb = (getattr(module, name, None) for name in ("packb", "unpackb"))
-    packb, unpackb = packb or module.encode, unpackb or module.decode
-    value = pickle.loads(pickle.dumps(payloads.records(count)))  # threads share no object
-    return functools.partial(packb, value) if operation == "pack" else functools.partial(unpackb, packb(value))
-
-
-def _typed(module: Any, operation: str, count: int) -> Call:
-    from bench.typed_messages import User, users
-
-    data = module.Encoder().encode(users().records[:count])
-    decode = module.Decoder(list[User]).decode
-    if operation == "typed encode":
-        return functools.partial(module.Encoder().encode, decode(data))
-    return functools.partial(decode, data)
-
-
-Make = Callable[[Any, str, int], Call]
-LIBRARIES: dict[str, tuple[Make, dict[str, str]]] = {
-    "compress": (_zstd, {OURS: "cpkg.zstd", PEP784: PEP784, "pyzstd": "pyzstd", "zstandard": "zstandard"}),
-    "pack": (
-        _pack,
-        {OURS: "cpkg.msgpack", "msgpack": "msgpack", "ormsgpack": "ormsgpack", "msgspec": "msgspec.msgpack"},
-    ),
-    "typed": (_typed, {OURS: "cpkg.typed", "msgspec": "msgspec.msgpack"}),
-}
-LIBRARIES.update(decompress=LIBRARIES["compress"], unpack=LIBRARIES["pack"])
-
-
-def repeated(work: Call, count: int) -> None:
-    """Call a work some times."""
-    for _ in range(count):
-        work()
-
-
-def works(case: WorkCase, operation: str) -> Works:
+def works(case: Case, operation: str) -> Works:
     """Return the calls that let two threads do a turn of work each."""
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     if gil and case.count:
         raise NotHere("this interpreter has a GIL: one thread at a time packs or unpacks")
     if case.size:
         return _all_cores(case.size, operation)
-    from bench import turns
-
-    make, modules = LIBRARIES[operation.split()[0]]
-    pool = ThreadPoolExecutor(2)
-    missing: dict[str, str] = {}
-    calls: dict[str, Call] = {}
-    count = 0
-    for name, module in modules.items():
-        try:
-            loaded = importlib.import_module(module)
-        except ImportError as error:
-            missing[name] = reason(error)
-            continue
-        both = [make(loaded, operation, case.count) for _ in range(2)]
+    pool, found, count = ThreadPoolExecutor(2), Works(limits=[ALONE], clock="wall"), 0
+    kind = "typed" if operation.startswith("typed") else "records" if case.count else "bytes"
+    for name, module in found.imported(MODULES[kind]):
+        both = [work(module, operation, case.count) for _ in range(2)]
         if not count:  # the same for all
             both[0]()
             count = max(1, int(TURN / turns.time_of(both[0], 3, time.perf_counter)))
-            calls[ALONE] = functools.partial(_in_one, pool, both, count)
-        calls[name] = functools.partial(_in_two, pool, both, count)
-    return Works(calls, missing, limits=[ALONE], values=2 * count, clock="wall")
+            found.calls[ALONE] = partial(_in_one, pool, both, count)
+        found.calls[name] = partial(_in_two, pool, both, count)
+    found.values = 2 * count
+    return found
 
 
 def _all_cores(size: int, operation: str) -> Works:
     """Return the calls that use all cores themselves; no other library decompresses in several threads."""
-    from bench import payloads
     from cpkg import zstd
 
-    data = payloads.corpus(size)
+    data, compress = payloads.corpus(size), operation == "compress"
     frames = zstd.compress(data, threads=0)
-    compress = operation == "compress"
-    ours = functools.partial(getattr(zstd, operation), data if compress else frames)
-    calls: dict[str, Call] = {OURS: functools.partial(ours, threads=0), ALONE: functools.partial(ours, threads=1)}
-    missing: dict[str, str] = {}
-    try:
-        module = importlib.import_module(PEP784)
-        workers = {module.CompressionParameter.nb_workers: os.cpu_count()}
-        compressing = functools.partial(module.compress, data, options=workers)
-        calls[PEP784] = compressing if compress else functools.partial(module.decompress, frames)
-    except ImportError as error:
-        missing[PEP784] = reason(error)
-    try:
-        module = importlib.import_module("zstandard")
-        calls["zstandard"] = functools.partial(module.ZstdCompressor(threads=-1).compress, data)
-    except ImportError as error:
-        missing["zstandard"] = reason(error)
-    if not compress and calls.pop("zstandard", None):
-        missing["zstandard"] = "its function reads one frame"
+    ours = partial(getattr(zstd, operation), data if compress else frames)
+    found = Works({OURS: partial(ours, threads=0), ALONE: partial(ours, threads=1)}, limits=[ALONE], size=size)
+    found.clock = "wall"
+    for name, module in found.imported({PEP784: PEP784, "zstandard": "zstandard"}):
+        if name == "zstandard":
+            found.calls[name] = partial(module.ZstdCompressor(threads=-1).compress, data)
+        elif compress:
+            workers = {module.CompressionParameter.nb_workers: os.cpu_count()}
+            found.calls[name] = partial(module.compress, data, options=workers)
+        else:
+            found.calls[name] = partial(module.decompress, frames)
+    if not compress and found.calls.pop("zstandard", None):
+        found.missing["zstandard"] = "its function reads one frame"
 
     def check(library: str, result: bytes) -> None:
         assert (zstd.decompress(result) if compress else result) == data, library
 
-    return Works(calls, missing, check, limits=[ALONE], size=size, clock="wall")
+    found.check = check
+    return found
+
+
+def _repeated(work: Call, count: int) -> None:
+    for _ in range(count):
+        work()
 
 
 def _in_two(pool: ThreadPoolExecutor, both: list[Call], count: int) -> None:
-    for done in [pool.submit(repeated, work, count) for work in both]:
+    for done in [pool.submit(_repeated, work, count) for work in both]:
         done.result()
 
 
 def _in_one(pool: ThreadPoolExecutor, both: list[Call], count: int) -> None:
     for work in both:
-        pool.submit(repeated, work, count).result()
+        pool.submit(_repeated, work, count).result()
 
 
-GROUP = Group("Two threads", CASES, operations, works)
+GROUPS = [Group("Two threads", CASES, operations, works)]

@@ -18,8 +18,8 @@ from types import ModuleType
 from typing import Any
 
 from bench import typed_messages as messages
-from bench.cells import OURS, Case, Group, Works, reason
-from bench.typed_peers import PEERS, Both
+from bench.cells import OURS, Case, Group, Pair, Works, coded
+from bench.typed_peers import PEERS
 from cpkg import typed
 from cpkg.msgpack import ExtType, Raw
 
@@ -29,34 +29,23 @@ def works(case: Case, operation: str) -> Works:
     make, cls = messages.MESSAGES[case.name]
     value = make()
     expected = plain(value)
-    found = Works({}, values=len(value) if isinstance(value, list) else None)
-    for name, peer in {OURS: _cpkg, **PEERS, "msgspec Struct": PEERS["msgspec"]}.items():
-        try:
-            kind, obj = structs(cls, value) if name == "msgspec Struct" else (cls, value)
-            encode, decode = peer(kind, obj)
-            data = encode(obj)
-            if operation == "encode":
-                found.calls[name] = partial(encode, obj)
-            elif callable(decode):
-                found.calls[name] = partial(decode, data)
-            else:
-                found.missing[name] = decode
-        except Exception as error:
-            if name == OURS:
-                raise
-            found.missing[name] = reason(error)
+    read = typed.Decoder(cls, strict=False, dec_hook=lambda kind, value: kind(value)).decode
+
+    def of_structs() -> Pair:
+        kind, obj = structs(cls, value)
+        return (*PEERS["msgspec"](kind, obj), obj)
 
     def check(library: str, result: Any) -> None:
         if operation == "encode":
             result = pickle.loads(result) if library == "pickle" else read(result)
         assert plain(result) == expected, "gives another object"
 
-    read = typed.Decoder(cls, strict=False, dec_hook=lambda kind, value: kind(value)).decode
-    found.check = check
-    return found
+    ways = {name: partial(peer, cls, value) for name, peer in {OURS: _cpkg, **PEERS}.items()}
+    values = len(value) if isinstance(value, list) else None
+    return coded({**ways, "msgspec Struct": of_structs}, value, operation == "encode", check=check, values=values)
 
 
-def _cpkg(kind: Any, value: Any) -> Both:
+def _cpkg(kind: Any, value: Any) -> Pair:
     hooks = kind == messages.MESSAGES["envelopes"][1]
     encoder = typed.Encoder(enc_hook=lambda obj: obj.cents) if hooks else typed.Encoder()
     decoder = typed.Decoder(kind, dec_hook=lambda cls, value: cls(value)) if hooks else typed.Decoder(kind)
@@ -109,9 +98,5 @@ def plain(obj: Any) -> Any:
     return {**({} if tag is None else {"type": tag}), **{name: plain(getattr(obj, name)) for name in names}}
 
 
-GROUP = Group(
-    "Typed",
-    [Case(kind, quick=kind == "users", small=kind == "files") for kind in messages.MESSAGES],
-    ("decode", "encode"),
-    works,
-)
+CASES = [Case(kind, quick=kind == "users", small=kind == "files") for kind in messages.MESSAGES]
+GROUPS = [Group("Typed", CASES, ("decode", "encode"), works)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import enum
+import importlib
 import random
 import uuid
 from collections.abc import Callable
@@ -18,8 +19,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import cpkg
-from bench.cells import OURS, Case, Group, NotHere, Works, reason
-from bench.typed_peers import PEERS, Both
+from bench.cells import OURS, Case, Group, NotHere, Pair, Works, coded
+from bench.typed_peers import PEERS
 from cpkg import typed
 
 try:
@@ -28,7 +29,7 @@ except ImportError:
     attr = None  # type: ignore[assignment]
 
 COUNT = 1000
-PACKING, READING = ("dumps", "packb", "typed.encode"), ("loads", "typed.decode")
+READING = ("loads", "typed.decode")
 
 
 class Colour(enum.Enum):
@@ -52,6 +53,14 @@ if attr is not None:
 
 def _naive(draw: random.Random) -> dt.datetime:
     return dt.datetime(2024, 1, 1) + dt.timedelta(microseconds=draw.randrange(10**15))
+
+
+def _uuid(draw: random.Random) -> uuid.UUID:
+    return uuid.UUID(int=draw.getrandbits(128))
+
+
+def _two(kind: Any, draw: random.Random) -> object:
+    return kind(draw.randrange(1000), "name")
 
 
 def _fields(value: Any) -> dict[str, object]:
@@ -80,27 +89,13 @@ KINDS = {
     "aware datetime": Kind(dt.datetime, lambda draw: _naive(draw).replace(tzinfo=dt.timezone.utc), "datetime"),
     "date": Kind(dt.date, lambda draw: _naive(draw).date(), "date", dt.date.isoformat, dt.date.fromisoformat),
     "time": Kind(dt.time, lambda draw: _naive(draw).time(), None, dt.time.isoformat, dt.time.fromisoformat),
-    "timedelta": Kind(
-        dt.timedelta, lambda draw: _naive(draw) - _naive(draw), None, _parts, lambda parts: dt.timedelta(*parts)
-    ),
-    "UUID": Kind(
-        uuid.UUID,
-        lambda draw: uuid.UUID(int=draw.getrandbits(128)),
-        "uuid",
-        lambda value: value.bytes,
-        lambda data: uuid.UUID(bytes=data),
-    ),
+    "timedelta": Kind(dt.timedelta, lambda draw: _naive(draw) - _naive(draw), None, _parts, lambda p: dt.timedelta(*p)),
+    "UUID": Kind(uuid.UUID, _uuid, "uuid", lambda value: value.bytes, lambda data: uuid.UUID(bytes=data)),
     "Decimal": Kind(Decimal, lambda draw: Decimal(draw.randrange(10**6)).scaleb(-2), "decimal", str, Decimal),
     "Enum": Kind(Colour, lambda draw: draw.choice(list(Colour)), "enum", lambda value: value.value, Colour),
-    "dataclass of 2": Kind(
-        Point, lambda draw: Point(draw.randrange(1000), "name"), "dataclass", _fields, lambda found: Point(**found)
-    ),
+    "dataclass of 2": Kind(Point, partial(_two, Point), "dataclass", _fields, lambda found: Point(**found)),
     "attrs of 2": Kind(
-        attr and Place,
-        lambda draw: Place(draw.randrange(1000), "name"),
-        "dataclass",
-        _fields,
-        lambda found: Place(**found),
+        attr and Place, lambda draw: _two(Place, draw), "dataclass", _fields, lambda found: Place(**found)
     ),
     "set of 3 int": Kind(set[int], lambda draw: set(draw.sample(range(100000), 3)), None, list, set),
     "frozenset of 3 str": Kind(
@@ -109,73 +104,58 @@ KINDS = {
 }
 
 
-def _msgpack(name: str) -> Both:
-    import msgpack
-
-    forth, back = KINDS[name].forth, KINDS[name].back
+def _untyped(library: str, name: str) -> Pair:
+    module = importlib.import_module(library)
+    packb, unpackb, forth, back = module.packb, module.unpackb, KINDS[name].forth, KINDS[name].back
     if forth is None or back is None:
-        return partial(msgpack.packb, datetime=True), partial(msgpack.unpackb, timestamp=3)
-    return partial(msgpack.packb, default=forth), lambda data: [back(found) for found in msgpack.unpackb(data)]
-
-
-def _ormsgpack(name: str) -> Both:
-    import ormsgpack
-
-    forth, back = KINDS[name].forth, KINDS[name].back
-    if forth is None or back is None:
-        option = ormsgpack.OPT_DATETIME_AS_TIMESTAMP_EXT
-        return partial(ormsgpack.packb, option=option), partial(ormsgpack.unpackb, option=option)
-    if name == "UUID":  # packed as text, without `default`
+        if library == "msgpack":
+            return partial(packb, datetime=True), partial(unpackb, timestamp=3)
+        option = module.OPT_DATETIME_AS_TIMESTAMP_EXT
+        return partial(packb, option=option), partial(unpackb, option=option)
+    if (library, name) == ("ormsgpack", "UUID"):  # packed as text, without `default`
         back = uuid.UUID
-    return partial(ormsgpack.packb, default=forth), lambda data: [back(found) for found in ormsgpack.unpackb(data)]
+    return partial(packb, default=forth), lambda data: [back(found) for found in unpackb(data)]
 
 
-UNTYPED = {"msgpack": _msgpack, "ormsgpack": _ormsgpack}
-TYPED = ("msgspec", "mashumaro", "cattrs")
-THEIRS = {"packb": tuple(UNTYPED), "typed.encode": TYPED, "typed.decode": TYPED}
+UNTYPED, TYPED = ("msgpack", "ormsgpack"), ("msgspec", "mashumaro", "cattrs")
+THEIRS = {"packb": UNTYPED, "typed.encode": TYPED, "typed.decode": TYPED}
 """The peers that have the same operation; all others are compared with every peer."""
 
 
 def works(case: Case, operation: str) -> Works:
     """Pack a thousand values of a type, or read them back."""
-    kind = KINDS[case.name]
-    if kind.kind is None:
+    of = KINDS[case.name]
+    if of.kind is None:
         raise NotHere("attrs is not installed")
-    draw = random.Random(47)
-    values = [kind.draw(draw) for _ in range(COUNT)]
-    reads = operation in READING
-    message = typed.encode(values)
-    typed_decode = typed.Decoder(list[kind.kind]).decode  # type: ignore[name-defined]
-    calls: dict[str, Callable[[], Any]] = {
-        "dumps": partial(cpkg.dumps, values, compress=False),
-        "packb": partial(cpkg.msgpack.packb, values, **({kind.option: True} if kind.option else {})),
-        "typed.encode": partial(typed.encode, values),
-        "loads": partial(cpkg.loads, message),
-        "typed.decode": partial(typed_decode, message),
+    draw, kind = random.Random(47), list[of.kind]  # type: ignore[name-defined]
+    values = [of.draw(draw) for _ in range(COUNT)]
+    decode = typed.Decoder(kind).decode
+    ours: dict[str, Pair] = {
+        "dumps": (partial(cpkg.dumps, compress=False), decode),
+        "packb": (partial(cpkg.msgpack.packb, **({of.option: True} if of.option else {})), decode),
+        "typed.encode": (typed.encode, decode),
+        "loads": (typed.encode, cpkg.loads),
+        "typed.decode": (typed.encode, decode),
     }
-    readers: dict[str, Callable[[bytes], Any]] = {}
-    found = Works({OURS: calls[operation]}, values=COUNT)
-    for peer in THEIRS.get(operation, (*TYPED, *UNTYPED, "pickle")):
-        try:
-            pack, unpack = UNTYPED[peer](case.name) if peer in UNTYPED else PEERS[peer](list[kind.kind], values)
-            found.calls[peer] = partial(unpack, pack(values)) if reads else partial(pack, values)
-            readers[peer] = unpack
-        except Exception as error:
-            found.missing[peer] = reason(error)
-
-    def check(library: str, result: Any) -> None:
-        if not reads:
-            result = readers.get(library, typed_decode)(result)
-        # `loads` returns the values that the message's types give: for some types another one
-        assert (operation, library) == ("loads", OURS) or result == values, "gives other values back"
-
-    found.check = check
+    peers = THEIRS.get(operation, (*TYPED, *UNTYPED, "pickle"))
+    ways = {
+        OURS: ours[operation],
+        **{n: partial(_untyped, n, case.name) if n in UNTYPED else partial(PEERS[n], kind, values) for n in peers},
+    }
+    found = coded(ways, values, operation not in READING, values=COUNT)
+    check = found.check
+    # `loads` returns the values that the message's types give: for some types another one
+    found.check = lambda library, result: (operation, library) == ("loads", OURS) or check(library, result)
     return found
 
 
-GROUP = Group(
-    "Value types",
-    [Case(name, quick=name in ("date", "UUID"), small=name == "Decimal") for name in KINDS],
-    lambda case: [each for each in (*PACKING, *READING) if each != "packb" or KINDS[case.name].option],
-    works,
-)
+# every operation; packb if it has an option for the type
+OPERATIONS = ("dumps", "packb", "typed.encode", *READING)
+GROUPS = [
+    Group(
+        "Value types",
+        [Case(name, quick=name in ("date", "UUID"), small=name == "Decimal") for name in KINDS],
+        lambda case: [each for each in OPERATIONS if each != "packb" or KINDS[case.name].option],
+        works,
+    )
+]

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,32 +17,24 @@ PATIENCE = 10
 """The pure backend is not measured if one call would take more seconds than this."""
 
 
-@dataclass(frozen=True)
-class ZstdCase(Case):
-    """The kind of bytes, their number, and the level."""
-
-    data: str = "corpus"
-    size: str = "1MiB"
-    level: int = 3
-
-
-def _cases() -> Iterator[ZstdCase]:
+def _cases() -> Iterator[Case]:
+    """Yield the cases: a kind of bytes, their number, and a level."""
     for size in payloads.SIZES:
         for level in (3, 10, 17) if size != "1GiB" else (3,):
             quick, small = size in ("1KiB", "1MiB") and level == 3, size in ("1KiB", "16KiB") and level == 3
             # at level 17 libzstd alone counts, which 16 KiB show as well
             slow = size == "1GiB" or (size == "128MiB" and level > 3) or (size == "1MiB" and level == 17)
-            yield ZstdCase(f"{size} level {level}", quick, small, slow, size=size, level=level)
+            yield Case(f"{size} level {level}", quick, small, slow, data="corpus", size=size, level=level)
     for data in (name for name in payloads.BYTES if name != "corpus"):
         copies = ("decompress",) if data == "random" else ()  # its blocks are raw
         for size, level in (("1KiB", 3), ("1MiB", 3), ("1MiB", 10), ("128MiB", 3)):
             # data that never or always compresses hardly depends on the level, and short data of it on nothing
             slow = size == "128MiB" or (data != "json" and (size, level) != ("1MiB", 3))
             name = f"{size} {data} level {level}"
-            yield ZstdCase(name, slow=slow, copies=copies, data=data, size=size, level=level)
+            yield Case(name, False, False, slow, copies, data=data, size=size, level=level)
 
 
-def works(case: ZstdCase, operation: str) -> Works:
+def works(case: Case, operation: str) -> Works:
     """Compress or decompress the case's bytes in one call."""
     size = payloads.SIZES[case.size]
     compresses = operation == "compress"
@@ -108,10 +99,8 @@ def libzstd(
     return (lambda: function(context, memory, room, source, len(source))), content
 
 
-GROUP = Group(
-    "Zstandard one-shot",
-    [*_cases()],
-    # the level of the compressor hardly matters for decompression
-    lambda case: ("compress", "decompress") if case.level == 3 else ("compress",),
-    works,
-)
+# the level of the compressor hardly matters for decompression
+OPERATIONS = ("compress", "decompress")
+GROUPS = [
+    Group("Zstandard one-shot", [*_cases()], lambda case: OPERATIONS if case.level == 3 else OPERATIONS[:1], works)
+]
