@@ -23,16 +23,13 @@ def main(arguments: list[str] | None = None) -> int:
 
     measure = commands.add_parser("measure", help="measure cells, and print each library's ratio to cpkg")
     measure.add_argument("groups", nargs="*", metavar="GROUP", help="(default: all)")
-    measure.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
     measure.add_argument("--quick", action="store_true", help="the representative tenth")
     measure.add_argument("--slow", action="store_true", help="also the cells that take minutes or gigabytes")
-    measure.add_argument(
-        "--keep", type=Path, metavar="FILE", help="write each cell to this file; do not measure it again"
-    )
 
     builds = commands.add_parser("builds", help="compare cpkg in two environments: FIRST's time divided by SECOND's")
     builds.add_argument("pythons", nargs=2, metavar=("FIRST", "SECOND"), help="the python of an environment")
-    builds.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
+    for command in (measure, builds):
+        command.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
 
     serve = commands.add_parser("serve", help="time a cell for each line of standard input, for `builds`")
     serve.add_argument("cell", nargs=3, metavar=("GROUP", "CASE", "OPERATION"))
@@ -40,15 +37,13 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("install", help="try to install every peer into this environment, keep the errors")
 
     report = commands.add_parser("report", help="write the report: Markdown, with a picture of each row")
-    where = "folder with the JSON files (default: .benchmarks, or what bench-quick wrote below it)"
-    report.add_argument("results", type=Path, nargs="?", help=where)
     report.add_argument("--folder", type=Path, default=RESULTS / "report", help="(default: .benchmarks/report)")
     report.add_argument("--old", type=Path, help="older results to compare with (default: RESULTS/old if it exists)")
-
     readme = commands.add_parser("readme", help="write the README's pictures and table of performance from the results")
-    readme.add_argument("results", type=Path, nargs="?", help=where)
     readme.add_argument("--readme", type=Path, default=Path("README.md"))
+    where = "folder with the JSON files (default: .benchmarks, or what bench-quick wrote below it)"
     for command in (report, readme):
+        command.add_argument("results", type=Path, nargs="?", help=where)
         command.add_argument("--rows", default="*", metavar="PATTERN", help="some rows (default: *), such as *-wheel")
 
     compare = commands.add_parser("compare", help="how cpkg changed beside the same libraries; exits 1 on a regression")
@@ -56,12 +51,9 @@ def main(arguments: list[str] | None = None) -> int:
     compare.add_argument("new", type=Path)
     compare.add_argument("--allow-missing", action="store_true", help="do not fail for cells that are missing in NEW")
 
-    publish = commands.add_parser(
-        "publish", help="measure a row of each interpreter, write docs/benchmarks and README.md"
-    )
-    publish.add_argument(
-        "interpreters", nargs="*", metavar="INTERPRETER", help="3.11, pypy3.9, ... (default: all five)"
-    )
+    publish = commands.add_parser("publish", help="measure a row of each interpreter, write docs/benchmarks, README.md")
+    some = "3.11, pypy3.9, ... (default: all five)"
+    publish.add_argument("interpreters", nargs="*", metavar="INTERPRETER", help=some)
     build = "what is measured: wheel (default; in dist/), native, dlopen or pure"
     publish.add_argument("--build", default="wheel", help=build)
     publish.add_argument("--minutes", type=float, help="end each row after that many minutes; a second call continues")
@@ -77,26 +69,28 @@ def _run(given: argparse.Namespace) -> int:
 
         for requirement, error in peers.install().items():
             print(f"{requirement}: {error}")
-        return 0
-    if given.command in ("cell", "measure"):
+    elif given.command in ("cell", "measure"):
         from bench import measure
 
         if given.command == "cell":
             measure.child(*given.cell)
         else:
-            measure.show(given.groups, given.only, given.quick, given.slow, given.keep)
-        return 0
-    if given.command in ("builds", "serve"):
+            measure.show(given.groups, given.only, given.quick, given.slow)
+    elif given.command in ("builds", "serve"):
         from bench import builds
 
-        return builds.compare(given.pythons, given.only) if given.command == "builds" else builds.serve(*given.cell)
-    from bench.results import NotResults
+        if given.command == "builds":
+            return builds.compare(given.pythons, given.only)
+        builds.serve(*given.cell)
+    else:
+        from bench.results import NotResults
 
-    try:
-        return _read(given)
-    except (NotResults, ValueError) as error:
-        print(error, file=sys.stderr)
-        return 2
+        try:
+            return _read(given)
+        except (NotResults, ValueError) as error:
+            print(error, file=sys.stderr)
+            return 2
+    return 0
 
 
 def _read(given: argparse.Namespace) -> int:

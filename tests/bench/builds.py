@@ -14,37 +14,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench import cells, turns
-from bench.cells import OURS, Case, Group
+from bench import cells, peers, turns
+from bench.cells import OURS
 from bench.measure import CLOCKS
-
-
-class Build:
-    """A process of one python, which times a turn of calls whenever it is asked to."""
-
-    def __init__(self, python: str, *cell: str) -> None:
-        command = [python, str(Path(__file__).with_name("__main__.py")), "serve", *cell]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def seconds(self) -> float | None:
-        """Return the seconds of a call, or None if the process has ended with an error."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        try:
-            print(file=self._process.stdin, flush=True)
-        except BrokenPipeError:
-            return None
-        line = self._process.stdout.readline()
-        return float(line) if line else None
-
-    def end(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.communicate()
 
 
 def serve(group: str, case: str, operation: str) -> None:
     """Time cpkg's call of a cell for each line on standard input, and print the seconds of one."""
+    peers.hide()  # the other environment may have others
     found = cells.group(group)
     assert found.works is not None
     works = found.works(found.case(case), operation)
@@ -58,47 +35,46 @@ def serve(group: str, case: str, operation: str) -> None:
 
 
 def pair(pythons: Sequence[str], *cell: str) -> turns.Rounds:
-    """Start a process of each python; return the seconds of both in some rounds."""
-    builds = {python: Build(python, *cell) for python in pythons}
+    """Start a process of each python; return the seconds of both in some rounds, {} if one has ended with an error."""
+    command = [str(Path(__file__).with_name("__main__.py")), "serve", *cell]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = {python: subprocess.Popen([python, *command], **pipes) for python in pythons}
     found: turns.Rounds = {python: [] for python in pythons}
     try:
         for number in range(turns.ROUNDS[1] // 3):
             for python in random.Random(number).sample(pythons, 2):
-                took = builds[python].seconds()
-                if took is None:
-                    return {}
-                found[python].append(took)
+                print(file=processes[python].stdin, flush=True)
+                found[python].append(float(processes[python].stdout.readline()))
+    except (BrokenPipeError, ValueError):
+        return {}
     finally:
-        for build in builds.values():
-            build.end()
+        for process in processes.values():
+            process.kill()
+            process.communicate()
     return found
 
 
 def compare(pythons: Sequence[str], only: str) -> int:
     """Print for each quick cell of cpkg how many times as long it takes in the first environment as in the second."""
     logs = []
-    for group, case, operation in cells.cells(quick=True):
-        name = f"{group.name}, {case}, {operation}"
-        if group.works is None or only not in name:
-            continue
-        ratio = _ratio(pythons, group, case, operation)
-        if ratio is None:
-            print(f"{name:70} not in both")
-            continue
-        logs.append(math.log(ratio.value))
-        print(f"{name:70} {ratio.value:6.3f}  [{ratio.low:.3f}, {ratio.high:.3f}]", flush=True)
+    for group, case, operation in cells.cells(quick=True, only=only):
+        if group.works is not None:
+            ratio = _ratio(pythons, group.name, case.name, operation)
+            shown = "not in both" if ratio is None else f"{ratio.value:6.3f}  [{ratio.low:.3f}, {ratio.high:.3f}]"
+            print(f"{cells.named(group, case, operation):70} {shown}", flush=True)
+            logs += [] if ratio is None else [math.log(ratio.value)]
     if logs:
         print(f"{'geometric mean':70} {math.exp(sum(logs) / len(logs)):6.3f}")
     return 0 if logs else 2
 
 
-def _ratio(pythons: Sequence[str], group: Group, case: Case, operation: str) -> turns.Ratio | None:
+def _ratio(pythons: Sequence[str], *cell: str) -> turns.Ratio | None:
     """Measure a cell in pairs of processes until the interval is narrow; None if one side cannot do it."""
     first, second = pythons
-    processes: list[turns.Rounds] = []
+    found: list[turns.Rounds] = []
     least, most = turns.PROCESSES
-    while len(processes) < least or (len(processes) < most and not turns.narrow(processes, second, [first])):
-        processes.append(pair(pythons, group.name, case.name, operation))
-        if not processes[-1]:
+    while len(found) < least or (len(found) < most and not turns.narrow(found, second, [first])):
+        found.append(pair(pythons, *cell))
+        if not found[-1]:
             return None
-    return turns.ratio(processes, second, first)
+    return turns.ratio(found, second, first)

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +18,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("bench", "the benchmark matrix")
     group.addoption("--bench-quick", action="store_true", help="a representative tenth of the cells")
     group.addoption("--bench-slow", action="store_true", help="also the cells that take minutes or gigabytes")
-    group.addoption(
-        "--bench-keep", type=Path, help="write each cell to this file at once; do not measure its cells again"
-    )
+    keep = "write each cell to this file at once; do not measure its cells again"
+    group.addoption("--bench-keep", type=Path, help=keep)
     group.addoption("--bench-minutes", type=float, help="end after that many minutes; --bench-keep continues there")
 
 
@@ -43,14 +40,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     minutes = item.config.getoption("--bench-minutes", default=None)
     if minutes is not None and time.monotonic() > _STARTED + 60 * minutes:
         item.session.shouldstop = "the time of --bench-minutes is over"
-
-
-@pytest.fixture(autouse=True)
-def _quiet_peers() -> Iterator[None]:
-    """A peer's deprecation warning is not an error here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:

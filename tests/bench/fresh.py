@@ -69,13 +69,13 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
 
     Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
     """
-    environment = {
-        **compiled(),
-        "PYTHONPATH": _import_path(site),
-        "PYTHONWARNINGS": "ignore",
-        **(variables or {}),
-    }
-    command = [sys.executable, *([] if site else ["-S"]), str(FOLDER / "children" / script)]
+    import cpkg
+
+    # the child imports the same cpkg as this process, installed or from a source tree, and the peers
+    path = [str(Path(cpkg.__file__).parent.parent), *([os.environ.get("PYTHONPATH")] if site else sys.path)]
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONWARNINGS": "ignore"}
+    command = [sys.executable, *([] if site else ["-S"]), FOLDER / "children" / script]
+    environment = {**compiled(), **paths, **(variables or {})}
     return json.loads(output(command, TIMEOUT, input=json.dumps(request), env=environment))
 
 
@@ -92,15 +92,3 @@ def asked(library: str, *given: Any, **options: Any) -> Any:
 def in_turns(things: Sequence[T], number: int) -> list[T]:
     """Return the things in another order for each number."""
     return random.Random(number).sample(things, len(things))
-
-
-def _import_path(site: bool) -> str:
-    """Let the child import the same cpkg as this process, installed or from a source tree, and the peers."""
-    import cpkg
-
-    return os.pathsep.join(
-        [
-            str(Path(cpkg.__file__).parent.parent),
-            *filter(None, [os.environ.get("PYTHONPATH")] if site else sys.path),
-        ]
-    )

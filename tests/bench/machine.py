@@ -6,9 +6,11 @@ from __future__ import annotations
 import gc
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 
@@ -34,14 +36,9 @@ def row_name() -> str:
 
 
 def _cpu() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    path = Path("/proc/cpuinfo")
+    found = re.search(r"^model name\s*: *(.*)", path.read_text(encoding="utf-8") if path.exists() else "", re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()
 
 
 def _memory() -> int | None:
@@ -49,11 +46,6 @@ def _memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError):
         return None
-
-
-def _usable_cpus() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _revision() -> str | None:
@@ -76,7 +68,7 @@ def describe() -> dict[str, Any]:
         "interpreter": interpreter(),
         "compiler": platform.python_compiler(),
         "cpu": _cpu(),
-        "cpus": _usable_cpus(),
+        "cpus": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         "memory": _memory(),
         "nursery": _nursery(),
         "system": f"{platform.system()} {platform.release()}",

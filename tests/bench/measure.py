@@ -90,31 +90,24 @@ def measured(group: Group, case: Case, operation: str) -> Figures:
             if not isinstance(answers[OURS], str):
                 figures.processes.append({n: [each] for n, each in answers.items() if not isinstance(each, str)})
             continue
-        answer = _in_a_process(group.name, case.name, operation, number, figures.not_again)
+        answer = _in_a_process(figures, number)
         rounds, missing = answer.pop("rounds"), answer.pop("missing")
         if rounds:
             figures.processes.append(rounds)
         figures.missing = {**missing, **figures.missing}
         if number == 0:
-            for name, value in answer.items():
-                setattr(figures, name, value)
+            vars(figures).update(answer)
     return figures
 
 
-def kept(figures: Figures) -> dict[str, Any]:
-    """Return the figures as the results keep them."""
-    return asdict(figures)
-
-
-def _in_a_process(group: str, case: str, operation: str, number: int, without: list[str]) -> dict[str, Any]:
+def _in_a_process(figures: Figures, number: int) -> dict[str, Any]:
+    cell = (figures.group, figures.case, figures.operation)
     program = Path(__file__).with_name("__main__.py")
-    command = [sys.executable, program, "cell", group, case, operation, str(number), *without]
     try:
-        printed = fresh.output(command, TIMEOUT)
+        printed = fresh.output([sys.executable, program, "cell", *cell, str(number), *figures.not_again], TIMEOUT)
     except fresh.ChildFailed as failure:
-        raise RuntimeError(f"{group}, {case}, {operation}: {failure}") from None
-    answer: dict[str, Any] = json.loads(printed.splitlines()[-1])
-    return answer
+        raise RuntimeError(f"{', '.join(cell)}: {failure}") from None
+    return json.loads(printed.splitlines()[-1])
 
 
 def child(group: str, case: str, operation: str, number: str, *without: str) -> None:
@@ -152,22 +145,21 @@ class Kept:
             found = measured(group, case, operation)
             if self.path is not None:
                 with self.path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(kept(found)) + "\n")
+                    file.write(json.dumps(asdict(found)) + "\n")
         return found
 
 
-def show(groups: Sequence[str], only: str, quick: bool, slow: bool, keep: Path | None) -> None:
+def show(groups: Sequence[str], only: str, quick: bool, slow: bool) -> None:
     """Measure cells and print for each the time of cpkg's call, and the ratio and interval of each other library."""
-    record = Kept(keep, {"quick": quick})
     begun = time.perf_counter()
-    for group, case, operation in cells.cells(quick, slow):
-        name = f"{group.name}, {case}, {operation}"
-        if only not in name or (groups and group.name not in groups):
+    for group, case, operation in cells.cells(quick, slow, only):
+        if groups and group.name not in groups:
             continue
         start = time.perf_counter()
-        figures = record.measured(group, case, operation)
+        figures = measured(group, case, operation)
         ours, *others = lines(figures)
-        print(f"{name}: {ours}, {len(figures.processes)} processes, {time.perf_counter() - start:.1f} s")
+        took = f"{len(figures.processes)} processes, {time.perf_counter() - start:.1f} s"
+        print(f"{cells.named(group, case, operation)}: {ours}, {took}")
         print(*(f"    {line}" for line in others), sep="\n", flush=True)
     print(f"{time.perf_counter() - begun:.0f} s")
 
@@ -202,13 +194,5 @@ def here(group: Group, case: Case, operation: str, number: int, without: Sequenc
     took = works.once()
     rounds = turns.in_rounds(works.calls, took, works.before, CLOCKS[works.clock], number, OURS) if works.calls else {}
     works.once(longest=turns.LONG)
-    return {
-        "rounds": rounds,
-        "missing": works.missing,
-        "formats": dict(works.formats),
-        "limits": list(works.limits),
-        "size": works.size,
-        "values": works.values,
-        "clock": works.clock,
-        "info": works.info,
-    }
+    kept = ("missing", "formats", "limits", "size", "values", "clock", "info")
+    return {"rounds": rounds, **{name: getattr(works, name) for name in kept}}

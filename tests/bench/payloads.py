@@ -24,9 +24,8 @@ from typing import Any, Callable
 SEED = 20240229
 KIB = 1024
 MIB = 1024 * KIB
-GIB = 1024 * MIB
 
-SIZES = {"1KiB": KIB, "16KiB": 16 * KIB, "1MiB": MIB, "128MiB": 128 * MIB, "1GiB": GIB}
+SIZES = {"1KiB": KIB, "16KiB": 16 * KIB, "1MiB": MIB, "128MiB": 128 * MIB, "1GiB": 1024 * MIB}
 
 
 # --- objects -----------------------------------------------------------------------------------------------------
@@ -39,15 +38,8 @@ def small() -> object:
 
 def regular() -> dict[str, object]:
     """The signer comparison's regular object: 136 bytes as MessagePack, 178 as JSON."""
-    return {
-        "user": {
-            "id": 70000,
-            "name": "Ada Lovelace Byron",
-            "username": "ada.lovelace1",
-            "email": "ada@example.com",
-        },
-        "_meta": {"iss": "id.example", "nbf": "2024-02-29T12:00:00+00:00"},
-    }
+    user = {"id": 70000, "name": "Ada Lovelace Byron", "username": "ada.lovelace1", "email": "ada@example.com"}
+    return {"user": user, "_meta": {"iss": "id.example", "nbf": "2024-02-29T12:00:00+00:00"}}
 
 
 def large() -> object:
@@ -57,8 +49,7 @@ def large() -> object:
 
 def ints() -> object:
     """27,000 integers of every width in the format."""
-    rng = random.Random(SEED)
-    widths = (7, 8, 16, 32, 63)
+    rng, widths = random.Random(SEED), (7, 8, 16, 32, 63)
     return [rng.getrandbits(rng.choice(widths)) * rng.choice((1, 1, -1)) for _ in range(27_000)]
 
 
@@ -70,14 +61,8 @@ def floats() -> object:
 
 def unicode() -> object:
     """5,000 strings of two- to four-byte UTF-8 characters."""
-    rng = random.Random(SEED)
-    letters = "äöüßéèñçжшщюяабвгδλπωאבגד日本語漢字かな한글🎈🚀🧪 "
+    rng, letters = random.Random(SEED), "äöüßéèñçжшщюяабвгδλπωאבגד日本語漢字かな한글🎈🚀🧪 "
     return ["".join(rng.choice(letters) for _ in range(rng.randrange(4, 60))) for _ in range(5_000)]
-
-
-def binary() -> object:
-    """One bin of 8 MiB, which no library should touch more than once."""
-    return random.Random(SEED).getrandbits(8 * 8 * MIB).to_bytes(8 * MIB, "little")
 
 
 def records(count: int) -> list[object]:
@@ -103,30 +88,19 @@ def records(count: int) -> list[object]:
     ]
 
 
-def generated() -> object:
-    """30,000 records, about 10 MB packed."""
-    return records(30_000)
-
-
-class PayloadMissing(Exception):
-    """A real document cannot be read because its package is not installed."""
-
-
 def _package_folder(name: str) -> Path:
+    """Return the folder of a package. Raises ImportError if it is not installed."""
     spec = importlib.util.find_spec(name)
     if spec is None or spec.origin is None:
-        raise PayloadMissing(f"the package {name} is not installed")
+        raise ImportError(f"the package {name} is not installed")
     return Path(spec.origin).parent
 
 
 def botocore() -> object:
     """The service model of EC2 from botocore: a deep document of many short strings."""
-    folder = _package_folder("botocore") / "data" / "ec2"
-    found = sorted(folder.glob("*/service-2.json*"))
-    if not found:
-        raise PayloadMissing(f"botocore has no service model in {folder.name}")
-    raw = found[-1].read_bytes()
-    return json.loads(gzip.decompress(raw) if found[-1].suffix == ".gz" else raw)
+    found = sorted((_package_folder("botocore") / "data" / "ec2").glob("*/service-2.json*"))[-1]
+    raw = found.read_bytes()
+    return json.loads(gzip.decompress(raw) if found.suffix == ".gz" else raw)
 
 
 def vega_cars() -> object:
@@ -141,8 +115,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "ints": ints,
     "floats": floats,
     "unicode": unicode,
-    "bin": binary,
-    "generated": generated,
+    "bin": lambda: random_bytes(8 * MIB),
+    "generated": lambda: records(30_000),
     "botocore": botocore,
     "vega-cars": vega_cars,
 }
@@ -151,7 +125,7 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 # One object at a time: a live graph of a million objects slows every garbage collection of another case
 @functools.lru_cache(maxsize=1)
 def load_object(name: str) -> Any:
-    """Build the object called `name`; raises PayloadMissing when its package is not installed."""
+    """Build the object called `name`; raises ImportError when its package is not installed."""
     return OBJECTS[name]()
 
 
@@ -159,12 +133,9 @@ def load_object(name: str) -> Any:
 
 
 def _sources() -> Iterator[Path]:
-    root = Path(sysconfig.get_paths()["stdlib"])
-    for folder, folders, files in os.walk(root):
+    for folder, folders, files in os.walk(sysconfig.get_paths()["stdlib"]):
         folders[:] = sorted(f for f in folders if f not in ("site-packages", "dist-packages", "__pycache__", "test"))
-        for name in sorted(files):
-            if name.endswith(".py"):
-                yield Path(folder) / name
+        yield from (Path(folder) / name for name in sorted(files) if name.endswith(".py"))
 
 
 def _machine_code() -> Iterator[Path]:
@@ -200,39 +171,34 @@ def _halves() -> tuple[bytes, bytes]:
 
 @functools.lru_cache(maxsize=8)
 def corpus(size: int) -> bytes:
-    """Return `size` bytes: half Python sources, then half machine code, from the running installation.
-
-    Beyond the size of the installation, it is repeated in slices of odd length whose bytes are xored with a counter,
-    so that no window contains a plain copy and the ratio stays that of the first round.
-    """
+    """Return `size` bytes: half Python sources, then half machine code, from the running installation."""
     sources, machine = _halves()
     half = size // 2
     return _extend(sources, half) + _extend(machine, size - half)
 
 
 def _extend(seed: bytes, size: int) -> bytes:
+    """Return the middle of the seed, or repeat it, each time xored with the next number.
+
+    So no window contains a plain copy, and the ratio stays that of the first round.
+    """
     if size <= len(seed):
         # skip the beginning: the first source file is mostly a docstring
         start = (len(seed) - size) // 2
         return seed[start : start + size]
-    out = bytearray()
-    turn = 0
-    while len(out) < size:
-        out += seed.translate(bytes(byte ^ (turn & 0xFF) for byte in range(256)))
-        turn += 1
-    del out[size:]
-    return bytes(out)
+    turns = range(size // len(seed) + 1)
+    return b"".join(seed.translate(bytes(byte ^ (turn & 0xFF) for byte in range(256))) for turn in turns)[:size]
 
 
 @functools.lru_cache(maxsize=4)
 def json_text(size: int) -> bytes:
-    """Return `size` bytes of JSON lines: seeded records, or botocore's model if it is installed."""
+    """Return `size` bytes of JSON: botocore's model if it is installed, or lines of seeded records."""
     try:
-        text = json.dumps(botocore(), indent=1).encode()
-    except PayloadMissing:
-        rows = ({key: value for key, value in row.items() if key != "digest"} for row in records(4000))  # type: ignore[attr-defined]
-        text = "\n".join(json.dumps(row) for row in rows).encode()
-    return _extend(text, size)
+        text = json.dumps(botocore(), indent=1)
+    except ImportError:
+        rows = ({key: value for key, value in row.items() if key != "digest"} for row in records(4000))
+        text = "\n".join(map(json.dumps, rows))
+    return _extend(text.encode(), size)
 
 
 @functools.lru_cache(maxsize=4)

@@ -111,8 +111,7 @@ def _import(peer: Peer) -> Library:
     forth, back = eval(peer.forth, names), eval(peer.back, names)
 
     def compressor(level: int) -> Function:
-        found: Function = forth if level == DEFAULT_LEVEL else eval(peer.leveled, {**names, "level": level})
-        return found
+        return forth if level == DEFAULT_LEVEL else eval(peer.leveled, {**names, "level": level})
 
     if peer.ours:
         chosen = importlib.import_module("cpkg._backend").choose(peer.codec).module
@@ -142,9 +141,9 @@ def in_children(codec: str) -> list[Peer]:
     return [peer for peer in of(codec) if peer.name in names]
 
 
-def independent(codec: str, but: str = "cpkg") -> Iterator[tuple[Peer, Library]]:
-    """Yield the installed peers of the codec's own format, with the one named `but` last."""
-    for peer in sorted(of(codec), key=lambda peer: peer.name == but):
+def independent(codec: str) -> Iterator[tuple[Peer, Library]]:
+    """Yield the installed peers of the codec's own format, with cpkg last."""
+    for peer in sorted(of(codec), key=lambda peer: peer.ours):
         library = load(peer)
         if not isinstance(library, str) and peer.format == codec:
             yield peer, library
@@ -175,7 +174,7 @@ def loaded(codec: str, names: Container[str] | None = None) -> tuple[dict[str, L
 
 
 def hide() -> None:
-    """Hide installed peers from this process: their data and frames are what cells are made of where they exist."""
+    """Hide peers from this process: where they are installed, they choose the payload of a cell and what is read."""
     hidden = [peer.module for peer in PEERS if peer.requirement or peer.name == PEP784]
     sys.modules.update(dict.fromkeys([*hidden, "botocore"], None))
 
@@ -202,20 +201,15 @@ def _install_log() -> Path:
 @functools.lru_cache(maxsize=1)
 def install_errors() -> dict[str, str]:
     """Return what `install` could not install into this environment: requirement -> the last line of the error."""
-    try:
-        errors: dict[str, str] = json.loads(_install_log().read_text())
-    except OSError:
-        return {}
-    return errors
-
-
-_GENERIC = ("subprocess-exited", "failed-wheel-build", "command ", "failed to run custom build command")
+    log = _install_log()
+    return json.loads(log.read_text()) if log.exists() else {}
 
 
 def _why(output: str) -> str:
     """Find the line of pip's output that names the cause: the first error that is not about another one."""
+    generic = ("subprocess-exited", "failed-wheel-build", "command ", "failed to run custom build command")
     found = re.findall(r"(?:^|\n)\s*((?:\S+:\d+:\d+: )?)(?:error|ERROR|Error): (.+)", output)
-    telling = [place + text.strip() for place, text in found if not text.startswith(_GENERIC)]
+    telling = [place + text.strip() for place, text in found if not text.startswith(generic)]
     preferred = [line for line in telling if not line.startswith(("Failed", "Ignored", "No matching"))]
     lines = output.strip().splitlines() or ["pip failed without a word"]
     return (preferred or telling or lines[-1:])[0][:200]
@@ -223,10 +217,9 @@ def _why(output: str) -> str:
 
 def _installed(requirement: str) -> bool:
     try:
-        _version(requirement)
+        return bool(_version(requirement))
     except importlib.metadata.PackageNotFoundError:
         return False
-    return True
 
 
 def install(timeout: float = 300) -> dict[str, str]:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from bench import cells, measure
 from bench.cells import OURS, Case, Group
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # a peer's deprecation warning is not an error here
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -21,32 +24,26 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(("group", "case", "operation"), found, ids=names)
 
 
-_reported = 0.0
+_reported = [0.0]
+"""The sum of the reported figures: the timer of a test whose figures other processes measure."""
 
 
-def reported() -> float:
-    """Return the sum of the reported figures: the timer of a test whose figures other processes measure."""
-    return _reported
-
-
-def report(value: float) -> None:
-    """Add a figure."""
-    global _reported
-    _reported += value
-
-
-@pytest.mark.benchmark(timer=reported)
+@pytest.mark.benchmark(timer=lambda: _reported[0])
 def test_cell(benchmark: Any, bench_kept: measure.Kept | None, group: Group, case: Case, operation: str) -> None:
     """Measure all libraries of a cell. The results' `extra_info` has their rounds, the statistics are cpkg's."""
     if bench_kept is None:
         benchmark.pedantic(once, (group, case, operation))
         return
+
+    def report() -> None:
+        _reported[0] += next(left)
+
     figures = bench_kept.measured(group, case, operation)
-    benchmark.extra_info.update(measure.kept(figures))
+    benchmark.extra_info.update(asdict(figures))
     # a cell that cannot be measured here has no processes: its figure of 0 is only for pytest-benchmark
     values = [statistics.median(process[OURS]) for process in figures.processes if OURS in process] or [0.0]
     left = iter(values)
-    benchmark.pedantic(lambda: report(next(left)), rounds=len(values))
+    benchmark.pedantic(report, rounds=len(values))
 
 
 def once(group: Group, case: Case, operation: str) -> None:

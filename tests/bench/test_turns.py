@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import importlib
+import io
 import itertools
 import json
 import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
-from bench import cells, measure, payloads, peers, turns
-from bench.cells import Case, Group, Works
+from bench import builds, cells, measure, payloads, peers, turns
+from bench.cells import Case, Group
+from bench.groups import ORDER, threads
 from bench.measure import Figures
 
-# --- statistics --------------------------------------------------------------------------------------------------
+INF = float("inf")
 
 
 def processes(*ratios: float) -> list[turns.Rounds]:
@@ -24,54 +29,56 @@ def processes(*ratios: float) -> list[turns.Rounds]:
     return [{"cpkg": [1.0, 2.0, 4.0], "peer": [ratio, 2 * ratio, 4 * ratio]} for ratio in ratios]
 
 
-def test_a_ratio_is_the_mean_of_the_processes_medians() -> None:
+def figures(*ratios: float, **more: Any) -> Figures:
+    return Figures("g", "c", "o", processes=processes(*ratios), **more)
+
+
+# --- statistics --------------------------------------------------------------------------------------------------
+
+
+def test_the_ratio_of_a_process_is_the_median_of_its_rounds() -> None:
     assert turns.median_ratio([1.0, 2.0, 10.0], [2.0, 5.0, 10.0]) == 2.0
-    found = turns.ratio(processes(2.0, 2.0, 2.0, 2.0), "cpkg", "peer")
-    assert found.value == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize(("ratios", "low", "high"), [((2.0, 2.0), 1.98, 2.02), ((1.9, 2.1), 1.05, 3.81)])
-def test_an_interval_is_students_but_never_narrower_than_a_machine_is(
-    ratios: tuple[float, ...], low: float, high: float
-) -> None:
-    found = turns.ratio(processes(*ratios), "cpkg", "peer")
-    assert (found.low, found.high) == (pytest.approx(low, rel=0.01), pytest.approx(high, rel=0.01))
-
-
-def test_one_process_gives_no_interval() -> None:
-    found = turns.ratio(processes(2.0), "cpkg", "peer")
-    assert (found.low, found.high) == (0, float("inf"))
-    assert found.level
 
 
 @pytest.mark.parametrize(
-    ("ratios", "spent", "done"),
+    ("ratios", "expected"),
     [
-        ((1.1,) * 3, 0, False),  # too few
-        ((1.1,) * 4, 0, True),
-        ((1.0, 1.2, 1.0, 1.2), 0, False),  # too wide
-        ((1.0, 1.2, 1.0, 1.2), 60, True),  # too long
-        ((3.0, 3.6, 3.0, 3.6), 0, True),  # far away
-        ((1.0, 1.2) * 4, 0, True),  # enough
+        ((2.0, 2.0), (2.0, 1.98, 2.02)),  # never narrower than a machine is
+        ((1.9, 2.1), (2.0, 1.05, 3.81)),  # Student's
+        ((2.0,), (2.0, 0, INF)),  # one process gives no interval
     ],
 )
-def test_a_cell_is_done_when_its_intervals_are_narrow(ratios: tuple[float, ...], spent: float, done: bool) -> None:
-    assert Figures("g", "c", "o", processes=processes(*ratios)).done(spent) is done
+def test_a_ratio_has_an_interval(ratios: tuple[float, ...], expected: tuple[float, ...]) -> None:
+    found = turns.ratio(processes(*ratios), "cpkg", "peer")
+    assert found == pytest.approx(expected, rel=0.01)
+    assert found.level == (len(ratios) == 1)
 
 
-def test_other_formats_and_limits_need_no_narrow_interval() -> None:
-    figures = Figures("g", "c", "o", processes=processes(1.0, 1.2, 1.0, 1.2), limits=["peer"])
-    assert figures.done(0)
-    figures = Figures("g", "c", "o", processes=processes(1.0, 1.2, 1.0, 1.2), formats={"cpkg": "a", "peer": "b"})
-    assert figures.alternatives == []
-    assert figures.done(0)
+WIDE = (1.0, 1.2, 1.0, 1.2)
+
+
+@pytest.mark.parametrize(
+    ("found", "spent", "done"),
+    [
+        (figures(1.1, 1.1, 1.1), 0, False),  # too few
+        (figures(1.1, 1.1, 1.1, 1.1), 0, True),
+        (figures(*WIDE), 0, False),  # too wide
+        (figures(*WIDE), 60, True),  # too long
+        (figures(3.0, 3.6, 3.0, 3.6), 0, True),  # far away
+        (figures(*WIDE, *WIDE), 0, True),  # enough
+        # no alternatives
+        (figures(*WIDE, limits=["peer"]), 0, True),
+        (figures(*WIDE, formats={"cpkg": "a", "peer": "b"}), 0, True),
+    ],
+)
+def test_a_cell_is_done_when_its_intervals_are_narrow(found: Figures, spent: float, done: bool) -> None:
+    assert found.done(spent) is done
 
 
 def test_slow_libraries_far_away_are_left_out_of_further_processes() -> None:
-    figures = Figures("g", "c", "o", processes=processes(5.0, 5.0), missing={"other": "no compiler"})
-    assert figures.not_again == ["other"]
-    figures.processes += processes(5.0)
-    assert figures.not_again == ["other", "peer"]
+    missing = {"other": "no compiler"}
+    assert figures(5.0, 5.0, missing=missing).not_again == ["other"]
+    assert figures(5.0, 5.0, 5.0, missing=missing).not_again == ["other", "peer"]
 
 
 # --- turns -------------------------------------------------------------------------------------------------------
@@ -81,15 +88,12 @@ def test_libraries_take_turns_in_every_round(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(turns, "WARM", (0, 0))
     monkeypatch.setattr(turns, "SECONDS", 0)
     called: list[str] = []
-    clock = itertools.count().__next__
-    calls = {name: partial(called.append, name) for name in ("cpkg", "peer", "far")}
-    took = {"cpkg": 0.2, "peer": 0.2, "far": 2.0}
     prepared: list[str] = []
-    before = {"peer": partial(prepared.append, "peer")}
-    rounds = turns.in_rounds(calls, took, before, clock, 1, "cpkg")
+    calls = {name: partial(called.append, name) for name in ("cpkg", "peer", "far")}
+    took, before = {"cpkg": 0.2, "peer": 0.2, "far": 2.0}, {"peer": partial(prepared.append, "peer")}
+    rounds = turns.in_rounds(calls, took, before, itertools.count().__next__, 1, "cpkg")
     assert rounds == {"cpkg": [1.0] * turns.FEW, "peer": [1.0] * turns.FEW, "far": [1.0]}
-    assert sorted(called[:3]) == ["cpkg", "far", "peer"]
-    assert sorted(called[3:5]) == ["cpkg", "peer"]
+    assert (sorted(called[:3]), sorted(called[3:5])) == (["cpkg", "far", "peer"], ["cpkg", "peer"])
     assert len(prepared) == turns.FEW
 
 
@@ -99,37 +103,63 @@ def test_the_time_of_a_call_is_that_of_many(call: Any) -> None:
     assert turns.time_of(call, 10, clock) == 2.0
 
 
-def test_libraries_that_fail_are_missing() -> None:
-    def fails() -> None:
+@pytest.mark.parametrize("packs", [True, False])
+def test_libraries_that_fail_are_missing(packs: bool) -> None:
+    def fails(given: object) -> None:
         raise TypeError("has no dates\nat all")
 
-    def check(library: str, result: object) -> None:
-        assert result == 3, "gives another length"
-
-    works = Works({"cpkg": partial(len, "abc"), "peer": fails, "other": partial(len, "ab")}, check=check)
+    ways = {"cpkg": (list, "".join), "peer": (fails, "".join), "other": (list, len)}
+    works = cells.coded(ways, "abc", packs)
     works.once()
     assert [*works.calls] == ["cpkg"]
     assert works.missing["peer"] == "TypeError: has no dates"
-    assert works.missing["other"].startswith("gives another length")
+    assert works.missing["other"].startswith("other gave something else")
     with pytest.raises(TypeError):
-        Works({"cpkg": fails}).once()
+        cells.coded({"cpkg": (fails, fails)}, "abc", packs)
+
+
+def test_a_library_may_only_pack_and_pack_an_object_of_its_own() -> None:
+    ways = {"cpkg": (list, "".join), "one way": (list, "only packs"), "own": (list, "".join, "abcd")}
+    packing, unpacking = (cells.coded(ways, "abc", packs) for packs in (True, False))
+    assert packing.calls["own"]() == [*"abcd"]
+    assert (packing.missing, unpacking.missing) == ({}, {"one way": "only packs"})
 
 
 def test_a_cell_is_measured_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "PROCESSES", (2, 2))
     group = cells.group("dumps and loads")
-    figures = measure.measured(group, group.case("small"), "dumps")
-    assert len(figures.processes) == 2
-    assert {"cpkg", "its codecs", "pickle"} <= figures.processes[0].keys()
-    assert (figures.size, figures.limits) == (13, ["its codecs"])
-    assert measure.lines(figures)[0].endswith(" us")
+    found = measure.measured(group, group.case("small"), "dumps")
+    assert len(found.processes) == 2
+    assert {"cpkg", "its codecs", "pickle"} <= found.processes[0].keys()
+    assert (found.size, found.limits) == (13, ["its codecs"])
+    assert measure.lines(found)[0].endswith(" us")
 
 
 def test_every_group_has_its_place_in_the_report() -> None:
-    from bench.groups import ORDER
+    files = {path.stem for path in Path(threads.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == {*ORDER.values()}
+    declared = [group.name for name in files for group in importlib.import_module(f"bench.groups.{name}").GROUPS]
+    assert sorted(declared) == sorted(ORDER)
 
-    assert [*cells.groups()] == [*ORDER]
-    assert all(cells.group(name).name == name for name in ORDER)
+
+@pytest.mark.parametrize("operation", ["pack", "unpack", "typed encode", "typed decode"])
+def test_threads_have_work_with_records(operation: str) -> None:
+    """Interpreters with a GIL do not measure these cells."""
+    module = importlib.import_module("cpkg.typed" if "typed" in operation else "cpkg.msgpack")
+    assert threads.work(module, operation, 2)()
+
+
+def test_a_build_is_measured_without_peers(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    """Two environments with different peers would have different payloads."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n\n"))
+    peers.load.cache_clear()
+    with mock.patch.dict(sys.modules):
+        builds.serve("Zstandard with a dictionary", "100 B, dictionary of 8 KiB", "compress")
+        for name in ("botocore", "msgpack", "zstandard", peers.PEP784):
+            with pytest.raises(ImportError):
+                importlib.import_module(name)
+    peers.load.cache_clear()
+    assert len([*map(float, capsys.readouterr().out.split())]) == 2
 
 
 # --- cells that are kept -----------------------------------------------------------------------------------------
@@ -147,8 +177,7 @@ def test_kept_cells_are_not_measured_again(tmp_path: Path) -> None:
     assert asked == [*range(turns.PROCESSES[0])]
     with path.open("a") as file:
         file.write('{"group": "g", "ca')  # the process was killed within a line
-    again = measure.Kept(path, {"row": "3.11"})
-    assert again.measured(group, case, "o") == first
+    assert measure.Kept(path, {"row": "3.11"}).measured(group, case, "o") == first
     assert first.missing == {"other": "no compiler"}
     assert len(asked) == turns.PROCESSES[0]
     assert path.read_text().count("\n") == 2
@@ -171,7 +200,7 @@ def test_bytes_have_the_requested_size(kind: str, size: int) -> None:
 
 
 def test_json_sizes_of_the_signer_comparison() -> None:
-    sizes = [len(json.dumps(make())) for make in (payloads.small, payloads.regular, payloads.large)]
+    sizes = [len(json.dumps(payloads.load_object(name))) for name in ("small", "regular", "large")]
     assert sizes == [22, 178, 18013]
 
 
@@ -181,7 +210,7 @@ def test_installed_or_failed_peers_are_not_installed_again(tmp_path: Path, monke
     asked: list[str] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
-        asked.append(command[-1] if command[-1] != "--no-deps" else command[-2])
+        asked.extend(command)
         return subprocess.CompletedProcess(command, 1, "", "error: no wheel")
 
     monkeypatch.setattr(peers, "_install_log", lambda: log)
@@ -192,7 +221,6 @@ def test_installed_or_failed_peers_are_not_installed_again(tmp_path: Path, monke
         errors = peers.install()
     finally:
         peers.install_errors.cache_clear()
-    assert errors["msgpack"] == "no compiler"
-    assert errors["ormsgpack"] == "no wheel"
+    assert (errors["msgpack"], errors["ormsgpack"]) == ("no compiler", "no wheel")
     assert "ormsgpack" in asked
     assert not {"msgpack", "orjson"} & {*asked}

@@ -18,8 +18,8 @@ def works(case: Case, operation: str) -> Works:
     """Pack or unpack an object in one call, with the garbage collector on, as in a program."""
     try:
         value = payloads.load_object(case.name)
-    except payloads.PayloadMissing as missing:
-        raise NotHere(missing) from None
+    except ImportError as error:
+        raise NotHere(error) from None
     libraries, missing = peers.loaded("msgpack")
     if "msgpack" in libraries and not case.small:
         missing[FALLBACK] = "would take seconds, where msgpack has its C extension"
