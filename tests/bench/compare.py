@@ -8,7 +8,6 @@ the machine. So a cell's change is the median over the libraries whose version i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,20 +59,20 @@ def judge(row: str, old: Cell, new: Cell, same: set[str]) -> Change:
     return Change(row, new.subject, (SLOWER if ratio.value < 1 else FASTER) if beyond else "", ratio)
 
 
-def changes(old: list[Row], new: list[Row]) -> Iterator[Change]:
+def changes(old: list[Row], new: list[Row]) -> list[Change]:
     """Compare the rows that both have, the worst change first. A cell that only OLD has is MISSING."""
     later = {row.name: row for row in new}
     found = []
     for row in old:
         if row.name in later:
             cells = {cell.subject: cell for cell in later[row.name].cells if cell.value is not None}
-            same = _versions(row) & _versions(later[row.name])
+            same = {name for name, _ in _versions(row) & _versions(later[row.name])}
             for cell in row.cells:
                 if cell.value is not None:
                     there = cells.get(cell.subject)
-                    judged = judge(row.name, cell, there, {n for n, _ in same}) if there else None
-                    found.append(judged or Change(row.name, cell.subject, MISSING))
-    yield from sorted(found, key=lambda change: change.ratio or Ratio(0, 0, 0))
+                    missing = Change(row.name, cell.subject, MISSING)
+                    found.append(missing if there is None else judge(row.name, cell, there, same))
+    return sorted(found, key=lambda change: change.ratio or Ratio(0, 0, 0))
 
 
 def _versions(row: Row) -> set[tuple[str, str | None]]:
@@ -85,11 +84,8 @@ def _versions(row: Row) -> set[tuple[str, str | None]]:
 def compare(old: Path, new: Path, allow_missing: bool = False) -> int:
     """Print what changed; return the exit code: 1 on a regression or a missing cell, 2 if nothing can be compared."""
     before, after = read_folder(old), read_folder(new)
-    names = {row.name for row in after}
-    found = [
-        *changes(before, after),
-        *(Change(row.name, ("the whole row",), MISSING) for row in before if row.name not in names),
-    ]
+    gone = {row.name for row in before} - {row.name for row in after}
+    found = changes(before, after) + [Change(name, ("the whole row",), MISSING) for name in sorted(gone)]
     for change in found:
         if change.verdict:
             print(change)

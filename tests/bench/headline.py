@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import markdown, picture
-from bench.picture import MSGPACK, PEP784
 from bench.results import Row, mean, number
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
@@ -25,27 +24,7 @@ class Use:
     operations: str = ".*"
 
 
-USES = (
-    Use("MessagePack", "MessagePack", (MSGPACK, "ormsgpack", "msgspec", "amsgpack")),
-    Use(
-        "messages into classes and back",
-        "Typed",
-        ("msgspec Struct", "msgspec", "mashumaro", "cattrs", "pydantic", "pickle"),
-    ),
-    Use(
-        "dates, UUIDs, Decimals, sets",
-        "Value types",
-        ("msgspec", "ormsgpack", MSGPACK, "mashumaro", "pickle"),
-        "dumps|loads",
-    ),
-    Use(
-        "Zstandard in one call",
-        "Zstandard one-shot",
-        ("zstandard", "zstandard, context kept", PEP784, "pyzstd"),
-        "(de)?compress",
-    ),
-    Use("Zstandard files", "File input and output", (PEP784,)),
-)
+USES = [Use(**use) for use in picture.NAMED["uses"]]
 
 
 def block(rows: list[Row], folder: str = "") -> str:
@@ -53,7 +32,8 @@ def block(rows: list[Row], folder: str = "") -> str:
     chosen = [of for of in ([row for row in rows if row.implementation == name] for name in IMPLEMENTATIONS) if of]
     shown = " ".join(f"![{picture.alternative(of[-1])}]({folder}{of[-1].name}.svg)" for of in chosen)
     lines = ([use.title, *(_libraries(use, of) for of in chosen)] for use in USES)
-    return f"{shown}\n\n{markdown.table(['', *map(_heading, chosen)], (line for line in lines if any(line[1:])))}"
+    table = markdown.table(["", *map(_heading, chosen)], (line for line in lines if any(line[1:])))
+    return f"{BEGIN}\n{shown}\n\n{table}{END}"
 
 
 def _heading(rows: list[Row]) -> str:
@@ -87,8 +67,6 @@ def update(rows: list[Row], page: Path, folder: str) -> bool:
     text = page.read_text(encoding="utf-8")
     if BEGIN not in text or END not in text:
         raise ValueError(f"{page}: expected both markers, {BEGIN} and {END}")
-    before, rest = text.split(BEGIN, 1)
-    after = rest.split(END, 1)[1]
-    new = f"{before}{BEGIN}\n{block(rows, folder).strip()}\n{END}{after}"
+    new = text.split(BEGIN, 1)[0] + block(rows, folder) + text.split(END, 1)[1]
     page.write_text(new, encoding="utf-8")
     return new != text

@@ -7,8 +7,10 @@ a wide screen.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
 from bench.results import Cell, Row, seconds, with_interval
 
@@ -26,27 +28,9 @@ class Panel:
     peers: tuple[str, ...]
 
 
-MSGPACK = "msgpack|msgpack fallback"
-PEP784 = "compression.zstd|backports.zstd"
-_ZSTD = ("zstandard", "zstandard, context kept", PEP784, "pyzstd")
-PANELS = (
-    Panel(
-        "A message of 136 bytes",
-        "MessagePack",
-        "regular",
-        ("pack", "unpack"),
-        (MSGPACK, "ormsgpack", "msgspec", "amsgpack"),
-    ),
-    Panel(
-        "Messages into classes",
-        "Typed",
-        "users",
-        ("decode", "encode"),
-        ("msgspec Struct", "msgspec", "mashumaro", "cattrs", "pickle"),
-    ),
-    Panel("Zstandard, 1 KiB", "Zstandard one-shot", "1KiB level 3", ("compress", "decompress"), _ZSTD),
-    Panel("Zstandard, 1 MiB", "Zstandard one-shot", "1MiB level 3", ("compress", "decompress"), _ZSTD),
-)
+NAMED = json.loads(Path(__file__).with_name("named.json").read_text(encoding="utf-8"))
+"""The cells and libraries of the pictures, and of the table in headline.py."""
+PANELS = [Panel(**panel) for panel in NAMED["panels"]]
 
 WIDTH, LABEL, TEXT = 360, 116, 64
 COLUMN = (WIDTH - LABEL) // 2
@@ -70,13 +54,9 @@ def draw(row: Row) -> str:
     for panel in PANELS:
         parts.append(f'<g transform="translate(0 {y})">{"".join(_panel(row, panel))}</g>')
         y += HEAD + LINE * (1 + len(panel.peers)) + 4
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}" {FONT} '
-    return (
-        head
-        + f'role="img" aria-label="{escape(alternative(row))}">\n<style>{STYLE}</style>\n'
-        + "\n".join(parts)
-        + "\n</svg>\n"
-    )
+    size = f'viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}"'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {FONT} role="img" aria-label="{escape(alternative(row))}">'
+    return "\n".join([head, f"<style>{STYLE}</style>", *parts, "</svg>\n"])
 
 
 def alternative(row: Row) -> str:
@@ -120,18 +100,15 @@ def _column(cell: Cell, panel: Panel, left: int) -> list[str]:
     names = [cell.named(peer) for peer in panel.peers]
     longest = min(max([1.0, *(cell.ratios[name].value for name in names if name is not None)]), LONGEST)
     unit = (COLUMN - TEXT) / longest
-    assert cell.value is not None
     parts = [_bar("c", left, 0, unit, seconds(cell.value), seconds(cell.value))]
     for line, name in enumerate(names, 1):
         if name is None:
             parts.append(_text(left + 6, HEAD + LINE * line + 6, "not here", 'class="s"'))
             continue
         ratio = cell.ratios[name]
-        kind = "f" if ratio.high < 1 else "o"
+        kind, length = "f" if ratio.high < 1 else "o", unit * min(ratio.value, LONGEST)
         note = f"{name}, {cell.figures.operation}: {with_interval(ratio)}"
-        parts.append(
-            _bar(kind, left, line, unit * min(ratio.value, LONGEST), _times(ratio.value), note, ratio.value > LONGEST)
-        )
+        parts.append(_bar(kind, left, line, length, _times(ratio.value), note, ratio.value > LONGEST))
     return parts
 
 
@@ -143,9 +120,8 @@ def _bar(kind: str, left: int, line: int, length: float, text: str, note: str, m
     y, end = HEAD + LINE * line - THICK // 2, round(left + 1 + length, 1)
     tip = f"L{end + 4} {y + THICK // 2}" if more else ""
     shape = f'<path class="{kind}" d="M{left + 1} {y}H{end}{tip}L{end} {y + THICK}H{left + 1}Z">'
-    return f"{shape}<title>{escape(note)}</title></path>" + _text(
-        end + (7 if more else 4), HEAD + LINE * line + 6, text
-    )
+    shown = _text(end + (7 if more else 4), HEAD + LINE * line + 6, text)
+    return f"{shape}<title>{escape(note)}</title></path>{shown}"
 
 
 def _text(x: float, y: float, text: str, more: str = "") -> str:

@@ -31,10 +31,9 @@ class Reason:
     def explains(self, cell: Cell, library: str) -> bool:
         """Whether the explanation applies to a cell in which `library` is faster."""
         patterns = (self.group, self.case, self.operation, self.library)
-        if not all(re.fullmatch(pattern, name) for pattern, name in zip(patterns, (*cell.subject, library))):
-            return False
         limits = [cell.ratios[name].value for name in cell.figures.limits if name in cell.ratios]
-        return not self.at_limit or any(1 / limit < NEAR for limit in limits)
+        near = not self.at_limit or any(1 / limit < NEAR for limit in limits)
+        return near and all(map(re.fullmatch, patterns, (*cell.subject, library)))
 
 
 # The first match is used

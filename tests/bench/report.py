@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,54 +17,32 @@ from bench.markdown import plain, table, wrapped
 from bench.results import Cell, Row, figure, mean, number, read_folder, size, with_interval
 from bench.turns import Ratio
 
-INTRO = (
-    "Each library gets the same bytes or objects and the same options, takes turns of a few milliseconds with cpkg in "
-    "the same processes, and has its results checked. A figure is the time that a library takes divided by the time "
-    "that cpkg takes: above 1, cpkg is faster. How this is measured: [benchmarking](../notebook/benchmarking.md)."
-)
-NAMED = (
-    "How many times as long as cpkg these libraries take: the geometric mean of all cases of a group; the range is "
-    "over the interpreters."
-)
-GLANCE = (
-    "cpkg against the fastest other library of the same format in each case: the geometric mean, and in parentheses "
-    "the number of cases in which cpkg is ahead / level / behind. Level: the 95 % interval of the ratio contains 1."
-)
-FASTER = (
-    "Every case whose whole 95 % interval is below 1, with the fastest library and its ratio. Other formats, such as "
-    "JSON, are only on the pages of the interpreters."
-)
 LINES = 8
 """The largest number of lines of a group in the first table."""
 COPIES = "One copy of memory in every library, and therefore in no mean and no bar"
-COLUMNS = (
-    "The column cpkg has its own figures. The others show the time of a library divided by cpkg's, with its 95 % "
-    "interval: above 1, cpkg is faster. **Bold**: the library is faster than cpkg. A dash: the library does not have "
-    "this, or does not run here (reasons below each table). *: no alternative, but "
-    "shown as a bound."
-)
+
+
+def _filled(template: str, **parts: str) -> str:
+    text = Path(__file__).with_name(template).read_text(encoding="utf-8").format(**parts)
+    return wrapped(re.sub(r"\n{3,}", "\n\n", text))
 
 
 def overview(rows: list[Row], old: list[Row]) -> str:
     """Return the first page: named libraries, means, what is faster elsewhere, what changed."""
     titles = {group: None for row in rows for group in row.groups()}
     glance = [line for group in sorted(titles, key=[*rows[0].groups(), *titles].index) for line in _glance(rows, group)]
-    head = ["group", "operation", *(row.label for row in rows)]
     copies = dict.fromkeys(", ".join(cell.subject) for row in rows for cell in row.cells if cell.figures.copy)
     newest = {row.implementation: row for row in rows}.values()
-    parts = [
-        f"# Benchmark results\n\n{INTRO}\n",
-        f"{headline.BEGIN}\n{headline.block(rows).strip()}\n{headline.END}\n",
-        f"{NAMED}\n",
-        " ".join(_picture(row) for row in rows if row not in newest) + "\n",
-        "All figures of each interpreter:\n",
-        "".join(f"- [{row.label}]({row.name}.md): {conditions(row)}\n" for row in rows),
-        f"## At a glance\n\n{GLANCE}\n\n{table(head, glance)}",
-        f"{COPIES}: {'; '.join(copies)}.\n" if copies else "",
-        f"## Where something else is faster\n\n{FASTER}\n\n{_faster(rows)}",
-        "## What changed\n\n" + "".join(f"- {line}\n" for line in _changed(rows, old)),
-    ]
-    return wrapped("\n".join(part for part in parts if part.strip()))
+    return _filled(
+        "overview.txt",
+        block=headline.block(rows),
+        pictures=" ".join(_picture(row) for row in rows if row not in newest),
+        pages="".join(f"- [{row.label}]({row.name}.md): {conditions(row)}\n" for row in rows),
+        glance=table(["group", "operation", *(row.label for row in rows)], glance),
+        copies=f"{COPIES}: {'; '.join(copies)}." if copies else "",
+        faster=_faster(rows),
+        changed="".join(f"- {line}\n" for line in _changed(rows, old)),
+    )
 
 
 def _picture(row: Row) -> str:
@@ -117,42 +96,31 @@ def _faster(rows: list[Row]) -> str:
             if cell.behind:
                 found.setdefault(cell.subject, {})[row.name] = cell
     order = [group for row in rows for group in row.groups()]
-    worst = {place: min(cell.lead.value for cell in cells.values() if cell.lead) for place, cells in found.items()}
+    worst = {place: min(cell.lead.value for cell in cells.values()) for place, cells in found.items()}
     lines = []
     for place in sorted(found, key=lambda place: (order.index(place[0]), worst[place])):
-        cells = found[place]
-        shown = [_beaten(cells[row.name]) if row.name in cells else "" for row in rows]
-        why = dict.fromkeys(reasons.why(cell, cell.best or "") or "" for cell in cells.values())
-        lines.append([place[0], f"{place[1]}, {place[2]}", *shown, "; ".join(text for text in why if text)])
+        cells = [found[place].get(row.name) for row in rows]
+        shown = ["" if cell is None else f"{cell.best} {with_interval(cell.lead)}" for cell in cells]
+        why = dict.fromkeys(reasons.why(cell, cell.best) or "" for cell in cells if cell is not None)
+        lines.append([place[0], f"{place[1]}, {place[2]}", *shown, "; ".join(filter(None, why))])
     if not lines:
-        return "In no case of these results.\n"
+        return "In no case of these results."
     return table(["group", "case", *(row.label for row in rows), "reason, if known"], lines)
 
 
-def _beaten(cell: Cell) -> str:
-    return f"{cell.best} {with_interval(cell.lead)}" if cell.lead is not None else ""
-
-
-def _changed(rows: list[Row], old: list[Row]) -> Iterator[str]:
-    found = [change for change in changes(old, rows) if change.verdict]
-    yield from map(str, found)
-    if not found:
-        names = {row.name for row in rows} & {row.name for row in old}
-        yield (
-            f"Nothing beyond 3 % in {', '.join(sorted(names))}."
-            if names
-            else "There are no older results to compare with."
-        )
+def _changed(rows: list[Row], old: list[Row]) -> list[str]:
+    found = [str(change) for change in changes(old, rows) if change.verdict]
+    names = {row.name for row in rows} & {row.name for row in old}
+    nothing = f"Nothing beyond 3 % in {', '.join(sorted(names))}." if names else ""
+    return found or [nothing or "There are no older results to compare with."]
 
 
 def page(row: Row) -> str:
     """Return the page of one interpreter: every figure, the versions of the libraries."""
-    parts = [f"# {row.label}\n\n{conditions(row)}.\n", f"{_picture(row)}\n", f"{COLUMNS}\n"]
-    for group, cells in row.groups().items():
-        parts.append(f"## {group}\n\n{_described(group)}{_figures(cells)}")
-    versions = [[name, version] for name, version in _versions(row)]
-    parts.append(f"## Versions and builds\n\n{table(['library', 'version and build'], versions)}")
-    return wrapped("\n".join(parts))
+    groups = [f"## {group}\n\n{_described(group)}{_figures(cells)}" for group, cells in row.groups().items()]
+    versions = table(["library", "version and build"], _versions(row))
+    parts = {"label": row.label, "conditions": conditions(row), "picture": _picture(row), "versions": versions}
+    return _filled("page.txt", groups="\n".join(groups), **parts)
 
 
 def _described(group: str) -> str:
@@ -169,25 +137,20 @@ def _figures(cells: list[Cell]) -> str:
     limits = {name for cell in shown for name in cell.figures.limits}
     names = sorted(libraries, key=lambda name: name in limits)
     head = ["case", "operation", "cpkg", *(f"{name}*" if name in limits else name for name in names)]
-    lines = []
-    for cell in shown:
-        ratios = [cell.ratios.get(name) for name in names]
-        lines.append([*cell.subject[1:], figure(cell), *(_cell(ratio, n in limits) for ratio, n in zip(ratios, names))])
-    text = table(head, lines) if lines else ""
-    copies = [f"{cell.figures.case}, {cell.figures.operation}" for cell in cells if cell.figures.copy]
+    lines = [
+        [*cell.subject[1:], figure(cell), *(_cell(cell.ratios.get(name), name in limits) for name in names)]
+        for cell in shown
+    ]
+    copies = [", ".join(cell.subject[1:]) for cell in cells if cell.figures.copy]
+    notes = [f"{COPIES}: {'; '.join(copies)}."] if copies else []
     missing: dict[tuple[str, str], list[str]] = {}
     for cell in cells:
-        for library, reason in cell.figures.missing.items():
-            missing.setdefault((library, reason), []).append(f"{cell.figures.case}, {cell.figures.operation}")
-    notes = [f"- {COPIES}: {'; '.join(copies)}."] if copies else []
+        for absent in cell.figures.missing.items():
+            missing.setdefault(absent, []).append(", ".join(cell.subject[1:]))
     for (library, reason), places in missing.items():
-        some = (
-            ""
-            if len(places) == len(cells)
-            else f" ({'; '.join(places) if len(places) < 4 else f'{len(places)} cells'})"
-        )
-        notes.append(f"- No {library}{some}: {plain(reason)}")
-    return text + ("\n" if text and notes else "") + "".join(f"{note}\n" for note in notes)
+        some = "; ".join(places) if len(places) < 4 else f"{len(places)} cells"
+        notes.append(f"No {library}{'' if len(places) == len(cells) else f' ({some})'}: {plain(reason)}")
+    return "\n".join([*([table(head, lines)] if lines else []), "".join(f"- {note}\n" for note in notes)])
 
 
 def _cell(ratio: Ratio | None, limit: bool) -> str:
@@ -202,9 +165,9 @@ def _versions(row: Row) -> Iterator[tuple[str, str]]:
         name = f"cpkg ({peer['codecs'][0]})" if peer["name"] == "cpkg" else peer["name"]
         yield name, f"not here: {plain(peer['error'])}" if "error" in peer else f"{peer['version']}: {peer['build']}"
     known = {peer["name"] for peer in peers}
-    yield from (
-        (name, f"not here: {plain(e)}") for name, e in sorted(row.matrix["install_errors"].items()) if name not in known
-    )
+    for name, error in sorted(row.matrix["install_errors"].items()):
+        if name not in known:
+            yield name, f"not here: {plain(error)}"
 
 
 def _write(path: Path, text: str) -> None:
