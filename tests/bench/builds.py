@@ -25,12 +25,10 @@ def serve(group: str, case: str, operation: str) -> None:
     found = cells.group(group)
     assert found.works is not None
     works = found.works(found.case(case), operation)
-    works.calls = {OURS: works.calls[OURS]}
-    call, before = works.calls[OURS], works.before.get(OURS)
-    _, count = turns.calibrated(call, works.once()[OURS], before)
+    call = works.calls[OURS]
+    works.calls = {OURS: call}
+    _, count = turns.calibrated(call, works.once()[OURS])
     for _ in sys.stdin:
-        if before is not None:
-            before()
         print(turns.time_of(call, count, CLOCKS[works.clock]), flush=True)
 
 

@@ -7,15 +7,19 @@ A cell is a group, a case and an operation. Every library that takes part in it 
 from __future__ import annotations
 
 import importlib
+import json
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 OURS = "cpkg"
 """The library that all others are compared with."""
+PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 Call = Callable[[], Any]
 Function = Callable[[Any], Any]
@@ -58,7 +62,6 @@ class Works:
 
     calls: a call for each library, all of which do the same work. missing: why another library has none.
     check: called with the library and the result of its call, outside the measured time; raises AssertionError.
-    before: what runs untimed before each turn of a library.
     formats: the format of each library, if the cell has several: only libraries of cpkg's format are alternatives.
     limits: libraries that nobody can use instead (libzstd alone): a lower bound. size: bytes of the uncompressed side.
     values: how many values a call handles, if the time of one of them is what readers want.
@@ -69,7 +72,6 @@ class Works:
     calls: dict[str, Call] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
     check: Callable[[str, Any], None] | None = None
-    before: Mapping[str, Call] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
     limits: Sequence[str] = ()
     size: int | None = None
@@ -89,8 +91,6 @@ class Works:
             if self._took.get(library, 0) > longest:
                 continue
             try:
-                if library in self.before:
-                    self.before[library]()
                 start = time.perf_counter()
                 result = call()
                 self._took[library] = time.perf_counter() - start or 1e-9
@@ -181,6 +181,12 @@ def reason(error: BaseException) -> str:
 
 class NotHere(Exception):
     """The whole cell cannot be measured on this interpreter or machine; the text is the reason."""
+
+
+def read_data(name: str) -> Any:
+    """Return what a file of `data/` holds. PEP784 stands there for the module of this interpreter."""
+    text = Path(__file__).with_name("data").joinpath(f"{name}.json").read_text(encoding="utf-8")
+    return json.loads(text.replace("PEP784", PEP784))
 
 
 def group(name: str) -> Group:

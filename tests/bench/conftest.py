@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bench import machine, measure, peers, turns
+from bench import cells, machine, measure, peers, turns
 
 _STARTED = time.monotonic()
 
@@ -59,18 +59,9 @@ def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_
     }
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Print at the very end where the figures are, and how to read them: a full table would have hundreds of lines."""
-    given = config.getoption("benchmark_json", default=None)
-    # a path, and in the last version for Python 3.9 an open file
-    figures = given if given is None or isinstance(given, Path) else Path(given.name)
-    if figures is not None and figures.exists():
-        print(f"The figures are in {figures}. Next: tox run -e bench-report")
-
-
 def _peer(peer: peers.Peer) -> dict[str, Any]:
     library = peers.load(peer)
-    record: dict[str, Any] = {"name": peer.name, "codecs": [peer.codec], "ours": peer.ours}
+    record: dict[str, Any] = {"name": peer.name, "codecs": [peer.codec], "ours": peer.name == cells.OURS}
     if isinstance(library, str):
         return {**record, "error": library}
     return {**record, "version": library.version, "build": library.build, "backend": library.backend}

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import markdown, picture
-from bench.results import Row, mean, number
+from bench import picture
+from bench.results import Row, mean, number, table
 
 BEGIN, END = "<!-- performance:begin -->", "<!-- performance:end -->"
 IMPLEMENTATIONS = ("CPython", "PyPy")
@@ -32,8 +32,8 @@ def block(rows: list[Row], folder: str = "") -> str:
     chosen = [of for of in ([row for row in rows if row.implementation == name] for name in IMPLEMENTATIONS) if of]
     shown = " ".join(f"![{picture.alternative(of[-1])}]({folder}{of[-1].name}.svg)" for of in chosen)
     lines = ([use.title, *(_libraries(use, of) for of in chosen)] for use in USES)
-    table = markdown.table(["", *map(_heading, chosen)], (line for line in lines if any(line[1:])))
-    return f"{BEGIN}\n{shown}\n\n{table}{END}"
+    libraries = table(["", *map(_heading, chosen)], (line for line in lines if any(line[1:])))
+    return f"{BEGIN}\n{shown}\n\n{libraries}{END}"
 
 
 def _heading(rows: list[Row]) -> str:

@@ -192,7 +192,7 @@ def here(group: Group, case: Case, operation: str, number: int, without: Sequenc
     gc.collect()
     getattr(gc, "freeze", int)()
     took = works.once()
-    rounds = turns.in_rounds(works.calls, took, works.before, CLOCKS[works.clock], number, OURS) if works.calls else {}
+    rounds = turns.in_rounds(works.calls, took, CLOCKS[works.clock], number, OURS) if works.calls else {}
     works.once(longest=turns.LONG)
     kept = ("missing", "formats", "limits", "size", "values", "clock", "info")
     return {"rounds": rounds, **{name: getattr(works, name) for name in kept}}

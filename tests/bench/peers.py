@@ -9,6 +9,7 @@ cpkg if the library allows it. Calls are texts, since a child process may import
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import importlib.metadata
@@ -23,11 +24,10 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Callable
 
-from bench.cells import OURS, Function, NotHere, reason
+from bench.cells import OURS, PEP784, Function, NotHere, read_data, reason
 
 DEFAULT_LEVEL = 3
 """Zstandard's default in each library. Calls at this level do not name it, like most callers."""
-PEP784 = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 
 
 @dataclass
@@ -44,12 +44,12 @@ class Library:
     forth: Function
     back: Function
     compressor: Callable[[int], Function]
-    backend: str | None = None
+    backend: str | None
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One entry of peers.json.
+    """One entry of data/peers.json.
 
     name: as in the report. codec: the groups that it takes part in. module: imported as `m`; its ImportError is shown
     in the report. forth, back: expressions of functions. requirement: what pip installs, None for cpkg and modules of
@@ -68,31 +68,17 @@ class Peer:
     note: str = ""
 
     @property
-    def ours(self) -> bool:
-        """Whether it is cpkg's own."""
-        return self.name == OURS
-
-    @property
     def imports(self) -> str:
         """The statement with which a child imports it."""
         return f"import {self.module} as m"
 
 
-def _version(distribution: str) -> str:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        # before Python 3.10 the name is not normalized
-        return importlib.metadata.version(distribution.replace(".", "_"))
-
-
-def _version_of(peer: Peer, module: ModuleType) -> str:
-    if peer.requirement is None and not peer.ours:
-        return str(getattr(module, "ZLIB_RUNTIME_VERSION", ".".join(map(str, sys.version_info[:3]))))
-    try:
-        return _version(peer.requirement or "cpkg-codecs")
-    except importlib.metadata.PackageNotFoundError:
-        return "source tree"
+def _version(distribution: str) -> str | None:
+    """Return the version of an installed distribution. Before Python 3.10 its name is not normalized."""
+    for name in (distribution, distribution.replace(".", "_")):
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(name)
+    return None
 
 
 def _build(module: ModuleType, back: Function) -> str:
@@ -109,21 +95,24 @@ def _import(peer: Peer) -> Library:
     module = importlib.import_module(peer.module)
     names = {"m": module, "partial": functools.partial}
     forth, back = eval(peer.forth, names), eval(peer.back, names)
-
-    def compressor(level: int) -> Function:
-        return forth if level == DEFAULT_LEVEL else eval(peer.leveled, {**names, "level": level})
-
-    if peer.ours:
+    distribution = "cpkg-codecs" if peer.name == OURS else peer.requirement
+    builtin = str(getattr(module, "ZLIB_RUNTIME_VERSION", ".".join(map(str, sys.version_info[:3]))))
+    version = builtin if distribution is None else _version(distribution) or "source tree"
+    if peer.name == OURS:
         chosen = importlib.import_module("cpkg._backend").choose(peer.codec).module
         backend, build = chosen.BACKEND, ", ".join(filter(None, [chosen.BACKEND, chosen.LIBRARY_VERSION]))
     else:
         backend, build = None, _build(module, back)
         if peer.name == "msgpack" and "fallback" in module.Packer.__module__:
-            raise ImportError(f"msgpack {_version('msgpack')} has no C extension here (it runs as 'msgpack fallback')")
-    return Library(module, _version_of(peer, module), build, forth, back, compressor, backend)
+            raise ImportError(f"msgpack {version} has no C extension here (it runs as 'msgpack fallback')")
+
+    def compressor(level: int) -> Function:
+        return forth if level == DEFAULT_LEVEL else eval(peer.leveled, {**names, "level": level})
+
+    return Library(module, version, build, forth, back, compressor, backend)
 
 
-_TABLE = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+_TABLE = read_data("peers")
 PEERS = [Peer(**entry) for entry in _TABLE["peers"]]
 # "extras" are modules that other groups need, in tables there. Of "data only" just the data are needed, not the pandas
 # that it requires, which takes an hour to build on PyPy.
@@ -143,7 +132,7 @@ def in_children(codec: str) -> list[Peer]:
 
 def independent(codec: str) -> Iterator[tuple[Peer, Library]]:
     """Yield the installed peers of the codec's own format, with cpkg last."""
-    for peer in sorted(of(codec), key=lambda peer: peer.ours):
+    for peer in sorted(of(codec), key=lambda peer: peer.name == OURS):
         library = load(peer)
         if not isinstance(library, str) and peer.format == codec:
             yield peer, library
@@ -162,15 +151,11 @@ def load(peer: Peer) -> Library | str:
 
 
 def loaded(codec: str, names: Container[str] | None = None) -> tuple[dict[str, Library], dict[str, str]]:
-    """Return the libraries for a codec by name, all or some, and the errors of those that cannot be imported.
-
-    Raises RuntimeError if cpkg cannot.
-    """
+    """Return the libraries for a codec by name, all or some, and the errors of those that cannot be imported."""
     found = {peer.name: load(peer) for peer in of(codec) if names is None or peer.name in names}
     missing = {name: each for name, each in found.items() if isinstance(each, str)}
-    if OURS in missing:
-        raise RuntimeError(missing[OURS])
-    return {name: each for name, each in found.items() if not isinstance(each, str)}, missing
+    assert OURS not in missing, missing[OURS]
+    return {name: each for name, each in found.items() if name not in missing}, missing
 
 
 def hide() -> None:
@@ -179,16 +164,12 @@ def hide() -> None:
     sys.modules.update(dict.fromkeys([*hidden, "botocore"], None))
 
 
-PURE_SLOWEST = {"compress": 0.1e6, "decompress": 1e6}
-"""The lowest measured speed of the pure backend in bytes per second."""
-
-
 def not_too_slow(ours: Library, operation: str, size: int, patience: float) -> None:
     """Raise NotHere if `operation` of `size` bytes takes the pure Zstandard backend more than `patience` seconds."""
-    if ours.backend == "pure":
-        seconds = size / (PURE_SLOWEST[operation] * (20 if sys.implementation.name == "pypy" else 1))
-        if seconds > patience:
-            raise NotHere(f"would take about {seconds:.0f} s a call on this backend")
+    slowest = {"compress": 0.1e6, "decompress": 1e6}[operation]  # measured, bytes per second
+    seconds = size / (slowest * (20 if sys.implementation.name == "pypy" else 1))
+    if ours.backend == "pure" and seconds > patience:
+        raise NotHere(f"would take about {seconds:.0f} s a call on this backend")
 
 
 # --- installing --------------------------------------------------------------------------------------------------
@@ -215,13 +196,6 @@ def _why(output: str) -> str:
     return (preferred or telling or lines[-1:])[0][:200]
 
 
-def _installed(requirement: str) -> bool:
-    try:
-        return bool(_version(requirement))
-    except importlib.metadata.PackageNotFoundError:
-        return False
-
-
 def install(timeout: float = 300) -> dict[str, str]:
     """Try to install every peer into the running environment, each separately, and keep the errors.
 
@@ -230,7 +204,7 @@ def install(timeout: float = 300) -> dict[str, str]:
     """
     errors = dict(install_errors())
     for requirement in REQUIREMENTS:
-        if requirement in errors or _installed(requirement):
+        if requirement in errors or _version(requirement):
             continue
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--prefer-binary", requirement]
         if requirement in _TABLE["data only"]:

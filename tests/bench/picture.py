@@ -7,11 +7,10 @@ a wide screen.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 
+from bench.cells import read_data
 from bench.results import Cell, Row, seconds, with_interval
 
 NOTE = "Shorter is faster. N×: N times cpkg's time"
@@ -28,7 +27,7 @@ class Panel:
     peers: tuple[str, ...]
 
 
-NAMED = json.loads(Path(__file__).with_name("named.json").read_text(encoding="utf-8"))
+NAMED = read_data("named")
 """The cells and libraries of the pictures, and of the table in headline.py."""
 PANELS = [Panel(**panel) for panel in NAMED["panels"]]
 

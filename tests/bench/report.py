@@ -8,13 +8,14 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench import headline, picture, reasons
+from bench import headline, picture
+from bench.cells import read_data
 from bench.compare import changes
 from bench.groups import ORDER
-from bench.markdown import plain, table, wrapped
-from bench.results import Cell, Row, figure, mean, number, read_folder, size, with_interval
+from bench.results import Cell, Row, figure, mean, number, plain, read_folder, size, table, with_interval, wrapped
 from bench.turns import Ratio
 
 LINES = 8
@@ -22,8 +23,38 @@ LINES = 8
 COPIES = "One copy of memory in every library, and therefore in no mean and no bar"
 
 
+NEAR = 1.05
+"""cpkg is at a limit if it takes less than this multiple of the limit."""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One explanation. Each pattern must match the whole name; `library` is the faster one.
+
+    at_limit: the explanation applies only if cpkg takes no longer than the limit of the cell.
+    """
+
+    text: str
+    group: str
+    operation: str = ".*"
+    case: str = ".*"
+    library: str = ".*"
+    at_limit: bool = False
+
+    def explains(self, cell: Cell) -> bool:
+        """Whether the explanation applies to a cell in which its best alternative is faster."""
+        patterns = (self.group, self.case, self.operation, self.library)
+        limits = [cell.ratios[name].value for name in cell.figures.limits if name in cell.ratios]
+        near = not self.at_limit or any(1 / limit < NEAR for limit in limits)
+        return near and all(map(re.fullmatch, patterns, (*cell.subject, cell.best)))
+
+
+REASONS = [Reason(**entry) for entry in read_data("reasons")]
+"""Why other libraries are faster in some cells, if known. The first that explains a cell is used."""
+
+
 def _filled(template: str, **parts: str) -> str:
-    text = Path(__file__).with_name(template).read_text(encoding="utf-8").format(**parts)
+    text = (Path(__file__).parent / "data" / template).read_text(encoding="utf-8").format(**parts)
     return wrapped(re.sub(r"\n{3,}", "\n\n", text))
 
 
@@ -101,8 +132,8 @@ def _faster(rows: list[Row]) -> str:
     for place in sorted(found, key=lambda place: (order.index(place[0]), worst[place])):
         cells = [found[place].get(row.name) for row in rows]
         shown = ["" if cell is None else f"{cell.best} {with_interval(cell.lead)}" for cell in cells]
-        why = dict.fromkeys(reasons.why(cell, cell.best) or "" for cell in cells if cell is not None)
-        lines.append([place[0], f"{place[1]}, {place[2]}", *shown, "; ".join(filter(None, why))])
+        why = [next((reason.text for reason in REASONS if reason.explains(cell)), "") for cell in cells if cell]
+        lines.append([place[0], f"{place[1]}, {place[2]}", *shown, "; ".join(dict.fromkeys(filter(None, why)))])
     if not lines:
         return "In no case of these results."
     return table(["group", "case", *(row.label for row in rows), "reason, if known"], lines)

@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from bench.groups import ORDER
 from bench.measure import Figures
 from bench.turns import Ratio
 
+WIDTH = 120
+"""Columns of a line of prose."""
+_UNIT = re.compile(r"(\d) (±|(?:[nµm]?s|[KMG]?i?B)\b)")
 BACKENDS = ("wheel", "auto", "native", "dlopen", "pure")
 
 
@@ -26,15 +30,11 @@ class NotResults(Exception):
     """A file is not a result of the matrix."""
 
 
-@dataclass
 class Cell:
     """One cell. ratios: of every other measured library. best: the fastest alternative, or None."""
 
-    figures: Figures
-    ratios: dict[str, Ratio] = field(init=False)
-    best: str | None = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, figures: Figures) -> None:
+        self.figures = figures
         # a process that needed no memory at all has no ratio
         whole = [{n: rounds for n, rounds in one.items() if min(rounds) > 0} for one in self.figures.processes]
         names = dict.fromkeys(name for one in whole if OURS in one for name in one if name != OURS)
@@ -86,7 +86,7 @@ class Row:
         """CPython or PyPy."""
         return self.interpreter.split()[0]
 
-    @cached_property
+    @property
     def label(self) -> str:
         """The interpreter in short, and the backend unless the row measured a wheel: `CPython 3.14`, `PyPy 8.0 (3.11)`.
 
@@ -146,8 +146,8 @@ def read_folder(folder: Path, rows: str = "*") -> list[Row]:
     found = [row for row in map(read_row, files) if fnmatch(row.name, rows)]
     if not found:
         raise NotResults(f"{folder}: no row {rows}")
-    doubled = {row.name for row in found if [other.name for other in found].count(row.name) > 1}
-    if doubled:
+    counted = Counter(row.name for row in found)
+    if doubled := counted - Counter({*counted}):
         raise NotResults(f"{folder}: two files for {', '.join(sorted(doubled))}; a row is measured in one run")
     return sorted(found, key=Row.order)
 
@@ -215,3 +215,36 @@ def figure(cell: Cell) -> str:
     if of.size is not None and of.size >= 1024:
         return f"{seconds(value)} ({_three(of.size / value, ((1e9, 'GB/s'), (1e6, 'MB/s')))})"
     return seconds(value)
+
+
+# --- Markdown ----------------------------------------------------------------------------------------------------
+
+
+def wrapped(text: str) -> str:
+    """Return a page whose lines of prose have at most 120 columns; tables, code and pictures are unchanged."""
+    lines: list[str] = []
+    code = False
+    for line in text.split("\n"):
+        code ^= line.startswith("```")
+        if code or line.startswith(("|", "```", "![", "#", "<!--")):
+            lines.append(line)
+        else:
+            indent = "  " if line.startswith("- ") else ""
+            lines += textwrap.wrap(
+                line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+            ) or [""]
+    return "\n".join(lines)
+
+
+def plain(text: str) -> str:
+    """Return a text whose characters Markdown and HTML do not interpret."""
+    return re.sub(r"([<*_`\[\]])", r"\\\1", text)
+
+
+def table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown. A line never breaks between a number and its unit or interval."""
+    rows = [head, ["---"] * len(head), *lines]
+    cleaned = (
+        [_UNIT.sub("\\1\u00a0\\2", text.replace("|", "\\|").replace("\n", " ")) or " " for text in row] for row in rows
+    )
+    return "".join(f"| {' | '.join(row)} |\n" for row in cleaned)

@@ -9,12 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.cells import OURS
+from bench.cells import OURS, read_data
 from bench.measure import Figures
 from bench.results import Cell, Row
-
-PROCESSES = (0.99, 1.0, 1.0, 1.01)
-"""The ratio of each process to the cell's."""
 
 
 def cell(
@@ -23,10 +20,13 @@ def cell(
     operation: str,
     ratios: Mapping[str, float],
     seconds: float = 1e-6,
-    spread: Sequence[float] = PROCESSES,
+    spread: Sequence[float] = (0.99, 1.0, 1.0, 1.01),
     **more: Any,
 ) -> Figures:
-    """Return a cell in which cpkg takes these seconds, and others so many times as long, in each of four processes."""
+    """Return a cell in which cpkg takes these seconds, and others so many times as long.
+
+    spread: the ratio of each process to the cell's.
+    """
     processes = [
         {OURS: [seconds] * 3, **{name: [seconds * ratio * part] * 3 for name, ratio in ratios.items()}}
         for part in spread
@@ -61,21 +61,8 @@ def write(folder: Path, cells: Sequence[Figures], *of: str) -> Path:
 
 
 def rich(factor: float = 1.0) -> list[Figures]:
-    """Return cells of several groups; all others take `factor` times as long as they would."""
-    found = []
-    others = {"msgpack": 2.5, "ormsgpack": 1.5, "msgspec": 0.9, "json": 0.5}
-    formats = {OURS: "msgpack", "json": "json", "msgpack": "msgpack", "ormsgpack": "msgpack", "msgspec": "msgpack"}
-    for operation, coded in (("pack", "encode"), ("unpack", "decode")):
-        ratios = {name: ratio * factor for name, ratio in others.items()}
-        found.append(cell("MessagePack", "regular", operation, ratios, 1.23e-7, formats=formats))
-        found.append(cell("MessagePack", "bin", operation, {"msgpack": 800.0}, 4e-4, formats=formats, copy=True))
-        ratios, missing = {"msgspec": 1.4 * factor, "cattrs": 12 * factor}, {"pydantic": "ImportError: <no> | wheel"}
-        found.append(cell("Typed", "users", coded, ratios, 4.5e-5, missing=missing, values=100))
-    for operation in ("compress", "decompress"):
-        for size, text, zstandard in ((1 << 10, "1KiB", 1.2), (1 << 20, "1MiB", 0.95)):
-            ratios = {"zstandard": zstandard * factor, "backports.zstd": 0.8 * factor, "libzstd itself": 0.98}
-            more = {"limits": ["libzstd itself"], "size": size}
-            found.append(cell("Zstandard one-shot", f"{text} level 3", operation, ratios, size * 4.12e-9, **more))
-    found.append(cell("Peak memory", "pack", "peak", {"msgpack": 2 * factor}, 5e6, unit="bytes"))
-    found.append(Figures("Arrays", "floats", "pack", missing={OURS: "ImportError: no numpy"}))
-    return found
+    """Return the cells of data/rich.json, of several groups; all others take `factor` times as long as there."""
+    cells = read_data("rich")
+    for entry in cells:
+        entry["ratios"] = {name: ratio * factor for name, ratio in entry["ratios"].items()}
+    return [cell(**entry) for entry in cells]

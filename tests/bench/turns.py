@@ -90,12 +90,9 @@ def ratio(processes: Sequence[Rounds], ours: str, other: str) -> Ratio:
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return Ratio(math.exp(mean), 0.0, math.inf)
-    half = max(_student(len(logs)) * statistics.stdev(logs) / math.sqrt(len(logs)), FLOOR)
+    student = next(value for count, value in reversed(_STUDENT.items()) if count <= len(logs))
+    half = max(student * statistics.stdev(logs) / math.sqrt(len(logs)), FLOOR)
     return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
-
-
-def _student(count: int) -> float:
-    return next((value for least, value in sorted(_STUDENT.items(), reverse=True) if least <= count), 12.71)
 
 
 def seconds(processes: Sequence[Rounds], library: str) -> float:
@@ -115,21 +112,15 @@ def is_far(ours: float, other: float) -> bool:
 
 
 def in_rounds(
-    calls: Mapping[str, Call],
-    took: Mapping[str, float],
-    before: Mapping[str, Call],
-    clock: Callable[[], float],
-    seed: int,
-    ours: str,
+    calls: Mapping[str, Call], took: Mapping[str, float], clock: Callable[[], float], seed: int, ours: str
 ) -> Rounds:
     """Time each call in turns in this process; return the seconds of a call in each round.
 
-    calls: by library. took: the seconds of the first call. before: what runs untimed before a turn. clock: returns
-    seconds. seed: of the order. Libraries that are not near to `ours` take part in the least number of rounds only,
-    those far away in the first.
+    calls: by library. took: the seconds of the first call. clock: returns seconds. seed: of the order. Libraries that
+    are not near to `ours` take part in the least number of rounds only, those far away in the first.
     """
     order, draw = list(calls), random.Random(seed)
-    warm = {library: calibrated(calls[library], took[library], before.get(library)) for library in order}
+    warm = {library: calibrated(calls[library], took[library]) for library in order}
     far = [library for library in order if is_far(warm[ours][0], warm[library][0])]
     near = [library for library in order if warm[library][0] < 1.2 * NEAR * warm[ours][0]]
     found: Rounds = {library: [] for library in order}
@@ -139,29 +130,23 @@ def in_rounds(
     for number in range(min(max(least, int(SECONDS / turn)), ROUNDS[1])):
         taking = order if not number else near if number >= least else [each for each in order if each not in far]
         for library in draw.sample(taking, len(taking)):
-            if library in before:
-                before[library]()
             found[library].append(time_of(calls[library], warm[library][1], clock))
     return found
 
 
-def calibrated(call: Call, took: float, before: Call | None) -> tuple[float, int]:
+def calibrated(call: Call, took: float) -> tuple[float, int]:
     """Run a call until it is warm; return the seconds of one, and how many of them fill a turn."""
     spans: list[float] = []
     end = time.perf_counter() + (WARM[1] if PYPY or took < LONG else 0)
     while (until := time.perf_counter() + WARM[0]) < end:
         calls: list[float] = []
         while (now := time.perf_counter()) < until or (len(calls) < 10 and now < end):
-            if before is not None:
-                before()
-            count = 1 if before is not None else max(1, int(WARM[0] / 10 / took))
-            calls.append(time_of(call, count, time.perf_counter))
+            calls.append(time_of(call, max(1, int(WARM[0] / 10 / took)), time.perf_counter))
             took = min(took, calls[-1])
         spans = [*spans[-2:], statistics.fmean(calls)]
         if len(spans) == 3 and max(spans) < STEADY * min(spans):
             break
-    # what has to be prepared before each call cannot be repeated within a turn
-    return took, 1 if before is not None else max(1, int(TURN / took))
+    return took, max(1, int(TURN / took))
 
 
 def time_of(call: Call, count: int, clock: Callable[[], float]) -> float:

@@ -49,10 +49,7 @@ class Document:
     numbers: List[List[int]]
 
 
-class Permissions(enum.Enum):
-    READ = "READ"
-    WRITE = "WRITE"
-    READ_WRITE = "READ_WRITE"
+Permissions = enum.Enum("Permissions", {name: name for name in ("READ", "WRITE", "READ_WRITE")})
 
 
 @dataclass
@@ -88,10 +85,7 @@ class Limited:
     tags: Annotated[List[str], at.MaxLen(8), Meta(max_length=8)]
 
 
-class Status(enum.Enum):
-    NEW = "new"
-    PAID = "paid"
-    SENT = "sent"
+Status = enum.Enum("Status", {"NEW": "new", "PAID": "paid", "SENT": "sent"})
 
 
 @dataclass

@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench import fresh
-from bench.cells import OURS, Answer, Case, Group
+from bench.cells import OURS, Answer, Case, Group, read_data
 
-LEVEL = 3
 TOOLS, TARFILE = "tar | zstd", "tarfile"
 OPERATIONS = ("create", "extract")
 SLOW_SAMPLES = 3
@@ -29,29 +28,10 @@ CASES = [
     Case("300,000 files of 200 bytes", slow=True, files=300_000, sizes=(200, 200)),
 ]
 
-# a fresh process for each, which prints the seconds of the work without the start of the interpreter
+WAYS = read_data("archives")
+"""What each library runs: a program in a fresh process, or a command of the shell."""
+# prints the seconds of the work without the start of the interpreter
 _TIMED = "import sys, time\n{imports}\nstart = time.perf_counter()\n{work}\nprint(time.perf_counter() - start)"
-_CPKG = "from cpkg import archive"
-_TAR = f"""
-import tarfile
-try:
-    from compression import zstd
-except ImportError:
-    from backports import zstd
-def create(archive, tree):
-    with zstd.open(archive, "wb", level={LEVEL}) as file, tarfile.open(fileobj=file, mode="w|") as tar:
-        tar.add(tree, ".")
-def extract(archive, out):
-    with zstd.open(archive) as file, tarfile.open(fileobj=file, mode="r|") as tar:
-        tar.extractall(out, **({{"filter": "data"}} if hasattr(tarfile, "data_filter") else {{}}))
-"""
-PROGRAMS = {
-    (OURS, "create"): (_CPKG, f"archive.create(sys.argv[1], base=sys.argv[2], level={LEVEL})"),
-    (OURS, "extract"): (_CPKG, "archive.extract(sys.argv[1], sys.argv[2], max_size=-1)"),
-    (TARFILE, "create"): (_TAR, "create(*sys.argv[1:])"),
-    (TARFILE, "extract"): (_TAR, "extract(*sys.argv[1:])"),
-}
-SHELL = {"create": f"tar -cf - -C $1 . | zstd -{LEVEL} -T0 -qfo $0", "extract": "zstd -dcq $0 | tar -xf - -C $1"}
 
 
 folder = functools.cache(fresh.folder)
@@ -83,12 +63,11 @@ def run(library: str, operation: str, archive: Path, place: Path) -> Answer:
         if not (shutil.which("tar") and shutil.which("zstd")):
             return "tar or zstd is not installed"
         start = time.perf_counter()
-        subprocess.run(["sh", "-c", SHELL[operation], archive, place], check=True)
+        subprocess.run(["sh", "-c", WAYS[TOOLS][operation], archive, place], check=True)
         return time.perf_counter() - start
-    imports, work = PROGRAMS[library, operation]
-    command = [sys.executable, "-c", _TIMED.format(imports=imports, work=work), archive, place]
+    program = _TIMED.format(imports="\n".join(WAYS[library]["imports"]), work=WAYS[library][operation])
     try:
-        return float(fresh.output(command, None))
+        return float(fresh.output([sys.executable, "-c", program, archive, place], None))
     except fresh.ChildFailed as failure:
         return str(failure)
 

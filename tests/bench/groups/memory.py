@@ -7,7 +7,6 @@ A large buffer that nothing has touched yet is not resident.
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -15,8 +14,7 @@ from typing import Any
 from processes import MEASURED
 
 from bench import fresh, peers
-from bench.cells import OURS, Answer, Case, Group, NotHere
-from bench.peers import PEP784
+from bench.cells import OURS, PEP784, Answer, Case, Group, NotHere, read_data
 
 PAGE = 4096
 """The least that can be measured."""
@@ -46,5 +44,5 @@ def _case(entry: dict[str, Any]) -> Case:
     return Case(**{"codec": "msgpack", "streams": False, "measures": ["peak"], **entry, **programs})
 
 
-CASES = [*map(_case, json.loads((fresh.FOLDER / "memory_cases.json").read_text(encoding="utf-8")))]
+CASES = [*map(_case, read_data("memory"))]
 GROUPS = [Group("Peak memory", CASES, lambda case: case.measures, sample=sample, unit="bytes")]

@@ -7,15 +7,13 @@ They take about 0.1, 1 and 10 s. On PyPy this includes all that its compiler cos
 from __future__ import annotations
 
 import functools
-import json
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
 
 from bench import fresh, turns
-from bench.cells import OURS, Answer, Case, Group
-from bench.peers import PEP784
+from bench.cells import OURS, Answer, Case, Group, read_data
 
 FEW = 3
 """The number of samples of a library that takes more than `turns.NEAR` times as long as cpkg."""
@@ -24,9 +22,8 @@ FORMATS = {OURS: "MessagePack or Zstandard", "json": "JSON", "pickle": "pickle"}
 
 
 def _cases() -> Iterator[Case]:
-    """Yield the cases, which do the work of programs.json in three numbers, with the text of each library's program."""
-    text = (fresh.FOLDER / "programs.json").read_text(encoding="utf-8").replace("PEP784", PEP784)
-    for what, parts in json.loads(text).items():
+    """Yield the cases of data/programs.json, each with three counts and the text of each library's program."""
+    for what, parts in read_data("programs").items():
         least, middle, most = parts["counts"]
         programs = {
             name: "\n".join([*parts["before"], *lines, *parts["after"]]) for name, lines in parts["libraries"].items()

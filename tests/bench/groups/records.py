@@ -56,28 +56,35 @@ class Way(NamedTuple):
     extend: Callable[[list[Any]], Any] | None = None
 
 
+def in_file(opened: Any, append: Any, read: Any, take: Any = None, extend: Any = None) -> Way:
+    """Return a way whose functions work on a file, which `opened` opens in mode "wb" or "rb"."""
+
+    def writing(write: Callable[[Any, Any], Any], rows: Any) -> None:
+        with opened("wb") as file:
+            write(file, rows)
+
+    def reading() -> Iterator[Any]:
+        with opened("rb") as file:
+            yield from read(file)
+
+    def taking(numbers: list[int]) -> list[Any]:
+        with opened("rb") as file:
+            return take(file, numbers)
+
+    extending = extend and functools.partial(writing, extend)
+    return Way(functools.partial(writing, append), reading, take and taking, extending)
+
+
 def ours(path: str) -> Way:
     from cpkg import records
 
-    def append(rows: Iterable[Any]) -> None:
-        with records.open(path, "wb") as file:
-            add = file.append
-            for row in rows:
-                add(row)
+    def append(file: Any, rows: Iterable[Any]) -> None:
+        add = file.append
+        for row in rows:
+            add(row)
 
-    def extend(rows: list[Any]) -> None:
-        with records.open(path, "wb") as file:
-            file.extend(rows)
-
-    def read() -> Iterator[Any]:
-        with records.open(path) as file:
-            yield from file
-
-    def take(numbers: list[int]) -> list[Any]:
-        with records.open(path) as file:
-            return file.take(numbers)
-
-    return Way(append, read, take, extend)
+    opened = functools.partial(records.open, path)
+    return in_file(opened, append, iter, lambda file, numbers: file.take(numbers), lambda file, rows: file.extend(rows))
 
 
 def array_record(path: str) -> Way:
@@ -108,15 +115,11 @@ def compressed(path: str, pack: Callable[[Any], bytes], unpack: Callable[[Any], 
     except ImportError:
         module = importlib.import_module("zstandard")
 
-    def append(rows: Iterable[Any]) -> None:
-        with module.open(path, "wb") as file, io.BufferedWriter(file, 1 << 17) as out:
+    def append(file: Any, rows: Iterable[Any]) -> None:
+        with io.BufferedWriter(file, 1 << 17) as out:
             out.writelines(map(pack, rows))
 
-    def read() -> Iterator[Any]:
-        with module.open(path, "rb") as file:
-            yield from unpack(file)
-
-    return Way(append, read)
+    return in_file(functools.partial(module.open, path), append, unpack)
 
 
 def msgpack(path: str) -> Way:
@@ -173,19 +176,12 @@ def sqlite(path: str) -> Way:
 def shelf(path: str) -> Way:
     import shelve
 
-    def append(rows: Iterable[Any]) -> None:
-        with shelve.open(path, "n", protocol=5) as file:
-            file.update((str(number), row) for number, row in enumerate(rows))
-
-    def read() -> Iterator[Any]:
-        with shelve.open(path, "r") as file:
-            yield from (file[str(number)] for number in range(len(file)))
-
-    def take(numbers: list[int]) -> list[Any]:
-        with shelve.open(path, "r") as file:
-            return [file[str(number)] for number in numbers]
-
-    return Way(append, read, take)
+    return in_file(
+        lambda mode: shelve.open(path, "n" if mode == "wb" else "r", protocol=5),
+        lambda file, rows: file.update((str(number), row) for number, row in enumerate(rows)),
+        lambda file: (file[str(number)] for number in range(len(file))),
+        lambda file, numbers: [file[str(number)] for number in numbers],
+    )
 
 
 WAYS: dict[str, Callable[[str], Way]] = {
@@ -227,11 +223,10 @@ def works(case: Case, operation: str) -> Works:
             assert list(ways[library].read()) == records, library
 
     def call(way: Way) -> Call | None:
-        if operation == BY_NUMBER:
-            return way.take and functools.partial(way.take, numbers)
         if operation == READ:
             return lambda: sum(map(operator.itemgetter("bytes"), way.read()))
-        return functools.partial((way.extend or way.append) if operation == WRITE else way.append, records)
+        work = {WRITE: way.extend or way.append, APPEND: way.append, BY_NUMBER: way.take}[operation]
+        return work and functools.partial(work, numbers if operation == BY_NUMBER else records)
 
     calls = {name: call(way) for name, way in ways.items()}
     found.missing.update((name, "has no access by number") for name, each in calls.items() if each is None)

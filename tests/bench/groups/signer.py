@@ -9,8 +9,7 @@ from functools import partial
 from typing import Any
 
 from bench import payloads
-from bench.cells import OURS, Case, Function, Group, NotHere, Pair, Works, coded, reason
-from bench.peers import PEP784
+from bench.cells import OURS, Case, Function, Group, NotHere, Pair, Works, coded, read_data, reason
 
 SECRET = b"the secret of a benchmark, 32 b."
 BOTH = "dumps + loads"
@@ -47,33 +46,14 @@ def _compressor(squeeze: Callable[[bytes, int], bytes], expand: Callable[[bytes]
     return Compressor
 
 
-_KEPT = "(lambda keep: lambda data, level: keep(data))(m.ZstdCompressor(level=3).compress)"
-# a module `m`, or none for the signer's own, and an expression of a class, or of the arguments of the functions above
-PLUGINS: dict[str, dict[str, tuple[str, str]]] = {
-    "serializer": {
-        OURS: ("cpkg.integrations.blake2signer", "m.MsgpackSerializer"),
-        "JSON": ("", ""),
-        "orjson": ("orjson", "m.dumps, m.loads"),
-        "msgpack": ("msgpack", "m.packb, m.unpackb"),
-        "cbor2": ("cbor2", "m.dumps, m.loads"),
-    },
-    "compressor": {
-        OURS: ("cpkg.integrations.blake2signer", "m.ZstdCompressor"),
-        "zlib": ("", ""),
-        "gzip": ("blake2signer.compressors", "m.GzipCompressor"),
-        "bz2": ("bz2", "m.compress, m.decompress, 9"),
-        "lz4": ("lz4.frame", "lambda data, level: m.compress(data, compression_level=level), m.decompress, 0"),
-        "zstandard": ("zstandard", "m.compress, m.decompress, 3"),
-        "zstandard, context kept": ("zstandard", f"{_KEPT}, m.ZstdDecompressor().decompress, 3"),
-        "compression.zstd": (PEP784, "m.compress, m.decompress, 3"),
-    },
-}
+PLUGINS = read_data("signer")
+"""A module `m`, and an expression of a class in it or of the arguments of the functions above."""
 
 
 def _options(kind: str, name: str) -> dict[str, Any]:
     """Return the options for Blake2SerializerSigner."""
     module, made = PLUGINS[kind][name]
-    if not module:
+    if module is None:
         return {}
     found = eval(made, {"m": importlib.import_module(module)})
     make = _serializer if kind == "serializer" else _compressor
