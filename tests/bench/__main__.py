@@ -17,25 +17,19 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     parser = argparse.ArgumentParser(prog="python tests/bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-
     cell = commands.add_parser("cell", help="measure one cell in this process; prints JSON, for `measure`")
     cell.add_argument("cell", nargs="+", metavar="PART", help="GROUP CASE OPERATION NUMBER [LIBRARY-TO-LEAVE-OUT ...]")
-
     measure = commands.add_parser("measure", help="measure cells, and print each library's ratio to cpkg")
     measure.add_argument("groups", nargs="*", metavar="GROUP", help="(default: all)")
     measure.add_argument("--quick", action="store_true", help="the representative tenth")
     measure.add_argument("--slow", action="store_true", help="also the cells that take minutes or gigabytes")
-
     builds = commands.add_parser("builds", help="compare cpkg in two environments: FIRST's time divided by SECOND's")
     builds.add_argument("pythons", nargs=2, metavar=("FIRST", "SECOND"), help="the python of an environment")
     for command in (measure, builds):
         command.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
-
     serve = commands.add_parser("serve", help="time a cell for each line of standard input, for `builds`")
     serve.add_argument("cell", nargs=3, metavar=("GROUP", "CASE", "OPERATION"))
-
     commands.add_parser("install", help="try to install every peer into this environment, keep the errors")
-
     report = commands.add_parser("report", help="write the report: Markdown, with a picture of each row")
     report.add_argument("--folder", type=Path, default=RESULTS / "report", help="(default: .benchmarks/report)")
     report.add_argument("--old", type=Path, help="older results to compare with (default: RESULTS/old if it exists)")
@@ -45,12 +39,10 @@ def main(arguments: list[str] | None = None) -> int:
     for command in (report, readme):
         command.add_argument("results", type=Path, nargs="?", help=where)
         command.add_argument("--rows", default="*", metavar="PATTERN", help="some rows (default: *), such as *-wheel")
-
     compare = commands.add_parser("compare", help="how cpkg changed beside the same libraries; exits 1 on a regression")
     compare.add_argument("old", type=Path)
     compare.add_argument("new", type=Path)
     compare.add_argument("--allow-missing", action="store_true", help="do not fail for cells that are missing in NEW")
-
     publish = commands.add_parser("publish", help="measure a row of each interpreter, write docs/benchmarks, README.md")
     some = "3.11, pypy3.9, ... (default: all five)"
     publish.add_argument("interpreters", nargs="*", metavar="INTERPRETER", help=some)

@@ -17,32 +17,29 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from bench.cells import OURS
 
-T = TypeVar("T")
-
 FOLDER = Path(__file__).parent
 TIMEOUT = 300
-
-
-def compiled() -> dict[str, str]:
-    """Return an environment in which the first process that imports a module writes its compiled file, as pip does."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 class ChildFailed(Exception):
     """The child ended with an error; the text is its last line."""
 
 
-def output(command: Sequence[Any], timeout: float | None, **options: Any) -> str:
-    """Run a command and return its standard output. timeout: in seconds. options: of `subprocess.run`.
+def output(
+    command: Sequence[Any], timeout: float | None, given: str | None = None, variables: Mapping[str, str] | None = None
+) -> str:
+    """Run a command on `given` and return its standard output. timeout: in seconds. variables: of its environment.
 
     Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
     """
-    options = {"env": compiled(), **options}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, **options)
+    # the first process that imports a module writes its compiled file, as pip does
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    options = {"env": {**environment, **(variables or {})}, "timeout": timeout, "input": given}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
         raise ChildFailed(lines[-1])
@@ -66,8 +63,6 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
 
     Without `site` the child starts with as few modules as possible: those that installed packages import at each start
     would already be loaded when a library imports them. `variables` are added to those of its environment.
-
-    Raises ChildFailed, with the last line of its standard error, if it does not exit with 0.
     """
     import cpkg
 
@@ -75,8 +70,7 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
     path = [str(Path(cpkg.__file__).parent.parent), *([os.environ.get("PYTHONPATH")] if site else sys.path)]
     paths = {"PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, *([] if site else ["-S"]), FOLDER / "children" / script]
-    environment = {**compiled(), **paths, **(variables or {})}
-    return json.loads(output(command, TIMEOUT, input=json.dumps(request), env=environment))
+    return json.loads(output(command, TIMEOUT, json.dumps(request), {**paths, **(variables or {})}))
 
 
 def asked(library: str, *given: Any, **options: Any) -> Any:
@@ -89,6 +83,6 @@ def asked(library: str, *given: Any, **options: Any) -> Any:
         return str(failure)
 
 
-def in_turns(things: Sequence[T], number: int) -> list[T]:
+def in_turns(things: Sequence[Any], number: int) -> list[Any]:
     """Return the things in another order for each number."""
     return random.Random(number).sample(things, len(things))

@@ -28,9 +28,6 @@ MIB = 1024 * KIB
 SIZES = {"1KiB": KIB, "16KiB": 16 * KIB, "1MiB": MIB, "128MiB": 128 * MIB, "1GiB": 1024 * MIB}
 
 
-# --- objects -----------------------------------------------------------------------------------------------------
-
-
 def small() -> object:
     """The signer comparison's small object: 13 bytes as MessagePack, 22 as JSON."""
     return {"user": {"id": 1234}}
@@ -127,9 +124,6 @@ OBJECTS: dict[str, Callable[[], Any]] = {
 def load_object(name: str) -> Any:
     """Build the object called `name`; raises ImportError when its package is not installed."""
     return OBJECTS[name]()
-
-
-# --- bytes -------------------------------------------------------------------------------------------------------
 
 
 def _sources() -> Iterator[Path]:

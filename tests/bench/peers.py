@@ -172,9 +172,6 @@ def not_too_slow(ours: Library, operation: str, size: int, patience: float) -> N
         raise NotHere(f"would take about {seconds:.0f} s a call on this backend")
 
 
-# --- installing --------------------------------------------------------------------------------------------------
-
-
 def _install_log() -> Path:
     return Path(sys.prefix) / "bench-peers.json"
 

@@ -217,9 +217,6 @@ def figure(cell: Cell) -> str:
     return seconds(value)
 
 
-# --- Markdown ----------------------------------------------------------------------------------------------------
-
-
 def wrapped(text: str) -> str:
     """Return a page whose lines of prose have at most 120 columns; tables, code and pictures are unchanged."""
     lines: list[str] = []

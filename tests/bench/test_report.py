@@ -37,9 +37,6 @@ def cell(ratios: dict[str, float], *given: Any, **more: Any) -> results.Cell:
     return results.Cell(synthetic.cell(*CASE, ratios, *given, **more))
 
 
-# --- results -----------------------------------------------------------------------------------------------------
-
-
 def test_a_ratio_is_of_the_processes_that_measured_both() -> None:
     figures = synthetic.cell(*CASE, {"msgpack": 2.0, "ormsgpack": 1.5})
     figures.processes += [{"cpkg": [1.0], "msgpack": [2.0]}, {"msgpack": [9.0]}, {"cpkg": [1.0], "msgpack": [0.0]}]
@@ -110,9 +107,6 @@ def test_figures_are_readable(show: str, given: Any, text: str) -> None:
         "label": lambda: synthetic.row([], *given).label,
     }
     assert ways.get(show, lambda: getattr(results, show)(given))() == text
-
-
-# --- the report --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=[promise["promise"] for promise in PROMISES])
@@ -212,9 +206,6 @@ def test_what_is_named_exists() -> None:
         assert any(all(map(re.fullmatch, patterns, subject)) for subject in subjects), reason
 
 
-# --- comparison in time ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("old", "new", "spread", "verdict"),
     [
@@ -260,9 +251,6 @@ def test_the_exit_code_of_a_comparison(
             synthetic.write(tmp_path / side, synthetic.rich(factor), *row)
     assert compare.compare(tmp_path / "old", tmp_path / "new", allow_missing=not new) == code
     assert shown in capsys.readouterr().out
-
-
-# --- publishing --------------------------------------------------------------------------------------------------
 
 
 def test_rows_are_measured_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -33,9 +33,6 @@ def figures(*ratios: float, **more: Any) -> Figures:
     return Figures("g", "c", "o", processes=processes(*ratios), **more)
 
 
-# --- statistics --------------------------------------------------------------------------------------------------
-
-
 def test_the_ratio_of_a_process_is_the_median_of_its_rounds() -> None:
     assert turns.median_ratio([1.0, 2.0, 10.0], [2.0, 5.0, 10.0]) == 2.0
 
@@ -79,9 +76,6 @@ def test_slow_libraries_far_away_are_left_out_of_further_processes() -> None:
     missing = {"other": "no compiler"}
     assert figures(5.0, 5.0, missing=missing).not_again == ["other"]
     assert figures(5.0, 5.0, 5.0, missing=missing).not_again == ["other", "peer"]
-
-
-# --- turns -------------------------------------------------------------------------------------------------------
 
 
 def test_libraries_take_turns_in_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,9 +154,6 @@ def test_a_build_is_measured_without_peers(monkeypatch: pytest.MonkeyPatch, caps
     assert len([*map(float, capsys.readouterr().out.split())]) == 2
 
 
-# --- cells that are kept -----------------------------------------------------------------------------------------
-
-
 def test_kept_cells_are_not_measured_again(tmp_path: Path) -> None:
     asked: list[int] = []
 
@@ -183,23 +174,17 @@ def test_kept_cells_are_not_measured_again(tmp_path: Path) -> None:
         measure.Kept(path, {"row": "3.14"})
 
 
-# --- payloads and peers ------------------------------------------------------------------------------------------
-
-
-def test_payloads_are_the_same_every_time() -> None:
-    assert payloads.records(50) == payloads.records(50)
-    assert payloads.unicode() == payloads.unicode()
-
-
 @pytest.mark.parametrize("kind", payloads.BYTES)
 @pytest.mark.parametrize("size", [0, 1, 1000, 100_001])
 def test_bytes_have_the_requested_size(kind: str, size: int) -> None:
     assert len(payloads.BYTES[kind](size)) == size
 
 
-def test_json_sizes_of_the_signer_comparison() -> None:
-    sizes = [len(json.dumps(payloads.load_object(name))) for name in ("small", "regular", "large")]
-    assert sizes == [22, 178, 18013]
+def test_payloads_are_the_same_every_time() -> None:
+    """The sizes of the first three are those of the signer comparison."""
+    sizes = {"small": 22, "regular": 178, "large": 18013, "unicode": 1014932, "floats": 393436, "ints": 268398}
+    assert {name: len(json.dumps(payloads.OBJECTS[name]())) for name in sizes} == sizes
+    assert payloads.records(50) == payloads.records(50)
 
 
 def test_installed_or_failed_peers_are_not_installed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

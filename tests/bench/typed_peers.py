@@ -68,10 +68,6 @@ def _apischema(kind: Any, value: Any) -> Pair:
     return (lambda value: msgpack.packb(plain(value))), (lambda data: structure(msgpack.unpackb(data)))
 
 
-def _pickle(kind: Any, value: Any) -> Pair:
-    return partial(pickle.dumps, protocol=5), pickle.loads
-
-
 PEERS: dict[str, Callable[[Any, Any], Pair]] = {
     "msgspec": _msgspec,
     "ormsgpack": _ormsgpack,
@@ -79,5 +75,5 @@ PEERS: dict[str, Callable[[Any, Any], Pair]] = {
     "cattrs": _cattrs,
     "pydantic": _pydantic,
     "apischema": _apischema,
-    "pickle": _pickle,
+    "pickle": lambda kind, value: (partial(pickle.dumps, protocol=5), pickle.loads),
 }

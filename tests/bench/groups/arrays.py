@@ -94,15 +94,9 @@ def works(case: Case, operation: str) -> Works:
 
 
 NAMES = {"f8": "float64", "f4": "float32", "i8": "int64", "i4": "int32", "u1": "uint8", "?": "bool"}
-GROUPS = [
-    Group(
-        "Arrays",
-        [
-            Case("1,000 float64", small=True, dtype="f8", count=1000),
-            *(Case(f"100,000 {n}", key == "f8", copies=BYTES, dtype=key, count=100_000) for key, n in NAMES.items()),
-        ],
-        # bytes are copied, whatever they mean
-        lambda case: (*LISTS, *BYTES) if case.dtype == "f8" else LISTS,
-        works,
-    )
+CASES = [
+    Case("1,000 float64", small=True, dtype="f8", count=1000),
+    *(Case(f"100,000 {n}", key == "f8", copies=BYTES, dtype=key, count=100_000) for key, n in NAMES.items()),
 ]
+# bytes are copied, whatever they mean
+GROUPS = [Group("Arrays", CASES, lambda case: (*LISTS, *BYTES) if case.dtype == "f8" else LISTS, works)]

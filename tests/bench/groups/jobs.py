@@ -69,11 +69,6 @@ def _composed(pack: Function, unpack: Function, squeeze: Function, expand: Funct
     return (lambda value: squeeze(pack(value))), (lambda frame: unpack(expand(frame)))
 
 
-GROUPS = [
-    Group(
-        "dumps and loads",
-        [Case("small"), Case("regular", quick=True, small=True), Case("large"), Case(FILES)],
-        ("dumps", "loads", "dumps, compressed", "loads, compressed"),
-        works,
-    )
-]
+CASES = [Case("small"), Case("regular", quick=True, small=True), Case("large"), Case(FILES)]
+OPERATIONS = ("dumps", "loads", "dumps, compressed", "loads, compressed")
+GROUPS = [Group("dumps and loads", CASES, OPERATIONS, works)]
