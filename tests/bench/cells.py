@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Union
+from typing import Any, Union
 
 OURS = "cpkg"
 """The library that all others are compared with."""
@@ -36,21 +36,11 @@ class Case:
     no codec is at work in them, and no mean includes them. more: further attributes, for the functions of the group.
     """
 
-    def __init__(
-        self,
-        name: str,
-        quick: bool = False,
-        small: bool = False,
-        slow: bool = False,
-        copies: Sequence[str] = (),
-        **more: Any,
-    ) -> None:
-        self.name, self.quick, self.small, self.slow, self.copies = name, quick, small, slow, copies
+    copies: Sequence[str] = ()
+
+    def __init__(self, name: str, quick: bool = False, small: bool = False, slow: bool = False, **more: Any) -> None:
+        self.name, self.quick, self.small, self.slow = name, quick, small, slow
         vars(self).update(more)
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
     def __str__(self) -> str:
         return self.name

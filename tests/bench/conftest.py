@@ -44,16 +44,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_benchmark_update_json(config: pytest.Config, benchmarks: Any, output_json: dict[str, Any]) -> None:
     """Add information for readers: the row, the machine, the settings, every peer."""
+    given = {name: config.getoption(f"--bench-{name}") for name in ("quick", "slow")}
     output_json["matrix"] = {
         "row": machine.row_name(),
         "machine": machine.describe(),
-        "settings": {
-            "quick": config.getoption("--bench-quick"),
-            "slow": config.getoption("--bench-slow"),
-            "turn": turns.TURN,
-            "processes": turns.PROCESSES,
-            "narrow": turns.NARROW,
-        },
+        "settings": {**given, "turn": turns.TURN, "processes": turns.PROCESSES, "narrow": turns.NARROW},
         "peers": [_peer(peer) for peer in peers.PEERS],
         "install_errors": peers.install_errors(),
     }

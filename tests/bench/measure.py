@@ -71,12 +71,9 @@ class Figures:
 
 
 def measured(group: Group, case: Case, operation: str) -> Figures:
-    """Measure a cell.
-
-    Raises RuntimeError with the last line of its error if a process fails.
-    """
-    figures = Figures(group.name, case.name, operation, group.unit, operation in case.copies)
-    figures.formats = dict(group.formats)
+    """Measure a cell. Raises RuntimeError with the last line of its error if a process fails."""
+    copy, formats = operation in case.copies, dict(group.formats)
+    figures = Figures(group.name, case.name, operation, group.unit, copy, formats=formats)
     begun = time.perf_counter()
     for number in itertools.count():
         if figures.done(time.perf_counter() - begun):
@@ -108,12 +105,6 @@ def _in_a_process(figures: Figures, number: int) -> dict[str, Any]:
     except fresh.ChildFailed as failure:
         raise RuntimeError(f"{', '.join(cell)}: {failure}") from None
     return json.loads(printed.splitlines()[-1])
-
-
-def child(group: str, case: str, operation: str, number: str, *without: str) -> None:
-    """Measure a cell in this process and print what `here` returns."""
-    found = cells.group(group)
-    print(json.dumps(here(found, found.case(case), operation, int(number), without)))
 
 
 class Kept:
@@ -166,33 +157,33 @@ def show(groups: Sequence[str], only: str, quick: bool, slow: bool) -> None:
 
 def lines(figures: Figures) -> list[str]:
     """Return what developers read of a cell: cpkg's figure, then a line for each other library."""
-    names = [*dict.fromkeys(name for process in figures.processes for name in process)]
-    found = ["no figure"]
-    if OURS in names:
-        value = turns.seconds(figures.processes, OURS)
-        found[0] = f"{value / 1e6:.2f} MB" if figures.unit == "bytes" else f"{value * 1e6:.4g} us"
-        for name in names:
-            if name != OURS:
-                each = turns.ratio(figures.processes, OURS, name)
-                other = " (limit)" if name in figures.limits else " (other format)"
-                mark = "" if name in figures.alternatives else other
-                found.append(f"{name:26}{each.value:9.3f}  [{each.low:.3f}, {each.high:.3f}]{mark}")
-    return found + [f"{name:26}{why}" for name, why in figures.missing.items()]
+    missing = [f"{name:26}{why}" for name, why in figures.missing.items()]
+    if not figures.processes:
+        return ["no figure", *missing]
+    value = turns.seconds(figures.processes, OURS)
+    found = [f"{value / 1e6:.2f} MB" if figures.unit == "bytes" else f"{value * 1e6:.4g} us"]
+    for name in dict.fromkeys(name for process in figures.processes for name in process if name != OURS):
+        each = turns.ratio(figures.processes, OURS, name)
+        other = " (limit)" if name in figures.limits else " (other format)"
+        mark = "" if name in figures.alternatives else other
+        found.append(f"{name:26}{each.value:9.3f}  [{each.low:.3f}, {each.high:.3f}]{mark}")
+    return found + missing
 
 
-def here(group: Group, case: Case, operation: str, number: int, without: Sequence[str] = ()) -> dict[str, Any]:
-    """Measure a cell's calls in this process, check their results before and after; return what `Figures` keeps."""
-    assert group.works is not None
+def child(group: str, case: str, operation: str, number: str, *without: str) -> None:
+    """Measure a cell's calls in this process, check their results before and after; print what `Figures` keeps."""
+    found = cells.group(group)
     try:
-        works = group.works(case, operation)
+        works = found.works(found.case(case), operation)
     except cells.NotHere as reason:
-        return {"rounds": {}, "missing": {OURS: str(reason)}}
+        print(json.dumps({"rounds": {}, "missing": {OURS: str(reason)}}))
+        return
     works.calls = {library: call for library, call in works.calls.items() if library not in without}
     # the payload and the libraries are the harness's: collections within the calls should not search them
     gc.collect()
     getattr(gc, "freeze", int)()
-    took = works.once()
-    rounds = turns.in_rounds(works.calls, took, CLOCKS[works.clock], number, OURS) if works.calls else {}
+    took, clock = works.once(), CLOCKS[works.clock]
+    rounds = turns.in_rounds(works.calls, took, clock, int(number), OURS) if works.calls else {}
     works.once(longest=turns.LONG)
     kept = ("missing", "formats", "limits", "size", "values", "clock", "info")
-    return {"rounds": rounds, **{name: getattr(works, name) for name in kept}}
+    print(json.dumps({"rounds": rounds, **{name: getattr(works, name) for name in kept}}))

@@ -8,7 +8,6 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from bench import headline, picture
@@ -25,32 +24,21 @@ COPIES = "One copy of memory in every library, and therefore in no mean and no b
 
 NEAR = 1.05
 """cpkg is at a limit if it takes less than this multiple of the limit."""
+REASONS = read_data("reasons")
+"""Why other libraries are faster in some cells, if known: a text, patterns of whole names, and whether it explains only
+cells in which cpkg is at a limit. The first that explains a cell is used."""
 
 
-@dataclass(frozen=True)
-class Reason:
-    """One explanation. Each pattern must match the whole name; `library` is the faster one.
-
-    at_limit: the explanation applies only if cpkg takes no longer than the limit of the cell.
-    """
-
-    text: str
-    group: str
-    operation: str = ".*"
-    case: str = ".*"
-    library: str = ".*"
-    at_limit: bool = False
-
-    def explains(self, cell: Cell) -> bool:
-        """Whether the explanation applies to a cell in which its best alternative is faster."""
-        patterns = (self.group, self.case, self.operation, self.library)
-        limits = [cell.ratios[name].value for name in cell.figures.limits if name in cell.ratios]
-        near = not self.at_limit or any(1 / limit < NEAR for limit in limits)
-        return near and all(map(re.fullmatch, patterns, (*cell.subject, cell.best)))
-
-
-REASONS = [Reason(**entry) for entry in read_data("reasons")]
-"""Why other libraries are faster in some cells, if known. The first that explains a cell is used."""
+def _why(cell: Cell) -> str:
+    """Return why the best alternative is faster in a cell, or an empty text if that is unknown."""
+    limits = [cell.ratios[name].value for name in cell.figures.limits if name in cell.ratios]
+    at_limit = any(1 / limit < NEAR for limit in limits)
+    names = dict(zip(("group", "case", "operation", "library"), (*cell.subject, cell.best)))
+    for reason in REASONS:
+        explains = all(re.fullmatch(reason.get(what, ".*"), name) for what, name in names.items())
+        if explains and (at_limit or not reason.get("at_limit")):
+            return reason["text"]
+    return ""
 
 
 def _filled(template: str, **parts: str) -> str:
@@ -132,8 +120,8 @@ def _faster(rows: list[Row]) -> str:
     for place in sorted(found, key=lambda place: (order.index(place[0]), worst[place])):
         cells = [found[place].get(row.name) for row in rows]
         shown = ["" if cell is None else f"{cell.best} {with_interval(cell.lead)}" for cell in cells]
-        why = [next((reason.text for reason in REASONS if reason.explains(cell)), "") for cell in cells if cell]
-        lines.append([place[0], f"{place[1]}, {place[2]}", *shown, "; ".join(dict.fromkeys(filter(None, why)))])
+        why = dict.fromkeys(_why(cell) for cell in cells if cell is not None)
+        lines.append([place[0], f"{place[1]}, {place[2]}", *shown, "; ".join(filter(None, why))])
     if not lines:
         return "In no case of these results."
     return table(["group", "case", *(row.label for row in rows), "reason, if known"], lines)

@@ -76,9 +76,7 @@ class Directory:
 
 
 @dataclass
-class Limited:
-    """Its constraints are in the form of msgspec, and in that of all others."""
-
+class Limited:  # its constraints are in the form of msgspec, and in that of all others
     id: Annotated[int, at.Ge(0), Meta(ge=0)]
     name: Annotated[str, at.MinLen(1), at.MaxLen(40), Meta(min_length=1, max_length=40)]
     score: Annotated[float, at.Lt(1e6), Meta(lt=1e6)]
@@ -98,9 +96,7 @@ class Order:
     tags: List[str]
 
 
-class Money:
-    """A class that no library knows."""
-
+class Money:  # no library knows it
     def __init__(self, cents: int) -> None:
         self.cents = cents
 

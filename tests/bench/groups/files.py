@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import fresh, payloads, peers
-from bench.cells import OURS, Case, Group, Works
-from bench.peers import PEP784
+from bench.cells import OURS, PEP784, Case, Group, Works
 
 MODULES = {OURS: "cpkg.zstd", PEP784: PEP784, "gzip": "gzip", "plain": "io"}
 SUFFIXES = {OURS: ".zst", PEP784: ".zst", "gzip": ".gz", "plain": ""}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from bench import fresh
-from bench.cells import OURS, Call, Case, Group, Works
+from bench.cells import OURS, PEP784, Call, Case, Group, Works
 
 AT_ONCE = 300
 """The number of records read by number in one call."""
@@ -59,20 +59,18 @@ class Way(NamedTuple):
 def in_file(opened: Any, append: Any, read: Any, take: Any = None, extend: Any = None) -> Way:
     """Return a way whose functions work on a file, which `opened` opens in mode "wb" or "rb"."""
 
-    def writing(write: Callable[[Any, Any], Any], rows: Any) -> None:
-        with opened("wb") as file:
-            write(file, rows)
+    def on(mode: str, work: Any, given: Any) -> Any:
+        with opened(mode) as file:
+            return work(file, given)
 
     def reading() -> Iterator[Any]:
         with opened("rb") as file:
             yield from read(file)
 
-    def taking(numbers: list[int]) -> list[Any]:
-        with opened("rb") as file:
-            return take(file, numbers)
-
-    extending = extend and functools.partial(writing, extend)
-    return Way(functools.partial(writing, append), reading, take and taking, extending)
+    appending, taking, extending = (
+        work and functools.partial(on, mode, work) for mode, work in (("wb", append), ("rb", take), ("wb", extend))
+    )
+    return Way(appending, reading, taking, extending)
 
 
 def ours(path: str) -> Way:
@@ -108,10 +106,8 @@ def array_record(path: str) -> Way:
 
 def compressed(path: str, pack: Callable[[Any], bytes], unpack: Callable[[Any], Iterable[Any]]) -> Way:
     """Packed records, one after another, in a Zstandard file by another library, at its default level."""
-    from bench import peers
-
     try:
-        module = importlib.import_module(peers.PEP784)
+        module = importlib.import_module(PEP784)
     except ImportError:
         module = importlib.import_module("zstandard")
 

@@ -16,8 +16,7 @@ from functools import partial
 from typing import Any
 
 from bench import payloads, turns
-from bench.cells import OURS, Call, Case, Group, NotHere, Works
-from bench.peers import PEP784
+from bench.cells import OURS, PEP784, Call, Case, Group, NotHere, Works
 
 ALONE = "cpkg, one thread"
 TURN = 0.002

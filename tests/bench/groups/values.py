@@ -25,30 +25,23 @@ from cpkg import typed
 
 try:
     import attr
+
+    @attr.define
+    class Place:
+        x: int
+        y: str
 except ImportError:
-    attr = None  # type: ignore[assignment]
+    Place = None  # type: ignore[assignment]
 
 COUNT = 1000
 READING = ("loads", "typed.decode")
-
-
-class Colour(enum.Enum):
-    RED = "red"
-    GREEN = "green"
+Colour = enum.Enum("Colour", {"RED": "red", "GREEN": "green"})
 
 
 @dataclasses.dataclass
 class Point:
     x: int
     y: str
-
-
-if attr is not None:
-
-    @attr.define
-    class Place:
-        x: int
-        y: str
 
 
 def _naive(draw: random.Random) -> dt.datetime:
@@ -94,9 +87,7 @@ KINDS = {
     "Decimal": Kind(Decimal, lambda draw: Decimal(draw.randrange(10**6)).scaleb(-2), "decimal", str, Decimal),
     "Enum": Kind(Colour, lambda draw: draw.choice(list(Colour)), "enum", lambda value: value.value, Colour),
     "dataclass of 2": Kind(Point, partial(_two, Point), "dataclass", _fields, lambda found: Point(**found)),
-    "attrs of 2": Kind(
-        attr and Place, lambda draw: _two(Place, draw), "dataclass", _fields, lambda found: Place(**found)
-    ),
+    "attrs of 2": Kind(Place, partial(_two, Place), "dataclass", _fields, lambda found: Place(**found)),
     "set of 3 int": Kind(set[int], lambda draw: set(draw.sample(range(100000), 3)), None, list, set),
     "frozenset of 3 str": Kind(
         frozenset[str], lambda draw: frozenset(map(str, draw.sample(range(100000), 3))), None, list, frozenset

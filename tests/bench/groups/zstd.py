@@ -31,7 +31,7 @@ def _cases() -> Iterator[Case]:
             # data that never or always compresses hardly depends on the level, and short data of it on nothing
             slow = size == "128MiB" or (data != "json" and (size, level) != ("1MiB", 3))
             name = f"{size} {data} level {level}"
-            yield Case(name, False, False, slow, copies, data=data, size=size, level=level)
+            yield Case(name, slow=slow, copies=copies, data=data, size=size, level=level)
 
 
 def works(case: Case, operation: str) -> Works:
