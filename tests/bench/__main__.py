@@ -61,19 +61,17 @@ def _run(given: argparse.Namespace) -> int:
 
         for requirement, error in peers.install().items():
             print(f"{requirement}: {error}")
-    elif given.command in ("cell", "measure"):
+    elif given.command in ("cell", "measure", "builds", "serve"):
         from bench import measure
 
         if given.command == "cell":
             measure.child(*given.cell)
-        else:
+        elif given.command == "measure":
             measure.show(given.groups, given.only, given.quick, given.slow)
-    elif given.command in ("builds", "serve"):
-        from bench import builds
-
-        if given.command == "builds":
-            return builds.compare(given.pythons, given.only)
-        builds.serve(*given.cell)
+        elif given.command == "builds":
+            return measure.builds(given.pythons, given.only)
+        else:
+            measure.serve(*given.cell)
     else:
         from bench.results import NotResults
 

@@ -39,11 +39,7 @@ class Change:
 
 def quotient(new: Ratio, old: Ratio) -> Ratio:
     """Return the change from one ratio to another, with its 95 % interval."""
-    halves = [
-        max(math.log(one.high / one.value), math.log(one.value / one.low)) if one.low else math.inf
-        for one in (new, old)
-    ]
-    value, half = new.value / old.value, math.hypot(*halves)
+    value, half = new.value / old.value, math.hypot(new.half, old.half)
     return Ratio(value, value * math.exp(-half), value * math.exp(half))
 
 

@@ -58,11 +58,14 @@ def folder() -> Path:
     return Path(made)
 
 
-def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapping[str, str] | None = None) -> Any:
-    """Run `script` (a file of the children folder) on a JSON `request` and return its JSON answer.
+def asked(
+    library: str, script: str, request: dict[str, Any], site: bool = True, variables: Mapping[str, str] | None = None
+) -> Any:
+    """Run `script` (a file of the children folder) on a JSON `request`; return its JSON answer.
 
     Without `site` the child starts with as few modules as possible: those that installed packages import at each start
-    would already be loaded when a library imports them. `variables` are added to those of its environment.
+    would already be loaded when a library imports them. `variables` are added to those of its environment. The answer
+    is a text, its error, if a library cannot do it. cpkg's errors are raised.
     """
     import cpkg
 
@@ -70,13 +73,8 @@ def run(script: str, request: dict[str, Any], site: bool = True, variables: Mapp
     path = [str(Path(cpkg.__file__).parent.parent), *([os.environ.get("PYTHONPATH")] if site else sys.path)]
     paths = {"PYTHONPATH": os.pathsep.join(filter(None, path)), "PYTHONWARNINGS": "ignore"}
     command = [sys.executable, *([] if site else ["-S"]), FOLDER / "children" / script]
-    return json.loads(output(command, TIMEOUT, json.dumps(request), {**paths, **(variables or {})}))
-
-
-def asked(library: str, *given: Any, **options: Any) -> Any:
-    """Return the answer of `run`, or, as a text, the error of a library that cannot do it. cpkg's errors are raised."""
     try:
-        return run(*given, **options)
+        return json.loads(output(command, TIMEOUT, json.dumps(request), {**paths, **(variables or {})}))
     except ChildFailed as failure:
         if library == OURS or "Error" not in str(failure):
             raise

@@ -6,6 +6,9 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import math
+import random
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -187,3 +190,68 @@ def child(group: str, case: str, operation: str, number: str, *without: str) -> 
     works.once(longest=turns.LONG)
     kept = ("missing", "formats", "limits", "size", "values", "clock", "info")
     print(json.dumps({"rounds": rounds, **{name: getattr(works, name) for name in kept}}))
+
+
+def serve(group: str, case: str, operation: str) -> None:
+    """Time cpkg's call of a cell for each line on standard input, and print the seconds of one."""
+    from bench import peers
+
+    peers.hide()  # the other environment may have others
+    found = cells.group(group)
+    assert found.works is not None
+    works = found.works(found.case(case), operation)
+    call = works.calls[OURS]
+    works.calls = {OURS: call}
+    _, count = turns.calibrated(call, works.once()[OURS])
+    for _ in sys.stdin:
+        print(turns.time_of(call, count, CLOCKS[works.clock]), flush=True)
+
+
+def pair(pythons: Sequence[str], *cell: str) -> turns.Rounds:
+    """Start a process of each python; return the seconds of both in some rounds, {} if one has ended with an error."""
+    command = [str(Path(__file__).with_name("__main__.py")), "serve", *cell]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = {python: subprocess.Popen([python, *command], **pipes) for python in pythons}
+    found: turns.Rounds = {python: [] for python in pythons}
+    try:
+        for number in range(turns.ROUNDS[1] // 3):
+            for python in random.Random(number).sample(pythons, 2):
+                print(file=processes[python].stdin, flush=True)
+                found[python].append(float(processes[python].stdout.readline()))
+    except (BrokenPipeError, ValueError):
+        return {}
+    finally:
+        for process in processes.values():
+            process.kill()
+            process.communicate()
+    return found
+
+
+def builds(pythons: Sequence[str], only: str) -> int:
+    """Compare cpkg in two environments, such as a wheel and a local build, or CPython without and with the GIL.
+
+    Print for each quick cell how many times as long it takes in the first as in the second. A process in each measures
+    cpkg's call, both in turns, in a few pairs of processes, with the statistics of the matrix.
+    """
+    logs = []
+    for group, case, operation in cells.cells(quick=True, only=only):
+        if group.works is not None:
+            ratio = _ratio(pythons, group.name, case.name, operation)
+            shown = "not in both" if ratio is None else f"{ratio.value:6.3f}  [{ratio.low:.3f}, {ratio.high:.3f}]"
+            print(f"{cells.named(group, case, operation):70} {shown}", flush=True)
+            logs += [] if ratio is None else [math.log(ratio.value)]
+    if logs:
+        print(f"{'geometric mean':70} {math.exp(sum(logs) / len(logs)):6.3f}")
+    return 0 if logs else 2
+
+
+def _ratio(pythons: Sequence[str], *cell: str) -> turns.Ratio | None:
+    """Measure a cell in pairs of processes until the interval is narrow; None if one side cannot do it."""
+    first, second = pythons
+    found: list[turns.Rounds] = []
+    least, most = turns.PROCESSES
+    while len(found) < least or (len(found) < most and not turns.narrow(found, second, [first])):
+        found.append(pair(pythons, *cell))
+        if not found[-1]:
+            return None
+    return turns.ratio(found, second, first)

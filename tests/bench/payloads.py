@@ -8,6 +8,7 @@ from interpreter to interpreter: its digest is recorded with each result, and ra
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gzip
 import hashlib
@@ -146,13 +147,11 @@ def _machine_code() -> Iterator[Path]:
     yield from sorted((path for path in found if path.is_file()), key=lambda path: (path.name, str(path)))
 
 
-def _read(paths: Iterator[Path], limit: int) -> bytes:
+def _read(paths: Iterator[Path], limit: int = 16 * MIB) -> bytes:
     out = bytearray()
     for path in paths:
-        try:
+        with contextlib.suppress(OSError):
             out += path.read_bytes()
-        except OSError:
-            continue
         if len(out) >= limit:
             break
     return bytes(out[:limit])
@@ -160,7 +159,7 @@ def _read(paths: Iterator[Path], limit: int) -> bytes:
 
 @functools.lru_cache(maxsize=1)
 def _halves() -> tuple[bytes, bytes]:
-    return _read(_sources(), 16 * MIB), _read(_machine_code(), 16 * MIB)
+    return _read(_sources()), _read(_machine_code())
 
 
 @functools.lru_cache(maxsize=8)
@@ -208,12 +207,7 @@ def repetitive(size: int) -> bytes:
     return (line * (size // len(line) + 1))[:size]
 
 
-BYTES: dict[str, Callable[[int], bytes]] = {
-    "corpus": corpus,
-    "json": json_text,
-    "random": random_bytes,
-    "repetitive": repetitive,
-}
+BYTES = {"corpus": corpus, "json": json_text, "random": random_bytes, "repetitive": repetitive}
 
 
 def digest(data: bytes) -> str:

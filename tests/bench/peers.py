@@ -14,17 +14,19 @@ import functools
 import importlib
 import importlib.metadata
 import json
+import pickle
 import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Callable
+from typing import Any
 
-from bench.cells import OURS, PEP784, Function, NotHere, read_data, reason
+from bench.cells import OURS, PEP784, Function, NotHere, Pair, read_data, reason
 
 DEFAULT_LEVEL = 3
 """Zstandard's default in each library. Calls at this level do not name it, like most callers."""
@@ -93,7 +95,7 @@ def _build(module: ModuleType, back: Function) -> str:
 
 def _import(peer: Peer) -> Library:
     module = importlib.import_module(peer.module)
-    names = {"m": module, "partial": functools.partial}
+    names = {"m": module, "partial": partial}
     forth, back = eval(peer.forth, names), eval(peer.back, names)
     distribution = "cpkg-codecs" if peer.name == OURS else peer.requirement
     builtin = str(getattr(module, "ZLIB_RUNTIME_VERSION", ".".join(map(str, sys.version_info[:3]))))
@@ -170,6 +172,74 @@ def not_too_slow(ours: Library, operation: str, size: int, patience: float) -> N
     seconds = size / (slowest * (20 if sys.implementation.name == "pypy" else 1))
     if ours.backend == "pure" and seconds > patience:
         raise NotHere(f"would take about {seconds:.0f} s a call on this backend")
+
+
+def _msgspec(kind: Any, value: Any) -> Pair:
+    from msgspec import msgpack
+
+    encode = msgpack.Encoder(enc_hook=lambda obj: obj.cents).encode
+    try:
+        return encode, msgpack.Decoder(kind, dec_hook=lambda cls, value: cls(value)).decode
+    except TypeError as error:  # it knows unions of its Structs only
+        return encode, str(error)
+
+
+def _ormsgpack(kind: Any, value: Any) -> Pair:
+    import ormsgpack
+
+    def default(obj: Any) -> Any:
+        if hasattr(obj, "code"):
+            return ormsgpack.Ext(obj.code, obj.data)
+        return obj.cents if hasattr(obj, "cents") else str(obj)
+
+    return partial(ormsgpack.packb, default=default), "decodes to dicts only"
+
+
+def _mashumaro(kind: Any, value: Any) -> Pair:
+    from mashumaro.codecs.msgpack import MessagePackDecoder, MessagePackEncoder
+
+    return MessagePackEncoder(kind).encode, MessagePackDecoder(kind).decode
+
+
+def _cattrs(kind: Any, value: Any) -> Pair:
+    from cattrs.preconf.msgpack import make_converter
+
+    converter = make_converter(detailed_validation=False)
+    return (lambda value: converter.dumps(value, kind)), (lambda data: converter.loads(data, kind))
+
+
+def _pydantic(kind: Any, value: Any) -> Pair:
+    import msgpack
+    import pydantic
+
+    adapter = pydantic.TypeAdapter(kind)
+    try:
+        msgpack.packb(adapter.dump_python(value))
+        mode = "python"
+    except TypeError:  # msgpack does not know times and UUIDs: write them as text
+        mode = "json"
+    dump = partial(adapter.dump_python, mode=mode)
+    return (lambda obj: msgpack.packb(dump(obj))), (lambda data: adapter.validate_python(msgpack.unpackb(data)))
+
+
+def _apischema(kind: Any, value: Any) -> Pair:
+    import apischema
+    import msgpack
+
+    structure, plain = apischema.deserialization_method(kind), apischema.serialization_method(kind)
+    return (lambda value: msgpack.packb(plain(value))), (lambda data: structure(msgpack.unpackb(data)))
+
+
+TYPED: dict[str, Callable[[Any, Any], Pair]] = {
+    "msgspec": _msgspec,
+    "ormsgpack": _ormsgpack,
+    "mashumaro": _mashumaro,
+    "cattrs": _cattrs,
+    "pydantic": _pydantic,
+    "apischema": _apischema,
+    "pickle": lambda kind, value: (partial(pickle.dumps, protocol=5), pickle.loads),
+}
+"""What encodes and decodes by type: for each library, a function that returns both functions for a type and a value."""
 
 
 def _install_log() -> Path:

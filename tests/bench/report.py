@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -189,15 +187,6 @@ def _versions(row: Row) -> Iterator[tuple[str, str]]:
             yield name, f"not here: {plain(error)}"
 
 
-def _write(path: Path, text: str) -> None:
-    """Write a file completely or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, suffix=".new", delete=False, encoding="utf-8") as file:
-        file.write(text.rstrip("\n") + "\n")
-    os.chmod(file.name, 0o644)
-    os.replace(file.name, path)
-
-
 def write(results: Path, folder: Path, old: Path | None = None, rows: str = "*") -> list[Path]:
     """Write the report of the rows that match a pattern into a folder; return the written files.
 
@@ -213,6 +202,7 @@ def write(results: Path, folder: Path, old: Path | None = None, rows: str = "*")
     for stale in [*folder.glob("*.md"), *folder.glob("*.svg")]:
         if stale.name not in files:
             stale.unlink()
+    folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
-        _write(folder / name, text)
+        (folder / name).write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     return [folder / name for name in files]

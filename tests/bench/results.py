@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -177,30 +178,23 @@ def number(value: float) -> str:
 
 def with_interval(ratio: Ratio) -> str:
     """Show a ratio with the half width of its interval, rounded up: `1.45 ±2%`; a wide interval by its ends."""
-    half = max(ratio.high / ratio.value, ratio.value / max(ratio.low, 1e-300)) - 1
-    if half <= 0.5:
-        return f"{number(ratio.value)} ±{math.ceil(100 * half - 1e-9)}%"
-    if math.isinf(half) or ratio.low <= 0:
+    if ratio.half <= math.log(1.5):
+        return f"{number(ratio.value)} ±{math.ceil(100 * math.expm1(ratio.half) - 1e-9)}%"
+    if math.isinf(ratio.half):
         return f"{number(ratio.value)}, measured once"
     return f"{number(ratio.value)} ({number(ratio.low)} to {number(ratio.high)})"
 
 
-def _three(value: float, units: Iterable[tuple[float, str]]) -> str:
+def _three(value: float, units: Sequence[tuple[float, str]]) -> str:
     """Show a value with three digits in the first unit in which it is at least 1, else in the last."""
-    *_, last = units = list(units)
-    factor, unit = next((each for each in units if value >= each[0] * 0.9995), last)
+    factor, unit = next((each for each in units if value >= each[0] * 0.9995), units[-1])
     shown = value / factor
     return f"{shown:.3g} {unit}" if shown < 999.5 else f"{shown:,.0f} {unit}"
 
 
-def seconds(value: float) -> str:
-    """Show a time with three digits and a suitable unit."""
-    return _three(value, ((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))
-
-
-def size(value: float) -> str:
-    """Show bytes with three digits and a suitable unit."""
-    return _three(value, ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")))
+seconds = partial(_three, units=((1, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")))
+size = partial(_three, units=((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")))
+_speed = partial(_three, units=((1e9, "GB/s"), (1e6, "MB/s")))
 
 
 def figure(cell: Cell) -> str:
@@ -213,7 +207,7 @@ def figure(cell: Cell) -> str:
     if of.values is not None and of.values > 1:
         return f"{seconds(value)} ({seconds(value / of.values)} each)"
     if of.size is not None and of.size >= 1024:
-        return f"{seconds(value)} ({_three(of.size / value, ((1e9, 'GB/s'), (1e6, 'MB/s')))})"
+        return f"{seconds(value)} ({_speed(of.size / value)})"
     return seconds(value)
 
 

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 
-from bench import builds, cells, measure, payloads, peers, turns
+from bench import cells, measure, payloads, peers, turns
 from bench.cells import Case, Group
 from bench.groups import ORDER, threads
 from bench.measure import Figures
@@ -146,7 +146,7 @@ def test_a_build_is_measured_without_peers(monkeypatch: pytest.MonkeyPatch, caps
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n\n"))
     peers.load.cache_clear()
     with mock.patch.dict(sys.modules):
-        builds.serve("Zstandard with a dictionary", "100 B, dictionary of 8 KiB", "compress")
+        measure.serve("Zstandard with a dictionary", "100 B, dictionary of 8 KiB", "compress")
         for name in ("botocore", "msgpack", "zstandard", peers.PEP784):
             with pytest.raises(ImportError):
                 importlib.import_module(name)

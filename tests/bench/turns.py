@@ -69,6 +69,11 @@ class Ratio(NamedTuple):
         return (self.high - self.low) / self.value
 
     @property
+    def half(self) -> float:
+        """Half of the interval as a logarithm, its larger half if they differ."""
+        return max(math.log(self.high / self.value), math.log(self.value / self.low)) if self.low else math.inf
+
+    @property
     def level(self) -> bool:
         """Whether the interval holds 1: neither side is shown to be faster."""
         return self.low <= 1 <= self.high

@@ -177,12 +177,7 @@ def limited() -> List[Limited]:
     return [Limited(i * 7919, f"user {i}", i / 7.0, [f"t{i % 5}", "all"]) for i in range(1000)]
 
 
-MESSAGES: dict[str, tuple[Callable[[], Any], Any]] = {
-    "users": (users, List[User]),
-    "documents": (documents, List[Document]),
-    "files": (files, Directory),
-    "limited": (limited, List[Limited]),
-    "orders": (orders, List[Order]),
-    "envelopes": (envelopes, List[Envelope]),
-}
+_KINDS = ((users, List[User]), (documents, List[Document]), (files, Directory), (limited, List[Limited]),
+          (orders, List[Order]), (envelopes, List[Envelope]))  # fmt: skip
+MESSAGES: dict[str, tuple[Callable[[], Any], Any]] = {make.__name__: (make, kind) for make, kind in _KINDS}
 """How to make each message, and its type."""

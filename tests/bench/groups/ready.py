@@ -76,10 +76,8 @@ def operations(case: Case) -> list[str]:
 
 
 CASES = [
-    Case("MessagePack small", codec="msgpack", payload="small"),
-    Case("MessagePack regular", quick=True, small=True, codec="msgpack", payload="regular"),
-    Case("MessagePack large", codec="msgpack", payload="large"),
-    Case("Zstandard 1KiB", quick=True, codec="zstd", payload="1KiB"),
-    Case("Zstandard 16KiB", codec="zstd", payload="16KiB"),
-]
+    *(Case(f"MessagePack {name}", name == "regular", name == "regular", codec="msgpack", payload=name)
+      for name in ("small", "regular", "large")),
+    *(Case(f"Zstandard {size}", size == "1KiB", codec="zstd", payload=size) for size in ("1KiB", "16KiB")),
+]  # fmt: skip
 GROUPS = [Group("Ready at once", CASES, operations, sample=sample, formats={"json": "json"})]

@@ -19,12 +19,9 @@ MODULES = {OURS: "cpkg.zstd", **{name: name for name in (peers.PEP784, "pyzstd",
 # kind: what the calls use. size: bytes of a piece or of the whole content
 CASES = [
     Case("pieces of 1 KiB", quick=True, small=True, kind="pieces", size=1 << 10),
-    Case("pieces of 16 KiB", kind="pieces", size=16 << 10),
-    Case("pieces of 64 KiB", kind="pieces", size=64 << 10),
-    Case("a new object for 1 KiB", kind="new", size=1 << 10),
-    Case("a new object for 64 KiB", kind="new", size=64 << 10),
-    Case("a file object for 1 KiB", kind="file", size=1 << 10),
-    Case("a file object for 64 KiB", kind="file", size=64 << 10),
+    *(Case(f"pieces of {kib} KiB", kind="pieces", size=kib << 10) for kib in (16, 64)),
+    *(Case(f"a new object for {kib} KiB", kind="new", size=kib << 10) for kib in (1, 64)),
+    *(Case(f"a file object for {kib} KiB", kind="file", size=kib << 10) for kib in (1, 64)),
     Case("an event loop, four calls of 256 KiB", kind="loop", size=256 << 10),
 ]
 

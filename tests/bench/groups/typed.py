@@ -19,7 +19,7 @@ from typing import Any
 
 from bench import typed_messages as messages
 from bench.cells import OURS, Case, Group, Pair, Works, coded
-from bench.typed_peers import PEERS
+from bench.peers import TYPED
 from cpkg import typed
 from cpkg.msgpack import ExtType, Raw
 
@@ -33,14 +33,14 @@ def works(case: Case, operation: str) -> Works:
 
     def of_structs() -> Pair:
         kind, obj = structs(cls, value)
-        return (*PEERS["msgspec"](kind, obj), obj)
+        return (*TYPED["msgspec"](kind, obj), obj)
 
     def check(library: str, result: Any) -> None:
         if operation == "encode":
             result = pickle.loads(result) if library == "pickle" else read(result)
         assert plain(result) == expected, "gives another object"
 
-    ways = {name: partial(peer, cls, value) for name, peer in {OURS: _cpkg, **PEERS}.items()}
+    ways = {name: partial(peer, cls, value) for name, peer in {OURS: _cpkg, **TYPED}.items()}
     values = len(value) if isinstance(value, list) else None
     return coded({**ways, "msgspec Struct": of_structs}, value, operation == "encode", check=check, values=values)
 

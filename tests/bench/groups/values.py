@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import cpkg
 from bench.cells import OURS, Case, Group, NotHere, Pair, Works, coded
-from bench.typed_peers import PEERS
+from bench.peers import TYPED
 from cpkg import typed
 
 try:
@@ -108,8 +108,8 @@ def _untyped(library: str, name: str) -> Pair:
     return partial(packb, default=forth), lambda data: [back(found) for found in unpackb(data)]
 
 
-UNTYPED, TYPED = ("msgpack", "ormsgpack"), ("msgspec", "mashumaro", "cattrs")
-THEIRS = {"packb": UNTYPED, "typed.encode": TYPED, "typed.decode": TYPED}
+UNTYPED, BY_TYPE = ("msgpack", "ormsgpack"), ("msgspec", "mashumaro", "cattrs")
+THEIRS = {"packb": UNTYPED, "typed.encode": BY_TYPE, "typed.decode": BY_TYPE}
 """The peers that have the same operation; all others are compared with every peer."""
 
 
@@ -128,10 +128,10 @@ def works(case: Case, operation: str) -> Works:
         "loads": (typed.encode, cpkg.loads),
         "typed.decode": (typed.encode, decode),
     }
-    peers = THEIRS.get(operation, (*TYPED, *UNTYPED, "pickle"))
+    peers = THEIRS.get(operation, (*BY_TYPE, *UNTYPED, "pickle"))
     ways = {
         OURS: ours[operation],
-        **{n: partial(_untyped, n, case.name) if n in UNTYPED else partial(PEERS[n], kind, values) for n in peers},
+        **{n: partial(_untyped, n, case.name) if n in UNTYPED else partial(TYPED[n], kind, values) for n in peers},
     }
     found = coded(ways, values, operation not in READING, values=COUNT)
     check = found.check
