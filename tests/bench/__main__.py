@@ -85,13 +85,13 @@ def _run(given: argparse.Namespace) -> int:
 
 def _read(given: argparse.Namespace) -> int:
     """Run a command that reads results."""
-    from bench import compare, headline, publish, report
+    from bench import compare, headline, measure, report
     from bench.results import folder_of_results, read_folder
 
     if given.command == "compare":
         return compare.compare(given.old, given.new, given.allow_missing)
     if given.command == "publish":
-        code = publish.publish(given.interpreters, RESULTS, given.build, given.minutes, given.only)
+        code = measure.publish(given.interpreters, RESULTS, given.build, given.minutes, given.only)
         if not code and given.only is None:
             rows = f"*-{given.build}"
             report.write(RESULTS, Path("docs/benchmarks"), rows=rows)

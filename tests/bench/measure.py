@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure one cell: start its processes until the interval is narrow; and the program of such a process."""
+"""Measure a cell: start its processes until the interval is narrow; such a process; and what measures many cells."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from bench.cells import OURS, Case, Group
 from bench.turns import Rounds
 
 CLOCKS = {"processor": time.process_time, "wall": time.perf_counter}
+INTERPRETERS = ("3.11", "3.14", "3.15", "pypy3.9", "pypy3.11")
+"""The published interpreters."""
 TIMEOUT = 900
 """Seconds after which a process that measures a cell is stopped."""
 
@@ -198,7 +200,6 @@ def serve(group: str, case: str, operation: str) -> None:
 
     peers.hide()  # the other environment may have others
     found = cells.group(group)
-    assert found.works is not None
     works = found.works(found.case(case), operation)
     call = works.calls[OURS]
     works.calls = {OURS: call}
@@ -255,3 +256,27 @@ def _ratio(pythons: Sequence[str], *cell: str) -> turns.Ratio | None:
         if not found[-1]:
             return None
     return turns.ratio(found, second, first)
+
+
+def publish(interpreters: list[str], folder: Path, build: str, minutes: float | None, only: str | None) -> int:
+    """Measure a row of each interpreter, or continue; return the exit code: 1 if a row is incomplete.
+
+    build: `wheel` for the wheel in dist/, or another backend of the rows for benchmarks. minutes: for each row.
+    only: a part of the cells.
+    """
+    from bench import machine
+
+    revision = machine.describe()["revision"]  # figures of several commits are not mixed
+    for interpreter in interpreters or INTERPRETERS:
+        name = f"{interpreter}-{build}"
+        path = folder / f"{name}-bench.json"
+        options = ["--bench-keep", str((folder / "kept" / f"{name}-{revision}.jsonl").resolve())]
+        options += [] if minutes is None else ["--bench-minutes", str(minutes)]
+        options += [] if only is None else ["-k", only]
+        # do not let a row that cannot be measured here pass with figures of another day
+        path.unlink(missing_ok=True)
+        tox = [sys.executable, "-m", "tox", "run", "--skip-missing-interpreters=false", "-e", f"{name}-bench"]
+        if subprocess.run([*tox, "--", *options], check=False).returncode or not path.exists():
+            print(f"{name}: not complete; the same command continues where it ended", file=sys.stderr)
+            return 1
+    return 0

@@ -107,12 +107,7 @@ def vega_cars() -> object:
 
 
 OBJECTS: dict[str, Callable[[], Any]] = {
-    "small": small,
-    "regular": regular,
-    "large": large,
-    "ints": ints,
-    "floats": floats,
-    "unicode": unicode,
+    **{make.__name__: make for make in (small, regular, large, ints, floats, unicode)},
     "bin": lambda: random_bytes(8 * MIB),
     "generated": lambda: records(30_000),
     "botocore": botocore,

@@ -10,7 +10,6 @@ cpkg if the library allows it. Calls are texts, since a child process may import
 from __future__ import annotations
 
 import contextlib
-import functools
 import importlib
 import importlib.metadata
 import json
@@ -21,7 +20,7 @@ import sys
 import warnings
 from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -140,7 +139,7 @@ def independent(codec: str) -> Iterator[tuple[Peer, Library]]:
             yield peer, library
 
 
-@functools.cache
+@cache
 def load(peer: Peer) -> Library | str:
     """Import `peer` once; return it or its error, whatever it is: the report shows it instead of the peer."""
     try:
@@ -242,15 +241,12 @@ TYPED: dict[str, Callable[[Any, Any], Pair]] = {
 """What encodes and decodes by type: for each library, a function that returns both functions for a type and a value."""
 
 
-def _install_log() -> Path:
-    return Path(sys.prefix) / "bench-peers.json"
+INSTALL_LOG = Path(sys.prefix) / "bench-peers.json"
 
 
-@functools.lru_cache(maxsize=1)
 def install_errors() -> dict[str, str]:
     """Return what `install` could not install into this environment: requirement -> the last line of the error."""
-    log = _install_log()
-    return json.loads(log.read_text()) if log.exists() else {}
+    return json.loads(INSTALL_LOG.read_text()) if INSTALL_LOG.exists() else {}
 
 
 def _why(output: str) -> str:
@@ -269,7 +265,7 @@ def install(timeout: float = 300) -> dict[str, str]:
     An error is stored beside the environment, not raised: that an interpreter cannot have a peer is a result.
     Peers that are installed, or failed before, are not tried again, so that the next run measures the same libraries.
     """
-    errors = dict(install_errors())
+    errors = install_errors()
     for requirement in REQUIREMENTS:
         if requirement in errors or _version(requirement):
             continue
@@ -283,6 +279,5 @@ def install(timeout: float = 300) -> dict[str, str]:
             continue
         if done.returncode:
             errors[requirement] = _why(done.stdout + done.stderr)
-    _install_log().write_text(json.dumps(errors, indent=1))
-    install_errors.cache_clear()
+    INSTALL_LOG.write_text(json.dumps(errors, indent=1))
     return errors

@@ -107,12 +107,9 @@ def _column(cell: Cell, panel: Panel, left: int) -> list[str]:
         ratio = cell.ratios[name]
         kind, length = "f" if ratio.high < 1 else "o", unit * min(ratio.value, LONGEST)
         note = f"{name}, {cell.figures.operation}: {with_interval(ratio)}"
-        parts.append(_bar(kind, left, line, length, _times(ratio.value), note, ratio.value > LONGEST))
+        digits = 0 if ratio.value >= 9.95 else 1 if ratio.value >= 1.995 else 2
+        parts.append(_bar(kind, left, line, length, f"{ratio.value:,.{digits}f}×", note, ratio.value > LONGEST))
     return parts
-
-
-def _times(value: float) -> str:
-    return f"{value:,.0f}×" if value >= 9.95 else f"{value:.1f}×" if value >= 1.995 else f"{value:.2f}×"
 
 
 def _bar(kind: str, left: int, line: int, length: float, text: str, note: str, more: bool = False) -> str:

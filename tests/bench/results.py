@@ -22,7 +22,6 @@ from bench.measure import Figures
 from bench.turns import Ratio
 
 WIDTH = 120
-"""Columns of a line of prose."""
 _UNIT = re.compile(r"(\d) (±|(?:[nµm]?s|[KMG]?i?B)\b)")
 BACKENDS = ("wheel", "auto", "native", "dlopen", "pure")
 

@@ -23,10 +23,7 @@ def cell(
     spread: Sequence[float] = (0.99, 1.0, 1.0, 1.01),
     **more: Any,
 ) -> Figures:
-    """Return a cell in which cpkg takes these seconds, and others so many times as long.
-
-    spread: the ratio of each process to the cell's.
-    """
+    """Return a cell in which others take so many times as long as cpkg. spread: each process's ratio to the cell's."""
     processes = [
         {OURS: [seconds] * 3, **{name: [seconds * ratio * part] * 3 for name, ratio in ratios.items()}}
         for part in spread

@@ -52,7 +52,6 @@ def once(group: Group, case: Case, operation: str) -> None:
         if group.works is not None:
             group.works(case, operation).once()
         else:
-            assert group.sample is not None
             answer = group.sample(case, -1)[operation][OURS]
             assert not isinstance(answer, str), answer
     except cells.NotHere as reason:

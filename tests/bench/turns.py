@@ -79,19 +79,15 @@ class Ratio(NamedTuple):
         return self.low <= 1 <= self.high
 
 
-def median_ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Return the median over the rounds of a process of `theirs` divided by `ours`."""
-    return statistics.median(other / one for one, other in zip(ours, theirs))
-
-
 def ratio(processes: Sequence[Rounds], ours: str, other: str) -> Ratio:
     """Return the ratio of two libraries over the processes that measured both: the mean of the processes' logarithms.
 
-    The interval is Student's over the processes, at least FLOOR to each side, and from 0 to infinity if only one
-    process measured both.
+    That of a process is the median over its rounds. The interval is Student's over the processes, at least FLOOR to
+    each side, and from 0 to infinity if only one process measured both.
     """
     both = [one for one in processes if one.get(ours) and one.get(other)]
-    logs = [math.log(median_ratio(one[ours], one[other])) for one in both]
+    rounds = [[theirs / mine for mine, theirs in zip(one[ours], one[other])] for one in both]
+    logs = [math.log(statistics.median(each)) for each in rounds]
     mean = statistics.fmean(logs)
     if len(logs) < 2:
         return Ratio(math.exp(mean), 0.0, math.inf)

@@ -34,16 +34,11 @@ def operations(case: Case) -> tuple[str, ...]:
     return BATCHES if case.batch else STREAMS if case.size > PIECE else SHORT + STREAMS
 
 
-def text(size: int) -> bytes:
+def text(size: int, start: int = 0) -> bytes:
     """Return the same words in every run; they compress about as well as prose."""
     draw = random.Random(3)
     words = [bytes(draw.choices(b"abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(2000)]
-    return b" ".join(draw.choices(words, k=size // 5 + 10))[:size]
-
-
-def dictionary_for(data: bytes) -> bytes:
-    """Return other text of the same words."""
-    return text(len(data) + 50_000)[len(data) :]
+    return b" ".join(draw.choices(words, k=(start + size) // 5 + 10))[start : start + size]
 
 
 def call(module: Any, operation: str, data: bytes) -> Call:
@@ -56,7 +51,7 @@ def call(module: Any, operation: str, data: bytes) -> Call:
             return functools.partial(compressor.multi_compress_to_buffer, items)
         return functools.partial(decompressor.multi_decompress_to_buffer, [*map(compressor.compress, items)])
     if operation.endswith("dictionary"):
-        dictionary = module.ZstdCompressionDict(dictionary_for(data))
+        dictionary = module.ZstdCompressionDict(text(50_000, len(data)))
         compress = module.ZstdCompressor(dict_data=dictionary).compress
         if operation.startswith("compress"):
             return functools.partial(compress, data)
@@ -112,7 +107,7 @@ def works(case: Case, operation: str) -> Works:
         parts = [result] if isinstance(result, bytes) else [segment.tobytes() for segment in result]
         if "decompress" not in operation and "reader" not in operation:
             module = modules[library]
-            dictionary = module.ZstdCompressionDict(dictionary_for(data)) if "dictionary" in operation else None
+            dictionary = module.ZstdCompressionDict(text(50_000, len(data))) if "dictionary" in operation else None
             decompressor = module.ZstdDecompressor(dict_data=dictionary)
             parts = [decompressor.decompressobj().decompress(part) for part in parts]
         assert b"".join(parts) == data, library

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
-from typing import Any
 
 from processes import MEASURED
 
@@ -18,7 +17,7 @@ from bench.cells import OURS, PEP784, Answer, Case, Group, NotHere, read_data
 
 PAGE = 4096
 """The least that can be measured."""
-_PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r})\n"
+_PATH = f"import sys; sys.path.insert(0, {str(fresh.FOLDER.parent / 'support')!r})"
 
 
 @functools.lru_cache(maxsize=16)
@@ -30,19 +29,14 @@ def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
     for peer in fresh.in_turns(peers.in_children(case.codec), number):
         if peer.name == "json" or (case.streams and peer.name not in (OURS, "msgpack", PEP784)):
             continue
-        prepare = f"{_PATH}{peer.imports}\nthere = {peer.forth}\nback = {peer.back}\n"
-        request = {"setup": prepare + case.setup, "work": case.work, "check": case.check}
+        prepare = [_PATH, peer.imports, f"there = {peer.forth}", f"back = {peer.back}"]
+        request = {"setup": "\n".join(prepare + case.setup), "work": "\n".join(case.work), "check": case.check}
         answer = fresh.asked(peer.name, "memory.py", request, variables=MEASURED)
         for measure, of in found.items():
             of[peer.name] = answer if isinstance(answer, str) else max(answer[measure], PAGE)
     return found
 
 
-def _case(entry: dict[str, Any]) -> Case:
-    """Return a case. setup, work, check: code for the child, lists of lines, with `there` and `back` of the library."""
-    programs = {name: "\n".join(entry.pop(name)) for name in ("setup", "work", "check")}
-    return Case(**{"codec": "msgpack", "streams": False, "measures": ["peak"], **entry, **programs})
-
-
-CASES = [*map(_case, read_data("memory"))]
+# setup, work, check: code for the child, with `there` and `back` of the library
+CASES = [Case(**entry) for entry in read_data("memory")]
 GROUPS = [Group("Peak memory", CASES, lambda case: case.measures, sample=sample, unit="bytes")]

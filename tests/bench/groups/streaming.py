@@ -24,10 +24,6 @@ LIBRARIES = ("cpkg", "msgpack", "msgpack fallback")
 """The libraries that have a streaming unpacker."""
 
 
-class TooSlow(Exception):
-    """A library did not complete an object in time."""
-
-
 def feeding(module: Any) -> Callable[[list[bytes]], Any]:
     """Return the function that feeds every piece to a library's Unpacker and returns the resulting object."""
     unpacker_type = module.Unpacker
@@ -40,7 +36,7 @@ def feeding(module: Any) -> Callable[[list[bytes]], Any]:
             unpacker.feed(piece)
             found.extend(unpacker)
             if not number % 256 and time.perf_counter() > end:
-                raise TooSlow(f"stopped after {PATIENCE:.0f} s with {number / len(pieces):.0%} of the pieces fed")
+                raise TimeoutError(f"stopped after {PATIENCE:.0f} s with {number / len(pieces):.0%} of the pieces fed")
         assert len(found) == 1, f"{len(found)} objects came out"
         return found[0]
 

@@ -65,10 +65,7 @@ def _parts(value: dt.timedelta) -> tuple[int, ...]:
 
 
 class Kind(NamedTuple):
-    """A type, how to draw a value of it, and packb's option for it, if it has one.
-
-    forth, back: what callers write for it around a library that does not know it: its `default`, and the way back.
-    """
+    """A type, how to draw a value, packb's option for it, and what callers write around libraries without the type."""
 
     kind: Any
     draw: Callable[[random.Random], object]
