@@ -60,10 +60,11 @@ class Figures:
         least, most = turns.PROCESSES
         if not self.processes:
             return bool(self.missing)  # nothing can be measured here
+        if spent > turns.PATIENCE:
+            return len(self.processes) >= min(3, least)
         if len(self.processes) < least:
             return False
-        enough = len(self.processes) >= most or spent > turns.PATIENCE
-        return enough or turns.narrow(self.processes, OURS, self.alternatives)
+        return len(self.processes) >= most or turns.narrow(self.processes, OURS, self.alternatives)
 
     @property
     def not_again(self) -> list[str]:

@@ -26,7 +26,7 @@ SEED = 20240229
 KIB = 1024
 MIB = 1024 * KIB
 
-SIZES = {"1KiB": KIB, "16KiB": 16 * KIB, "1MiB": MIB, "128MiB": 128 * MIB, "1GiB": 1024 * MIB}
+SIZES = {"1KiB": KIB, "16KiB": 16 * KIB, "1MiB": MIB, "32MiB": 32 * MIB, "1GiB": 1024 * MIB}
 
 
 def small() -> object:

@@ -56,6 +56,8 @@ WIDE = (1.0, 1.2, 1.0, 1.2)
         (figures(1.1, 1.1, 1.1, 1.1), 0, True),
         (figures(*WIDE), 0, False),  # too wide
         (figures(*WIDE), 60, True),  # too long
+        (figures(1.0, 1.2, 1.0), 60, True),
+        (figures(1.0, 1.2), 60, False),
         (figures(3.0, 3.6, 3.0, 3.6), 0, True),  # far away
         (figures(*WIDE, *WIDE), 0, True),  # enough
         # no alternatives
@@ -71,6 +73,11 @@ def test_slow_libraries_far_away_are_left_out_of_further_processes() -> None:
     missing = {"other": "no compiler"}
     assert figures(5.0, 5.0, missing=missing).not_again == ["other"]
     assert figures(5.0, 5.0, 5.0, missing=missing).not_again == ["other", "peer"]
+
+
+def test_a_call_is_timed_although_the_machine_was_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns.time, "perf_counter", itertools.count(step=turns.WARM[1] * 0.6).__next__)
+    assert turns.calibrated(int, 1e-3) == (pytest.approx(1e-3), 2)
 
 
 def test_libraries_take_turns_in_every_round(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,7 @@ PROCESSES = (3, 5) if PYPY else (4, 6)
 FLOOR = 0.01
 """The least half of an interval, as a fraction: the processes of one minute have more in common than those of two."""
 PATIENCE = 12
-"""Seconds after which a cell is done with the least number of processes."""
+"""Seconds after which a cell is done if it has the least number of processes, or three."""
 NEAR = 2
 """An alternative that takes more than this many times as long as cpkg needs no narrow interval."""
 LONG = 0.1
@@ -141,7 +141,7 @@ def calibrated(call: Call, took: float) -> tuple[float, int]:
     end = time.perf_counter() + (WARM[1] if PYPY or took < LONG else 0)
     while (until := time.perf_counter() + WARM[0]) < end:
         calls: list[float] = []
-        while (now := time.perf_counter()) < until or (len(calls) < 10 and now < end):
+        while not calls or (now := time.perf_counter()) < until or (len(calls) < 10 and now < end):
             calls.append(time_of(call, max(1, int(WARM[0] / 10 / took)), time.perf_counter))
             took = min(took, calls[-1])
         spans = [*spans[-2:], statistics.fmean(calls)]

@@ -21,7 +21,7 @@ MEASURES = ("import", "import and first call", "first call", "second call", "10t
             "first 100 calls", "warmed up")  # fmt: skip
 PATIENCE = 0.5 if sys.implementation.name == "pypy" else 0.1
 """Seconds until a call is warm."""
-RUNS = 4 if sys.implementation.name == "pypy" else 8
+RUNS = 4 if sys.implementation.name == "pypy" else 5
 """Processes of a sample. It is their lower quartile: what happens once in a process is delayed, but never hastened."""
 
 

@@ -23,13 +23,13 @@ def _cases() -> Iterator[Case]:
         for level in (3, 10, 17) if size != "1GiB" else (3,):
             quick, small = size in ("1KiB", "1MiB") and level == 3, size in ("1KiB", "16KiB") and level == 3
             # at level 17 libzstd alone counts, which 16 KiB show as well
-            slow = size == "1GiB" or (size == "128MiB" and level > 3) or (size == "1MiB" and level == 17)
+            slow = size == "1GiB" or (size == "32MiB" and level > 3) or (size == "1MiB" and level == 17)
             yield Case(f"{size} level {level}", quick, small, slow, data="corpus", size=size, level=level)
     for data in (name for name in payloads.BYTES if name != "corpus"):
         copies = ("decompress",) if data == "random" else ()  # its blocks are raw
-        for size, level in (("1KiB", 3), ("1MiB", 3), ("1MiB", 10), ("128MiB", 3)):
+        for size, level in (("1KiB", 3), ("1MiB", 3), ("1MiB", 10), ("32MiB", 3)):
             # data that never or always compresses hardly depends on the level, and short data of it on nothing
-            slow = size == "128MiB" or (data != "json" and (size, level) != ("1MiB", 3))
+            slow = size == "32MiB" or (data != "json" and (size, level) != ("1MiB", 3))
             name = f"{size} {data} level {level}"
             yield Case(name, slow=slow, copies=copies, data=data, size=size, level=level)
 
