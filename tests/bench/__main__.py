@@ -21,12 +21,12 @@ def main(arguments: list[str] | None = None) -> int:
     cell.add_argument("cell", nargs="+", metavar="PART", help="GROUP CASE OPERATION NUMBER [LIBRARY-TO-LEAVE-OUT ...]")
     measure = commands.add_parser("measure", help="measure cells, and print each library's ratio to cpkg")
     measure.add_argument("groups", nargs="*", metavar="GROUP", help="(default: all)")
-    measure.add_argument("--quick", action="store_true", help="the representative tenth")
     measure.add_argument("--slow", action="store_true", help="also the cells that take minutes or gigabytes")
     builds = commands.add_parser("builds", help="compare cpkg in two environments: FIRST's time divided by SECOND's")
     builds.add_argument("pythons", nargs=2, metavar=("FIRST", "SECOND"), help="the python of an environment")
     for command in (measure, builds):
         command.add_argument("-k", dest="only", default="", metavar="TEXT", help="cells whose name contains this")
+        command.add_argument("--quick", action="store_true", help="the representative tenth")
     serve = commands.add_parser("serve", help="time a cell for each line of standard input, for `builds`")
     serve.add_argument("cell", nargs=3, metavar=("GROUP", "CASE", "OPERATION"))
     commands.add_parser("install", help="try to install every peer into this environment, keep the errors")
@@ -69,7 +69,7 @@ def _run(given: argparse.Namespace) -> int:
         elif given.command == "measure":
             measure.show(given.groups, given.only, given.quick, given.slow)
         elif given.command == "builds":
-            return measure.builds(given.pythons, given.only)
+            return measure.builds(given.pythons, given.only, given.quick)
         else:
             measure.serve(*given.cell)
     else:

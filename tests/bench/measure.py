@@ -229,14 +229,14 @@ def pair(pythons: Sequence[str], *cell: str) -> turns.Rounds:
     return found
 
 
-def builds(pythons: Sequence[str], only: str) -> int:
+def builds(pythons: Sequence[str], only: str, quick: bool) -> int:
     """Compare cpkg in two environments, such as a wheel and a local build, or CPython without and with the GIL.
 
-    Print for each quick cell how many times as long it takes in the first as in the second. A process in each measures
+    Print for each cell how many times as long it takes in the first as in the second. A process in each measures
     cpkg's call, both in turns, in a few pairs of processes, with the statistics of the matrix.
     """
     logs = []
-    for group, case, operation in cells.cells(quick=True, only=only):
+    for group, case, operation in cells.cells(quick, only=only):
         if group.works is not None:
             ratio = _ratio(pythons, group.name, case.name, operation)
             shown = "not in both" if ratio is None else f"{ratio.value:6.3f}  [{ratio.low:.3f}, {ratio.high:.3f}]"
