@@ -39,17 +39,6 @@ def test_a_tree_comes_back(engine: str, tree: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out").stat().st_mtime_ns == tree.stat().st_mtime_ns
 
 
-def test_streams_have_no_names_and_cannot_seek(engine: str, tree: Path, tmp_path: Path) -> None:
-    read, write = os.pipe()
-    with (tmp_path / "a").open("wb") as file, subprocess.Popen(["cat"], stdin=read, stdout=file):
-        os.close(read)
-        with open(write, "wb", buffering=0) as target:
-            archive.create(target, ".", base=tree)
-    with subprocess.Popen(["cat", tmp_path / "a"], stdout=subprocess.PIPE) as child:
-        archive.extract(child.stdout, tmp_path / "out")
-    assert contents(tmp_path / "out") == contents(tree)
-
-
 def test_many_frames_and_a_large_file(engine: str, tmp_path: Path) -> None:
     """Frames end between entries if possible, and a large file fills several frames."""
     small = {f"{number:03}": 3000 for number in range(60)}
@@ -190,20 +179,6 @@ def test_sparse_files_both_ways(engine: str, tmp_path: Path) -> None:
         stream = uncompressed((tmp_path / "a.tar.zst").read_bytes())
         subprocess.run([TAR, "-xf", "-", "-C", tmp_path / "theirs"], input=stream, check=True)
         assert contents(tmp_path / "theirs") == contents(tree)
-
-
-def test_listing_one_large_file_reads_two_frames(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Frames inside the data of a file are not decompressed."""
-    tree = make_files(tmp_path / "tree", {"a": bytes(2 << 20), "b": b"b"})
-    archive.create(tmp_path / "a.tar.zst", "a", "b", base=tree, frame_size=64 << 10)
-    decompressed = []
-    from cpkg.archive._inflate import Codec
-
-    inflate = Codec.inflate
-    monkeypatch.setattr(Codec, "inflate", lambda self, frame: decompressed.append(1) or inflate(self, frame))
-    names = [entry.name for entry in archive.entries(tmp_path / "a.tar.zst", threads=1)]
-    assert names == ["a", "b"]
-    assert len(decompressed) < 8
 
 
 def test_entries_have_everything(engine: str) -> None:

@@ -157,17 +157,6 @@ def test_the_same_name_again_and_again(engine: str, places: tuple[Path, Path]) -
     assert found == {"n": b"second", "h": b"first", "m": b"third", "k": None, "k/inside": b"x"}
 
 
-def test_problems_go_to_the_caller_and_the_rest_is_extracted(engine: str, places: tuple[Path, Path]) -> None:
-    out, _ = places
-    made = packed(("a", b"a"), ("../b", b"b"), ("a/c", b"c"), ("d", b"d"))
-    problems: list[archive.Problem] = []
-    summary = archive.extract(io.BytesIO(made), out, on_problem=problems.append)
-    found = [(problem.name, type(problem.error)) for problem in problems]
-    assert found == [("../b", UnsafeEntryError), ("a/c", NotADirectoryError)]
-    assert sorted(os.listdir(out)) == ["a", "d"]
-    assert (summary.entries, summary.problems) == (2, problems)
-
-
 def test_bombs(engine: str, places: tuple[Path, Path]) -> None:
     out, _ = places
     bomb = packed((member("zeros"), bytes(8 << 20)))
