@@ -28,7 +28,7 @@ from backends import available
 from click.testing import CliRunner, Result
 
 import cpkg
-from cpkg import _backend, archive, zstd
+from cpkg import _backend, archive, records, zstd
 from cpkg.cli import compare, contents, inout, progress
 from cpkg.cli.commands import cli
 from cpkg.cli.progress import LARGE as SHOWN
@@ -145,16 +145,6 @@ def test_compression_options() -> None:
     assert run("pack", "-l", "19", stdin=data).stdout_bytes == cpkg.dumps(json.loads(data), level=19)
     one = run("pack", "--sort-keys", stdin=b'{"b":1,"a":2}').stdout_bytes
     assert one == run("pack", "--sort-keys", stdin=b'{"a":2,"b":1}').stdout_bytes
-
-
-def test_numbers_and_depth_that_pack_refuses() -> None:
-    long = b'["18446744073709551616", 1' + b"0" * 5000 + b"]"
-    assert "standard input:1:26: an integer of 5001 digits does not fit" in failure("pack", stdin=long)
-    text = b'{"1\\"8446744073709551616": "18446744073709551616", "n": [1.5e3, 18446744073709551616]}'
-    assert f"standard input:1:{text.index(b' 184467') + 2}: " in failure("pack", stdin=text)
-    for depth, place in ((1025, ""), (100_000, ":1")):
-        message = failure("pack", stdin=b"[" * depth + b"]" * depth)
-        assert f"standard input{place}: expected containers to nest at most 1024 deep, found more" in message
 
 
 def test_what_pack_takes_besides() -> None:
@@ -445,8 +435,14 @@ def test_info_of_something_else(data: str, told: str) -> None:
     assert ("JSON" in result.stdout) == ("JSON" in told)
 
 
-def test_unpacking_something_else(tmp_path: Path) -> None:
-    """The error names the command that reads the content, also if it was compressed."""
+def test_files_of_other_commands(tmp_path: Path) -> None:
+    """`unpack` and `info` name the command that reads the content, also if it was compressed."""
+    with records.open(tmp_path / "x.rec", "wb") as writer:
+        writer.append(1)
+    assert "a record file: see 'cpkg records info'" in run("info", tmp_path / "x.rec").stdout
+    found = run("records", "info", tmp_path / "x.rec").stdout
+    assert ": 1 record in 1 frame, " in found
+    assert "1 byte of MessagePack, no smaller when compressed" in found
     text = b'{"a": 1}'
     (tmp_path / "file").write_bytes(text)
     archive.create(tmp_path / "a.tar.zst", "file", base=tmp_path)
@@ -537,38 +533,22 @@ def test_demo_warms_up_until_little_changes(monkeypatch: pytest.MonkeyPatch, jit
 
 
 @pytest.mark.once
-def test_demo_notices_backends_that_disagree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise the last line of the demo could not be trusted."""
-    compare_only(monkeypatch, "zstd")
-    # change both functions; the second one serves calls without options
-    serve_wrongly(
-        monkeypatch,
-        "purepy.msgpack",
-        """
-        def wrong(obj, *, original=module.packb, **options):
-            return original([obj], **options)
-
-        module.packb = wrong
-        module.prepare_packb = lambda **options: functools.partial(wrong, **options)
-        """,
-    )
-    result = run("demo", "--seconds", "0", "-", stdin=b'{"a": [1]}')
-    assert result.exit_code == 1
-    assert "the unpacked data differs from the packed data" in result.stderr
-    assert ("pack to different bytes" in result.stderr) == (len(available("msgpack")) > 1)
-
-
-def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> None:
-    """Make the processes of the demo change a module before they begin."""
-    program = f"import functools\nimport {module} as module\n{dedent(code)}\n{compare.SERVE}"
-    monkeypatch.setattr(compare, "SERVE", f"exec({program!r})")
-
-
-@pytest.mark.once
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("codec", "code", "told"),
     [
         (
+            "msgpack",
+            """
+            def wrong(obj, *, original=module.packb, **options):
+                return original([obj], **options)
+
+            module.packb = wrong
+            module.prepare_packb = lambda **options: functools.partial(wrong, **options)  # for calls without options
+            """,
+            "the unpacked data differs from the packed data",
+        ),
+        (
+            "zstd",
             """
             def wrong(data, *, original=module.decompress, **options):
                 content = original(data, **options)
@@ -578,23 +558,27 @@ def serve_wrongly(monkeypatch: pytest.MonkeyPatch, module: str, code: str) -> No
             """,
             "zstd pure: the unpacked data differs from the packed data",
         ),
-        ("module.decompress = lambda data, **options: b''", "with zstd pure: "),
+        ("zstd", "module.decompress = lambda data, **options: b''", "with zstd pure: "),
         (
+            "zstd",
             "import os; module.compress = lambda *_, **options: os._exit(7)",
             "with zstd pure: its process ended unexpectedly",
         ),
-        ("", "zstd pure does not read what msgpack "),
+        ("zstd", "", "zstd pure does not read what msgpack "),
     ],
 )
-def test_demo_notices_a_backend_that_damages_data(monkeypatch: pytest.MonkeyPatch, code: str, told: str) -> None:
-    compare_only(monkeypatch, "msgpack")
-    compare_only(monkeypatch, "zstd", "pure")
-    serve_wrongly(monkeypatch, "purepy.zstd", code)
-    if not code:  # of this process
+def test_demo_notices_a_wrong_backend(monkeypatch: pytest.MonkeyPatch, codec: str, code: str, told: str) -> None:
+    """The code changes the pure codec in the processes of the demo; without code it is changed in this process."""
+    for each in _backend.MODULES:
+        compare_only(monkeypatch, each, *["pure"] * (each == codec))
+    program = f"import functools\nimport purepy.{codec} as module\n{dedent(code)}\n{compare.SERVE}"
+    monkeypatch.setattr(compare, "SERVE", f"exec({program!r})")
+    if not code:
         monkeypatch.setattr(_backend.load("zstd", "pure"), "decompress", lambda frame: b"")
     result = run("demo", "--seconds", "0", "-", stdin=json.dumps(list(range(100)) * 20).encode())
     assert result.exit_code == 1
     assert told in result.stderr
+    assert ("pack to different bytes" in result.stderr) == (codec == "msgpack" and len(available("msgpack")) > 1)
     assert "combinations agree" not in result.stdout
 
 
@@ -630,20 +614,6 @@ def test_a_reason_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.count("no compiler") == 1
     assert "  native  no compiler\n" in text
     assert "no compiler" in cpkg.backend_info()["zstd"].reason
-
-
-def test_info_knows_our_other_files(tmp_path: Path) -> None:
-    from cpkg import archive, records
-
-    (tmp_path / "x").write_bytes(b"content")
-    with records.open(tmp_path / "x.rec", "wb") as writer:
-        writer.append(1)
-    archive.create(tmp_path / "x.tar.zst", "x", base=tmp_path)
-    assert "a record file: see 'cpkg records info'" in run("info", tmp_path / "x.rec").stdout
-    found = run("records", "info", tmp_path / "x.rec").stdout
-    assert ": 1 record in 1 frame, " in found
-    assert "1 byte of MessagePack, no smaller when compressed" in found
-    assert "a tar archive: see 'cpkg archive list'" in run("info", tmp_path / "x.tar.zst").stdout
 
 
 def test_help_and_version() -> None:

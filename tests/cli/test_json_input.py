@@ -112,6 +112,7 @@ def test_errors_are_the_same_wherever_it_is_cut(cut: Any, seed: int) -> None:
     [
         *((*pair, None) for pair in VECTORS["errors"]),
         *((*pair, True) for pair in VECTORS["errors in lines"]),
+        ('["9", 1' + "0" * 5000 + "]", "x:1:7: an integer of 5001 digits does not fit MessagePack's 64 bits", None),
         ("[1, -1" + "0" * 400 + ".5]", "x:1:5: the number overflows a 64-bit float", None),
         ("[" * 100_000, "x:1: expected containers to nest at most 1024 deep, found more", None),
     ],

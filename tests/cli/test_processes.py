@@ -247,11 +247,3 @@ def test_a_reader_that_leaves_early(environment: dict[str, str], packed: Path, u
         process.wait(timeout=60)
     assert error == b""
     assert process.returncode == 128 + signal.SIGPIPE
-
-
-def test_values_as_jq_prints_them_through_a_pipe(environment: dict[str, str], program: Path, large: Path) -> None:
-    rows = [json.loads(line) for line in large.read_text().splitlines()[:600]]
-    text = "".join(json.dumps(row, indent=2) + "\n" for row in rows).encode()
-    done = subprocess.run([program, "pack"], input=text, capture_output=True, env=environment)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert cpkg.loads(done.stdout) == rows

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`cpkg zstd` as a process: signals, pipes, terminals, broken outputs, and differences from the zstd tool."""
+"""
+`cpkg zstd` as a process: signals, pipes, terminals, broken outputs, and differences from the zstd tool.
+
+Otherwise the same arguments give the same exit status, files and messages as with the tool (zstd_command_lines.txt).
+"""
 
 from __future__ import annotations
 
 import os
 import random
 import re
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from processes import open_terminal
+from processes import needs, open_terminal
 from zstd_data import check_trains
 
 from cpkg import zstd
@@ -118,12 +124,8 @@ def test_a_full_output(call: Any, tmp_path: Path, arguments: list[str]) -> None:
 
 def test_closed_standard_streams(environment: dict[str, str], program: Path, call: Any, tmp_path: Path) -> None:
     command = f'"{program}" zstd'
-    for line, status in (
-        (f"{command} -c data >&-", 70),
-        (f"{command} data 2>&-", 0),
-        (f"{command} -q data -o b <&-", 0),
-    ):
-        done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=environment, capture_output=True)
+    for line, status in ("-c data >&-", 70), ("data 2>&-", 0), ("-q data -o b <&-", 0):
+        done = subprocess.run(["sh", "-c", f"{command} {line}"], cwd=tmp_path, env=environment, capture_output=True)
         assert done.returncode == status, done.stderr
     assert zstd.decompress((tmp_path / "data.zst").read_bytes()) == DATA
     assert zstd.decompress((tmp_path / "b").read_bytes()) == DATA
@@ -228,18 +230,14 @@ def test_damage_after_whole_frames(call: Any, tmp_path: Path, damage: str) -> No
     assert (content * 12).startswith((tmp_path / "out").read_bytes())
 
 
-@pytest.mark.parametrize("piped", [False, True])
-def test_what_follows_frames_is_passed_through(call: Any, tmp_path: Path, piped: bool) -> None:
+def test_what_follows_frames_is_passed_through(call: Any, tmp_path: Path) -> None:
     """Also after frames that several threads decompress to their final positions."""
     pieces = [random.Random(number).randbytes(200_000) for number in range(4)]
-    packed = b"".join(map(zstd.compress, pieces)) + b"and the rest"
-    (tmp_path / "x.zst").write_bytes(packed)
-    arguments = [] if piped else ["x.zst"]
-    done = call("-dcf", *arguments, input=packed)
+    (tmp_path / "x.zst").write_bytes(b"".join(map(zstd.compress, pieces)) + b"and the rest")
+    done = call("-dcf", "x.zst")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"".join(pieces) + b"and the rest", b"")
-    if not piped:
-        assert call("-d", "--pass-through", "x.zst").returncode == 0
-        assert (tmp_path / "x").read_bytes() == b"".join(pieces) + b"and the rest"
+    assert call("-d", "--pass-through", "x.zst").returncode == 0
+    assert (tmp_path / "x").read_bytes() == b"".join(pieces) + b"and the rest"
 
 
 def test_a_large_file_in_several_threads(call: Any, tmp_path: Path) -> None:
@@ -349,3 +347,100 @@ def test_help(call: Any, option: str) -> None:
     done = call(option)
     assert (done.returncode, done.stderr) == (0, b"")
     assert (b"usage: cpkg zstd" if "h" in option.lower() else zstd.zstd_version.encode()) in done.stdout
+
+
+NUMBERS = b"".join(b"%d\n" % number for number in range(1, 5001))
+GATE, NIGHTLY = Path(__file__).with_name("zstd_command_lines.txt").read_text(encoding="utf-8").split("\n\n")
+CASES = [*GATE.splitlines()[1:], *(pytest.param(case, marks=pytest.mark.nightly) for case in NIGHTLY.splitlines()[1:])]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files of the cases."""
+    folder = tmp_path_factory.mktemp("files")
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    frame = zstd.compress(NUMBERS, options={zstd.CompressionParameter.checksum_flag: 1})
+    window = bytearray(zstd.ZstdCompressor(1, None).compress(NUMBERS, zstd.ZstdCompressor.FLUSH_BLOCK))
+    window[5] = 21 << 3  # the byte after the frame header descriptor: 2 GiB
+    window += b"\x01\x00\x00"
+    for name, content in {
+        "a": NUMBERS,
+        "reference": NUMBERS[100:] + b"the end",
+        "b": NUMBERS[:300],
+        "one": b"x",
+        "empty": b"",
+        "empty.zst": b"",
+        "names": b"a\nb\n",
+        "a1.zst": frame,
+        "many.zst": frame + frame + skippable,
+        "cut.zst": frame[:100],
+        "garbage.zst": frame + b"garbage",
+        "tail.zst": frame + b"x",
+        "window.zst": bytes(window),
+        "zeros.zst": zstd.compress(bytes(500_000)),
+        "folder/f": b"x\n",
+        "folder/inner/g": NUMBERS[:99],
+        **{f"samples/{number}": b"user %d %d\n" % (number, number**3) * 30 for number in range(20)},
+    }.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_bytes(content)
+    (folder / "void").mkdir()
+    (folder / "link").symlink_to("a")
+    os.chmod(folder / "b", 0o640)
+    os.utime(folder / "b", (10**9, 10**9))
+    return folder
+
+
+def told(text: bytes) -> str:
+    """Return a message without differences between versions and libraries: numbers and widths of columns."""
+    words = text.decode(errors="replace")
+    words = re.sub(r"Zstandard CLI.*", "Zstandard CLI", words)
+    words = re.sub(r"(Incorrect parameter)s?\b.*", r"\1", words, flags=re.DOTALL)
+    words = re.sub(r"\d+(\.\d+)?", "#", words).replace("KiB", "B").replace("/.gz/.tgz/.lzma/.xz/.txz/.lz#/.tlz#", "")
+    return re.sub(r"\s+", " ", words).strip()
+
+
+def contents(folder: Path) -> dict[str, Any]:
+    """Return the decompressed content, mode and time of every file in a folder."""
+    found: dict[str, Any] = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink() or path.is_dir():
+            found[name] = os.readlink(path) if path.is_symlink() else "directory"
+            continue
+        data: Any = path.read_bytes()
+        try:
+            data = ("compressed", zstd.decompress(data))
+        except zstd.ZstdError:
+            data = "a frame that needs more" if data[:4] == b"(\xb5/\xfd" else data
+        status = path.stat()
+        kept = status.st_mtime if status.st_mtime == 10**9 else None
+        found[name] = (data, oct(status.st_mode), kept)
+    return found
+
+
+@needs("zstd")
+@pytest.mark.parametrize("case", CASES)
+def test_as_the_tool(sources: Path, environment: dict[str, str], program: Path, tmp_path: Path, case: str) -> None:
+    answers = []
+    for name, command in (("tool", ["zstd"]), ("ours", [program, "zstd"])):
+        folder = tmp_path / name
+        shutil.copytree(sources, folder, symlinks=True)
+        results = []
+        for words in map(shlex.split, case.split(" ; ")):
+            stdin, arguments = (words[1], words[2:]) if words[:1] == ["<"] else (os.devnull, words)
+            with open(folder / stdin, "rb") as source:
+                done = subprocess.run(
+                    [*command, *arguments], stdin=source, capture_output=True, cwd=folder, env=environment
+                )
+            output = done.stdout
+            if output[:4] == b"(\xb5/\xfd":
+                output = b"".join(zstd.decompress_iter([output]))
+            is_report = b"Frames" in output or b"Zstandard" in output
+            results.append((done.returncode, told(done.stderr), told(output) if is_report else output))
+            if done.returncode < 0 and name == "tool":
+                pytest.skip("the tool crashes")
+        answers.append((results, contents(folder)))
+    assert answers[1][0] == answers[0][0]
+    assert answers[1][1] == answers[0][1]
