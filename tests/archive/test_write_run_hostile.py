@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import os
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -14,7 +13,7 @@ from unittest import mock
 import pytest
 from archives import ENGINES, header_of, make_files, member
 from extent import IS_THOROUGH
-from fuzz_archives import by_all, raw_frame
+from fuzz_archives import Prepare, by_all, raw_frame
 
 from cpkg import archive
 from cpkg.archive import _extract
@@ -23,8 +22,6 @@ from purepy.base.crew import Crew
 from purepy.tar.encode import encode
 
 pytestmark = pytest.mark.skipif("native" not in ENGINES, reason="needs the C side")
-
-Prepare = Callable[[Path], object]
 
 
 def files(*names: str, size: int = 3, **values: Any) -> bytes:

@@ -26,6 +26,7 @@ import click
 import pytest
 from backends import available
 from click.testing import CliRunner, Result
+from zstd_frames import MAGIC, RAW, block
 
 import cpkg
 from cpkg import _backend, archive, records, zstd
@@ -37,7 +38,6 @@ from cpkg.cli.standard_streams import when_terminated
 from cpkg.objects import dumps_loads
 from purepy.msgpack.ext import ExtType, Timestamp
 
-MAGIC = b"\x28\xb5\x2f\xfd"
 VECTORS = json.loads(Path(__file__).with_name("vectors.json").read_text(encoding="utf-8"))
 
 
@@ -61,8 +61,7 @@ def failure(*arguments: Any, stdin: bytes = b"", status: int = 1) -> str:
 
 def frame_of(*blocks: bytes, declared: bytes = b"", descriptor: int = 0, window: bytes = b"\x50") -> bytes:
     """Return a frame of raw blocks."""
-    headers = [len(block) << 3 | (block is blocks[-1]) for block in blocks]
-    body = b"".join(struct.pack("<I", header)[:3] + block for header, block in zip(headers, blocks))
+    body = b"".join(block(content, RAW, last=content is blocks[-1]) for content in blocks)
     return MAGIC + bytes([descriptor]) + window + declared + body
 
 

@@ -33,12 +33,12 @@ from zstd_contents import KINDS as CONTENTS
 from zstd_contents import structured
 from zstd_data import SAMPLES
 from zstd_data import trained as trained_by
+from zstd_frames import MAGIC, block
 
 from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.zstd.format.xxh64 import xxh64
 from purepy.zstd.format.zdict import ZstdDict
 
-MAGIC = b"\x28\xb5\x2f\xfd"
 SKIPPABLE = b"\x2a\x4d\x18"
 MAGICLESS = {1000: 1}
 MAX_OUTPUT = 1 << 20
@@ -96,9 +96,8 @@ def handmade(rng: random.Random, ids: list[int]) -> bytes:
         elif not size:
             size = 1  # libzstd refuses an empty run when it streams an empty frame
         last = number == count - 1 if rng.random() < 0.97 else rng.random() < 0.5
-        blocks += (last | kind << 1 | size << 3).to_bytes(3, "little")
         piece = TEXT[:size] if kind == 0 else b"q"
-        blocks += piece
+        blocks += block(piece, kind, size, last=last)
         content += piece if kind == 0 else piece * size
     single = rng.random() < 0.4
     flag = rng.randrange(4)

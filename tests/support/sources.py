@@ -6,6 +6,9 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
+import subprocess
+import sys
 import tarfile
 import urllib.request
 import xml.etree.ElementTree as ET
@@ -42,15 +45,32 @@ def python_path(*folders: Path) -> str:
     return os.pathsep.join([*map(str, (*folders, *tree)), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
-def outcomes(report: Path, named: Callable[[str, str], str]) -> dict[str, list[str]]:
+def run_tests(
+    folder: Path, *arguments: object, named: Callable[[str, str], str], **variables: str
+) -> tuple[dict[str, list[str]], str]:
     """
-    Return the tests in an XML report of pytest by result: "passed", "failed", "skipped".
+    Run pytest in a folder with these environment variables; return its tests by result, and its output.
 
-    `named` returns the name of a test from its class or module and its function.
+    The results are "passed", "failed" and "skipped"; `named` returns the name of a test from its class or module and
+    its function.
     """
+    report = folder / "report.xml"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", *arguments]
+    environment = {**os.environ, "PYTHONPATH": python_path(), **variables}
+    done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
+    assert report.exists(), done.stdout + done.stderr
     found: dict[str, list[str]] = {"passed": [], "failed": [], "skipped": []}
     for case in ET.parse(report).getroot().iter("testcase"):
         said = {child.tag for child in case}
         how = "failed" if said & {"failure", "error"} else "skipped" if "skipped" in said else "passed"
         found[how].append(named(case.get("classname", ""), case.get("name", "")))
-    return found
+    return found, done.stdout[-20000:]
+
+
+def suite_of(url: str, sha256: str, folder: Path, tests: str, conftest: Path) -> Path:
+    """Return `folder`, to which the folder `tests` of an archive is moved, with this conftest beside it."""
+    shutil.move(unpack(url, sha256, folder / "source") / tests, folder / tests)
+    shutil.copy(conftest, folder / "conftest.py")
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    return folder

@@ -10,19 +10,17 @@ Some tests depend on timing and fail on a busy machine: failed tests run again, 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from sources import outcomes, unpack
+from processes import run_python
+from sources import run_tests, unpack
 
 pytestmark = pytest.mark.nightly
 
 import cpkg
 
-ROOT = Path(cpkg.__file__).parents[1]
-IN_PLACE = Path(__file__).parents[2] / "support" / "in_place"
+OURS = os.pathsep.join([f"{Path(__file__).parents[2] / 'support' / 'in_place'}", f"{Path(cpkg.__file__).parents[1]}"])
 SOURCE = "https://deb.debian.org/debian/pool/main/d/dask.distributed/dask.distributed_2024.12.1+ds.orig.tar.xz"
 SHA256 = "e9c010426e74c79b4cbb01dc0b7eb0046dc152453447e0c2631750105dbcea24"
 FOLDERS = ("distributed/comm/tests", "distributed/protocol/tests")
@@ -36,24 +34,17 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return unpack(SOURCE, SHA256, tmp_path_factory.mktemp("distributed"))
 
 
-def run(tree: Path, tests: tuple[str, ...], *, in_place: bool) -> tuple[set[str], int, str]:
-    """Run tests; return the failed ones, the number of passed ones, and the output."""
-    report = tree / "report.xml"
-    report.unlink(missing_ok=True)
-    paths = [str(IN_PLACE), str(ROOT)] if in_place else []
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    options = ["-q", "-p", "no:cacheprovider", "--tb=short", "--timeout=120", f"--junitxml={report}"]
-    command = [sys.executable, "-m", "pytest", *options, *tests]
-    done = subprocess.run(command, env=environment, cwd=tree, capture_output=True, text=True, check=False)
-    assert report.exists(), done.stdout + done.stderr
-    found = outcomes(report, lambda where, name: f"{where.replace('.', '/')}.py::{name}")
-    return set(found["failed"]), len(found["passed"]), done.stdout
+def run(tree: Path, *tests: str, path: str) -> tuple[dict[str, list[str]], str]:
+    """Run tests with this PYTHONPATH; return them by result, and the output."""
+    return run_tests(
+        tree, "--tb=short", "--timeout=120", *tests,
+        named=lambda where, name: f"{where.replace('.', '/')}.py::{name}", PYTHONPATH=path,
+    )  # fmt: skip
 
 
 def test_cpkg_replaces_the_originals(tree: Path) -> None:
     code = "import msgpack, zstandard; print(msgpack.packb.__module__, zstandard.__name__)"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(IN_PLACE), str(ROOT)])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = run_python("-c", code, env={**os.environ, "PYTHONPATH": OURS})
     packer, compressor = done.stdout.split()
     assert packer.startswith(("cpkg", "purepy", "_msgpack"))
     assert compressor == "cpkg.zstandard"
@@ -61,9 +52,9 @@ def test_cpkg_replaces_the_originals(tree: Path) -> None:
 
 def test_suite(tree: Path) -> None:
     """Tests that fail with cpkg fail with the originals as well."""
-    failed, passed, output = run(tree, FOLDERS, in_place=True)
-    assert passed >= PASSED_MIN, output[-20000:]
-    if failed:
-        again, _, output = run(tree, tuple(sorted(failed)), in_place=True)
-        theirs = run(tree, tuple(sorted(again)), in_place=False)[0] if again else set()
-        assert again <= theirs, output[-20000:]
+    found, output = run(tree, *FOLDERS, path=OURS)
+    assert len(found["passed"]) >= PASSED_MIN, output
+    if found["failed"]:
+        again, output = run(tree, *found["failed"], path=OURS)
+        theirs = run(tree, *again["failed"], path="")[0]["failed"] if again["failed"] else []
+        assert {*again["failed"]} <= {*theirs}, output

@@ -9,15 +9,12 @@ backend.
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from backends import available
-from sources import outcomes, python_path, unpack
+from sources import run_tests, suite_of
 
 import cpkg.msgpack
 from cpkg import _backend
@@ -38,25 +35,16 @@ del MODULES[_backend.choose("msgpack").module.BACKEND]
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder that contains msgpack's tests, `test`, and this folder's conftest.py."""
-    folder = tmp_path_factory.mktemp("msgpack")
-    shutil.move(unpack(SDIST, SHA256, tmp_path_factory.mktemp("source")) / "test", folder / "test")
-    shutil.copy(HERE / "suite_conftest.py", folder / "conftest.py")
-    (folder / "pytest.ini").write_text("[pytest]\n")
-    return folder
+    return suite_of(SDIST, SHA256, tmp_path_factory.mktemp("msgpack"), "test", HERE / "suite_conftest.py")
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_suite(module: str, suite: Path) -> None:
     """Every test passes, or is skipped because of the interpreter."""
-    report = suite / f"{module}.xml"
     # without pytest's plugins: the suite does not use them, and they take as long as its tests
-    alone = {"PYTHONPATH": python_path(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    environ = {**os.environ, "CPKG_SUITE_MODULE": MODULES[module].__name__, **alone}
-    command = [sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", f"--junitxml={report}", "test"]
-    run = subprocess.run(command, env=environ, cwd=suite, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stdout + run.stderr
-    found = outcomes(report, lambda where, name: f"{where}.{name}")
-    assert sum(map(len, found.values())) == COLLECTED, run.stdout
+    variables = {"CPKG_SUITE_MODULE": MODULES[module].__name__, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    found, output = run_tests(suite, "-rs", "test", named="{}.{}".format, **variables)
+    assert found["failed"] == [], output
+    assert sum(map(len, found.values())) == COLLECTED, output
     # frozendict needs Python 3.15; PyPy has no sys.getrefcount, and its 7.3.11 no tracemalloc (4 cases)
-    assert len(found["skipped"]) <= (1 if sys.implementation.name == "cpython" else 6), run.stdout
+    assert len(found["skipped"]) <= (1 if sys.implementation.name == "cpython" else 6), output

@@ -13,13 +13,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from sources import outcomes, python_path, unpack
+from sources import run_tests, unpack
 
 pytestmark = pytest.mark.nightly
 
@@ -50,19 +48,16 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tests
 
 
-def test_suite(suite: Path, tmp_path: Path, msgpack: ModuleType) -> None:
+def test_suite(suite: Path, msgpack: ModuleType) -> None:
     """Every test passes except the listed ones."""
-    environ = {**os.environ, "CPKG_MSGPACK_BACKEND": msgpack.BACKEND, "PYTHONPATH": python_path()}
-    report = tmp_path / "report.xml"
-    files = [suite / f"test_{name}.py" for name in MODULES]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-k", "not json"]
-    run = subprocess.run(
-        [*command, f"--junitxml={report}", f"--rootdir={suite.parents[1]}", "-c", os.devnull, *files],
-        env=environ, cwd=suite.parents[1], capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert run.returncode in (0, 1), run.stdout[-5000:] + run.stderr[-5000:]
-    found = outcomes(report, lambda where, name: f"{where}.{name.partition('[')[0]}")
-    assert len(found["passed"]) > LEAST_PASSED
+    found, output = run_tests(
+        suite.parents[1],
+        *("-p", "no:randomly", "-k", "not json", f"--rootdir={suite.parents[1]}", "-c", os.devnull),
+        *(suite / f"test_{name}.py" for name in MODULES),
+        named=lambda where, name: f"{where}.{name.partition('[')[0]}",
+        CPKG_MSGPACK_BACKEND=msgpack.BACKEND,
+    )
+    assert len(found["passed"]) > LEAST_PASSED, output
     failed = found["failed"]
     others = sorted({name for name in failed if not any(re.search(pattern, name) for pattern in FAILING.values())})
     assert not others, others

@@ -12,9 +12,6 @@ from __future__ import annotations
 import ast
 import inspect
 import json
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +19,7 @@ from typing import Any
 
 import pytest
 from backends import available
-from sources import outcomes, python_path, unpack
+from sources import run_tests, suite_of
 
 pytestmark = pytest.mark.nightly
 
@@ -44,35 +41,24 @@ results, or an estimate), with another libzstd than the original's 1.5.7, and on
 
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the original's tests, `tests`, and this folder's conftest.py."""
-    folder = tmp_path_factory.mktemp("zstandard")
-    unpacked = unpack(SDIST, SHA256, tmp_path_factory.mktemp("source"))
-    shutil.move(unpacked / "tests", folder / "tests")
-    shutil.move(unpacked / "zstandard" / "__init__.pyi", folder / "zstandard.pyi")
-    shutil.copy(HERE / "suite_conftest.py", folder / "conftest.py")
-    (folder / "pytest.ini").write_text("[pytest]\n")
-    return folder
+    return suite_of(SDIST, SHA256, tmp_path_factory.mktemp("zstandard"), "tests", HERE / "suite_conftest.py")
 
 
 @pytest.mark.parametrize("backend", list(available("zstd")))
 def test_suite(backend: str, suite: Path) -> None:
     """Every test passes except the listed ones."""
-    report = suite / f"{backend}.xml"
-    environ = {
-        **os.environ,
+    variables = {
         "CPKG_ZSTD_BACKEND": backend,
         "CPKG_SUITE_EXAMPLES": str(EXAMPLES[backend]),
         "HYPOTHESIS_PROFILE": "cpkg",
         "ZSTD_SLOW_TESTS": "1",
-        "PYTHONPATH": python_path(),
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
-    run = subprocess.run([*command, "tests"], env=environ, cwd=suite, capture_output=True, text=True, check=False)
-    assert report.exists(), run.stdout + run.stderr
-    found = outcomes(report, lambda where, name: f"{where.rpartition('.')[2]}.{name}")
-    assert sum(map(len, found.values())) == COLLECTED, run.stdout
+    found, output = run_tests(
+        suite, "--tb=short", "tests", named=lambda where, name: f"{where.rpartition('.')[2]}.{name}", **variables
+    )
+    assert sum(map(len, found.values())) == COLLECTED, output
     assert found["skipped"] == []
-    assert set(found["failed"]) == expected(backend), run.stdout[-20000:]
+    assert set(found["failed"]) == expected(backend), output
 
 
 @pytest.mark.parametrize("backend", list(available("zstd")))
@@ -83,7 +69,7 @@ def test_signatures(backend: str, suite: Path) -> None:
 
     ours = SimpleNamespace(**{**vars(cpkg.zstandard), **names_over(available("zstd")[backend])})
     wrong = []
-    for node in ast.parse((suite / "zstandard.pyi").read_text()).body:
+    for node in ast.parse(next(suite.glob("source/*/zstandard/__init__.pyi")).read_text()).body:
         if isinstance(node, ast.AnnAssign):
             wrong += [] if hasattr(ours, ast.unparse(node.target)) else [ast.unparse(node.target)]
         elif isinstance(node, ast.FunctionDef):
