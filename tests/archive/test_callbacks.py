@@ -138,14 +138,6 @@ def test_an_error_names_one_path(engine: str, tmp_path: Path) -> None:
         assert str(caught.value).endswith(f": {str(path)!r}")
 
 
-def test_by_url(engine: str, tree: Path, tmp_path: Path) -> None:
-    pytest.importorskip("fsspec")
-    archive.create("memory://folder/a.tar.zst", base=tree)
-    archive.extract("memory://folder/a.tar.zst", tmp_path / "out")
-    assert contents(tmp_path / "out") == contents(tree)
-    assert next(iter(archive.entries("memory://folder/a.tar.zst"))).name == "."
-
-
 def test_by_http(engine: str, tree: Path, tmp_path: Path) -> None:
     """A server without range requests sends the archive as a stream, even a long one."""
     pytest.importorskip("fsspec")
@@ -163,42 +155,3 @@ def test_by_http(engine: str, tree: Path, tmp_path: Path) -> None:
             archive.extract(f"{address}/missing", tmp_path / "none")
         with pytest.raises(OSError, match="read-only"):
             archive.create(f"{address}/new.tar.zst", base=tree)
-
-
-def test_a_url_whose_create_fails(engine: str, tree: Path) -> None:
-    """The object does not appear in a store that assembles uploaded pieces at the end, like S3."""
-    fsspec = pytest.importorskip("fsspec")
-    from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
-
-    objects: dict[str, bytes] = {}
-
-    class File(AbstractBufferedFile):
-        def _initiate_upload(self) -> None:
-            self.pieces: list[bytes] = []
-
-        def _upload_chunk(self, final: bool = False) -> bool:
-            self.pieces.append(self.buffer.getvalue())
-            if final:
-                objects[self.path] = b"".join(self.pieces)
-            return True
-
-        def discard(self) -> None:
-            self.pieces.clear()
-
-    class Store(AbstractFileSystem):
-        protocol = "pieces"
-
-        def _open(self, path: str, mode: str = "rb", **options: object) -> File:
-            return File(self, path, mode)
-
-    fsspec.register_implementation("pieces", Store, clobber=True)
-
-    def fail(*sizes: int) -> None:
-        raise RuntimeError("now")
-
-    with pytest.raises(RuntimeError, match="now"):
-        archive.create("pieces://folder/a.tar.zst", base=tree, progress=fail)
-    assert objects == {}
-    archive.create("pieces://folder/a.tar.zst", base=tree)
-    (data,) = objects.values()
-    assert archive.verify(io.BytesIO(data)).entries == len(contents(tree)) + 1

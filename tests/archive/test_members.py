@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-from array import array
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -143,27 +142,6 @@ def test_a_damaged_list_is_not_used(engine: str, made: Path, loaded: list[int], 
         assert (tmp_path / "out/d7/deep/f3").read_bytes() == (made.parent / "tree/d7/deep/f3").read_bytes()
         assert len(loaded) > 20
         assert archive.verify(changed).entries == 122
-
-
-def test_numbers_are_those_of_names_and_directories() -> None:
-    collector = members.Collector()
-    names = [".", "./a", "./sub/deep/x", "./sub/deep/y", "./sub/z", "top", "d/café", "./a"]
-    for name in names:
-        collector.add(name)
-    expected = {crc32(part.encode()) & 0xFFFF for part in (*names, "./sub", "./sub/deep", "d")}
-    assert set(collector.numbers()) == expected
-    assert list(collector.numbers()) == sorted(expected)
-    made = members.Members()
-    made.append(collector.numbers(), False)
-    made.append(array("H"), True)
-    made.append(array("H", [crc32(b"z") & 0xFFFF]), True)
-    made.append(array("H"), False)
-    found = members.read(made.to_bytes())
-    assert found is not None
-    assert found.frames_with(["z"]) == [True, True, True, False]
-    assert found.frames_with(["./sub/*"]) == [True, True, True, False]
-    assert found.frames_with(["nothing"]) == [False] * 4
-    assert found.frames_with(["z", "x*"]) is None
 
 
 def test_the_list_costs_little(engine: str, tmp_path: Path) -> None:

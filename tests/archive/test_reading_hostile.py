@@ -57,17 +57,6 @@ def test_a_header_at_a_frame_border_before_a_missing_end(engine: str, tmp_path: 
         assert sorted(os.listdir(tmp_path / f"{cut}")) == ["a", "last"]
 
 
-def test_a_file_that_has_no_data_for_now_is_not_at_its_end(engine: str, tmp_path: Path) -> None:
-    class Slow(io.BytesIO):
-        def read(self, size: int | None = -1) -> Any:
-            return super().read(100) or None
-
-    made = packed(("a", b"a"))
-    for read in (archive.extract, archive.verify, lambda source, *_: list(archive.entries(source))):
-        with pytest.raises(BlockingIOError):
-            read(Slow(made), *[tmp_path / "out"] * (read is archive.extract))  # type: ignore[operator]
-
-
 @pytest.mark.parametrize("seeks", [True, False])
 @pytest.mark.parametrize("size", [1, 4000, 3 << 20])
 def test_zeros_may_fill_up_what_follows_the_last_frame(engine: str, size: int, seeks: bool, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decisions and files of the release builder, without compiling anything."""
+"""Decisions and files of the release builder, without compiling anything; the page on a package index."""
 
 from __future__ import annotations
 
@@ -18,14 +18,17 @@ import pytest
 from processes import needs
 
 from cpkg import _backend
+from cpkg._version import VERSION
 
 # last, because the tests are for the installed package, and its source is also there
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from ffi_build import build_info, msgpack_build, probe
+from ffi_build.index_page import address, index_page
 from ffi_build.wheels import archives, compiling, interpreters, maven, sbom, sources
 from ffi_build.wheels.targets import TARGETS, Target
 
+ROOT = Path(__file__).parents[2]
 INFO = "thing-1.0.dist-info"
 PURE = {
     "thing/__init__.py": b"",
@@ -128,26 +131,18 @@ def test_an_interpreter_of_another_system(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_wheel_has_the_same_bytes_each_time(tmp_path: Path) -> None:
-    one = archives.write_wheel(
-        tmp_path / "a", PURE, "cp311", "cp311", ("manylinux_2_17_x86_64", "manylinux2014_x86_64")
-    )
-    other = archives.write_wheel(
-        tmp_path / "b",
-        dict(reversed(PURE.items())),
-        "cp311",
-        "cp311",
-        ("manylinux2014_x86_64", "manylinux_2_17_x86_64"),
-    )
+    platforms = ("manylinux_2_17_x86_64", "manylinux2014_x86_64")
+    one = archives.write_wheel(tmp_path / "a", PURE, "cp311", "cp311", platforms)
+    other = archives.write_wheel(tmp_path / "b", dict(reversed(PURE.items())), "cp311", "cp311", platforms[::-1])
     assert one.name == other.name == "thing-1.0-cp311-cp311-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
     assert one.read_bytes() == other.read_bytes()
     with zipfile.ZipFile(one) as archive:
         assert archive.testzip() is None
         told = archive.read(f"{INFO}/WHEEL").decode()
-        assert told.count("Tag: cp311-cp311-") == 2
-        assert "Root-Is-Purelib: false" in told
-        assert sorted(line.split(b",")[0].decode() for line in archive.read(f"{INFO}/RECORD").splitlines()) == sorted(
-            archive.namelist()
-        )
+        recorded = [line.split(b",")[0].decode() for line in archive.read(f"{INFO}/RECORD").splitlines()]
+        assert sorted(recorded) == sorted(archive.namelist())
+    assert told.count("Tag: cp311-cp311-") == 2
+    assert "Root-Is-Purelib: false" in told
     assert set(archives.read_wheel(one)) == set(PURE)
 
 
@@ -200,7 +195,7 @@ def test_the_sbom_names_what_is_inside() -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/releasing.md"])
 def test_pages_name_the_number_of_patches(page: str) -> None:
     numbers = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-    text = (sources.PATCHES.parents[2] / page).read_text(encoding="utf-8")
+    text = (ROOT / page).read_text(encoding="utf-8")
     said = re.findall(rf"\b(\d+|{'|'.join(numbers)})\s(?:small\s)?patch(?:es)?\b", text)
     assert said
     assert {numbers.index(word) if word in numbers else int(word) for word in said} == {len(sources.ZSTD.patches)}
@@ -230,60 +225,46 @@ def test_package_lists_are_removed_after_a_failure(monkeypatch: pytest.MonkeyPat
     assert list(tmp_path.iterdir()) == []
 
 
+PATCH = "Subject: words\n\n--- a/src/a.c\n+++ b/src/a.c\n@@ -1 +1 @@\n-{} text\n+new text\n"
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> sources.Source:
-    """Return a library whose archive is already there."""
-    archive = tmp_path / "lib-1.tar.gz"
+    """Return a library whose archive is already there, with a patch."""
+    archive, patch = tmp_path / "lib-1.tar.gz", tmp_path / "1.patch"
     with tarfile.open(archive, "w:gz") as opened:
         for name, data in (("lib-1/src/a.c", b"old text\n"), ("lib-1/src/deep/b.c", b"b"), ("lib-1/other", b"c")):
             entry = tarfile.TarInfo(name)
             entry.size = len(data)
             opened.addfile(entry, io.BytesIO(data))
+    patch.write_text(PATCH.format("old"))
     digest = sources.hashlib.sha256(archive.read_bytes()).hexdigest()
-    return sources.Source("lib", "1", "MIT", "", archive.name, digest, "lib==1", (("lib-1/src", "src"),), "LICENSE")
-
-
-PATCH = "Subject: words\n\n--- a/src/a.c\n+++ b/src/a.c\n@@ -1 +1 @@\n-{} text\n+new text\n"
-
-
-def patched(source: sources.Source, folder: Path, word: str) -> sources.Source:
-    """Return a source with a patch for the line that begins with a word."""
-    (folder / "1.patch").write_text(PATCH.format(word))
-    return replace(source, patches=(folder / "1.patch",))
+    parts = (("lib-1/src", "src"),)
+    return sources.Source("lib", "1", "MIT", "", archive.name, digest, "lib==1", parts, "LICENSE", (patch,))
 
 
 @needs("patch")
 def test_a_source_is_taken_in_parts_and_patched(source: sources.Source, tmp_path: Path) -> None:
-    folder = sources.provide(patched(source, tmp_path, "old"), tmp_path, tmp_path / "out")
+    folder = sources.provide(source, tmp_path, tmp_path / "out")
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*")) == ["src/a.c", "src/deep/b.c"]
     assert (folder / "src/a.c").read_bytes() == b"new text\n"
 
 
-def test_another_file_is_refused(source: sources.Source, tmp_path: Path) -> None:
+@needs("patch")
+def test_another_file_and_a_patch_that_does_not_fit_are_refused(source: sources.Source, tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="expected a file with SHA-256 " + "0" * 64):
         sources.provide(replace(source, sha256="0" * 64), tmp_path, tmp_path / "out")
-
-
-@needs("patch")
-def test_a_patch_that_does_not_fit_is_refused(source: sources.Source, tmp_path: Path) -> None:
+    source.patches[0].write_text(PATCH.format("other"))
     with pytest.raises(SystemExit, match="FAILED"):
-        sources.provide(patched(source, tmp_path, "other"), tmp_path, tmp_path / "out")
+        sources.provide(source, tmp_path, tmp_path / "out")
 
 
 def test_build_info_is_a_module() -> None:
     names: dict[str, object] = {}
     codecs = {"zstd": build_info.record(True, "inside", "1.5.7", "none", bundled=True, patches=["1-a"])}
     exec(build_info.text("wheel", "zig", codecs), names)
-    assert names["CODECS"] == {
-        "zstd": {
-            "native": True,
-            "reason": "inside",
-            "library": "1.5.7",
-            "bundled": True,
-            "advice": "none",
-            "patches": ["1-a"],
-        }
-    }
+    record = {"native": True, "reason": "inside", "library": "1.5.7", "bundled": True, "advice": "none"}
+    assert names["CODECS"] == {"zstd": {**record, "patches": ["1-a"]}}
 
 
 @pytest.mark.parametrize("builders", [[".other"], [".own"], [".other", ".own"], [""]], ids="+".join)
@@ -336,7 +317,7 @@ def test_an_editable_install_is_an_entry_of_the_search_path() -> None:
     With this mapping setuptools writes a path. Otherwise it writes a finder, which Python asks after the search path: a
     program in the folder of a checkout named cpkg would get that checkout as a package without modules.
     """
-    text = Path(__file__).parents[2].joinpath("pyproject.toml").read_text(encoding="utf-8")
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert '\npackage-dir = { "" = "." }\n' in text
 
 
@@ -349,3 +330,30 @@ def test_a_build_that_needs_a_library_ends_with_the_reason():
         probe.demand(probe.FoundLibrary("zstd", "not built: no setuptools"), "needed, but ")
     advice = probe.advice("zstd")
     assert advice.index("in a checkout run pip install -e .") < advice.index("once cpkg-codecs is on the package index")
+
+
+README = "see [a\nb](docs/a.md#b), [c](#c), [d](https://d.example)\n![e](docs/e.svg)\n"
+
+
+def test_links_lead_to_the_repository() -> None:
+    assert index_page(README, "https://forge.example/x") == (
+        "see [a\nb](https://forge.example/x/blob/HEAD/docs/a.md#b), [c](#c), [d](https://d.example)\n"
+        "![e](https://forge.example/x/raw/HEAD/docs/e.svg)\n"
+    )
+
+
+def test_without_an_address_they_are_text() -> None:
+    assert index_page(README, None) == "see a\nb, [c](#c), [d](https://d.example)\n\n"
+    shown = index_page((ROOT / "README.md").read_text(encoding="utf-8"), None)
+    assert [link for link in re.findall(r"\]\(([^)]+)\)", shown) if "://" not in link] == []
+
+
+def test_the_address_is_that_of_the_project() -> None:
+    urls = '[project]\nSource = "no"\n[project.urls]\nHomepage = "h"\nSource = "https://forge.example/x/"\n[tool.a]\n'
+    assert address(urls) == "https://forge.example/x"
+    assert address("[project]\n[tool.a]\nSource = 'no'\n") is None
+
+
+def test_the_citation_has_the_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", text, re.MULTILINE)[1] == VERSION  # type: ignore[index]
