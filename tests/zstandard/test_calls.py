@@ -64,7 +64,7 @@ def test_call(names: dict[str, Any], tmp_path: Path, call: str, outcome: list[st
 
 # --- names, arguments, defaults, values -------------------------------------------------------------------------------
 
-# the functions and methods in the original's stub, with their parameters in its order
+# the functions and methods in the original's stub, with their parameters and defaults in its order
 SIGNATURES = json.loads(Path(__file__).with_name("signatures.json").read_text(encoding="utf-8"))
 
 
@@ -73,8 +73,9 @@ def test_signatures(zstandard: SimpleNamespace, name: str) -> None:
     thing: Any = zstandard
     for part in name.split("."):
         thing = getattr(thing, part)
-    found = [parameter for parameter in inspect.signature(thing).parameters if parameter not in ("self", "cls")]
-    assert found == SIGNATURES[name]
+    parameters = [each for each in inspect.signature(thing).parameters.values() if each.name not in ("self", "cls")]
+    found = [each.name if each.default is each.empty else f"{each.name}={each.default!r}" for each in parameters]
+    assert ", ".join(found) == SIGNATURES[name]
 
 
 def test_examples(zstandard: SimpleNamespace) -> None:
