@@ -10,11 +10,11 @@ from zlib import crc32
 
 import pytest
 from archives import contents, extracted, make_files, make_sparse, make_tree, packed, rewritten, table_of
+from fuzz_archives import with_table
 
 from cpkg import archive, zstd
 from cpkg.archive import _indexed_frames
 from purepy.tar import members
-from purepy.zstd.seekable.table import SeekTable
 
 FRAME = 64 << 10
 
@@ -114,11 +114,8 @@ def test_other_archives_are_read_whole(engine: str, tmp_path: Path, loaded: list
     archive.extract(tmp_path / "plain", tmp_path / "out", include="b")
     assert os.listdir(tmp_path / "out") == ["b"]
     stream = zstd.decompress(packed(*content))
-    frames = [zstd.compress(stream[at : at + 1000]) for at in range(0, len(stream), 1000)]
-    table = SeekTable(checksums=False)
-    for at, frame in enumerate(frames):
-        table.append(len(frame), len(stream[at * 1000 : at * 1000 + 1000]))
-    (tmp_path / "seekable").write_bytes(b"".join(frames) + table.to_bytes())
+    pieces = [stream[at : at + 1000] for at in range(0, len(stream), 1000)]
+    (tmp_path / "seekable").write_bytes(with_table(pieces))
     assert loaded == []
     archive.extract(tmp_path / "seekable", tmp_path / "out2", include="b")
     assert os.listdir(tmp_path / "out2") == ["b"]
