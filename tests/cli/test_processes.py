@@ -161,37 +161,27 @@ def test_an_error_under_a_bar_is_still_reported(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("command", "stream", "status", "told"),
     [
-        (["pack", "-"], b"refusing to write packed data to a terminal: name a file with -o"),
+        ("pack -", "stdout", 1, b"refusing to write packed data to a terminal: name a file with -o\n"),
         (
-            ["records", "convert", "--from", "jsonl", "-o", "-", "--to", "records"],
-            b"only text can be written to a terminal: use --to jsonl, or name a file with -o",
+            *("records convert --from jsonl -o - --to records", "stdout", 1),
+            b"only text can be written to a terminal: use --to jsonl, or name a file with -o\n",
         ),
+        ("unpack", "stdin", 2, b"no FILE, and standard input is a terminal"),
     ],
-    ids=["pack", "convert"],
 )
-def test_packed_data_is_not_written_to_a_terminal(
-    environment: dict[str, str], program: Path, arguments: list[str], told: bytes
+def test_packed_data_and_terminals(
+    environment: dict[str, str], program: Path, command: str, stream: str, status: int, told: bytes
 ) -> None:
     master, slave = open_terminal()
-    process = subprocess.Popen(
-        [program, *arguments], stdin=subprocess.PIPE, stdout=slave, stderr=subprocess.PIPE, env=environment
-    )
+    streams = {**dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE), stream: slave}
+    process = subprocess.Popen([program, *command.split()], env=environment, **streams)
     os.close(slave)
-    _, error = process.communicate(b"[1]")
+    _, error = process.communicate(b"[1]" if stream == "stdout" else None)
     os.close(master)
-    assert process.returncode == 1
-    assert error == b"cpkg: " + told + b"\n"
-
-
-def test_a_terminal_is_not_read_from(environment: dict[str, str], program: Path) -> None:
-    master, slave = open_terminal()
-    done = subprocess.run([program, "unpack"], stdin=slave, capture_output=True, env=environment, timeout=60)
-    os.close(slave)
-    os.close(master)
-    assert done.returncode == 2
-    assert b"standard input is a terminal" in done.stderr
+    assert (process.returncode, error.count(b"\n")) == (status, 1)
+    assert error.startswith(b"cpkg: " + told)
 
 
 # signals and pipes

@@ -36,8 +36,8 @@ class Sink(io.RawIOBase):
     reads = 0
 
     def _meanwhile(self) -> None:
-        if self.fuzzer is not None and self.fuzzer.depth < 4 and self.fuzzer.chance.random() < 0.3:
-            self.fuzzer.step()
+        if self.fuzzer.chance.random() < 0.3:
+            self.fuzzer.meanwhile()
 
     def _hold(self, view: Any) -> None:
         """Keep an export of a writer's or reader's memory; exports of Python's own types are invalid after the call."""
@@ -47,11 +47,7 @@ class Sink(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
+    writable = seekable = readable
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
         self._meanwhile()
@@ -87,8 +83,7 @@ class Exporter(bytearray):
     fuzzer: Any = None
 
     def __buffer__(self, flags: int) -> memoryview:
-        if self.fuzzer.depth < 4:
-            self.fuzzer.step()
+        self.fuzzer.meanwhile()
         return super().__buffer__(flags)  # type: ignore[misc, no-any-return]
 
 
@@ -100,8 +95,7 @@ class Finalized:
         self.itself = self
 
     def __del__(self) -> None:
-        if self.fuzzer.depth < 4:
-            self.fuzzer.step()
+        self.fuzzer.meanwhile()
 
 
 class Index:
@@ -111,8 +105,7 @@ class Index:
         self.fuzzer = fuzzer
 
     def __index__(self) -> int:
-        if self.fuzzer.depth < 4:
-            self.fuzzer.step()
+        self.fuzzer.meanwhile()
         return int(self.fuzzer.chance.randrange(-2, 100))
 
 
@@ -182,9 +175,8 @@ class Fuzzer:
         elif how == 3 and "File" in kind.__name__:
             self.keep(kind(io.BytesIO(self.frame) if self.chance.random() < 0.5 else Sink(), self.chance.choice("rw")))
         elif how == 4 and hasattr(self.module, "open"):
-            self.keep(
-                self.module.open(io.BytesIO(self.frame), self.chance.choice(("rt", "wt", "rb")), encoding="utf-8")
-            )
+            mode = self.chance.choice(("rt", "wt", "rb"))
+            self.keep(self.module.open(io.BytesIO(self.frame), mode, encoding="utf-8"))
         else:
             self.keep(kind(*self.arguments()))
 
@@ -205,6 +197,11 @@ class Fuzzer:
             result = attribute(*arguments)
             if self.chance.random() < 0.5:
                 self.keep(result)
+
+    def meanwhile(self) -> None:
+        """Do something during a call, unless it is itself deep in other calls."""
+        if self.depth < 4:
+            self.step()
 
     def step(self) -> None:
         self.depth += 1

@@ -212,14 +212,9 @@ def stream(backend: ModuleType, case: Case, zstd_dict: Any, multi_frame: bool) -
     return b"".join(out), b"" if multi_frame else decompressor.unused_data + case.data[at:]
 
 
-def file(backend: ModuleType, case: Case, zstd_dict: Any) -> bytes:
+def file(backend: ModuleType, case: Case, zstd_dict: Any, read: Any) -> bytes:
     with backend.ZstdFile(io.BytesIO(case.data), options=case.options, zstd_dict=zstd_dict) as opened:
-        return bytes(opened.read())
-
-
-def by_lines(backend: ModuleType, case: Case, zstd_dict: Any) -> bytes:
-    with backend.ZstdFile(io.BytesIO(case.data), options=case.options, zstd_dict=zstd_dict) as opened:
-        return b"".join(opened)
+        return bytes(read(opened))
 
 
 def chunks(case: Case) -> list[bytes]:
@@ -259,8 +254,8 @@ def ways(backend: ModuleType, case: Case, trained: ZstdDict) -> dict[str, Any]:
         "whole: iter": tried(lambda: b"".join(backend.decompress_iter(chunks(case), found, options)))
         if data
         else EOFError(),
-        "whole: file": tried(lambda: file(backend, case, found)),
-        "whole: lines": tried(lambda: by_lines(backend, case, found)),
+        "whole: file": tried(lambda: file(backend, case, found, lambda opened: opened.read())),
+        "whole: lines": tried(lambda: file(backend, case, found, b"".join)),
         "limited: decompress": tried(lambda: backend.decompress(data, found, options, max_output_size=limit)),
         "limited: hint": tried(lambda: backend.decompress(data, found, options, max_output_size=limit, size_hint=5000)),
         "into: decompress_into": tried(lambda: into(backend, case, found)),
