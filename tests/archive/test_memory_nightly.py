@@ -18,13 +18,9 @@ BUDGETS = {"path": 64 << 20, "stream": 96 << 20}
 CONTEXTS = 2 * 5 << 20
 """A context of level 3 for 8 MiB of content takes 4.5 MiB."""
 BUDGET_PYPY = 144 << 20
-"""
-With the Python engine on PyPy, garbage of frames stays in memory until the next collection.
-
-The tests request a collection (COLLECTING) whenever the heap has grown by a tenth. By default, PyPy collects after a
-growth of 82 %, which would measure the collector: PyPy 8 took 104 to 175 MiB in 12 runs, but 80 to 115 MiB this way.
-"""
+"""With the Python engine on PyPy, garbage of frames stays in memory until the next collection."""
 COLLECTING = {"PYPY_GC_MAJOR_COLLECT": "1.1"}
+"""Collect when the heap has grown by a tenth; PyPy's 82 % would measure the collector, 104 to 175 MiB in 12 runs."""
 MARGIN = 8 << 20
 """For freed memory that allocators keep."""
 WORK = """
@@ -60,9 +56,8 @@ def test_the_peak(engine: str, shape: str, source: str, tmp_path: Path) -> None:
     if shape == "many files":
         make_files(tree, {f"{number}": data[number : number + (64 << 10)] for number in range(80 * 16)})
     # in a folder without the sources, so that the installed package is tested
-    done = run_python(
-        "-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", source, env={**os.environ, **COLLECTING}, cwd=tmp_path
-    )
+    environment = {**os.environ, **COLLECTING}
+    done = run_python("-c", WORK, f"{tiny}", f"{tree}", f"{tmp_path}/", source, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     leaves_garbage = engine == "pure" and sys.implementation.name == "pypy"
     assert int(done.stdout) < (BUDGET_PYPY if leaves_garbage else BUDGETS[source] + CONTEXTS + MARGIN)

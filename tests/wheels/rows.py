@@ -166,23 +166,15 @@ def graalpy(arguments: list[str]) -> int:
 def fetch_pyodide(work: Path) -> Path:
     """Return the folder of npm packages; missing packages are fetched."""
     npm = needed("npm", "apt-get install nodejs npm")
-    modules = work / "node_modules"
-    if all(_version(modules / name) == version for name, version in NPM.items()):
-        return modules
-    work.mkdir(parents=True, exist_ok=True)
     packages = [f"{name}@{version}" for name, version in NPM.items()]
-    options = ("--loglevel=error", "--no-audit", "--no-fund", "--no-save", "--prefix", str(work))
-    subprocess.run([npm, "install", *options, *packages], check=True)
-    return modules
-
-
-def _version(package: Path) -> str | None:
-    """Return the version of an npm package, None if it is missing."""
-    try:
-        version: str = json.loads((package / "package.json").read_text(encoding="utf-8"))["version"]
-    except FileNotFoundError:
-        return None
-    return version
+    folder = work / "-".join(packages)
+    if not folder.exists():
+        partial = work / "part"
+        partial.mkdir(parents=True, exist_ok=True)
+        options = ("--loglevel=error", "--no-audit", "--no-fund", "--no-save", "--prefix", str(partial))
+        subprocess.run([npm, "install", *options, *packages], check=True)
+        partial.rename(folder)
+    return folder / "node_modules"
 
 
 def pyodide(arguments: list[str]) -> int:
