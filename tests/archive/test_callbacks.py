@@ -19,16 +19,13 @@ from cpkg import archive
 from purepy.base.errors import ArchiveError
 
 
-def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
+def test_select_and_callbacks(engine: str, tree: Path) -> None:
     seen, asked, steps = [], [], []
 
     def select(entry: archive.Entry) -> archive.Entry | None:
         asked.append(entry.name)
         entry.uname = "somebody"
         return None if entry.name.endswith("secret") else entry
-
-    def moved(entry: archive.Entry) -> archive.Entry | None:
-        return entry.replace(name="moved/" + entry.name) if "deep" in entry.name else None
 
     functions = {"on_entry": seen.append, "progress": lambda *sizes: steps.append(sizes)}
     made = created("sub", base=tree, select=select, **functions)
@@ -38,9 +35,6 @@ def test_select_and_callbacks(engine: str, tree: Path, tmp_path: Path) -> None:
     assert "sub/deep/er/file" in names
     assert steps == sorted(steps)
     assert {entry.uname for entry in archive.entries(io.BytesIO(made))} == {"somebody"}
-    archive.extract(io.BytesIO(made), tmp_path / "out", select=moved)
-    assert (tmp_path / "out" / "moved" / "sub" / "deep" / "er" / "file").read_text() == "deep"
-    assert os.listdir(tmp_path / "out") == ["moved"]
 
 
 def test_each_entry_is_reported(engine: str, tree: Path, tmp_path: Path) -> None:
@@ -83,21 +77,19 @@ def test_failed_entries_are_not_reported(engine: str, tree: Path, tmp_path: Path
 
 
 def test_what_select_changes_and_returns(engine: str, tmp_path: Path) -> None:
-    made = packed(*((f"d/{name}", name.encode()) for name in "abc"), ("d/a", b"again"))
+    made = packed(*((f"d/{name}", name.encode()) for name in "abcx"), ("d/a", b"again"))
 
-    def change(entry: archive.Entry) -> archive.Entry:
+    def change(entry: archive.Entry) -> archive.Entry | None:
+        if entry.name == "d/x":
+            return None
         if entry.name == "d/b":
             entry.name = "renamed"
             entry.mode = 0o600
-        return entry if entry.name != "d/c" else entry.replace(name="copied")
+        return entry if entry.name != "d/c" else entry.replace(name="moved/copied")
 
     archive.extract(io.BytesIO(made), tmp_path / "out", select=change)
-    assert {name: value[3] and value[3][0] for name, value in contents(tmp_path / "out").items()} == {
-        "d": None,
-        "d/a": b"again",
-        "renamed": b"b",
-        "copied": b"c",
-    }
+    found = {name: value[3][0] for name, value in contents(tmp_path / "out").items() if value[3]}
+    assert found == {"d/a": b"again", "renamed": b"b", "moved/copied": b"c"}
     # Windows keeps only one bit of a mode: whether the owner may write
     assert (tmp_path / "out" / "renamed").stat().st_mode & 0o777 == (0o666 if os.name == "nt" else 0o600)
     with pytest.raises(ValueError, match="size"):

@@ -171,11 +171,9 @@ def test_hints_about_standard_input_read_no_file_of_that_name(tmp_path: Path, mo
 
 
 def test_through_pipes(tree: Path, tmp_path: Path) -> None:
-    root = str(Path(cpkg.__file__).parent.parent)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-    command = f"'{sys.executable}' -m cpkg archive"
+    command = f"'{sys.executable}' -I -m cpkg archive"
     script = f"{command} create - -C '{tree}' . | {command} extract - -C '{tmp_path / 'out'}'\n"
     script += f"{command} create - -C '{tree}' . missing | head -c 10 >/dev/null"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
     assert contents(tmp_path / "out") == contents(tree)
     assert done.stderr.count("\n") == 1  # about the file that is missing; a closed pipe is not an error

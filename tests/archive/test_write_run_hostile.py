@@ -34,11 +34,6 @@ def link(name: str, target: str, type: bytes = tarfile.SYMTYPE) -> bytes:
     return header_of(member(name, type, linkname=target))
 
 
-def directory(name: str, **values: Any) -> bytes:
-    """Return a directory."""
-    return header_of(member(name, tarfile.DIRTYPE, **values))
-
-
 def same(data: bytes, folder: Path, prepare: Prepare | None = None, **options: Any) -> dict[str, Any]:
     """Extract an archive with and without C, which must give the same, and return the tree."""
     with mock.patch.dict(os.environ):
@@ -47,7 +42,8 @@ def same(data: bytes, folder: Path, prepare: Prepare | None = None, **options: A
 
 def many(folder: str, count: int, **values: Any) -> bytes:
     """Return a directory and many files in it."""
-    return directory(folder) + files(*(f"{folder}/{number}" for number in range(count)), **values)
+    names = (f"{folder}/{number}" for number in range(count))
+    return header_of(member(folder, tarfile.DIRTYPE)) + files(*names, **values)
 
 
 def replace_with_links(out: Path) -> None:
@@ -63,7 +59,7 @@ def replace_with_links(out: Path) -> None:
 ARCHIVES = {
     "many": many("d", 200) + many("e", 40) + many("d", 10),
     "of one name": many("d", 5) + files("d/1", "d/1", "./d/2", "d//3", "d/1", size=9),
-    "where a directory belongs": files("x/d") + many("x/d", 3) + files("x/d/1/deeper", "x/d") + directory("x/d/2"),
+    "where a directory belongs": files("x/d") + many("x/d", 3) + files("x/d/1/deeper", "x/d") + many("x/d/2", 0),
     "under a link": many("d", 3) + link("l", "d") + files("l/1", "l/new") + many("l", 2),
     "links to them": many("d", 3) + link("hard", "d/1", tarfile.LNKTYPE) + files("d/1", size=9) + link("s", "d/2"),
     "links before them": link("hard", "d/1", tarfile.LNKTYPE) + many("d", 3) + files("hard") + files("d/1", size=9),
@@ -87,15 +83,11 @@ def test_everything_is_as_without_c(kind: str, prepare: Prepare | None, tmp_path
     data = ARCHIVES[kind] + bytes(1024)
     frames = raw_frame(data[:5000]) + raw_frame(data[5000:])
     choices: list[dict[str, Any]] = [
-        {},
-        {"threads": 1},
-        {"on_entry": None, "threads": 3},
+        *({}, {"threads": 1}, {"on_entry": None, "threads": 3}),
         {"on_entry": None, "on_problem": None, "threads": 1},
         {"strip_components": 1, "filter": "tar"},
         {"include": ["d", "x"], "exclude": ["*[1-4]"], "on_entry": None},
-        {"filter": "fully_trusted", "numeric_owner": True},
-        {"recover": True},
-        {"max_size": 9000},
+        *({"filter": "fully_trusted", "numeric_owner": True}, {"recover": True}, {"max_size": 9000}),
     ]
     # a third of the cases for each kind, and different ones for consecutive kinds
     turn = 0 if IS_THOROUGH else list(ARCHIVES).index(kind)

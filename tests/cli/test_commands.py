@@ -30,7 +30,7 @@ from zstd_frames import MAGIC, RAW, block
 
 import cpkg
 from cpkg import _backend, archive, records, zstd
-from cpkg.cli import compare, contents, inout, progress
+from cpkg.cli import compare, inout, progress
 from cpkg.cli.commands import cli
 from cpkg.cli.progress import LARGE as SHOWN
 from cpkg.cli.progress import Bar
@@ -629,15 +629,6 @@ def test_help_and_version() -> None:
         assert command in run("--help").stdout
 
 
-def test_window_sizes_are_read_as_the_rfc_says(tmp_path: Path) -> None:
-    """RFC 8878, 3.1.1.1.2: base 1 << (10 + exponent), plus mantissa eighths of it."""
-    path = tmp_path / "x"
-    for byte, window in ((0x00, 1024), (0x07, 1920), (0x50, 1 << 20), (0xAF, (1 << 31) + 7 * (1 << 28))):
-        path.write_bytes(frame_of(b"\x01", window=bytes([byte])))
-        with open(path, "rb") as file:
-            assert contents.inspect_file(file).frames[0].window_size == window
-
-
 def test_signals_that_the_system_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Windows has no SIGHUP."""
 
@@ -662,10 +653,7 @@ class Terminal(io.StringIO):
 
 @pytest.mark.parametrize(
     ("size", "text"),
-    [
-        (4 * SHOWN, r"packing \[#{10} {10}\]  50% 2\.1 MB/s 0:04 left 0:04"),
-        (None, r"packing 2\.1 MB/s 0:04"),
-    ],
+    [(4 * SHOWN, r"packing \[#{10} {10}\]  50% 2\.1 MB/s 0:04 left 0:04"), (None, r"packing 2\.1 MB/s 0:04")],
 )
 def test_rate_and_remaining_time(monkeypatch: pytest.MonkeyPatch, size: int | None, text: str) -> None:
     """A bar shows the remaining time only if the size of the input is known."""

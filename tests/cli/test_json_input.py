@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import random
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,8 @@ def outcome(text: str | bytes, lines: bool | None) -> Any:
 
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> Any:
-    def set_piece(size: int) -> None:
-        monkeypatch.setattr(json_input, "_PIECE", size)
-
-    return set_piece
+    """Return a function that sets the size of the pieces in which JSON is read."""
+    return functools.partial(monkeypatch.setattr, json_input, "_PIECE")
 
 
 def value(source: random.Random, depth: int = 0) -> Any:
@@ -130,17 +128,10 @@ def test_streams_of_values_over_several_lines() -> None:
     assert cpkg.loads(pack("[]\n[]")) == [[], []]
 
 
-@pytest.fixture
-def deep_recursion() -> Iterator[None]:
-    """Set the recursion limit of the command line."""
+def test_depth(request: pytest.FixtureRequest) -> None:
     before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, 8000))
-    yield
-    sys.setrecursionlimit(before)
-
-
-@pytest.mark.usefixtures("deep_recursion")
-def test_depth() -> None:
+    request.addfinalizer(lambda: sys.setrecursionlimit(before))
+    sys.setrecursionlimit(max(before, 8000))  # that of the command line
     deep = "[" * 1024 + "]" * 1024
     assert pack(deep) == cpkg.dumps(json.loads(deep), compress=False)
     assert outcome("[" + deep + "]", None).startswith("x: expected containers to nest at most 1024 deep")

@@ -38,25 +38,13 @@ def programs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    some(
-        [
-            ["./folder/../script.py"],
-            ["with space.py"],
-            ["folder"],
-            ["link.py"],
-            ["app.pyz"],
-            ["script.py"],
-            ["-m", "script"],
-            ["-"],
-            ["-c", SHOW],
-            ["-m", "folder"],
-        ],
-        3,
-    ),
-    ids=lambda arguments: " ".join(arguments[:2]).partition("\n")[0],
-)
+FORMS = [
+    *(["./folder/../script.py"], ["with space.py"], ["folder"], ["link.py"], ["app.pyz"], ["script.py"]),
+    *(["-m", "script"], ["-"], ["-c", SHOW], ["-m", "folder"]),
+]
+
+
+@pytest.mark.parametrize("arguments", some(FORMS, 3), ids=lambda each: " ".join(each[:2]).partition("\n")[0])
 def test_as_python(environment: dict[str, str], programs: Path, arguments: list[str]) -> None:
     def run(*command: str) -> Any:
         done = run_python(

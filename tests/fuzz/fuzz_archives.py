@@ -421,8 +421,7 @@ def lie(choose: random.Random, entries: list[tuple[int, int]]) -> list[tuple[int
         elif what == 4:
             entries[index] = size, 0
         else:
-            step = choose.choice((1, 9, size))
-            step = min(step, size)
+            step = min(choose.choice((1, 9, size)), size)
             entries[index] = size - step, content
             entries[other] = entries[other][0] + step, entries[other][1]
     return entries

@@ -179,6 +179,3 @@ def install() -> None:
     this.json.Encoder, this.json.Decoder = Encoder, Decoder  # type: ignore[attr-defined]
     ValidationError.__str__ = msgspec_text  # type: ignore[method-assign]
     pytest.raises = raises  # type: ignore[assignment]
-
-
-__all__ = ["Raw"]
