@@ -148,7 +148,7 @@ def msgspec_text(error: typed.ValidationError) -> str:
     """Return msgspec's text for an error of a value or of a missing key."""
     path = "$" + "".join([f".{part}" if isinstance(part, str) else f"[{part}]" for part in error.path])
     path = path.replace(".key of the map", "[...]")
-    missing = re.match(r"the key '(.*)' of ", error.expected)
+    missing = re.match(r"missing key '(.*)' in ", error.found)
     expected, found = (_NAMES.get(name, name) for name in (error.expected, error.found))
     text = f"Object missing required field `{missing[1]}`" if missing else f"Expected `{expected}`, got `{found}`"
     if ": " in error.found:  # an error of a constructor or a hook
