@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import datetime
     from collections.abc import Iterable
     from types import ModuleType
-    from typing import ClassVar, NamedTuple
+    from typing import NamedTuple
 
     from typing_extensions import Self
 
@@ -94,9 +94,9 @@ else:
     class _ExtFields(Fields):
         __slots__ = ()
         _fields = __match_args__ = ("code", "data")
-        _field_defaults: ClassVar[dict[str, object]] = {}
-        code = field(0, "Alias for field number 0")
-        data = field(1, "Alias for field number 1")
+        _field_defaults: dict[str, object] = {}  # noqa: RUF012 (other libraries evaluate these annotations)
+        code: int = field(0, "Alias for field number 0")
+        data: bytes = field(1, "Alias for field number 1")
 
 
 class ExtType(_ExtFields):

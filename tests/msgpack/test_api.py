@@ -7,7 +7,7 @@ import importlib
 import inspect
 import sys
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 from documents import check_examples
@@ -108,6 +108,12 @@ assert msgpack.ext.Timestamp is msgpack.Timestamp
         module = importlib.import_module(f"cpkg.msgpack.{submodule}")
         for name in module.__all__:
             assert getattr(module, name) is getattr(cpkg.msgpack, name)
+
+
+def test_the_types_of_fields_can_be_evaluated() -> None:
+    """Libraries for typed messages do so."""
+    found = get_type_hints(ExtType)
+    assert (found["code"], found["data"]) == (int, bytes)
 
 
 def test_the_examples_of_the_page(msgpack: ModuleType) -> None:
