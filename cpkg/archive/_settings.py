@@ -173,9 +173,9 @@ class CreateSettings(NamedTuple):
             raise ValueError(f"level must be {LEVEL_MIN} to {LEVEL_MAX}, not {self.level}")
         mtime = _source_date() if self.mtime is None and self.reproducible else self.mtime
         if mtime is not None and not -SECONDS_MAX <= mtime <= SECONDS_MAX:
-            raise ValueError(f"mtime must be a number of seconds since 1970, not {mtime}")
+            raise ValueError(f"mtime must be -2**55 to 2**55 seconds since 1970, not {mtime}")
         owner = (0, 0) if self.owner is None and self.reproducible else self.owner
-        if owner is not None and not all(0 <= number <= NUMBER_MAX for number in owner):
+        if owner is not None and not (len(owner) == 2 and all(0 <= number <= NUMBER_MAX for number in owner)):
             raise ValueError(f"owner must be the numbers of a user and a group, each 0 to {NUMBER_MAX}, not {owner}")
         return self._replace(
             exclude=pattern_list(self.exclude),

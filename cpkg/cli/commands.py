@@ -285,7 +285,8 @@ def unpack(
         try:
             text = json_text.render(data, lines=lines, indent=indent, allow_nan=allow_nan, limits=limits)
         except LimitError as exc:
-            raise Failure(f"{described(name, exc)}; raise --max-output-size") from None
+            hint = "" if "colliding" in exc.args[0] else "; raise --max-output-size"
+            raise Failure(described(name, exc) + hint) from None
         except CodecError as exc:
             raise Failure(described(name, exc) + _content_hint(data, exc)) from None
         except (TypeError, ValueError) as exc:

@@ -130,7 +130,7 @@ def _first_bytes(file: BinaryIO, summary: Summary) -> bytes:
         with _backend.zstd().open(file, "rb") as content:
             return bytes(content.read1(_READ))
     except (CodecError, EOFError) as exc:
-        summary.note = f"the content cannot be read: {exc}"
+        summary.note = f"the content cannot be read: {exc.args[0]}"  # without advice for callers
         return b""
 
 

@@ -24,7 +24,7 @@ from cpkg.cli.json_text import LINES_SUFFIXES
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import Failure
 from cpkg.objects.dumps_loads import OUTPUT_FLOOR, memory_allowed
-from purepy.base.errors import ZstdError
+from purepy.base.errors import ZstdError, ZstdLimitError
 from purepy.base.reading import read_some
 from purepy.zstd.format.error_codes import PREFIX_UNKNOWN
 
@@ -163,6 +163,8 @@ def open_text(file: str, most: int | None) -> Iterator[Text]:
         except (EOFError, ZstdError, zlib.error, gzip.BadGzipFile) as exc:
             is_other = isinstance(exc, gzip.BadGzipFile) or getattr(exc, "code", None) == PREFIX_UNKNOWN
             hint = f"; rename it without {file[len(text_name(file)) :]} if it is not compressed" if is_other else ""
+            if isinstance(exc, ZstdLimitError):
+                exc.advice = "if you trust it, decompress it with 'cpkg zstd -d --long=31' first"
             raise Failure(f"{file}: {exc}{hint}") from None
 
 

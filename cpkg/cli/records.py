@@ -21,6 +21,7 @@ from cpkg.cli.fitting import counted, squeezed
 from cpkg.cli.inout import STDOUT, exists, naming, open_output, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, MAX_SIZE, QUIET, Commands, Failure, not_empty, parse_size
+from purepy.base.errors import LimitError
 
 if TYPE_CHECKING:
     from purepy.base.types import File, Keywords
@@ -95,7 +96,8 @@ def _named(file: str) -> Iterator[None]:
 
 def _failure(exc: Exception, file: str = "") -> Failure:
     """Return the Failure for an error of records, with the name of the file if the error lacks it."""
-    text = str(exc)
+    # LimitError.args[0] leaves out the advice, which is about Python arguments
+    text = str(exc.args[0] if isinstance(exc, LimitError) else exc)
     if not isinstance(exc, records.RecordsError):
         text = f"a record cannot be read: {text}"
     elif "not a cpkg record file" in text:
@@ -184,7 +186,8 @@ def verify(file: str, as_json: bool, threads: int | None, quiet: bool) -> None:
             report = records.verify(place, threads=threads, progress=_advance(bar))
     _show(file, report, as_json)
     if not report.ok:
-        raise Failure(f"{shown(file)}: {_faults(report)}; see 'cpkg records repair'")
+        copy = " of a local copy" if file == "-" or is_url(file) else ""
+        raise Failure(f"{shown(file)}: {_faults(report)}; see 'cpkg records repair'{copy}")
     if not as_json:
         click.echo("  damage      none")
 

@@ -148,8 +148,8 @@ class ZstdCompressor:
         """
         Return the value of an entry.
 
-        Raises LimitError beyond `limit`, and CompressorError of django-redis for an entry that is damaged or not
-        compressed, which django-redis then passes to the serializer unchanged.
+        Raises LimitError beyond `limit` and for a window of more than 128 MiB, and CompressorError of django-redis for
+        an entry that is damaged or not compressed, which django-redis then passes to the serializer unchanged.
         """
         from django_redis.exceptions import CompressorError
 
@@ -157,10 +157,10 @@ class ZstdCompressor:
             if is_frame(value):
                 return zstd.decompress(value, max_output_size=self.limit)
             return self._inflate(value)
-        except LimitError as exc:
-            raise LimitError(
-                f"{exc}: delete the entry, or set a larger `limit` in a subclass of ZstdCompressor"
-            ) from exc
+        except LimitError as exc:  # with a code, it is the limit for windows, which is fixed
+            larger = "" if getattr(exc, "code", None) else ", or set a larger `limit` in a subclass of ZstdCompressor"
+            exc.advice = f"delete the entry{larger}"
+            raise
         except (ZstdError, zlib.error) as exc:
             raise CompressorError(str(exc)) from exc
 

@@ -19,7 +19,7 @@ from typing import Final
 import cpkg
 from cpkg import zstd
 from cpkg.integrations._messages import MAX_SIZE
-from purepy.base.errors import LimitError
+from purepy.base.errors import ZstdLimitError
 
 __all__ = ["SERIALIZER", "register"]
 
@@ -54,8 +54,9 @@ def register(*, level: int = zstd.COMPRESSION_LEVEL_DEFAULT, max_size: int = MAX
     def decompress(data: bytes) -> bytes:
         try:
             return zstd.decompress(data, max_output_size=max_size)
-        except LimitError as exc:
-            raise LimitError(f"{exc}: to accept such a message, pass a larger max_size to kombu.register()") from exc
+        except ZstdLimitError as exc:  # with a code, it is the limit for windows, which is fixed
+            exc.advice = None if exc.code else "to accept such a message, pass a larger max_size to register()"
+            raise
 
     encode, decode, _, encoding = SERIALIZER
     serialization.register("msgpack", encode, decode, "application/x-msgpack", encoding)

@@ -211,10 +211,8 @@ class Decoder(Generic[Record]):
         lost = sum(gap.records for gap in layout.gaps)
         allowed = self._allowed(layout.compressed)
         if 0 <= allowed < lost * _PLACE:
-            raise LimitError(
-                f"a list of {layout.records} records and {lost} lost ones takes more than "
-                f"max_memory={allowed}; raise max_memory"
-            )
+            text = f"a list of {layout.records} records and {lost} lost ones takes more than max_memory={allowed}"
+            raise _with_advice(LimitError(text))
 
     def _allowed(self, compressed: int) -> int:
         """Return the memory limit in bytes for the records of a frame with this compressed size; -1 for no limit."""
@@ -223,7 +221,7 @@ class Decoder(Generic[Record]):
     def _too_large(self, frame: Frame, what: str) -> LimitError:
         which = numbers(frame.first, frame.records)
         allowed = f"max_memory={self._allowed(frame.compressed)}"
-        return LimitError(f"{which}: a frame of {frame.compressed} bytes has {what} ({allowed}); raise max_memory")
+        return _with_advice(LimitError(f"{which}: a frame of {frame.compressed} bytes has {what} ({allowed})"))
 
     def _room(
         self, frame: Frame, content: Content, prefix: bytes = b"", max_depth: int = fmt.CONTENT_MAX
@@ -644,6 +642,11 @@ def _check_end(frame: Frame, end: int, content: Content) -> None:
     """Raise DamagedError if the content of a frame continues after its last record."""
     if end != len(content):
         raise damaged(frame, f"it holds more than {frame.records} records")
+
+
+def _with_advice(error: LimitError) -> LimitError:
+    error.advice = "raise max_memory"
+    return error
 
 
 def lost(gap: Gap) -> DamagedError:

@@ -318,7 +318,7 @@ def _open_locked(path: Name, mode: str, name: str) -> Descriptor:
             status = os.fstat(descriptor.number)
             if not stat.S_ISREG(status.st_mode):
                 raise io.UnsupportedOperation(
-                    f"{name}: is not a regular file; open it yourself and pass the file object"
+                    f"{name}: is not a regular file; open it yourself and pass the file object with mode 'wb'"
                 )
             system.lock(descriptor.number, name)
             with contextlib.suppress(FileNotFoundError):

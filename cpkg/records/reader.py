@@ -510,7 +510,7 @@ class Reader(Exclusive, Generic[Record]):
     def __reduce__(self) -> tuple[Callable[..., Reader[Record]], tuple[object, ...]]:
         """Pickle the path or URL, from which the copy opens the file again; raise TypeError if there is none."""
         if not self._source.place:
-            raise TypeError("cannot pickle a Reader of a file object: open the file by its path or URL")
+            raise TypeError("cannot pickle a Reader of a file object or descriptor: open the file by its path or URL")
         return _reopened, (self._source.place, *self._arguments)
 
     def __enter__(self) -> Reader[Record]:

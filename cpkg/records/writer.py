@@ -203,9 +203,9 @@ class Writer(Exclusive):
 
     def _check(self) -> None:
         if self._is_forked:
-            raise RuntimeError("a record writer cannot be used in a forked child process: open the file again there")
+            raise RuntimeError("a record writer cannot be used in a forked child process: write to another file there")
         if self.closed or self._is_discarded:
-            raise ValueError('I/O operation on a closed record file: open it again with mode "ab"')
+            raise ValueError('I/O operation on a closed record file: to add to a path, open it with mode "ab"')
         self._closed = False  # an interrupted `close` has not unlocked the file yet
 
     def _cut(self, *, final: bool = False) -> None:

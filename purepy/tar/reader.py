@@ -298,7 +298,7 @@ class TarReader:
         if block == NUL_BLOCK:
             following = self.content.read(BLOCK)
             if following not in (NUL_BLOCK, b""):
-                raise ArchiveError("a header is missing: found one block of zeros between entries, not two")
+                raise ArchiveError("a header is missing: found one block of zeros, expected two at the end")
             self._ended = True
             return None
         if not is_checksum_right(block):

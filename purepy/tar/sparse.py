@@ -126,6 +126,6 @@ def _apply(entry: Entry, pieces: list[tuple[int, int]], size: int, stored: int) 
         end = offset + length
         total += length
     if total != stored:
-        raise ArchiveError(f"the map of a sparse file covers {total} bytes, but its header gives {stored}")
+        raise ArchiveError(f"the map of a sparse file covers {total} bytes, but {max(stored, 0)} are stored")
     entry.size = size
     entry.sparse = [(offset, length) for offset, length in pieces if length]

@@ -23,7 +23,13 @@ from cpkg._native.zstd.contexts import (
     Scratch,
 )
 from purepy.base.errors import ZstdError, ZstdLimitError
-from purepy.zstd.format.error_codes import CANNOT_COMPRESS, CORRUPTION_DETECTED, DST_SIZE_TOO_SMALL, WINDOW_TOO_LARGE
+from purepy.zstd.format.error_codes import (
+    CANNOT_COMPRESS,
+    CORRUPTION_DETECTED,
+    DST_SIZE_TOO_SMALL,
+    WINDOW_ADVICE,
+    WINDOW_TOO_LARGE,
+)
 from purepy.zstd.format.parameters import (
     COMPRESSION_LEVEL_DEFAULT,
     CompressionParameter,
@@ -96,7 +102,7 @@ class Library:
         code = self.lib.ZSTD_getErrorCode(result)
         if code == WINDOW_TOO_LARGE:
             limit = ZstdLimitError(f"{what}: {name}: the frame's window is larger than allowed")
-            limit.advice = "if you trust the data, allow more with options={DecompressionParameter.window_log_max: 31}"
+            limit.advice = WINDOW_ADVICE
             exc: ZstdError = limit
         else:
             exc = ZstdError(f"{what}: {name}")

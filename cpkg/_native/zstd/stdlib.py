@@ -70,6 +70,8 @@ def _found() -> Any:
                 return imported(name)
             except ImportError:
                 continue
+    if sys.version_info >= (3, 14):
+        raise ImportError("this Python was built without libzstd")
     raise ImportError("needs Python 3.14 or newer, or backports.zstd (pip install backports.zstd)")
 
 

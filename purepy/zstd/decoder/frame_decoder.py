@@ -16,6 +16,7 @@ from purepy.zstd.decoder.window import Window
 from purepy.zstd.format.error_codes import (
     CHECKSUM_WRONG,
     DICTIONARY_WRONG,
+    WINDOW_ADVICE,
     WINDOW_TOO_LARGE,
     corruption,
     decoding_error,
@@ -58,7 +59,7 @@ class Settings:
                 WINDOW_TOO_LARGE,
                 offset,
                 f"window of {header.window_size} bytes exceeds the limit of {self.window_max}",
-                advice="raise it with DecompressionParameter.window_log_max",
+                advice=WINDOW_ADVICE,
             )
         dictionary = self.dictionary
         found = dictionary.dict_id if dictionary else 0

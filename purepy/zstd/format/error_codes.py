@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 CANNOT_COMPRESS = "Unable to compress Zstandard data"
 CANNOT_DECOMPRESS = "Unable to decompress Zstandard data"
+WINDOW_ADVICE = (
+    "if you trust the data, allow up to 2 GiB with options={DecompressionParameter.window_log_max: 31} "
+    "(zstandard: max_window_size=2**31)"
+)
 _ENDED = "ended before the end-of-stream marker was reached"
 
 GENERIC = 1

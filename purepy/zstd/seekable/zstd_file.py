@@ -247,5 +247,5 @@ def _has_table(file: BinaryIO) -> bool:
 
 
 def _with_advice(exc: SeekableFormatError) -> SeekableFormatError:
-    text = f"{exc}; scan=True finds the frames by reading through the file"
+    text = f"{exc}; if no frame is truncated, scan=True finds the frames by reading through the file"
     return located(SeekableFormatError(text), exc.offset)

@@ -134,10 +134,10 @@ def plan_compression(
     module.ZstdCompressor(level, options, zstd_dict)
     size = frame_size_for(frame_size, level, options)
     if options and options.get(_WORKERS_KEY):
-        raise ValueError("threads and nb_workers exclude each other: leave nb_workers out")
+        raise ValueError("nb_workers cannot be combined with threads or frame_size: leave nb_workers out")
     if zstd_dict is not None and parse_dict_argument(zstd_dict, UNDIGESTED)[1] == PREFIX:
         raise ValueError(
-            "a prefix works for one frame, but threads and frame_size create several: use as_undigested_dict"
+            "a prefix works for one frame, but threads or frame_size create several: use as_undigested_dict"
         )
     if options is not None:
         options = dict(options)
