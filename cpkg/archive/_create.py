@@ -93,8 +93,8 @@ def create(
     `on_problem` is called with each Problem, and the work continues. Without it, a file that cannot be read raises
     OSError, and a file that changes, shrinks or vanishes gives an ArchiveWarning.
 
-    Raises OSError, ValueError for wrong arguments, ArchiveError (without `on_problem`) for an entry that tar cannot
-    express, and the errors that methods of `target` raise.
+    Raises OSError, TypeError and ValueError for wrong arguments, ArchiveError (without `on_problem`) for an entry that
+    tar cannot express, and the errors that methods of `target` raise.
     """
     check_name(target)
     settings = CreateSettings(

@@ -127,7 +127,7 @@ def extract(
 
     Files appear complete or not at all, and replace files of the same name. Raises ArchiveError and ZstdError if the
     archive is damaged or truncated, UnsafeEntryError for entries that the filter refuses, ArchiveLimitError, OSError,
-    and ValueError for wrong arguments.
+    and TypeError and ValueError for wrong arguments.
     """
     wanted = Wanted(include, exclude)
     settings = ExtractSettings(wanted, strip_components, filter, recover, xattrs, acls, numeric_owner, select, on_entry)
@@ -168,7 +168,8 @@ def entries(
     decompressed. If the archive at a path or URL has a seek table, these frames and those that `include` does not need
     are not even read, except for their headers.
 
-    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError.
+    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError, and TypeError
+    and ValueError for wrong arguments.
     """
     wanted = Wanted(include, exclude)
     limit = ContentLimit(max_size, window_log_max)
@@ -198,7 +199,8 @@ def verify(
 
     The seek table is neither needed nor checked; `cpkg.zstd.verify` compares it with the frames of a file.
 
-    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError.
+    Raises ArchiveError and ZstdError if the archive is damaged or truncated, ArchiveLimitError, OSError, and TypeError
+    and ValueError for wrong arguments.
     """
     count = 0
     with opened_archive(source, threads_of(threads), ContentLimit(max_size, window_log_max)) as (archive, _):

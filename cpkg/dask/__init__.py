@@ -319,8 +319,10 @@ def to_dataframe(
     Dtypes from fields or records are int64, float64, bool, and the dtypes that pandas infers for strings and times;
     Int64 and boolean if values are missing or None, while missing floats become NaN. For fields, timedelta becomes
     timedelta64, and all other types become object. Values are never changed to fit: computing the frame raises
-    ValueError with the number of the first record that does not fit; pass another dtype for the column in `meta`. A
-    record that is not of `type` raises `typed.ValidationError`, whose path begins with the number of the record.
+    ValueError for the first record that does not fit; pass another dtype for the column in `meta`. The error has the
+    number of the record, except with `errors="skip"`. A record that is not of `type` raises `typed.ValidationError`,
+    whose path begins with the number of the record. Raises TypeError for a `type` without fields, and the errors of
+    `read_records`.
     """
     import dask.dataframe
 

@@ -19,7 +19,9 @@ from typing import Any
 try:
     from channels_redis.serializers import BaseMessageSerializer, registry
 except ImportError as exc:
-    raise ImportError(f"cpkg.integrations.channels_redis needs it: pip install channels_redis ({exc})") from exc
+    raise ImportError(
+        f"cpkg.integrations.channels_redis needs channels_redis: pip install channels_redis ({exc})"
+    ) from exc
 
 import cpkg
 

@@ -124,7 +124,7 @@ class ZstdFileSystem(AbstractArchiveFileSystem):
         Open the content for reading.
 
         Raises FileNotFoundError unless `path` is the name of the only file, and ValueError unless `mode` is "rb".
-        Reading raises ZstdError for damage.
+        Reading raises ZstdError for damage, and EOFError if the file ends inside a frame.
         """
         if mode != "rb":
             raise ValueError(f"zstd:// is read-only: mode must be 'rb', not {mode!r}")

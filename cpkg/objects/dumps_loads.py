@@ -208,8 +208,10 @@ def dumps(
     Instances of dataclasses and attrs classes become maps, Enum members become their values, tuples and sets arrays,
     and numpy scalars numbers.
 
-    Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits, and
-    ValueError for an object that is too deep or too large, or for a wrong argument.
+    Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits or a
+    datetime outside the years 1 to 9999 in UTC, ValueError for an object that is too deep or too large and for text
+    that is not valid Unicode, BufferError for a strided memoryview, RuntimeError for a container whose size changes
+    while it is packed, and TypeError, ValueError or OverflowError for a wrong argument.
     """
     if compress is not False and compress is not True and compress != "auto":
         raise ValueError(f"compress must be True, False or 'auto', not {compress!r}")
@@ -301,8 +303,9 @@ def loads(
     message. A Decoder has its own options: only `max_output_size` may be given with it.
 
     Raises CodecError (a TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError or ZstdLimitError)
-    for data that is damaged or exceeds a limit. Its `offset` (None if unknown) counts in the compressed data for a
-    ZstdError, and in the message for all others. Raises TypeError or ValueError for a wrong argument.
+    for data that is damaged or exceeds a limit, and ValidationError, also a CodecError, for another type than `type`.
+    The error's `offset` (None if unknown) counts in the compressed data for a ZstdError, and in the message for all
+    others. Raises TypeError, ValueError or OverflowError for a wrong argument. Exceptions of hooks pass unchanged.
     """
     codecs = chosen_codecs()
     if max_output_size is not None:

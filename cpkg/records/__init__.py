@@ -116,7 +116,8 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
     A list of places, or a folder with files that end in .rec, returns Shards for "rb".
 
     Args:
-        place: a path, a URL for fsspec ("rb", "wb"), or a binary file object that can seek ("rb") or write ("wb").
+        place: a path, a URL for fsspec ("rb", "wb"), or a descriptor or binary file object that can seek ("rb") or
+            write ("wb").
         threads: the number of threads that compress or decompress. 1: the calling thread only; 0: one per core; None:
             as many as are useful, at most 4.
         errors: "raise" DamagedError for records that cannot be read, or "skip" them (reading). Readers and Shards list
@@ -134,9 +135,10 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing). Map keys may have any type.
             Records may contain any type that `cpkg.dumps` packs; `default` and `ext_hook` are for other types.
 
-    Raises OSError like the builtin `open`, RecordsError if an existing file to read or append to is not a record file
-    or, when appending, if its unfinished frame contains the header of another file, LockedError if another writer has
-    the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong arguments.
+    Raises OSError like the builtin `open`, ImportError for a URL without fsspec, RecordsError if an existing file to
+    read or append to is not a record file, cannot seek, has a newer format version, consists of joined files, has a
+    damaged dictionary or, when appending, has the header of another file in its unfinished frame, LockedError if
+    another writer has the file open, LimitError beyond `max_memory`, ValueError and TypeError for wrong arguments.
     """
     asked, mode = mode, mode if mode.endswith("b") else mode + "b"
     if mode == "rb":

@@ -122,7 +122,11 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 
 def inspect(place: Place) -> Report:
-    """Return a Report on the file at `place` from its valid index or, without one, its headers; decompress nothing."""
+    """
+    Return a Report on the file at `place` from its valid index or, without one, its headers; decompress nothing.
+
+    Raises the errors of `verify`.
+    """
     source = open_source(place)
     try:
         layout = load(source)

@@ -69,6 +69,7 @@ class PathSource(Source):
         self._descriptor = self._file.fileno()
 
     def size(self) -> int:
+        self._check()
         return os.fstat(self._descriptor).st_size
 
     def descriptor(self) -> int | None:

@@ -464,7 +464,7 @@ class Reader(Exclusive, Generic[Record]):
         """
         Find the records written since the file was opened or last refreshed, and return by how many `len` has grown.
 
-        Only complete frames count.
+        Only complete frames count. Raises RecordsError if another record file was appended without `join`.
         """
         with self._turn():
             before = len(self)

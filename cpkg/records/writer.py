@@ -82,7 +82,7 @@ class Writer(Exclusive):
         Add one record.
 
         Raises the errors of packing (TypeError, OverflowError, ...), LimitError for a record of more than 1 GiB, and
-        OSError if an earlier frame cannot be written. The record is not added then.
+        OSError if an earlier frame cannot be written. The record is not added then. Raises ValueError once closed.
         """
         lock = self._lock
         if lock._is_owned():  # the same check as in `_turn`, which is slower

@@ -44,14 +44,16 @@ def options(
     an inherited option off. An option that no class sets is off.
 
     The decorator sets the dict `__typed_options__`, which may also be written in the class directly. Raises ValueError
-    for another name as `rename`, and TypeError for a class that has already been decoded, encoded or described.
+    for another `rename`, and TypeError for a class that has already been decoded, encoded or described.
     """
     if isinstance(rename, str):
         is_known = rename in _STYLES
     else:
         is_known = rename is None or rename is UNSET or callable(rename) or hasattr(rename, "get")
     if not is_known:
-        raise ValueError(f"rename must be one of {', '.join(sorted(_STYLES))}, a function or a mapping, not {rename!r}")
+        raise ValueError(
+            f"rename must be one of {', '.join(sorted(_STYLES))}, a function, a mapping or None, not {rename!r}"
+        )
     chosen = {
         "rename": rename,
         "omit_defaults": omit_defaults,
@@ -148,7 +150,7 @@ def key_of(name: str, rename: Rename) -> str:
         return _STYLES[rename](name)
     key = rename(name) if callable(rename) else rename.get(name, name)
     if not isinstance(key, str):
-        raise TypeError(f"rename must return a str, not {key!r} (for the field {name!r})")
+        raise TypeError(f"rename must give a str, not {key!r} (for the field {name!r})")
     return key
 
 

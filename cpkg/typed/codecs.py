@@ -182,12 +182,14 @@ class Decoder:
     `max_depth` limits the nesting of containers, and `max_memory` the memory in bytes that the objects of a message
     take (the default is 64 MiB or 100 times the size of the message, whichever is larger). `max_str_len`,
     `max_bin_len`, `max_array_len`, `max_map_len` and `max_ext_len` limit lengths, `max_total_items` and
-    `max_total_bytes` totals of a message; -1 is no limit. The headers are checked before any object is created.
+    `max_total_bytes` totals of a message; -1 is no limit. All but `max_depth` are checked in the headers, before any
+    object is created.
 
     `namespace` maps names in annotations that are text to types, for example the local names of a function, or of a
     module that is imported only for type checkers. It precedes the names of the annotations' modules.
 
-    Raises TypeError for a type that cannot be decoded or is ambiguous.
+    Raises TypeError for a type that cannot be decoded or is ambiguous, and TypeError or ValueError for another wrong
+    argument.
     """
 
     __slots__ = (
@@ -356,7 +358,7 @@ class Decoder:
             error.args = (dumps_loads.memory_text(size, self.limits.memory_allowed(size)),)
 
     def convert(self, obj: object, *, from_attributes: bool = False) -> Any:
-        """Convert `obj` to this type, with `from_attributes` as in `cpkg.typed.convert`."""
+        """Convert `obj` to this type, with `from_attributes` and errors as in `cpkg.typed.convert`."""
         source = Objects()
         walker = Walker(
             source,
@@ -593,7 +595,8 @@ def convert(obj: object, type: object, *, from_attributes: bool = False, **optio
     Instances of dataclasses, attrs classes, Enums and classes for `dec_hook` are kept if they have their type. Times,
     UUIDs and Decimals may be text, as `to_builtins` writes them, and bytes may be base64 text. With `from_attributes`,
     the attributes of any object can supply fields.
-    `options` are those of `Decoder`. Raises ValidationError, with `offset` None.
+    `options` are those of `Decoder`; of its limits, only `max_depth` has an effect. Raises the exceptions of `Decoder`,
+    ValidationError, with `offset` None, and StackError for objects nested too deep.
     """
     decoder = Decoder(type, **options) if options else decoder_for(type)
     return decoder.convert(obj, from_attributes=from_attributes)
@@ -608,7 +611,8 @@ def to_builtins(
     Objects with fields become dicts (or lists, with `array_like`), sets, tuples and arrays of numbers lists, Enum
     members their values, times, UUIDs and Decimals text, and bytes base64 text. Instances of `builtin_types` are kept.
     `enc_hook(obj)` returns a replacement for an object of another type; without it such an object raises TypeError.
-    Raises ValueError for objects nested too deep, and for a dict with two keys that become equal.
+    Raises ValueError for objects nested more than 1024 deep and for a dict with two keys that become equal, and
+    TypeError for a key that becomes a dict.
     """
     types_written.checked_hook("enc_hook", enc_hook)
     builtins_of = imported("cpkg.typed.builtin_types").builtins_of

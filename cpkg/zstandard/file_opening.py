@@ -38,7 +38,7 @@ def make_open(
         io.TextIOWrapper. `cctx` is the ZstdCompressor and `dctx` the ZstdDecompressor to use instead of one with
         default settings. `encoding`, `errors` and `newline` are those of io.TextIOWrapper.
         Closing the result closes a file object only if `closefd` is true, and always a file that was opened by its
-        path.
+        path. Raises ValueError for another mode, and TypeError for an object that is neither a path nor a file.
         """
         plain = mode.replace("t", "")
         reads = plain in ("r", "rb")

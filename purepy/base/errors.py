@@ -61,7 +61,7 @@ class FormatError(ValueError, UnpackException):
 
 
 class StackError(ValueError, UnpackException):
-    """Containers nest deeper than `max_depth`, or deeper than 32 in a map key (replaces `msgpack.StackError`)."""
+    """Containers nest deeper than `max_depth`, 32 in a map key or the stack allows (replaces `msgpack.StackError`)."""
 
 
 def too_deep(max_depth: int) -> StackError:

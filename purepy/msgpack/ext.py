@@ -241,9 +241,10 @@ class Raw:
     """
     Hold one MessagePack value in its packed form.
 
-    `data` is any bytes-like object and is kept as bytes. Packing a Raw writes the bytes without a check, so they must
-    be exactly one value. Unpacking returns Raw objects with `raw_depth` and from `Unpacker.unpack_raw()`; their bytes
-    are well-formed. Instances compare by their bytes and can be hashed and pickled; do not change `data`.
+    `data` is bytes, a bytearray or memoryview (otherwise TypeError), and is kept as bytes. Packing a Raw writes the
+    bytes without a check, so they must be exactly one value. Unpacking returns Raw objects with `raw_depth` and from
+    `Unpacker.unpack_raw()`; their bytes are well-formed. Instances compare by their bytes and can be hashed and
+    pickled; do not change `data`.
     """
 
     __module__ = "cpkg.msgpack"
@@ -253,7 +254,7 @@ class Raw:
 
     def __init__(self, data: bytes | bytearray | memoryview) -> None:
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise TypeError(f"Raw data must be bytes-like, not {type(data).__name__}")
+            raise TypeError(f"Raw data must be bytes, bytearray or memoryview, not {type(data).__name__}")
         self.data = bytes(data)
 
     def __bytes__(self) -> bytes:

@@ -102,8 +102,9 @@ _PACKING_OPTIONS: Final = """\
         nested arrays."""
 
 _PACKING_ERRORS: Final = """\
-Raises TypeError for an object of another type, OverflowError for an int outside -2**63 .. 2**64-1,
-ValueError for a length of 2**32 or more, RuntimeError for a container whose size changes while it is packed."""
+Raises TypeError for an object of another type, OverflowError for an int outside -2**63 .. 2**64-1, ValueError for a
+length of 2**32 or more, UnicodeEncodeError for text that is not valid Unicode, BufferError for a strided memoryview,
+RuntimeError for a container whose size changes while it is packed."""
 
 _UNPACKING_OPTIONS: Final = """\
     object_hook (Callable[[dict[Any, Any]], Any] | None): called with each dict; its result replaces the dict.
@@ -117,7 +118,7 @@ _UNPACKING_OPTIONS: Final = """\
     object_pairs_hook (Callable[[list[tuple[Any, Any]]], Any] | None): like `object_hook`, but called with a list of
         pairs; TypeError if both are given.
     ext_hook (Callable[[int, bytes], Any]): called with the type code and data of each extension value except
-        timestamps.
+        timestamps; by default ExtType, which raises ValueError for negative codes.
     max_str_len (int): the longest str, in bytes. -1 for the size of the input (Unpacker: `max_buffer_size`). A str
         beyond it is a LimitError; the same holds for the next four.
     max_bin_len (int): the longest bin, in bytes.
@@ -195,7 +196,7 @@ Threads may share a Packer.""",
 Return the one object that a buffer holds (replaces `msgpack.unpackb`).
 
 Args:
-    packed (Buffer): the message, a buffer of one-byte items.
+    packed (Buffer): the message, a buffer of one-byte items; BufferError for larger items.
 {_UNPACKING_OPTIONS}
 
 {_WHOLE_ERRORS}""",
@@ -203,7 +204,7 @@ Args:
 Unpack the object at an offset in a buffer; return the object and the offset of its end. Ignore the bytes after it.
 
 Args:
-    buffer (Buffer): the buffer that contains the object, of one-byte items.
+    buffer (Buffer): the buffer that contains the object, of one-byte items; BufferError for larger items.
     offset (int): where the object begins, in bytes. All offsets count from the start of the buffer, also in errors.
 {_UNPACKING_OPTIONS}
 
@@ -221,8 +222,8 @@ Args:
 Unpack objects from a stream of bytes: fed with `feed()`, or read from a file (replaces `msgpack.Unpacker`).
 
 Iterate over the Unpacker, or call `unpack()`, to get the objects. If the stream ends within an object, iteration stops
-and `unpack()` raises OutOfData. Both continue with the same method when more bytes are available. Each byte is read
-once.
+and `unpack()` raises OutOfData. Both continue with the same method when more bytes are available; until then, another
+method that reads raises ValueError. Each byte is read once.
 
 Args:
     file_like (Readable | None): an object with a method `read(size) -> bytes`; None for input from `feed()`.

@@ -102,19 +102,27 @@ class Packer:
         return self._emit(packed)
 
     def pack_array_header(self, size: int, /) -> _Bytes:
-        """Pack the header of an array of `size` items, which the next calls pack; ValueError outside 0..2**32-1."""
+        """
+        Pack the header of an array of `size` items, which the next calls pack.
+
+        Raises ValueError for a size outside 0..2**32-1, or OverflowError for one of more than 64 bits.
+        """
         if self._encoder.hooked:
             self._check("pack_array_header")
         return self._emit(self._limited(array_header(_length(size, "array"))))
 
     def pack_map_header(self, size: int, /) -> _Bytes:
-        """Pack the header of a map of `size` pairs, which the next calls pack; ValueError outside 0..2**32-1."""
+        """
+        Pack the header of a map of `size` pairs, which the next calls pack.
+
+        Raises ValueError for a size outside 0..2**32-1, or OverflowError for one of more than 64 bits.
+        """
         if self._encoder.hooked:
             self._check("pack_map_header")
         return self._emit(self._limited(map_header(_length(size, "map"))))
 
     def pack_ext_type(self, typecode: int, data: _Bytes | bytearray) -> _Bytes:
-        """Pack `data` (bytes) as an extension value; OverflowError for a `typecode` outside -128..127."""
+        """Pack `data` (bytes or bytearray) as an extension value; OverflowError for a `typecode` outside -128..127."""
         if self._encoder.hooked:
             self._check("pack_ext_type")
         if not isinstance(data, (bytes, bytearray)):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def check_buf_size(size: int) -> None:
-    """Raise OverflowError for a size that is negative or has more than 64 bits, and TypeError unless it is an int."""
+    """Raise OverflowError for a size that is negative or above 2**63 - 1, and TypeError unless it is an int."""
     if as_size("buf_size", size) < 0:
         raise OverflowError("can't convert negative value to size_t")
 

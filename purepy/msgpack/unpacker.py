@@ -335,12 +335,20 @@ class Unpacker:
         self._next("skip", self._step_skim)
 
     def read_array_header(self) -> int:
-        """Return the number of items of the next array, for later calls to unpack; ValueError for another type."""
+        """
+        Return the number of items of the next array, for later calls to unpack.
+
+        Raises ValueError for another type, and OutOfData if the header is incomplete.
+        """
         length: int = self._next("read_array_header", lambda: self._step_header(ARRAY))
         return length
 
     def read_map_header(self) -> int:
-        """Return the number of pairs of the next map, for later calls to unpack; ValueError for another type."""
+        """
+        Return the number of pairs of the next map, for later calls to unpack.
+
+        Raises ValueError for another type, and OutOfData if the header is incomplete.
+        """
         length: int = self._next("read_map_header", lambda: self._step_header(MAP))
         return length
 

@@ -64,6 +64,9 @@ def test_one_sequence_however_it_is_asked_for(place: Any, threads: int) -> None:
                         use(wrong)
     with pytest.raises(ValueError, match="closed"):
         reader.take([7])
+    if isinstance(reader, records.Reader):
+        with pytest.raises(ValueError, match="closed"):
+            reader.refresh()
 
 
 @pytest.mark.parametrize("has_dictionary", [False, True])

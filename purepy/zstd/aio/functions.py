@@ -105,7 +105,7 @@ class AsyncFunctions(BackendMethods):
         Open a Zstandard `file` for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
 
         `mode` and `more` are the arguments of `open`. The opened file is an AsyncZstdFile: its methods that read,
-        write, seek, flush or close must be awaited.
+        write, seek, tell, flush or close must be awaited.
         """
         opener = functools.partial(self._backend.open, file, mode, **more)
         return Opening(opener, more.get("newline"))

@@ -48,7 +48,7 @@ class SeekableZstdFile(ZstdFile):
         level_or_option: for writing, a level or a dict of CompressionParameter; for reading, a dict of
             DecompressionParameter.
         zstd_dict: a dictionary, as for ZstdFile.
-        read_size, write_size: have no effect, but must be positive.
+        read_size, write_size: for reading and for writing; have no effect, but must be positive.
         max_frame_content_size: for writing, the bytes of content after which a frame ends, by default 4 MiB;
             flush(FLUSH_FRAME) also ends it. Reading at any position decompresses one frame from its beginning.
         checksums: for writing, whether the table has checksums; a table that is continued ("a") stays as it is.
@@ -56,6 +56,8 @@ class SeekableZstdFile(ZstdFile):
             this works for any file of frames.
         index: for reading, the name of a file that keeps the result of `scan`, and is used as long as it matches; True
             means the file's name with ".seek" added.
+
+    An argument that is only for the other direction raises ValueError; `checksums` is then ignored.
 
     `checksums`, `scan` and `index` do not exist in pyzstd. When reading, frames are checked against the sizes and
     checksums in the table.
