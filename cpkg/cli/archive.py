@@ -134,7 +134,7 @@ def create(
     """
     Archive PATHs: files, and directories with their content. With -C and no PATH, archive all of DIR.
 
-    An existing ARCHIVE is replaced; a file that is not a Zstandard archive is replaced only with -f.
+    An existing ARCHIVE is replaced; a file with content that is not Zstandard is replaced only with -f.
 
     The exit status is 1 if a file could not be read, or changed or vanished while it was read; the archive then holds
     the rest. If a PATH itself cannot be read, nothing is archived, and an old ARCHIVE is not changed.
@@ -177,7 +177,7 @@ def create(
 
 def _check_name(archive_file: str, force: bool) -> None:
     """
-    Raise Failure for the name of another archive format, or for an existing file that is no Zstandard archive.
+    Raise Failure for the name of another archive format, or for a file with content that is not a Zstandard frame.
 
     With `force`, any existing file may be replaced.
     """

@@ -270,8 +270,8 @@ def unpack(
     FILE is the output of 'pack' or cpkg.dump, or any other MessagePack object, compressed with Zstandard or not.
     Without -o, FILE.mpz is unpacked to FILE.json, and standard input to standard output.
 
-    Binary values become base64, times RFC 3339, and UUIDs, Decimals and dates their text. An extension becomes an
-    object with its code and base64 data. A key that is not a string becomes its JSON text.
+    Binary values become base64, times RFC 3339, durations seconds, and UUIDs, Decimals and dates their text. An
+    extension becomes an object with its code and base64 data. A key that is not a string becomes its JSON text.
     """
     target = target_for(file, output, ".json", _PACKED_SUFFIXES)
     lines = format_ == "jsonl" or (format_ == "auto" and target.lower().endswith(LINES_SUFFIXES))

@@ -147,7 +147,7 @@ def not_empty(context: click.Context, parameter: click.Parameter, value: str | N
 
 def parse_size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     """
-    Return the size that an option gives, in bytes: 4096, 64k, 64MiB, 2G, or unlimited, which is -1.
+    Return the size that an option gives, in bytes: 4096, 64k, 64MiB, 2G, 1T, or unlimited, which is -1.
 
     Returns None if the option is not given.
     """
@@ -161,7 +161,7 @@ def parse_size(context: click.Context, parameter: click.Parameter, value: str | 
     power = _POWERS.get(unit[:1])
     if power is None or not (number.isascii() and number.isdigit()) or unit[1:] not in ("", "b", "ib"):
         raise click.BadParameter(
-            f"expected a size (bytes, a number with k, M or G, or 'unlimited'), got {value!r}", context, parameter
+            f"expected a size (bytes, a number with k, M, G or T, or 'unlimited'), got {value!r}", context, parameter
         )
     return int(number) << (10 * power)
 

@@ -72,7 +72,7 @@ def default_of(option: str) -> Callable[[object], object]:
         if replacement is None:
             raise TypeError(
                 f"cannot pack an object of type {type(obj).__qualname__!r}{_items_of(obj) if _is_array(obj) else ''}: "
-                f"pass {option}, a function that returns what to pack instead"
+                f"convert it first, or pass {option}, a function that returns what to pack instead"
             )
         return replacement
 

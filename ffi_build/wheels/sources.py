@@ -86,7 +86,7 @@ def provide(source: Source, downloads: Path, folder: Path) -> Path:
     Unpack a library below `folder`, apply its patches, and return its folder, which replaces an earlier one.
 
     If the archive is not in `downloads`, it is fetched first. Raises SystemExit with advice if it is not
-    available or has another hash.
+    available or has another hash, and SystemExit if a patch does not fit.
     """
     archive = downloads / source.archive
     if not archive.exists():

@@ -50,8 +50,8 @@ class NewFile(_Ended):
     A local file that is written under a temporary name in the same directory until `appear` gives it its final name.
 
     `file` is open for writing. If the object is dropped before `appear`, the file is removed. A process that is killed
-    leaves the temporary file, whose name contains the final name and the process's number. `mode` has the meaning that
-    `os.open` gives it; `shown` is the name in errors.
+    leaves the temporary file, whose name contains the start of the final name and the process's number. `mode` has the
+    meaning that `os.open` gives it; `shown` is the name in errors.
     """
 
     def __init__(self, path: str, *, shown: str, mode: int = 0o666, buffering: int = -1) -> None:

@@ -2,7 +2,7 @@
 """
 Writing to callers' files: one rule for the result of write(), and the writing of text.
 
-A number is how many bytes were taken; a raw file then gets the rest again. None from a raw file (io.RawIOBase) means
+A number is how many bytes were taken; the rest is then written again. None from a raw file (io.RawIOBase) means
 that it would block and took nothing. None from any other object, many of which return nothing, means that all bytes
 were taken, and so does a result that is not a number. The `characters_written` of a BlockingIOError counts the bytes
 taken before the error. A write() that takes nothing ends in an error, because a loop would never end.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 READ_SIZE = 64 << 10
 """Bytes read from the compressed file at a time; from 128 KiB on, malloc uses fresh pages each time."""
 _SKIP_SIZE = 128 << 10
-_ADVICE = "and content that it had read may be lost: call seek() with the position to continue at"
+_ADVICE = "and content that it had read may be lost: if the file can seek, call seek() with the position to continue at"
 _COPIED = (ZstdError, ZstdLimitError, SeekableFormatError, EOFError)
 """cpkg's error classes that a reader may copy and raise again; a caller's subclass may not support copying."""
 _UNFINISHED = OSError(f"an earlier read or seek was interrupted, {_ADVICE}")
