@@ -198,15 +198,15 @@ def dumps(
     Return `obj` as MessagePack, compressed with Zstandard if that makes it smaller.
 
     `compress` is "auto", True (always a Zstandard frame) or False (never). `level` is the Zstandard level, from 1
-    (fast) to 22 (small), or negative (faster still). With "auto", messages of fewer than `min_size` bytes are not
-    compressed. `checksum` adds four bytes by which `loads` detects damage to the compressed data. `default` is called
-    with each object that cannot be packed, and returns the object to pack instead. `sort_keys` orders each map by the
-    packed bytes of its keys. Containers may be nested `max_depth` deep.
+    (fast) to 22 (small), or negative (faster still); 0 means 3. With "auto", messages of fewer than `min_size` bytes
+    are not compressed. `checksum` adds four bytes by which `loads` detects damage to the compressed data. `default` is
+    called with each object that cannot be packed, and returns the object to pack instead. `sort_keys` orders each map
+    by the packed bytes of its keys. Containers may be nested `max_depth` deep.
 
-    Beyond MessagePack's own types, `dumps` packs datetime, date, time, timedelta, UUID, Decimal, array.array, and numpy
-    arrays of numbers, bools and times, and `loads` returns them with their types (a datetime with a time zone in UTC).
-    Instances of dataclasses and attrs classes become maps, Enum members become their values, tuples and sets arrays,
-    and numpy scalars numbers.
+    Beyond MessagePack's own types, `dumps` packs datetime, date, time, timedelta, UUID, Decimal, array.array of
+    numbers, and numpy arrays of numbers, bools and times, and `loads` returns them with their types (a datetime with a
+    time zone in UTC). Instances of dataclasses and attrs classes become maps, Enum members become their values, tuples
+    and sets arrays, and numpy's bools, ints and floats become bools and numbers.
 
     Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits or a
     datetime outside the years 1 to 9999 in UTC, ValueError for an object that is too deep or too large and for text
@@ -292,11 +292,10 @@ def loads(
     keys, values and containers; the default is no limit. Containers may be nested `max_depth` deep.
 
     `ext_hook(code, data)` is called for extension types that `dumps` does not write. Without it, codes from 0 on become
-    ExtType, and others raise FormatError.
-    `object_hook(dict)` is called for each map, and its result replaces the dict. Arrays become lists, or tuples with
-    `use_list=False`; in map keys they always become tuples. Map keys may have any type, unless `strict_map_key` allows
-    only str and bytes. `timestamp` chooses the form of timestamps: 3 datetime in UTC, 0 Timestamp (with nanoseconds), 1
-    float of seconds, 2 int of nanoseconds.
+    ExtType, and others raise FormatError. `object_hook(dict)` is called for each map, and its result replaces the dict.
+    Arrays become lists, or tuples with `use_list=False`; in map keys they always become tuples. Map keys may have any
+    hashable type, unless `strict_map_key` allows only str and bytes. `timestamp` chooses the form of timestamps: 3
+    datetime in UTC, 0 Timestamp (with nanoseconds), 1 float of seconds, 2 int of nanoseconds.
 
     With `type`, a type or a `cpkg.typed.Decoder`, the object has that type; hooks, `use_list`, `strict_map_key` and
     `timestamp` then raise TypeError. With `all_errors`, which needs `type`, a ValidationError lists every error of the

@@ -148,7 +148,8 @@ class Functions(BackendMethods):
             padding (bool): whether zero bytes may follow the frames; they add nothing to the content.
 
         Raises TypeError and ValueError for wrong arguments. Raises ZstdError for data that is truncated or corrupted,
-        that contains anything but frames, or that needs another dictionary or a larger window than allowed.
+        that contains anything but frames, or that needs another dictionary or a larger window than allowed, and for a
+        corrupted dictionary.
         """
         limit = size_argument(max_output_size, "max_output_size")
         hint = size_argument(size_hint, "size_hint") or 0

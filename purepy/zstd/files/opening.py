@@ -94,9 +94,9 @@ class Opening(BackendMethods):
                 the level.
             padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
-        Raises ValueError for another mode, and TypeError or ValueError for other wrong arguments. Reading raises
-        EOFError for a file that is empty or ends inside a frame, and ZstdError for a file that is damaged or not a
-        Zstandard file.
+        Raises ValueError for another mode, and TypeError or ValueError for other wrong arguments. A corrupted
+        dictionary raises ZstdError when the file is opened or used. Reading raises EOFError for a file that is empty or
+        ends inside a frame, and ZstdError for a file that is damaged or not a Zstandard file.
         """
         is_text = "t" in mode
         binary_mode = mode.replace("t", "")

@@ -65,8 +65,9 @@ class ZstdFile(ReadHalf, WriteHalf):
             level.
         padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
-    Raises ValueError for another mode, and TypeError or ValueError for other wrong arguments. Reading raises EOFError
-    for a file that is empty or ends inside a frame, and ZstdError for a file that is damaged or not a Zstandard file.
+    Raises ValueError for another mode, and TypeError or ValueError for other wrong arguments. A corrupted dictionary
+    raises ZstdError when the file is opened or used. Reading raises EOFError for a file that is empty or ends inside a
+    frame, and ZstdError for a file that is damaged or not a Zstandard file.
 
     All frames of the file are read. Small writes are collected, so data reaches the underlying file with flush() and
     close(), or once enough has been collected.
@@ -265,7 +266,7 @@ class ZstdFile(ReadHalf, WriteHalf):
 
     @property
     def name(self) -> Any:
-        """The name of the compressed file."""
+        """The name of the compressed file; raises AttributeError if the file object has none."""
         return self._file_below().name
 
     @property

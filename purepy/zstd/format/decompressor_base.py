@@ -36,7 +36,7 @@ class DecompressorBase(ExclusiveStream):
             empty. A prefix (`ZstdDict.as_prefix`) applies to every frame. For an error in a later frame, one call
             returns the content of the frames before it, and the next call raises the error.
 
-    Raises TypeError and ValueError for wrong arguments.
+    Raises TypeError and ValueError for wrong arguments, and ZstdError for a corrupted dictionary.
 
     An error in the data resets the object, which can then be used for another frame. Calls from several threads wait
     for each other.
