@@ -66,7 +66,7 @@ def options(
         if not isinstance(cls, type):
             raise TypeError(f"typed.options is a decorator of classes, not of {cls!r}")
         if is_in_use(cls):
-            raise TypeError(f"{cls.__qualname__} is already in use: apply typed.options before its first message")
+            raise TypeError(f"{cls.__qualname__} is already in use: apply typed.options before its first use")
         inherited = getattr(cls, ATTRIBUTE, {})
         setattr(cls, ATTRIBUTE, {**inherited, **{name: value for name, value in chosen.items() if value is not UNSET}})
         return cls

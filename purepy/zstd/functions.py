@@ -10,7 +10,7 @@ from purepy.zstd.format.backend_methods import BackendMethods
 from purepy.zstd.format.error_codes import native_only
 from purepy.zstd.format.parameters import size_argument
 from purepy.zstd.format.rules import FLUSH_FRAME
-from purepy.zstd.format.zdict import ZstdDict, check_positive, with_advice
+from purepy.zstd.format.zdict import MIN_DICT_SIZE, ZstdDict, check_positive, with_advice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -268,9 +268,9 @@ class Functions(BackendMethods):
         Return a dictionary of given content, with tables that suit samples (replaces `compression.zstd.finalize_dict`).
 
         Args:
-            zstd_dict (ZstdDict): the content, whose start is removed if it does not fit.
+            zstd_dict (ZstdDict): the content, whose end is removed if there is no room for the tables.
             samples (Iterable[Buffer]): typical data.
-            dict_size (int): the largest size of the dictionary in bytes, at least 256.
+            dict_size (int): the largest size of the dictionary in bytes, at least 256 and the size of the content.
             level (int): the compression level that the dictionary is meant for.
 
         Raises TypeError and ValueError for wrong arguments. Raises ZstdError if no dictionary can be built from them,
@@ -289,7 +289,7 @@ class Functions(BackendMethods):
         try:
             return ZstdDict(self._finalize(zstd_dict.dict_content, pieces, dict_size, level))
         except ZstdError as exc:
-            with_advice(exc)
+            with_advice(exc, max(MIN_DICT_SIZE, len(zstd_dict)))
             raise
 
     def _finalize(self, content: bytes, pieces: list[bytes], dict_size: int, level: int) -> bytes:

@@ -173,12 +173,12 @@ def can_train(sizes: Sequence[int]) -> bool:
     return len(sizes) >= MIN_SAMPLES and sum(sizes[: len(sizes) * 3 // 4]) >= MIN_TRAINED
 
 
-def with_advice(error: ZstdError) -> ZstdError:
-    """Add to libzstd's error for a dictionary that cannot be built what to change, and return it."""
+def with_advice(error: ZstdError, least: int = MIN_DICT_SIZE) -> ZstdError:
+    """Add to libzstd's error for a dictionary that cannot be built what to change; `least` is the least `dict_size`."""
     if error.code == SRC_SIZE_WRONG:
         error.advice = "pass more or larger samples"
     elif error.code == DST_SIZE_TOO_SMALL:
-        error.advice = f"dict_size must be at least {MIN_DICT_SIZE}"
+        error.advice = f"dict_size must be at least {least}"
     return error
 
 
