@@ -33,7 +33,7 @@ class ZstdMiddleware:
     """
     Serve an ASGI application, with bodies compressed with Zstandard if the client accepts it.
 
-    level: the Zstandard level, up to 19 (default 3); higher levels need a window that clients may refuse (RFC 9659).
+    level: the Zstandard level, up to 19 (default 3; ValueError above): clients may refuse larger windows (RFC 9659).
     minimum_size: a complete body of fewer bytes is not compressed (default 500).
     max_request_size: the limit in bytes for a decompressed request (default 16 MiB). A compressed request is read
     completely before the application is called. The answer to a request beyond the limit is 413, to a damaged one 400.

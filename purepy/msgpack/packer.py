@@ -105,7 +105,7 @@ class Packer:
         """
         Pack the header of an array of `size` items, which the next calls pack.
 
-        Raises ValueError for a size outside 0..2**32-1, or OverflowError for one of more than 64 bits.
+        Raises ValueError for a size outside 0..2**32-1, or OverflowError for one outside -2**63..2**63-1.
         """
         if self._encoder.hooked:
             self._check("pack_array_header")
@@ -115,7 +115,7 @@ class Packer:
         """
         Pack the header of a map of `size` pairs, which the next calls pack.
 
-        Raises ValueError for a size outside 0..2**32-1, or OverflowError for one of more than 64 bits.
+        Raises ValueError for a size outside 0..2**32-1, or OverflowError for one outside -2**63..2**63-1.
         """
         if self._encoder.hooked:
             self._check("pack_map_header")

@@ -32,7 +32,7 @@ class ReadHalf(io.BufferedIOBase):
             raise io.UnsupportedOperation("File not open for reading")
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Read up to `size` bytes of content, or all that is left for None or a negative `size`; b"" at the end."""
+        """Read up to `size` bytes of content, or the rest for None or -1 (ValueError if smaller); b"" at the end."""
         self._check_can_read()
         content: bytes = self._buffer.read(-1 if size is None else size)
         return content
