@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Variables: TypeAlias = "dict[object, tuple[Annotation, Scope]]"
     """The values of type variables, each with the scope in which the value is written."""
 
-_ADVICE: Final = "pass the type itself, or use cpkg.typed.Decoder with namespace="
+_ADVICE: Final = "pass the type itself, or use namespace= of cpkg.typed.Decoder, schema or inspect"
 _LATE: Final = sys.version_info >= (3, 14)
 """Python evaluates annotations lazily; names that are not yet defined become ForwardRefs."""
 

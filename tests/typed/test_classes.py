@@ -198,7 +198,7 @@ def test_a_namespace_supplies_missing_names(models):
         local: Optional[Local] = None
         named: Annotated[Optional[Local], typed.Name("n")] = None
 
-    with pytest.raises(TypeError, match=r"'Optional\[Local\]'.*or use cpkg.typed.Decoder with namespace="):
+    with pytest.raises(TypeError, match=r"'Optional\[Local\]'.*or use namespace= of cpkg.typed.Decoder"):
         typed.Decoder(Outer)
     message = {"local": {"x": 1}, "n": {"x": 2}}
     made = decode_in_all_ways(message, Outer, namespace={"Local": Local})
@@ -209,7 +209,7 @@ def test_a_namespace_supplies_missing_names(models):
     assert decode_in_all_ways({"json": json}, models.Holder) == models.Holder(json)
     assert refusals({"json": [["x"]]}, models.Holder) == "$.json[0][0]: expected Json, found str"
     for tp in (models.Json, "int"):
-        with pytest.raises(TypeError, match=r"forward reference .* or use cpkg.typed.Decoder with namespace="):
+        with pytest.raises(TypeError, match=r"forward reference .* or use namespace= of cpkg.typed.Decoder"):
             typed.Decoder(tp)
 
 
