@@ -124,7 +124,7 @@ def _unpack_tarball(threads: int | None, filename: str, extract_dir: str, **filt
     try:
         archive = tarfile.open(filename, "r:zst", threads=threads)
     except standard_tarfile.TarError as exc:
-        raise shutil.ReadError(f"{filename} is not a tar file compressed with Zstandard") from exc
+        raise shutil.ReadError(f"{filename} cannot be read as a tar file compressed with Zstandard") from exc
     with archive:
         archive.extractall(extract_dir, **filter)
 

@@ -95,7 +95,7 @@ class TarFile(_TarFile):
         except BaseException as exc:
             file.close()
             if mode == "r" and isinstance(exc, (ZstdError, EOFError)):
-                raise ReadError(f"not a zstd file: {exc}") from exc
+                raise ReadError(f"not a zstd file that can be read: {exc}") from exc
             raise
         vars(archive)["_extfileobj"] = False
         return archive

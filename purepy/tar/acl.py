@@ -28,7 +28,7 @@ _NAMED: Final = {"user": 0x02, "u": 0x02, "group": 0x08, "g": 0x08}
 def to_text(binary: bytes) -> bytes:
     """Return a binary list as text with numeric ids (`user::rw-,user:1000:r--,...`); raises ValueError if invalid."""
     if len(binary) < 4 or len(binary) % _ENTRY.size != 4 or binary[:4] != struct.pack("<I", _VERSION):
-        raise ValueError("the access control list has an unknown version")
+        raise ValueError("the access control list has an unknown version or is truncated")
     entries = []
     for tag, bits, number in _ENTRY.iter_unpack(binary[4:]):
         if tag not in _TAGS:
