@@ -147,7 +147,7 @@ def test_errors_of_the_callers_functions_pass(codecs: dumps_loads.Codecs, error:
 
 def test_what_cannot_be_packed(codecs: dumps_loads.Codecs) -> None:
     unpackable: list[tuple[Any, type[Exception], str]] = [
-        ([1j], TypeError, r"type 'complex': pass default=.*\Z"),
+        ([1j], TypeError, r"type 'complex': convert it first, or pass default=.*\Z"),
         ({"a": 2**64}, OverflowError, "65 bits"),
         (-(2**63) - 1, OverflowError, "64 bits"),
         (decimal.Decimal("9" * 4097), ValueError, "4097 characters"),
