@@ -88,7 +88,11 @@ class Upload:
 
     def _begin(self) -> None:
         if self._is_broken:
-            raise OSError(errno.EIO, "an earlier upload failed, so the file is incomplete; write it again", self.name)
+            raise OSError(
+                errno.EIO,
+                "an earlier write to this upload failed, so the file is incomplete: write it again from the start",
+                self.name,
+            )
         if self._file is None:
             raise ValueError("I/O operation on a closed file")
         self._is_broken = True  # until this call has succeeded

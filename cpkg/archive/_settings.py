@@ -138,7 +138,7 @@ def _source_date() -> int:
     try:
         return int(text)
     except ValueError:
-        raise ValueError(f"SOURCE_DATE_EPOCH must be a number of seconds since 1970, not {text!r}") from None
+        raise ValueError(f"SOURCE_DATE_EPOCH must be a whole number of seconds since 1970, not {text!r}") from None
 
 
 class CreateSettings(NamedTuple):

@@ -334,12 +334,7 @@ def to_dataframe(
     if meta is None and type is not None:
         meta = _columns.of_type(type)
     elif meta is None:
-        sample: list[object] = []
-        for batch in splits[0].batches(**options) if splits else ():
-            sample += batch
-            if len(sample) >= _SAMPLE:
-                break
-        meta = _columns.guessed(sample[:_SAMPLE], splits[0].first if splits else 0)
+        meta = _columns.guessed(_sample(splits, options))
     elif isinstance(meta, dict):
         meta = _columns.empty(meta)
     if columns is not None:
@@ -351,6 +346,38 @@ def to_dataframe(
         return dask.dataframe.from_map(_frame, splits, meta=meta, types=meta.dtypes.to_dict(), options=options)
 
 
+def _sample(splits: list[records.Split], options: dict[str, Any]) -> list[Any]:
+    """Return the first _SAMPLE records of the splits; raise ValueError for one of them that is not a map."""
+    from cpkg.dask import columns as _columns
+
+    rows: list[Any] = []
+    for split in splits:
+        before = len(rows)
+        for batch in split.batches(**options):
+            with _naming(split):
+                _columns.check_maps(batch, len(rows) - before, _first(split, options))
+            rows += batch
+            if len(rows) >= _SAMPLE:
+                return rows[:_SAMPLE]
+    return rows
+
+
+def _first(split: records.Split, options: dict[str, Any]) -> int | None:
+    """Return the number of the first record of a split; None if later numbers are unknown, as records are skipped."""
+    return split.first if options.get("errors") != "skip" else None
+
+
+@contextlib.contextmanager
+def _naming(split: records.Split) -> Iterator[None]:
+    """Turn a MisfitError of the block into a ValueError with the name of the file."""
+    from cpkg.dask.columns import MisfitError
+
+    try:
+        yield
+    except MisfitError as exc:
+        raise ValueError(f"{split.place}: {exc}") from exc
+
+
 def _frame(split: records.Split, types: dict[str, object], options: dict[str, Any]) -> object:
     """Read a split into a pandas.DataFrame, one frame of the file at a time."""
     import pandas
@@ -359,15 +386,12 @@ def _frame(split: records.Split, types: dict[str, object], options: dict[str, An
 
     columns: dict[str, list[object]] = {name: [] for name in types}
     getters = _columns.getters(options["type"], columns) if "type" in options else None
-    # with skipped records, the numbers of later records are unknown here
-    first = split.first if options.get("errors") != "skip" else None
-    try:
+    first = _first(split, options)
+    with _naming(split):
         for batch in split.batches(**options):
             if getters is None:
                 _columns.check_maps(batch, len(next(iter(columns.values()), ())), first)
             for name, values in columns.items():
                 values += map(getters[name], batch) if getters is not None else [row.get(name) for row in batch]
         filled = {name: _columns.column(name, values, types[name], first) for name, values in columns.items()}
-    except _columns.MisfitError as exc:
-        raise ValueError(f"{split.place}: {exc}") from exc
     return pandas.DataFrame(filled, columns=list(types))

@@ -42,9 +42,8 @@ def empty(types: Mapping[str, object]) -> pandas.DataFrame:
     return pandas.DataFrame({name: pandas.Series(dtype=kind) for name, kind in types.items()})
 
 
-def guessed(rows: list[Any], first: int) -> pandas.DataFrame:
-    """Return an empty DataFrame with the columns of some records, and dtypes that fit their values."""
-    check_maps(rows, 0, first)
+def guessed(rows: list[Any]) -> pandas.DataFrame:
+    """Return an empty DataFrame with the columns of some records, which are maps, and dtypes that fit their values."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return empty({name: _guess([row.get(name) for row in rows]) for name in names})
 

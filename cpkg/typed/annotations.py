@@ -30,7 +30,7 @@ from purepy.msgpack.ext import ExtType, Raw
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Final
 
     from cpkg.typed.class_options import Rename
@@ -614,12 +614,21 @@ def _tell_apart(union: Node) -> None:
         if len(values) == count:
             union.tag = (key, values)
             return
-    order = sorted(objects, key=lambda node: -sum(field.required for field in node.fields))
-    for index, node in enumerate(order[:-1]):
-        others = {field.key for other in order[index + 1 :] for field in other.fields}
-        if not {field.key for field in node.fields if field.required} - others:
-            raise _ambiguous(union, node, order[index + 1], "add a Literal field with a different value to each class")
-    union.objects = tuple(order)
+    left = sorted(objects, key=lambda node: -sum(field.required for field in node.fields))
+    order = []
+    while len(left) > 1:
+        node = next((node for node in left if _own_keys(node, left)), None)
+        if node is None:
+            raise _ambiguous(union, left[0], left[1], "add a Literal field with a different value to each class")
+        left.remove(node)
+        order.append(node)
+    union.objects = (*order, *left)
+
+
+def _own_keys(node: Node, objects: Sequence[Node]) -> frozenset[str]:
+    """Return the required keys of an object that no other of the objects has."""
+    others = {field.key for other in objects if other is not node for field in other.fields}
+    return frozenset({field.key for field in node.fields if field.required} - others)
 
 
 def unique_keys(union: Node) -> list[tuple[Node, frozenset[str]]]:
@@ -628,12 +637,8 @@ def unique_keys(union: Node) -> list[tuple[Node, frozenset[str]]]:
 
     The last object comes with no keys, since a map that fits no other object is for it.
     """
-    found = []
-    for index, node in enumerate(union.objects):
-        others = {field.key for other in union.objects[index + 1 :] for field in other.fields}
-        required = {field.key for field in node.fields if field.required}
-        found.append((node, frozenset(required - others if index + 1 < len(union.objects) else ())))
-    return found
+    *objects, last = union.objects
+    return [*((node, _own_keys(node, union.objects[at:])) for at, node in enumerate(objects)), (last, frozenset())]
 
 
 def _refuse_unhashable(node: Node, where: str) -> None:

@@ -2,7 +2,8 @@
 """
 Arrays of numbers as types: numpy arrays and `array.array`, decoded from the extension type of arrays and from lists.
 
-The numbers of a list are written directly into the memory of the array, here or by `ffi_build/msgpack/typed/arrays.c`.
+`ffi_build/msgpack/typed/arrays.c` writes the numbers of a list directly into the memory of the array. Here they are
+collected first, and then copied.
 This module does not import numpy, since code that names numpy's types has already imported it.
 """
 

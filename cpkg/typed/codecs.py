@@ -538,8 +538,8 @@ def decode_message(
     """
     Return the object in a message that `cpkg.loads` has decompressed, validated against the type or Decoder `tp`.
 
-    `allowed` is the memory limit for this message, or None if the message is too short to exceed it. `max_memory` is
-    the limit that the caller gave, if any.
+    `allowed` is the memory limit for this message: -1 for none, and None if the message is too short to exceed it.
+    `max_memory` is the limit that the caller gave, if any.
     """
     if allowed is None and max_total_items is None and max_depth == MAX_DEPTH and not all_errors:
         return decoder_for(tp).decode(message)

@@ -286,7 +286,11 @@ class Walker:
         raise self.fail(node.name, _found(family, value), path, at)
 
     def _alternative(self, node: Node, family: str, value: Value, at: Place, path: Path) -> Node:
-        """Return the part of a union that fits a value; raise ValidationError if none does."""
+        """
+        Return the part of a union for values of this type, which may still refuse the value.
+
+        Raises ValidationError if there is none.
+        """
         if not self.source.has_offsets:
             for part in node.parts:
                 if self.source.is_made(part, at):
@@ -327,7 +331,11 @@ class Walker:
         return True
 
     def _object_of(self, node: Node, at: Place, path: Path) -> Node:
-        """Return the object type of a union that fits a map; raise ValidationError if its tag is missing or unknown."""
+        """
+        Return the object type of a union for a map, which it may still refuse.
+
+        Raises ValidationError if the tag is missing or unknown.
+        """
         keys = self.source.keys(at)
         if node.tag is None:
             return next((part for part, unique in unique_keys(node) if unique <= keys.keys()), node.objects[-1])

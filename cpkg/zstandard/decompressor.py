@@ -255,8 +255,9 @@ class ZstdDecompressor:
         """
         Decompress all frames of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
-        `read_size` and `write_size` are how many bytes are read and written at a time. Neither file is closed. Raises
-        ZstdError for data that is truncated, corrupted or not a frame; the output written until then is incomplete.
+        A file without further data gives (0, 0). `read_size` and `write_size` are how many bytes are read and written
+        at a time. Neither file is closed. Raises ZstdError for data that is truncated, corrupted or not a frame; the
+        output written until then is incomplete.
         """
         check_copy(ifh, ofh, read_size, write_size)
         stream = self._new_stream(True)

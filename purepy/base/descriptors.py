@@ -30,7 +30,7 @@ def is_plain_file(file: object) -> bool:
 
 def place_of(file: BinaryIO, *, is_written: bool) -> tuple[int, int] | None:
     """
-    Return the descriptor of a file and its position there; None if the file cannot be used by its descriptor.
+    Flush a file, and return its descriptor and its position there; None if it cannot be used by its descriptor.
 
     It must be one of the io module's own files over a regular file, on a system that reads and writes at positions. To
     be written (`is_written`), it must not extend beyond the position, so that what was written can be removed again,

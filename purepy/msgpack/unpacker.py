@@ -177,7 +177,7 @@ class Unpacker:
         """
         Read once from the file; return whether it had more data, False without a file.
 
-        Raises BufferFull if `max_buffer_size` bytes already wait.
+        Raises BufferFull if `max_buffer_size` bytes already wait, or if the file returns more than fits.
         """
         if self._file is None:
             return False

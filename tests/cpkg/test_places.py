@@ -224,7 +224,7 @@ def test_an_upload_that_fails_says_so_at_every_close(store: Any) -> None:
     pytest.raises(OSError, upload.close).match("no network")
     store.failing = False
     for call in (upload.close, upload.flush, lambda: upload.write(b"more"), upload.close):
-        pytest.raises(OSError, call).match("earlier upload failed")
+        pytest.raises(OSError, call).match("earlier write to this upload failed")
     assert store.objects == {}
     upload.discard()
     upload.close()

@@ -345,6 +345,17 @@ def test_data_frames(folder: Path) -> None:
     assert typed["missing"].isna().all()
 
 
+def test_columns_are_found_in_all_files(tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    for number in range(3):
+        write_all(tmp_path / f"{number}.rec", [{"a": 1}] if number < 2 else [{"b": 2}, 5])
+    with pytest.raises(ValueError, match=r"2\.rec: record 1: expected a map, found int"):
+        cpkg.dask.to_dataframe(tmp_path)
+    write_all(tmp_path / "2.rec", [{"b": 2}])
+    found = cpkg.dask.to_dataframe(tmp_path).dtypes
+    assert {name: str(kind) for name, kind in found.items()} == {"a": "Int64", "b": "Int64"}
+
+
 def test_a_growing_file_is_read_as_far_as_it_was(client: Client, path: Path) -> None:
     written(path, 50, per_frame=10)
     bag = cpkg.dask.read_records(path, partition_size=200)

@@ -90,7 +90,9 @@ def test_records_are_of_the_types_of_dumps(path: Path, threads: int) -> None:
 def test_hooks_are_called_only_for_other_types(path: Path) -> None:
     with records.open(path, "wb") as writer:
         for add in (writer.append, lambda value: writer.extend([value, value])):
-            with pytest.raises(TypeError, match=r"'object': convert it first, or pass default= to records.open\(\), a function"):
+            with pytest.raises(
+                TypeError, match=r"'object': convert it first, or pass default= to records.open\(\), a function"
+            ):
                 add(object())
     with records.open(path, "wb", default=lambda _: msgpack.ExtType(1, b"x")) as writer:
         writer.extend([MOMENT.date(), object(), MOMENT.date()])

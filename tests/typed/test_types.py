@@ -8,7 +8,7 @@ import datetime
 import enum
 import struct
 import sys
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, make_dataclass
 from typing import Annotated, Any, Generic, List, Literal, NamedTuple, NewType, Optional, Tuple, TypeVar, Union
 
 import annotated_types as at
@@ -210,6 +210,14 @@ def test_constraints(tp, good, bad):
 
 class Unknown:
     pass
+
+
+def test_a_class_of_a_union_may_lack_a_key_of_its_own():
+    few = make_dataclass("Few", [("a", int), ("b", int, 0), ("c", int, 0)])
+    many = make_dataclass("Many", [("b", int), ("c", int)])
+    for tp in (Union[few, many], Union[many, few]):
+        for value in (few(1), few(1, 2, 3), many(2, 3)):
+            assert decode_in_all_ways(asdict(value), tp) == value
 
 
 @pytest.mark.parametrize(("tp", "words"), rows_of("types_refused", globals()))
