@@ -15,9 +15,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from bench.cells import OURS
 
@@ -30,7 +31,11 @@ class ChildFailed(Exception):
 
 
 def output(
-    command: Sequence[Any], timeout: float | None, given: str | None = None, variables: Mapping[str, str] | None = None
+    command: Sequence[Any],
+    timeout: float | None,
+    given: str | None = None,
+    variables: Mapping[str, str] | None = None,
+    where: Path | None = None,
 ) -> str:
     """Run a command on `given` and return its standard output. timeout: in seconds. variables: of its environment.
 
@@ -38,7 +43,7 @@ def output(
     """
     # the first process that imports a module writes its compiled file, as pip does
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    options = {"env": {**environment, **(variables or {})}, "timeout": timeout, "input": given}
+    options = {"env": {**environment, **(variables or {})}, "timeout": timeout, "input": given, "cwd": where}
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
@@ -76,9 +81,32 @@ def asked(
     try:
         return json.loads(output(command, TIMEOUT, json.dumps(request), {**paths, **(variables or {})}))
     except ChildFailed as failure:
-        if library == OURS or "Error" not in str(failure):
-            raise
-        return str(failure)
+        return excused(library, failure)
+
+
+class Ended(NamedTuple):
+    """A program that ended without an error: its seconds, with the start of Python, and its standard output."""
+
+    seconds: float
+    printed: str
+
+
+def program(library: str, text: str, *arguments: Any) -> Ended | str:
+    """Run a Python program with an installed library; the answer is a text, its error, as in `asked`."""
+    start = time.perf_counter()
+    try:
+        # in a folder without modules: the source tree of cpkg would hide the installed package
+        printed = output([sys.executable, "-c", text, *arguments], None, where=FOLDER / "data")
+    except ChildFailed as failure:
+        return excused(library, failure)
+    return Ended(time.perf_counter() - start, printed)
+
+
+def excused(library: str, failure: ChildFailed) -> str:
+    """Return the error of a library that cannot do something; raise cpkg's errors, and failures that are no errors."""
+    if library == OURS or "Error" not in str(failure):
+        raise failure
+    return str(failure)
 
 
 def in_turns(things: Sequence[Any], number: int) -> list[Any]:

@@ -16,7 +16,7 @@ from unittest import mock
 
 import pytest
 
-from bench import cells, measure, payloads, peers, turns
+from bench import cells, fresh, measure, payloads, peers, turns
 from bench.cells import Case, Group
 from bench.groups import ORDER, threads
 from bench.measure import Figures
@@ -205,3 +205,13 @@ def test_installed_or_failed_peers_are_not_installed_again(tmp_path: Path, monke
     assert (errors["msgpack"], errors["ormsgpack"]) == ("no compiler", "no wheel")
     assert "ormsgpack" in asked
     assert not {"msgpack", "orjson"} & {*asked}
+
+
+def test_programs_import_what_is_installed() -> None:
+    """The folder that Python searches first has no modules, and an error of cpkg ends the run."""
+    found = fresh.program("peer", "import os; print(*os.listdir())")
+    assert isinstance(found, fresh.Ended)
+    assert "archives.json" in found.printed
+    assert ".py" not in found.printed
+    assert fresh.program("peer", "raise ImportError('no')") == "ImportError: no"
+    pytest.raises(fresh.ChildFailed, fresh.program, "cpkg", "raise ImportError('no')")

@@ -7,7 +7,6 @@ import functools
 import random
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,10 +65,8 @@ def run(library: str, operation: str, archive: Path, place: Path) -> Answer:
         subprocess.run(["sh", "-c", WAYS[TOOLS][operation], archive, place], check=True)
         return time.perf_counter() - start
     program = _TIMED.format(imports="\n".join(WAYS[library]["imports"]), work=WAYS[library][operation])
-    try:
-        return float(fresh.output([sys.executable, "-c", program, archive, place], None))
-    except fresh.ChildFailed as failure:
-        return str(failure)
+    answer = fresh.program(library, program, archive, place)
+    return answer if isinstance(answer, str) else float(answer.printed)
 
 
 @functools.lru_cache(maxsize=8)

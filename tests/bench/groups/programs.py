@@ -7,9 +7,7 @@ They take about 0.1, 1 and 10 s. On PyPy this includes all that its compiler cos
 from __future__ import annotations
 
 import functools
-import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 
 from bench import fresh, turns
@@ -41,18 +39,14 @@ def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
         before = sample(case, 0)["run"]
         ours = float(before[OURS])
         names = [name for name, took in before.items() if not isinstance(took, str) and took < turns.NEAR * ours]
-    return {"run": {name: _run(case.programs[name], case.count) for name in fresh.in_turns(names, number)}}
+    return {"run": {name: _run(name, case) for name in fresh.in_turns(names, number)}}
 
 
-def _run(text: str, count: int) -> Answer:
+def _run(library: str, case: Case) -> Answer:
     with tempfile.TemporaryDirectory(prefix="cpkg-bench-", dir=fresh.memory()) as folder:
-        given = f"path, count = {folder + '/file'!r}, {count}\n"
-        start = time.perf_counter()
-        try:
-            fresh.output([sys.executable, "-c", given + text], None)
-        except fresh.ChildFailed as failure:
-            return str(failure)
-        return time.perf_counter() - start
+        given = f"path, count = {folder + '/file'!r}, {case.count}\n"
+        answer = fresh.program(library, given + case.programs[library])
+        return answer if isinstance(answer, str) else answer.seconds
 
 
 GROUPS = [Group("Whole programs", [*_cases()], ("run",), sample=sample, formats=FORMATS)]
