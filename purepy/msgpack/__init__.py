@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-MessagePack in pure Python, with the complete API of a backend. It works without cpkg.
+MessagePack in pure Python: a backend that works without cpkg, except for the option `type`.
 
 All backends have the signatures and documentation of this module. `cpkg.msgpack` selects the fastest backend.
 """
@@ -14,7 +14,7 @@ from purepy.msgpack.interface import *  # noqa: F403
 BACKEND = "pure"
 LIBRARY_VERSION = None
 job_functions = typed_packb = TypedTable = TypedClass = Rows = read_rows = message_starts = None
-"""Parts of a backend that only compiled backends have (see `cpkg/_backend_protocols.py`)."""
+"""None for the parts of a backend that need compiled code (see `cpkg/_backend_protocols.py`)."""
 
 __getattr__ = lazy_names(
     __name__,

@@ -2,9 +2,9 @@
 """
 Decode packed bytes into objects. Decoding can stop at any byte and continue when more bytes are available.
 
-Two loops share one state. `Decoder.run` decodes all values, one at a time, under every option, and raises every error.
-`read_plain` decodes plain values fast, if no option prevents that. Neither loop recurses: open containers wait on a
-stack, so that only `max_depth` bounds the depth.
+Two loops share one state. `Decoder.run` decodes any values, one at a time, under every option, and raises every error.
+If no option prevents it, `run` calls `read_plain`, which decodes plain values fast. Neither loop recurses: open
+containers wait on a stack, so that only `max_depth` bounds the depth.
 
 A complete container is stored into the container around it after its hook has run. The outermost value is stored as
 the only item of a list, which represents the message.

@@ -28,7 +28,7 @@ KEY_DEPTH: Final = 32
 """The deepest nesting within a map key: hashing and comparing recurse, on stacks as small as 64 KiB."""
 
 UNLIMITED: Final = 2**63 - 1
-"""The meaning of a limit of -1 where the size of the input does not bound the length."""
+"""What -1 means for str, bin and ext of a whole message, where the end of the input bounds their length anyway."""
 
 _CONVERT_TIMESTAMP: Final[tuple[Callable[[Timestamp], object] | None, ...]] = (
     None,

@@ -2,9 +2,9 @@
 """
 Pack objects, under every option.
 
-`Encoder.encode` packs a message. It uses `write_plain` if no option changes the result of that, and `Encoder.write` for
-everything else. `write_plain` calls `write`, but never the reverse, so nothing recurses: open containers wait on a
-stack, and only `max_depth` bounds their depth.
+`Encoder.encode` packs a message. It uses `write_plain` unless an option changes how built-in types are packed, and else
+`Encoder.write`. `write_plain` calls `write` for other objects, but never the reverse, so nothing recurses: open
+containers wait on a stack, and only `max_depth` bounds their depth.
 """
 
 from __future__ import annotations
@@ -138,8 +138,8 @@ class Encoder:
     """
     Pack objects under the options of a Packer.
 
-    Its other state is a guess at the next message's size, the forms of types (found at the first use), and the locks
-    that show which threads are within a hook.
+    Besides the options, an Encoder keeps a guess at the next message's size, the forms of types (found at the first
+    use), and the locks that show which threads are within a hook.
     """
 
     __slots__ = (
@@ -321,7 +321,7 @@ class Encoder:
 
     def form_of(self, obj: object) -> object:
         """
-        Return the packed bytes or pairs of an object by the form of its type (see `purepy.msgpack.forms`), or None.
+        Return an object's packed bytes, or its (name, value) pairs, from the form of its type; None if that gives nothing.
         """
         forms = self.forms
         if forms is None:

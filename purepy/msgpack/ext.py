@@ -30,7 +30,7 @@ _TIMESTAMP96 = struct.Struct(">Iq")
 _NANOSECONDS = 10**9
 FIRST_SECOND = -62_135_596_800
 LAST_SECOND = 253_402_300_799
-"""The first and last second that datetime can represent, in UTC."""
+"""The first and last second that datetime can represent in UTC, counted from 1970."""
 EPOCH_ORDINAL = 719_163
 """The result of date.toordinal() for 1970-01-01."""
 
@@ -195,7 +195,7 @@ class Timestamp:
 
     @staticmethod
     def from_unix(unix_sec: float) -> Timestamp:
-        """Return the Timestamp of `unix_sec` seconds since the epoch, an int or a float (rounded down to ns)."""
+        """Return the Timestamp of `unix_sec` seconds since the epoch, an int, or a float (rounded down to ns)."""
         return Timestamp(int(unix_sec // 1), int((unix_sec % 1) * 10**9))
 
     def to_unix(self) -> float:

@@ -2,7 +2,7 @@
 """
 The formats of the MessagePack specification, as tables indexed by a value's first byte.
 
-The fast loops of the decoder and the encoder inline the most frequent formats; all other code uses these tables.
+Code that reads packed bytes uses these tables; fast loops inline the most frequent formats. Writers need no tables.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ FAMILY: Final = _table(
 """The family of each first byte."""
 
 IMMEDIATES: Final = (*range(0x80), *[None] * 66, False, True, *[None] * 28, *range(-32, 0))
-"""The value of each first byte of the family IMMEDIATE."""
+"""The value of each first byte of the family IMMEDIATE; None for all other first bytes."""
 
 LENGTH_BYTES: Final = _table(
     (0xC4, 0), (1, 1), (1, 2), (1, 4), (1, 1), (1, 2), (1, 4), (15, 0),  # to 0xd8
     (1, 1), (1, 2), (1, 4), (1, 2), (1, 4), (1, 2), (1, 4), (32, 0),
 )  # fmt: skip
-"""The size in bytes of the length field that follows each first byte."""
+"""The size in bytes of the length field that follows each first byte; 0 if none follows."""
 
 LENGTHS: Final = (
     *[0] * 0x80, *range(16), *range(16), *range(32), *[0] * 10,  # to 0xc9
     4, 8, 1, 2, 4, 8, 1, 2, 4, 8,  # floats, unsigned and signed numbers
     1, 2, 4, 8, 16, *[0] * 39,  # fixext
 )  # fmt: skip
-"""The length that each first byte implies: bytes of a number, str or ext, items of an array, pairs of a map."""
+"""The length in each first byte itself: bytes of a number, str or ext, items of an array, pairs of a map; else 0."""
 
 
 def value_header(data: bytes, position: int) -> tuple[int, int, int]:

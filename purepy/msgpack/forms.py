@@ -3,11 +3,11 @@
 Pack ordinary values of the standard library's types, enums, dataclasses and attrs classes, by one form per exact type.
 
 `purepy.msgpack.conversions` and a packer's `default` define what is packed for an object that MessagePack has no type
-for. A form does the same for an ordinary object of one type, in one step and without the caller's code. It returns None
-for every other object: for one of a subclass, an attribute that is not what it should be, a time zone with code of its
-own. So conversions and `default` still handle rare cases and errors.
+for. A form is a function that does the same for ordinary objects of one exact type, in one step and without the
+caller's code. It returns None for all other objects, for example one with an attribute of an unexpected type, or with
+a time zone that has code of its own. So conversions and `default` still handle rare cases and errors.
 
-Loaded with the first object that needs it.
+This module is imported with the first object that needs a form.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
     Find: TypeAlias = "Callable[[type], Form | None]"
 
 MOST: Final = 1024
-"""Types that a table keeps: they live until it is cleared."""
+"""The largest number of types in a table, which keeps them alive until it is cleared."""
 
 TURNS: Final = 1 << 16
-"""Objects of other types that go without a form before a full table is cleared: finding a form takes much longer."""
+"""A full table is cleared when it has missed this many objects; these have no form, since finding one takes long."""
 
 _FEW_MIN: Final = -(1 << 61)
 _FEW_MAX: Final = 1 << 61
-"""Ints whose differences are ints of the machine."""
+"""The bounds of ints whose differences fit in 64 bits, with the sign."""
 
 _NATIVE: Final = (str, bytes, bytearray, int, float, list, tuple, dict, memoryview)
-"""Types whose subclasses are packed like the type itself."""
+"""Types that have no forms, and whose subclasses have none: `Encoder` packs them itself."""
 
 
 class Forms(dict):  # type: ignore[type-arg]
-    """The forms of the options of a packer, by type; None for a type without one."""
+    """A dict from types to their forms under the options of a packer; None for a type without a form."""
 
     def __init__(self, flags: int, datetime: bool, extensions: Find | None) -> None:
         """
@@ -62,7 +62,7 @@ class Forms(dict):  # type: ignore[type-arg]
         self._passed = 0
 
     def find(self, kind: type) -> Form | None:
-        """Return the form of a type: a function that packs its objects; None if the type has no form."""
+        """Return the form of a type, a function that packs its objects; None if it has none or the table is full."""
         form: Form | None
         if not JIT:
             form = self[kind]
@@ -206,8 +206,8 @@ def _datetime_form(utc: datetime.tzinfo, naive: Form | None) -> Form:
     """
     Return the form of datetimes: those in UTC become timestamps, and those without a time zone have the form `naive`.
 
-    It returns None for all others, and without a time zone if `naive` is None. `utc` is the only time zone object that
-    counts as UTC.
+    The form returns None for other time zones, and for no time zone if `naive` is None. `utc` is the only time zone
+    object that counts as UTC.
     """
 
     def form(value: datetime.datetime) -> object:
@@ -220,7 +220,7 @@ def _datetime_form(utc: datetime.tzinfo, naive: Form | None) -> Form:
 
 
 def _timestamp(value: datetime.datetime) -> bytes:
-    """Return the extension value (code -1) for a time in UTC; its data is the same as from `Timestamp.to_bytes`."""
+    """Return the packed extension value (code -1) of a time in UTC; its data is that of `Timestamp.to_bytes`."""
     days = value.toordinal() - EPOCH_ORDINAL
     seconds = days * 86400 + value.hour * 3600 + value.minute * 60 + value.second
     nanoseconds = value.microsecond * 1000

@@ -23,7 +23,7 @@ HEAVIEST: Final = 96
 
 METERED_PAIRS: Final = 8
 METERED_NUMBERS: Final = 512
-"""Smaller maps are not checked for colliding keys (see `key_meter`): pairs, and pairs whose keys are numbers."""
+"""`key_meter` checks keys only in maps of at least so many pairs; METERED_NUMBERS is for keys of NUMBER_TYPES."""
 
 NUMBER_TYPES: Final = (int, float, bool, type(None))
 """Types of keys that always hash and that compare fast."""

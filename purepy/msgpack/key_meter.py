@@ -24,12 +24,12 @@ _KEYS_PROBE: Final = 1 << 11
 _MORE_PROBES_MAX: Final = 256
 _SPARE_PROBES: Final = 1 << 14
 """
-The probes allowed: on average _KEY_PROBES for each key of a message, and _SPARE_PROBES in all. In a large map each key
-is allowed one more probe per _KEYS_PROBE keys, and at most _MORE_PROBES_MAX more.
+The probes allowed for the keys of a message together: _SPARE_PROBES, and _KEY_PROBES more for each key. In a large map
+each key adds one more probe per _KEYS_PROBE keys, and at most _MORE_PROBES_MAX more.
 """
 
 _EQUAL_PROBES: Final = 8
-"""The probes that a key with an equal hash counts as, since the comparison may run Python code."""
+"""The probes counted for passing a key whose hash may be equal, since the comparison may run Python code."""
 
 _SHIFT: Final = 5
 _SHIFTED: Final = 2**59 - 1

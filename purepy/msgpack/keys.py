@@ -2,11 +2,12 @@
 """
 A bounded table of recent map keys.
 
-Messages repeat their keys. The table returns one shared str per key: the key is decoded once, and hashed once, since a
-str remembers its hash. The table also remembers which key followed which. In maps of one shape each key is therefore
-found by comparing bytes with the predicted key, without a lookup. A wrong prediction costs only that comparison.
+Messages repeat their keys. While the table holds a key, it returns one shared str for it: the key is decoded once, and
+hashed once, since a str remembers its hash. The table also remembers which key followed which. In maps of one shape
+most keys are therefore found by comparing bytes with the predicted key, without a lookup. A wrong prediction costs only
+that comparison.
 
-`msgpack` interns each key instead, so that distinct keys grow memory without bound.
+`msgpack` interns each key instead; some versions of CPython never free an interned str.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Final
 
 SIZE: Final = 1024
-"""The number of keys in the table; a full table overwrites its keys from the start."""
+"""The number of slots in the table; a full table overwrites its keys, from slot 1 on."""
 
 LONGEST: Final = 64
 """Keys with more packed bytes than this are not kept."""

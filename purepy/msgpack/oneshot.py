@@ -57,8 +57,8 @@ def unpackb_plain(
     """
     Return the object in a message, as `unpackb` does, but create a Decoder only for an unusual message.
 
-    Only the options in `UNPACKING.kept` may differ from their defaults. They concern the unusual parts of a message:
-    extensions, keys that are not str, lengths beyond the input, and depth.
+    Only options that UNPACKING keeps (`kept`) may differ from their defaults, and limits on lengths only if they are
+    not less than the input. They concern extensions, keys that are not str, lengths beyond the input, and depth.
     """
     data, _ = _bytes_of(packed)
     size = len(data)

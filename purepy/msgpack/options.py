@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The options of packing and unpacking: their declarations, their checks, and the functions that take them.
+The options of packing and unpacking: their declarations, their checks, and a decorator for functions that take them.
 
 PyPy's JIT does not optimise `**options` (0.50 us a call instead of 0.13), so each function must name its keywords. The
 functions are generated from the declarations below, with a test for calls that use only defaults. An option's name,
@@ -46,7 +46,7 @@ def declare_packing(
     decimal: bool = False,
     numpy: bool = False,
 ) -> None:
-    """Declare the options of packing."""
+    """Do nothing: the signature declares the options of packing."""
 
 
 def declare_unpacking(
@@ -73,7 +73,7 @@ def declare_unpacking(
     raw_depth: int = -1,
     type: Any = None,
 ) -> None:
-    """Declare the options of unpacking."""
+    """Do nothing: the signature declares the options of unpacking."""
 
 
 _PACKING_OPTIONS: Final = """\
@@ -119,12 +119,12 @@ _UNPACKING_OPTIONS: Final = """\
         pairs; TypeError if both are given.
     ext_hook (Callable[[int, bytes], Any]): called with the type code and data of each extension value except
         timestamps; by default ExtType, which raises ValueError for negative codes.
-    max_str_len (int): the longest str, in bytes. -1 for the size of the input (Unpacker: `max_buffer_size`). A str
-        beyond it is a LimitError; the same holds for the next four.
-    max_bin_len (int): the longest bin, in bytes.
-    max_array_len (int): the longest array, in items.
-    max_map_len (int): the longest map, in pairs; -1 for half of what -1 means for the others.
-    max_ext_len (int): the longest data of an extension value, in bytes.
+    max_str_len (int): the longest str, in bytes; LimitError beyond it, as for the next four. -1 for no limit (Unpacker:
+        `max_buffer_size`).
+    max_bin_len (int): the longest bin, in bytes; -1 as for str.
+    max_array_len (int): the longest array, in items; -1 for the input's size in bytes (Unpacker: `max_buffer_size`).
+    max_map_len (int): the longest map, in pairs; -1 for half of what -1 means for arrays.
+    max_ext_len (int): the longest data of an extension value, in bytes; -1 as for str.
     max_depth (int): the deepest nesting of arrays and maps; StackError beyond it.
     max_total_items (int): the largest number of values in an object (each key, value and container counts 1);
         LimitError beyond it. -1 for no limit.
@@ -158,7 +158,7 @@ Args:
     "pack": f"""\
 Pack an object and write it to a stream (replaces `msgpack.pack`).
 
-Nothing is written if packing fails. If a raw file accepts only part of the bytes, the rest is written again; if it
+Nothing is written if packing fails. If a raw file accepts only part of the bytes, further calls write the rest; if it
 would block, BlockingIOError is raised.
 
 Args:
@@ -354,9 +354,9 @@ _LARGEST: Final = 2**63 - 1
 
 def as_size(name: str, value: SupportsIndex) -> int:
     """
-    Return the argument `name`, an int from -2**63 to 2**63-1, as the compiled backend takes it.
+    Return `value`, the value of the argument called `name`, as an int from -2**63 to 2**63-1.
 
-    Raises TypeError unless the argument is an integer, and OverflowError for an integer out of this range.
+    Raises TypeError unless it is an integer, and OverflowError outside this range, as the compiled backend does.
     """
     if type(value) is int and -_LARGEST - 1 <= value <= _LARGEST:
         return value
@@ -373,13 +373,13 @@ def as_size(name: str, value: SupportsIndex) -> int:
 
 
 def as_limit(name: str, value: SupportsIndex, default: int) -> int:
-    """Return the limit `name`; -1 means `default`."""
+    """Return `value`, the value of the limit called `name`, as an int; return `default` for -1."""
     length = as_size(name, value)
     return default if length == -1 else length
 
 
 def as_error_handler(value: object) -> str | None:
-    """Return `unicode_errors`, the name of an error handler or None; raise TypeError or ValueError if it is wrong."""
+    """Return `value`, the option `unicode_errors`; TypeError unless a str or None, ValueError for wrong characters."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -397,7 +397,7 @@ def hook_attribute(hook: object, name: str) -> Any:
 
 
 def as_count(name: str, value: SupportsIndex) -> int:
-    """Return the argument `name`, as `as_size` does; raise ValueError if it is negative."""
+    """Return `value`, the value of the argument `name`, as `as_size` does; raise ValueError if it is negative."""
     count = as_size(name, value)
     if count < 0:
         raise ValueError(f"{name} must be 0 or more, not {count}")

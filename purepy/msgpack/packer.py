@@ -56,7 +56,7 @@ class Packer:
         self._buffer = bytearray() if buffer is None else buffer
 
     def _check(self, method: str) -> None:
-        """Refuse a call from `default` or a conversion: its bytes would land inside the current message."""
+        """Raise RuntimeError for a call of `method` from within `default` or a conversion during packing."""
         if self._encoder.is_within_hook():
             raise RuntimeError(f"Packer.{method}() cannot be called while packing is in progress")
 

@@ -2,7 +2,7 @@
 """
 Implement `packb`, `pack` and `pack_into`, given the values of their options, for every backend with an Encoder.
 
-The functions that users call are generated from these functions, and have the documentation.
+The functions that users call take the options as keywords and have the documentation; they call these functions.
 """
 
 from __future__ import annotations

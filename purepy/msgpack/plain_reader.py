@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The fast loop of unpacking: plain containers with str keys, numbers, text and bytes, under default options.
+The fast loop of unpacking: containers with str keys, numbers, constants, text, bytes, and what a ReadExt reads.
 
-It decodes the content of most messages, and stops before anything else, which `purepy.msgpack.decoder` decodes.
+It decodes these as with default options, and stops before anything else, which `purepy.msgpack.decoder` decodes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ PREALLOCATE: Final = 1000
 """The largest number of items to allocate a list for: a header may declare more items than follow."""
 
 RUN: Final = 16
-"""Arrays of fewer items do not pay for a separate loop."""
+"""The smallest array, in items, for which a separate loop is worth its cost."""
 
 
 class Unread(Exception):

@@ -2,7 +2,7 @@
 """
 The fast loop of packing: objects of exact built-in types, in the formats of the default options.
 
-All other objects, with their contents, go to a function, which `purepy.msgpack.encoder` supplies.
+All other objects go to two functions, `form` and `other`, which `purepy.msgpack.encoder` supplies.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _ARRAY: Final = _each(0x90, 0xA0)
 _MAP: Final = _each(0x80, 0x90)
 
 RUN: Final = 16
-"""Lists of fewer items do not pay for a separate loop."""
+"""The smallest list, in items, for which a separate loop is worth its cost."""
 
 _PIECE: Final = 4096
 """The number of items to copy at once: on PyPy the time for large objects grows faster than their size."""
@@ -193,11 +193,11 @@ def write_plain(
     """
     Append the packed form of `obj`, which is inside `depth` containers.
 
-    `tuple_type` is tuple, or list if tuples are not packed as arrays. `form(obj)` returns the form of an object of
-    another type (see `purepy.msgpack.forms`), which may be a container. `other(out, obj, depth)` packs objects without
-    a form, and objects at a depth where a container would be too deep. It may run code that changes the container
-    around the object; that is an error. Another thread may also change a container at any moment. So lists are copied,
-    and the pairs of dicts are counted (their iterators notice all other changes), to make the header match the items.
+    `tuple_type` is tuple, or list if tuples are not packed as arrays. `form(obj)` (see Form) is called for objects of
+    other types. `other(out, obj, depth)` packs those for which it returns None or a container would be too deep, keys
+    that are not str, and ints out of range. It may run code that changes the container around the object, which raises
+    RuntimeError. Another thread may also change a container at any moment. So lists are copied, and the pairs of dicts
+    are counted (their iterators notice all other changes), to make the header match the items.
     Raises ValueError if containers are nested deeper than `max_depth`.
 
     The half for the pairs of dicts and the half for items mirror each other, since a call would cost more than a value.

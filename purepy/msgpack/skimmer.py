@@ -34,7 +34,7 @@ class Skimmer:
         self.needed = 1
 
     def fragment(self) -> bytes:
-        """Return the encoded bytes of the value."""
+        """Return the packed bytes of the value; only with `keep`."""
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
     def run(self, data: bytes, begin: int, base: int) -> bool:

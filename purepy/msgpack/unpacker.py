@@ -130,7 +130,8 @@ class Unpacker:
         """
         Append the bytes of the buffer `next_bytes` to the stream.
 
-        Raises BufferFull if more than `max_buffer_size` bytes would wait, and AssertionError if there is a `file_like`.
+        Raises BufferFull if more than `max_buffer_size` bytes would wait, and AssertionError if there is a `file_like`
+        that has not ended.
         """
         with self._enter("feed"):
             self._check_whole()
@@ -336,7 +337,7 @@ class Unpacker:
 
     def read_array_header(self) -> int:
         """
-        Return the number of items of the next array, for later calls to unpack.
+        Return the number of items of the next array; later calls unpack the items.
 
         Raises ValueError for another type, and OutOfData if the header is incomplete.
         """
@@ -345,7 +346,7 @@ class Unpacker:
 
     def read_map_header(self) -> int:
         """
-        Return the number of pairs of the next map, for later calls to unpack.
+        Return the number of pairs of the next map; later calls unpack the keys and values.
 
         Raises ValueError for another type, and OutOfData if the header is incomplete.
         """
@@ -353,7 +354,7 @@ class Unpacker:
         return length
 
     def read_bytes(self, nbytes: int, /) -> bytes:
-        """Return the next `nbytes` bytes of the stream unchanged, or fewer at its end."""
+        """Return the next `nbytes` bytes of the stream; fewer if no more are here, after at most one read of the file."""
         nbytes = as_count("nbytes", nbytes)
         with self._enter("read_bytes"):
             self._check_whole()
@@ -382,7 +383,7 @@ class Unpacker:
         """
         Return how many bytes of the stream were read; between objects, the offset of the next object.
 
-        Within a hook, the bytes that the current call has read do not count.
+        Within a hook, bytes decoded since the call began, or since it last read from the file, do not count.
         """
         return self._at if self._lock.locked() else self._position()
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The memory that the objects of a message will take, computed from its headers before any object exists.
+The memory that the objects of a message will take, computed from its packed bytes before any object exists.
 
 Two bytes of MessagePack can become a dict of two hundred bytes, and a kilobyte of compressed data a million such
 dicts. So neither the size of a message nor the number of its items predicts its memory. The weight does, roughly. It is
 the size in bytes of CPython's objects on a 64-bit machine, rounded, and is the same on every backend and interpreter:
 
 - an array: 64, and 8 per item; a map: 152, and 40 per pair; an empty container: 64
-- a str or bin of two bytes or more: 56 and its length; a str with other characters than ASCII: 76 and its characters
-- a float, or an int of more than one packed byte: 32; other numbers and constants: 0
+- a str or bin of two bytes or more: 56 and its length; a str that is not ASCII: 76, and 1, 2 or 4 per character
+- a float, or an int of more than two packed bytes: 32; other numbers and constants: 0
 - an extension value: 128 and its length
 - an ASCII key of up to 31 bytes: counted once, for the first 1024 distinct keys, since unpackers share equal keys
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SHARED_KEYS: Final = 1024
 _RUN: Final = 16
-"""Numbers of one format are skipped together if at least this many come in a row."""
+"""Numbers of one format in an array are weighed together if at least this many come in a row."""
 _CONTINUATIONS: Final = bytes(range(0x80, 0xC0))
 _TWO_BYTES_WIDE: Final = bytes(range(0xC4, 0xF0))
 _FOUR_BYTES_WIDE: Final = bytes(range(0xF0, 0x100))
@@ -35,7 +35,7 @@ def find_excess(data: bytes | bytearray | memoryview, limit: int, max_depth: int
     """
     Return the offset of the first value with which the message weighs more than `limit`.
 
-    If no value does, return ~left, a negative number, where `left` is the unused part of the limit.
+    If no value does, return ~rest, a negative number, where `rest` is the unused part of the limit.
 
     Weighs only the values before a place where the data is cut or wrong, or nests deeper than `max_depth`, since
     unpacking stops there.
