@@ -33,7 +33,7 @@ _LONG = 240
 _NONE = -1
 """Neither a descriptor nor a handle."""
 _TICKS_1970 = 116_444_736_000_000_000
-"""Windows counts units of 100 nanoseconds from 1601 on."""
+"""The time 1970-01-01 on Windows, which counts units of 100 nanoseconds from 1601 on."""
 
 _paths: dict[int, str] = {}
 """The path of each open directory, by descriptor; an entry remains, unused, after its descriptor is closed."""

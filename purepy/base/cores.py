@@ -94,7 +94,7 @@ def checked_threads(threads: int) -> int:
 
 
 def thread_count(threads: int) -> int:
-    """Check an argument `threads` and return the number of threads; 0 means one per core that this process may use."""
+    """Check an argument `threads` and return the number of threads; 0 means one per usable core, at most 256."""
     return checked_threads(threads) or min(usable_cores(), THREADS_MAX)
 
 

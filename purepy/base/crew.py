@@ -11,7 +11,7 @@ when an exception arrives at any point, including inside `take` and `stop`:
   running jobs. If that wait is interrupted as well, the jobs end on their own and their output is dropped.
 - No lock is held while a caller's code runs. There is no finalizer, because an exception cannot leave one: instead,
   threads check once a second whether their Crew still exists.
-- A forked child has no threads: there the calls raise RuntimeError, and `stop` does nothing.
+- A forked child has no threads: there the calls raise RuntimeError, and `stop` returns without waiting.
 
 Threads are started by `_thread` and wait on its locks, because both are C code in every interpreter. The wrappers in
 threading (Thread.start and join, Condition) are Python code, and a signal handler may raise between their lines.
@@ -288,7 +288,7 @@ class Crew:
                 shared.started += 1
 
     def give(self, job: Job) -> None:
-        """Run a job whose output `take` returns after the output of the jobs before it."""
+        """Start a job as `start` does; `take` returns its output after that of the jobs given before it."""
         self.start(job)
         self._given.append(job)  # last, so that `take` never waits for a job that did not start
 

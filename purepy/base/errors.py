@@ -4,8 +4,8 @@ The one exception tree, shared by every backend of both codecs.
 
 An exception's type never depends on the backend that raised it: the native codecs raise these classes as well. The
 MessagePack part keeps the names and bases of `msgpack.exceptions`, the Zstandard part those of `compression.zstd`.
-Additions (`offset`, separate types for truncation and limits) are subclasses, so code written for the originals catches
-the same errors as before. The public module of the classes is `cpkg.errors`.
+Separate types for truncation and limits are subclasses of those, so code written for the originals catches the same
+errors as before. The public module of the classes is `cpkg.errors`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class LimitError(CodecError, ValueError):
 
 
 class UnpackException(CodecError):
-    """Base of the errors that unpacking raises (replaces `msgpack.UnpackException`)."""
+    """Base of errors of unpacking, but not of LimitError and ExtraData (replaces `msgpack.UnpackException`)."""
 
 
 class BufferFull(UnpackException):
-    """An Unpacker received more bytes than its `max_buffer_size` allows (replaces `msgpack.BufferFull`)."""
+    """More bytes would wait in an Unpacker than its `max_buffer_size` allows (replaces `msgpack.BufferFull`)."""
 
 
 class OutOfData(UnpackException):
@@ -61,7 +61,7 @@ class FormatError(ValueError, UnpackException):
 
 
 class StackError(ValueError, UnpackException):
-    """Containers nest deeper than `max_depth`, 32 in a map key or the stack allows (replaces `msgpack.StackError`)."""
+    """Containers nest too deep: beyond `max_depth`, 32 in a map key, or the stack (replaces `msgpack.StackError`)."""
 
 
 def too_deep(max_depth: int) -> StackError:

@@ -10,8 +10,8 @@ after the operator. `__exit__` remains the method in C.
 A block that holds a lock stores the result of a call before it returns the result. PyPy 8 runs handlers after a call
 that ends a block, without releasing the lock: there, `return call()` left the lock taken in one of eight runs.
 
-An object that threads share is an Exclusive. Its methods wait for each other, and raise RuntimeError when they are
-entered again from inside one of the object's own calls, where waiting would never end. Signal handlers, finalizers,
+Threads may share an object derived from Exclusive. Its methods wait for each other, and raise RuntimeError when they
+are entered again from inside one of the object's own calls, where waiting would never end. Signal handlers, finalizers,
 callbacks and the caller's files can all cause such a call.
 """
 
@@ -82,7 +82,7 @@ class Exclusive:
 
 
 def calls_of(frame: FrameType | None, *things: object) -> Iterator[str]:
-    """Yield the names of the public methods of `things` that run in `frame` and its callers, the innermost first."""
+    """Yield "Type.method()" for each public method of `things` running in `frame` and its callers, innermost first."""
     while frame is not None:
         code = frame.f_code
         name = code.co_name

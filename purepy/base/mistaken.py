@@ -26,13 +26,13 @@ _JSON: Final = {0x7B: 0x7D, 0x5B: 0x5D, 0x22: 0x22}
 
 
 def is_tar(data: bytes) -> bool:
-    """Return whether data begins like a tar archive."""
+    """Return whether data begins with a header that has the magic of ustar or GNU tar."""
     return data[257:262] == b"ustar"
 
 
 def ends(unpacked: object, extra: bytes) -> bytes:
     """
-    Return the first and last bytes of data that was unpacked as `unpacked`, with the bytes `extra` left over.
+    Return about the first and last 300 bytes of data that was unpacked as `unpacked`, with `extra` left over.
 
     Returns b"" if `unpacked` is not an object of one byte with which other formats begin.
     """

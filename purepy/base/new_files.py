@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 _MOST_LINKS: Final = 40  # as Linux
 _LONGEST_NAME: Final = 200
-"""How many bytes of a name its temporary file's name contains; file systems allow 255 bytes in total."""
+"""At most this many bytes of a file's name are in its temporary name; file systems allow 255 bytes in total."""
 # These attributes describe the replaced content: its capabilities as a program, and its hashes.
 _OF_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 
 
 class _Ended:
-    """A NewFile that has been given its name or was discarded, and has no finalizer."""
+    """A NewFile that has its final name or was discarded; unlike NewFile, without a finalizer."""
 
     file: File = None
     _temporary = ""
@@ -51,7 +51,7 @@ class NewFile(_Ended):
 
     `file` is open for writing. If the object is dropped before `appear`, the file is removed. A process that is killed
     leaves the temporary file, whose name contains the start of the final name and the process's number. `mode` has the
-    meaning that `os.open` gives it; `shown` is the name in errors.
+    meaning that `os.open` gives it; `shown` is the name in errors of the creation.
     """
 
     def __init__(self, path: str, *, shown: str, mode: int = 0o666, buffering: int = -1) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Everything that exists only on PyPy, with a replacement for other interpreters.
+Functions that exist only on PyPy, or are faster there in another form, and replacements for other interpreters.
 
-Modules of the pure codecs never ask which interpreter runs them; they import the differences from here. `JIT` is true
+The loops of the pure codecs never ask which interpreter runs them; they import the differences from here. `JIT` is true
 if a tracing JIT compiles the loops. A codec with two forms of a hot loop chooses by it: plain integer arithmetic for a
 JIT, or few and large library calls for an interpreter that pays for each bytecode.
 """

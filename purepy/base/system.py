@@ -22,7 +22,7 @@ IS_WINDOWS = os.name == "nt"
 IS_BY_PATH = not os.supports_dir_fd >= {os.open, os.symlink}
 """Whether functions find a directory by its descriptor's path (`purepy.base.by_path`)."""
 OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""The flags of every `open` of a file or directory."""
+"""Flags for opening any file or directory, in addition to those of the mode."""
 
 _calls: Named = os
 if IS_BY_PATH:

@@ -2,7 +2,7 @@
 """
 Writing to callers' files: one rule for the result of write(), and the writing of text.
 
-A number is how many bytes were taken; the rest is then written again. None from a raw file (io.RawIOBase) means
+A number is how many bytes were taken; another call then writes the rest. None from a raw file (io.RawIOBase) means
 that it would block and took nothing. None from any other object, many of which return nothing, means that all bytes
 were taken, and so does a result that is not a number. The `characters_written` of a BlockingIOError counts the bytes
 taken before the error. A write() that takes nothing ends in an error, because a loop would never end.
@@ -112,7 +112,7 @@ class MarkedText(io.TextIOWrapper):
 
 
 def missing_mark(encoding: str | None) -> bytes:
-    """Return the mark for a MarkedText over a file that cannot seek; b"" if the encoding does not need a MarkedText."""
+    """Return the mark for a MarkedText over a file that cannot seek; b"" on PyPy and if the encoding needs no mark."""
     if JIT or encoding is None:
         return b""
     return {"utf-16": codecs.BOM_UTF16, "utf-32": codecs.BOM_UTF32}.get(codecs.lookup(encoding).name, b"")
@@ -120,5 +120,5 @@ def missing_mark(encoding: str | None) -> bytes:
 
 def check_text_arguments(encoding: str | None, errors: str | None, newline: str | None) -> None:
     """Raise what io.TextIOWrapper raises for wrong arguments: call this before a file is opened and so truncated."""
-    # skipped without an encoding: the interpreter may be asked to warn about that, and would do so twice
+    # utf-8 without an encoding: the interpreter may be asked to warn about a missing one, and would do so twice
     io.TextIOWrapper(io.BytesIO(), "utf-8" if encoding is None else encoding, errors, newline)

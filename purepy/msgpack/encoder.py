@@ -321,7 +321,7 @@ class Encoder:
 
     def form_of(self, obj: object) -> object:
         """
-        Return an object's packed bytes, or its (name, value) pairs, from the form of its type; None if that gives nothing.
+        Return an object's packed bytes or (name, value) pairs by the form of its type; None if there is no such result.
         """
         forms = self.forms
         if forms is None:

@@ -354,7 +354,7 @@ class Unpacker:
         return length
 
     def read_bytes(self, nbytes: int, /) -> bytes:
-        """Return the next `nbytes` bytes of the stream; fewer if no more are here, after at most one read of the file."""
+        """Return the next `nbytes` bytes of the stream; fewer if not so many are here after one read of the file."""
         nbytes = as_count("nbytes", nbytes)
         with self._enter("read_bytes"):
             self._check_whole()

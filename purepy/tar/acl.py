@@ -18,7 +18,7 @@ _VERSION: Final = 2
 _ENTRY: Final = struct.Struct("<HHI")
 _NO_ID: Final = 0xFFFFFFFF
 _ENTRIES_MAX: Final = 8190
-"""The number of entries that fit into an attribute, which is limited to 64 KiB."""
+"""The most entries that `to_binary` accepts; they fit into an attribute, which is limited to 64 KiB."""
 _TAGS: Final = {0x01: "user", 0x02: "user", 0x04: "group", 0x08: "group", 0x10: "mask", 0x20: "other"}
 _WITH_ID: Final = (0x02, 0x08)
 _OWN: Final = {"user": 0x01, "u": 0x01, "group": 0x04, "g": 0x04, "mask": 0x10, "m": 0x10, "other": 0x20, "o": 0x20}

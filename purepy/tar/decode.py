@@ -230,7 +230,7 @@ def parse_pax(data: bytes) -> tuple[dict[str, bytes], list[tuple[int, int]]]:
     """
     Return the records of a pax header, and the pieces of a sparse map in GNU tar's format 0.0.
 
-    An empty value means that there is no such record. Raises ArchiveError.
+    Values may be empty. Raises ArchiveError for a record that is wrong.
     """
     records: dict[str, bytes] = {}
     pieces: list[int] = []

@@ -2,8 +2,8 @@
 """
 Write headers of entries: ustar (POSIX.1-1988), after a pax header (POSIX.1-2001) for fields that ustar cannot hold.
 
-Names are stored as their original bytes. The C loop of archives (ffi_build/archive/read_run.c) writes ordinary headers
-with `common_block`; tests check that both write the same.
+Names are stored as their original bytes. The C loop of archives (ffi_build/archive/read_run.c) completes the result of
+`common_block` to ordinary headers; tests check that both write the same.
 """
 
 from __future__ import annotations
@@ -143,9 +143,9 @@ def common_block(entry: Entry) -> bytes:
 
 def _shared_by(entry: Entry) -> tuple[bytes, bytes, int]:
     """
-    Return the parts that many headers share: the fields before the size, the fields after the checksum, and a sum.
+    Return the parts that many headers share: the fields mode, uid and gid; those after the checksum; and a sum.
 
-    The sum is over the fields after the checksum and an empty checksum. Fields are b"" if a value does not fit.
+    The sum is of the bytes after the checksum and of 8 spaces. Returns (b"", b"", 0) if a value does not fit.
     """
     key = entry.type, entry.mode, entry.uid, entry.gid, entry.uname, entry.gname
     found = _shared.get(key)

@@ -95,7 +95,7 @@ class Members:
         return self._counts[index] >= _CONTINUED
 
     def to_bytes(self) -> bytes:
-        """Return the list as a skippable frame; b"" if it would have more than SIZE_MAX bytes."""
+        """Return the list as a skippable frame; b"" for more than SIZE_MAX bytes after the first 8 of the header."""
         body = _little(self._counts) + _little(self._numbers)
         size = _HEADER.size - 8 + len(body) + 4
         if size > SIZE_MAX:

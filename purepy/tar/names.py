@@ -112,7 +112,7 @@ def target_mode(mode: int, kind: str, filter_name: str) -> int:
 
 
 def keeps_attribute(name: str, filter_name: str) -> bool:
-    """Return whether a filter keeps an extended attribute: `data` only user.*, `tar` all but capabilities, or all."""
+    """Return whether a filter keeps an extended attribute: `data` user.*, `tar` all but capabilities, else all."""
     if filter_name == DATA:
         return name.startswith("user.")
     return filter_name == TRUSTED or name != "security.capability"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Match names against patterns like GNU tar.
+Match names against patterns, as GNU tar does.
 
 In a pattern, `*` and `?` also match slashes, `[...]` matches a set, and a backslash quotes the next character. Each
 byte counts as a character, as in GNU tar with the locale C. A pattern that matches a directory also matches everything

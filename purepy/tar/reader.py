@@ -38,7 +38,7 @@ _NO_MEMBERS: Final = {b"V": "volume label", b"M": "continued file of a multi-vol
 
 class Content:
     """
-    The uncompressed bytes of an archive, read from chunks; `position` is the number of bytes read or skipped.
+    The uncompressed bytes of an archive, read from chunks; `position` counts all bytes before the next one.
 
     `skip` is called with a number of bytes and may skip some of them before the next chunk is decompressed; it returns
     how many it skipped. `position_after` returns where the last chunk ends; None means that no chunks are left out.
@@ -123,7 +123,7 @@ class Content:
         return self._at != at
 
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
-        """Return a tuple of the next `size` bytes and skip `fill` more; None if they exceed 64 KiB or this chunk."""
+        """Return (the next `size` bytes,), skip `fill` more; None if `size` is over 64 KiB or this chunk has fewer bytes."""
         at = self._at
         end = at + size
         if size > _FEW or end + fill > self._end:
