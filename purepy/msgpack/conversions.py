@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Convert value types of the standard library and numpy into types that MessagePack has.
+Convert dataclasses, attrs classes and values of the standard library and numpy into types that MessagePack has.
 
 The packers of all backends share `convert`, so that an object packs to the same bytes on each. A packer calls it only
 for objects of other types than its own, so that plain data does not pay for it.
@@ -47,7 +47,7 @@ ARRAY_FORMATS: Final = {
 """The number formats of array.array, each with its kind in numpy's dtypes."""
 
 # Arrays of these kinds are converted: bool, int, unsigned, float, str, bytes, and objects (each item is packed).
-# For complex numbers, times and records there is no form that a reader would expect, so they raise an error.
+# For complex numbers, times and records there is no form that a reader would expect: `default` gets such arrays.
 _NUMPY_KINDS: Final = "biufUSO"
 
 

@@ -49,7 +49,7 @@ def _load_datetime() -> ModuleType:
 
 
 def field(index: int, doc: str) -> property:
-    """Return a property that returns the item at an index."""
+    """Return a descriptor that reads the item of a tuple at an index."""
     return property(lambda self: self[index], doc=doc) if _tuplegetter is None else _tuplegetter(index, doc)
 
 

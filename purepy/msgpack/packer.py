@@ -91,7 +91,7 @@ class Packer:
         return packed if self._autoreset else self._emit(packed)
 
     def pack_map_pairs(self, pairs: object, /) -> _Bytes:
-        """Pack `pairs`, a sequence of (key, value) tuples, as a map."""
+        """Pack `pairs`, a sequence of (key, value) tuples, as a map; return its bytes or None, as `pack` does."""
         if self._encoder.hooked:
             self._check("pack_map_pairs")
         try:
@@ -193,7 +193,7 @@ def pack_into(o: Any, buffer: Buffer, offset: int = 0, *, options: OptionValues)
 
 
 def prepare_packb(**options: object) -> Callable[[object], _Bytes]:
-    """Return a function that packs an object as `packb` does with these options."""
+    """Return a function that packs an object as `packb` does with these options; `autoreset` has no effect."""
     return Encoder(PACKING.defaults._replace(**options)).encode
 
 

@@ -34,7 +34,7 @@ class Skimmer:
         self.needed = 1
 
     def fragment(self) -> bytes:
-        """Return the packed bytes of the value; only with `keep`."""
+        """Return the packed bytes of the value; b"" without `keep`."""
         return self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
 
     def run(self, data: bytes, begin: int, base: int) -> bool:

@@ -123,7 +123,7 @@ class Content:
         return self._at != at
 
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
-        """Return (the next `size` bytes,), skip `fill` more; None if `size` is over 64 KiB or this chunk has fewer bytes."""
+        """Return (the next `size` bytes,), skip `fill` more; None if `size` exceeds 64 KiB or this chunk has fewer."""
         at = self._at
         end = at + size
         if size > _FEW or end + fill > self._end:
