@@ -196,7 +196,7 @@ class Timestamp:
     @staticmethod
     def from_unix(unix_sec: float) -> Timestamp:
         """Return the Timestamp of `unix_sec` seconds since the epoch, an int, or a float (rounded down to ns)."""
-        return Timestamp(int(unix_sec // 1), int((unix_sec % 1) * 10**9))
+        return Timestamp(int(unix_sec // 1), min(int((unix_sec % 1) * _NANOSECONDS), _NANOSECONDS - 1))
 
     def to_unix(self) -> float:
         """Return the seconds since the epoch as a float (precise to about a microsecond)."""

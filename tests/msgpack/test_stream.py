@@ -189,7 +189,10 @@ def test_unpack_async(msgpack: ModuleType, most: int) -> None:
     reader = Reader(b"\x92\x01\xa1a", most)
     assert collect(msgpack.unpack_async(reader, read_size=3, use_list=False, raw=True)) == [(1, b"a")]
     assert set(reader.asked) == {3}
-    assert collect(msgpack.unpack_async(Reader(b"", most))) == []
+    reader = Reader(b"", most)
+    assert collect(msgpack.unpack_async(reader, read_size=2**20)) == []
+    assert collect(msgpack.unpack_async(reader, read_size=2**20, max_buffer_size=99)) == []
+    assert reader.asked == [2**20, 99]
 
 
 def test_unpack_async_takes_any_reader(msgpack: ModuleType) -> None:
