@@ -54,7 +54,7 @@ _SOURCES = {
     **dict.fromkeys(("Split", "splits"), "cpkg.records.splitting"),
     "Shards": "cpkg.records.shards",
 }
-"""The modules of the public names that are loaded at their first use: they take as long to import as all others."""
+"""The module of each public name that is imported at its first use: these take as long to import as the others."""
 
 __getattr__ = lazy_names(__name__, _SOURCES)
 
@@ -113,7 +113,7 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
     """
     Open a record file: mode "rb" returns a Reader; "wb" (replace), "xb" (create only) and "ab" (append) a Writer.
 
-    A list of places, or a folder with files that end in .rec, returns Shards for "rb".
+    For a list or tuple of places, or a folder with files that end in .rec, "rb" returns Shards.
 
     Args:
         place: a path, a URL for fsspec ("rb", "wb"), or a descriptor or binary file object that can seek ("rb") or
@@ -123,17 +123,18 @@ def open(place: Any, mode: str = "rb", *, threads: int | None = None, **argument
         errors: "raise" DamagedError for records that cannot be read, or "skip" them (reading). Readers and Shards list
             skipped damage in `damage`.
         level: the Zstandard level, -131072 to 22 (writing).
-        frame_size: bytes of records per frame (writing). Reading one record decompresses one frame.
+        frame_size: a frame ends once its records have this many bytes (writing). Reading a record decompresses a frame.
         fsync: when written data is forced to disk, so that it survives a system crash: "never", at "close", or at
-            each "flush" and when closed (writing). Records that were flushed always survive the end of the process.
+            each "flush" and when closed (writing). Flushed records survive the end of the process, except at a URL.
         dictionary: a trained ZstdDict, as returned by `cpkg.zstd.train_dict`, for small frames (writing).
         max_memory: the limit in bytes for the objects of a frame, or of one record when reading one by one (reading).
             The default is 64 MiB or 100 times the compressed size of the frame, whichever is larger; -1 for no limit.
         type: a dataclass, or another type that `cpkg.typed` supports, to which each record is decoded (reading);
             `options` are then the options of `cpkg.typed.Decoder`. The path of a ValidationError begins with the number
             of the record.
-        **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing). Map keys may have any type.
-            Records may contain any type that `cpkg.dumps` packs; `default` and `ext_hook` are for other types.
+        **options: the options of `cpkg.msgpack.unpackb` (reading) or `Packer` (writing; not those for its buffer). By
+            default, map keys may have any type, and records may contain any type that `cpkg.dumps` packs; `default` and
+            `ext_hook` are for other types.
 
     Raises OSError like the builtin `open`, ImportError for a URL without fsspec, RecordsError if an existing file to
     read or append to is not a record file, cannot seek, has a newer format version, consists of joined files, has a

@@ -123,7 +123,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 def inspect(place: Place) -> Report:
     """
-    Return a Report on the file at `place` from its valid index or, without one, its headers; decompress nothing.
+    Return a Report on the file at `place` from its index if that is valid, else from its headers, without its records.
 
     Raises the errors of `verify`.
     """
@@ -211,7 +211,7 @@ def _check(source: Source, layout: Layout, threads: int | None, progress: Progre
 
 
 def _unreadable(layout: Layout) -> list[Damage]:
-    """Return the damage to the records of all frames, in runs between gaps, if the dictionary is damaged."""
+    """Return the damage if no frame can be read without the dictionary: one Damage per run of records between gaps."""
     found: list[Damage] = []
     first = 0
     for gap in (*layout.gaps, Gap(0, 0, layout.total, 0, "")):
@@ -233,7 +233,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     """
     Repair the record file at `path`, and return the report that `verify` would have returned before the repair.
 
-    `threads` and `progress` are the same as in `verify`.
+    `threads` and `progress` are the same as in `verify`; the calls of `progress` end before anything is written.
 
     If only the index is missing or wrong, or the last frame is unfinished, cuts off that frame and writes the index, in
     place. If there is other damage, the intact frames are copied to a new file, which replaces the old one when it is
@@ -244,7 +244,7 @@ def repair(path: str | os.PathLike[str], *, threads: int | None = None, progress
     Raises RecordsError if the file is not a record file, has a newer format version, consists of joined files, has a
     damaged dictionary, has the header of another file or frame in the unfinished frame, or has lost more than 2**32 - 1
     records in a row; LockedError if a writer has the file open; OSError if it cannot be read or written. After an
-    OSError, an index or unfinished frame may have been cut off; in all other cases the file is unchanged.
+    OSError, an index or unfinished frame may have been cut off; after the other errors the file is unchanged.
     """
     with closing(open_target(path, "rb")) as target, closing(open_source(path)) as source:
         report, layout, bad, is_misled, damaged_dictionary = _check(source, load(source), threads, progress)
@@ -280,8 +280,8 @@ def join(
     total)` is called with the number of files copied and of all.
 
     Raises FileExistsError if `path` exists and `overwrite` is false, DamagedError if frames are missing from a file or
-    a frame to compress again is damaged (repair the file first), RecordsError if a place is not a record file, has a
-    damaged dictionary, has the header of another file or frame in its unfinished frame, or if more than 2**32 - 1
+    a frame to compress again is damaged (repair the file first), RecordsError if `verify` raises it for a place, or it
+    has a damaged dictionary or the header of another file or frame in its unfinished frame, or if more than 2**32 - 1
     records in a row are lost, OSError if a file cannot be read or written, TypeError if `places` is one path instead of
     several.
     """
@@ -314,7 +314,7 @@ def join(
 
 
 def _is_begun(source: Source) -> bool:
-    """Return whether a file begins with a complete or unfinished header of a record file."""
+    """Return whether a file is empty or begins with a complete or unfinished header of a record file."""
     head = source.read_at(0, fmt.FILE_HEADER_SIZE)
     return fmt.parse_file_header(head) is not None or fmt.is_begun_file_header(head)
 

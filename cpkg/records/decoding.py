@@ -47,7 +47,7 @@ _EXPANSION: Final = 100
 _PLACE: Final = 8
 """Bytes that a list takes per item."""
 _ITEM: Final = 64
-"""Approximate bytes of memory per item."""
+"""Approximate bytes of memory per unpacked item."""
 _LIGHT: Final = 1 << 12
 """The objects in a message of up to this many bytes take little memory, whatever they are."""
 _STARTS_MAX: Final = 1 << 16
@@ -56,7 +56,7 @@ _ROWS: Final = 32
 """Reading records as rows pays off from this many consecutive records with the same keys."""
 _ROWS_PATIENCE: Final = 4
 """After this many frames in a row that did not consist of rows alone, the search for rows stops for good."""
-# Options that count over a whole message or are called with each array; they need unpacking record by record.
+# Options that would act on an array around all records; with them, records are unpacked one by one.
 _PER_RECORD_UNPACKING: Final = frozenset(
     ("list_hook", "max_array_len", "max_total_items", "max_total_bytes", "raw_depth", "max_depth")
 )
@@ -113,7 +113,7 @@ class Decoder(Generic[Record]):
         max_memory = options.pop("max_memory", None)
         self._max_memory = None if max_memory is None else index(max_memory)
         self.content_max = fmt.CONTENT_MAX if self._max_memory is None or self._max_memory < 0 else self._max_memory
-        """The maximum bytes of content in a frame, according to the caller's `max_memory`."""
+        """The maximum bytes of content per frame: the caller's `max_memory`, CONTENT_MAX if it is negative or None."""
         self._light = _LIGHT
         self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
         self._typed: TypedRecords[Record] | None = TypedRecords(options) if "type" in options else None
@@ -130,7 +130,7 @@ class Decoder(Generic[Record]):
             self._options |= options
             if "ext_hook" in options:
                 self._options["ext_hook"] = types_written.with_ext_hook(options["ext_hook"])
-        # Without options, which cost as much as a short record. After an error, `unpackb` raises the right one.
+        # Takes no options, which cost as much as a short record. After its error, `unpackb` raises the right one.
         self._unpack_short = None if options else chosen_codecs().plain_unpackb
         self._tuple_keys = not {"strict_map_key", "tuple_keys"}.intersection(options)
         limits = self._typed.limits if self._typed is not None else None
@@ -151,7 +151,7 @@ class Decoder(Generic[Record]):
 
     def rows_of(self, job: FrameJob, frame: Frame) -> Rows | None:
         """
-        Let the C thread of `job` lay out the rows of a frame, and return the memory for them.
+        Prepare `job` so that its C thread also lays out the rows of the frame; return the memory for the rows.
 
         Returns None if records are not read by columns, or if there is no memory.
         """
@@ -485,8 +485,8 @@ class Decoder(Generic[Record]):
         """
         Unpack `data` with this decoder's options.
 
-        After a TypeError, because map keys are arrays, unpacks again with `tuple_keys`, which is slower on PyPy, unless
-        the caller set `tuple_keys` or `strict_map_key`.
+        Unless the caller set `tuple_keys` or `strict_map_key`, a TypeError, which a map key that is an array causes,
+        makes it unpack again with `tuple_keys` (slower on PyPy).
         """
         try:
             return msgpack.unpackb(data, **self._options, **more)
@@ -621,8 +621,8 @@ class Decoder(Generic[Record]):
         """
         Raise the error to report for `exc`, which decoding a record raised.
 
-        That is a LimitError with a text if memory ran out, the result of `_wrong` for invalid or limited MessagePack,
-        and otherwise `exc`; the path of a ValidationError then begins with the number of the record in the file.
+        That is a LimitError with a text if the objects exceed the memory limit, the result of `_wrong` for an error of
+        unpacking, otherwise `exc`; the path of a ValidationError then begins with the record's number in the file.
         """
         if _is_of_room(exc):
             raise self._too_large(frame, "objects that take too much memory") from None

@@ -2,9 +2,9 @@
 """
 Encode and parse the skippable frames of a record file, as docs/records_format.md describes them.
 
-A Zstandard decoder ignores skippable frames (RFC 8878, section 3.1.2). Each frame begins with a prefix: the magic
-number, the size of the rest, four letters for the kind, and a CRC-32 of these letters and of the bytes after the CRC.
-Numbers are little-endian.
+A Zstandard decoder ignores skippable frames (RFC 8878, section 3.1.2). Each of these frames begins with a prefix: the
+magic number, the size of what follows that size, four letters for the kind, and a CRC-32 of these letters and of the
+bytes after the CRC. Numbers are little-endian. The seek table, another skippable frame, is encoded elsewhere.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ DICTIONARY_MAX: Final = 128 << 20
 LOST_MAX: Final = 2**32 - 1
 """The maximum number of lost records between two frames."""
 LOST_SIZE_MAX: Final = 1 << 31
-"""The maximum bytes per entry of the seek table for a stretch without records; a longer one has several entries."""
+"""The maximum bytes without records that one entry of the seek table covers; a longer stretch has several entries."""
 
 EMPTY_CHECKSUM: Final = 0x51D8E999
 """The low 32 bits of XXH64 of no data, which the seek table contains for frames without content."""
@@ -52,7 +52,7 @@ class DataHeader(NamedTuple):
     `records` is the number of records, `first` the number of the first one. `offset` is the header's own position in
     the file. `compressed` is the size of the Zstandard frame after the header, `decompressed` the size of its content,
     and `checksum` the low 32 bits of the XXH64 of the content, which are also at the end of the Zstandard frame.
-    `token` is the token of the file. `dictionary` is the offset of the dictionary if it precedes the header, otherwise
+    `token` is the token of the file. `dictionary` is the offset of the dictionary's frame if it precedes the header, or
     0. `lost` marks records that a repair could not save: no frame follows then, and the two sizes and `checksum` are 0.
     """
 
@@ -92,8 +92,8 @@ class Index(NamedTuple):
     The index of a file.
 
     `total` is the number that the next record would get, `dictionary` the offset of the dictionary's frame (0 for
-    none), and `table_crc` the CRC-32 of the seek table after the index. `entries` has two 32-bit numbers for each frame
-    of records: the number of its records, and the number of records lost between the previous frame and this one.
+    none), `table_crc` the CRC-32 of the seek table after the index, and `token` the token of the file. `entries` has
+    two 32-bit numbers for each frame of records: its number of records, and the number of records lost just before it.
     """
 
     total: int
@@ -116,7 +116,7 @@ def index_size(frames: int) -> int:
 
 
 def _body(kind: bytes, data: bytes, at: int = 0, needed: int = 0) -> bytes | None:
-    """Return the body of a valid frame of this kind at data[at:], or None; it must have `needed` bytes, 0: any."""
+    """Return the body of a valid frame of this kind at data[at:], or None; `needed` is the frame's size, 0 for any."""
     if len(data) - at < PREFIX.size:
         return None
     magic, size, found, crc = PREFIX.unpack_from(data, at)
@@ -162,8 +162,8 @@ def parse_skippable(data: bytes) -> tuple[int, bytes] | None:
     """
     Return the total size and the kind of the skippable frame with which `data` begins; None if there is none.
 
-    The kind is b"" if the magic number is not the one of record files, or if the frame is too small for a kind. The CRC
-    is not checked, and the frame may be longer than `data`.
+    The kind is b"" if the magic number is not SKIPPABLE_MAGIC, or if the frame is too small for a kind and a CRC. The
+    CRC is not checked, and the frame may be longer than `data`.
     """
     if len(data) < _SIZE_FIELDS_END or data[1:4] != b"\x2a\x4d\x18" or not 0x50 <= data[0] <= 0x5F:
         return None

@@ -73,7 +73,7 @@ class Layout:
         self.torn = 0
         """The number of bytes of an unfinished frame after the last frame."""
         self.foreign = 0
-        """The offset in these bytes of the header of another file or frame; 0 for none."""
+        """The offset in the file of the header of another file or frame inside the unfinished frame; 0 for none."""
         self.dictionary: tuple[int, int] | None = None
         """The offset and size of the skippable frame with the dictionary; None if the file has no dictionary."""
         self.indexed = False
@@ -91,7 +91,7 @@ class Layout:
         return self.dictionary[0] if self.dictionary is not None else 0
 
     def check_torn(self, name: str) -> None:
-        """Raise RecordsError if the unfinished frame of the file `name` may contain another file: do not cut it off."""
+        """Raise RecordsError if the unfinished frame of the file `name`, to be cut off, may contain another file."""
         if self.foreign:
             raise covered(name, self.end, self.foreign)
 
@@ -136,12 +136,12 @@ class Layout:
         self.offsets.append(frame.offset)
 
     def go_on(self, end: int, total: int) -> None:
-        """Set `end`, where the header of the next frame is written, and `total`, the number of its first record."""
+        """Set `end`, where the header of the next frame belongs, and `total`, the number of its first record."""
         self._place = len(self), end, total
 
     @property
     def end(self) -> int:
-        """The offset after the last complete frame, gap or dictionary, where the next frame's header is written."""
+        """The offset after the last frame, gap, dictionary or file header, where the next frame's header belongs."""
         frames, end, _ = self._place
         last = len(self) - 1
         if frames <= last:
@@ -167,7 +167,7 @@ class Layout:
         )
 
     def columns(self) -> tuple[array[int], array[int], array[int], array[int]]:
-        """Return arrays with the offsets, sizes, content sizes and record counts of all frames."""
+        """Return arrays with the offsets, compressed sizes, content sizes and record counts of all frames."""
         return self.offsets, self._compressed, self._decompressed, self._records
 
     def find(self, record: int) -> int:
@@ -181,7 +181,7 @@ class Layout:
 
     @property
     def compressed(self) -> int:
-        """The total size of all Zstandard frames in bytes."""
+        """The total size of the compressed frames in bytes, without their headers."""
         return sum(self._compressed)
 
     @property

@@ -2,8 +2,8 @@
 """
 Find the frames of a record file, from the index at its end or by walking over all headers.
 
-A file has an index after a writer closed it. If the index is missing or damaged, the headers before the frames have
-the same information.
+A file has an index once its writer has closed it. If the index is missing or damaged, the headers before the frames
+have the same information.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _by_headers(source: Source, token: bytes) -> tuple[Layout, str]:
     """
     Return the layout according to all headers of the file, and the fault of its index ("" for none).
 
-    If a writer closes the file meanwhile, returns the layout according to its index.
+    If a writer closes the file meanwhile, returns the layout from its index and "".
     """
     layout = Layout(token)
     extend(layout, source, token)

@@ -27,7 +27,7 @@ SUFFIX: Final = ".rec"
 def open_reader(
     place: Place | Sequence[Place], *, threads: int | None, errors: str, options: dict[str, object]
 ) -> Reader | Shards:
-    """Return a Reader of a record file, or Shards for a list of files or a folder: `records.open` with mode "rb"."""
+    """Return a Reader of a record file, or Shards for a list, tuple or folder: `records.open` with mode "rb"."""
     if isinstance(place, (list, tuple)):
         from cpkg.records.shards import Shards
 
@@ -55,7 +55,7 @@ def _files_in(folder: str) -> list[str]:
 
 
 def open_writer(place: Place, mode: str, settings: WriterSettings) -> Writer:
-    """Open a record file for writing: `records.open` with mode "wb", "xb" or "ab"."""
+    """Return a Writer of a record file: `records.open` with mode "wb", "xb" or "ab"."""
     target = open_target(place, mode)
     try:
         if mode != "ab":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 256 << 10
-"""Bytes of records per frame. Finding a record takes less than a millisecond; larger frames would save only 1 %."""
+"""The default `frame_size`. Finding a record takes less than a millisecond; larger frames would save only 1 % space."""
 
 _DEPTH: Final = 1024
 _ARRAY16: Final = 0xDC
@@ -26,7 +26,7 @@ _CALLEE: Final = re.compile(r"^(Packer|(Packer\.)?__init__)\(\)")
 """The names of Packer in TypeErrors of different interpreters and backends."""
 _PER_RECORD_PACKING: Final = frozenset(("max_total_bytes", "max_total_items"))
 _NOT_PACKING: Final = frozenset(("autoreset", "buffer", "buf_size", "errors", "max_memory", "type"))
-"""Options of Packer that a writer sets itself, and options of a reader."""
+"""Options that raise TypeError: options of Packer that a writer sets itself, and options of a reader."""
 
 
 def batches(options: Mapping[str, object]) -> bool:

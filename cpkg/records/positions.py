@@ -2,7 +2,7 @@
 """
 Read and write record files at positions: a Source and a Target for each kind of place.
 
-A local file is locked against other writers while it is written.
+A file that is opened for writing by its path is locked against other writers until it is closed.
 """
 
 from __future__ import annotations
@@ -157,10 +157,10 @@ class Target:
         """Remove the bytes after `offset`; does nothing if the target cannot remove bytes."""
 
     def flush(self) -> None:
-        """Pass data that a file object or upload has buffered to the system or the server."""
+        """Pass data that a file object or upload has buffered on, to the system or as far as the server accepts it."""
 
     def sync(self) -> None:
-        """Force written bytes to disk, as far as the target has a descriptor."""
+        """Force written bytes to disk if the target has a descriptor, otherwise only flush them."""
 
     def close(self) -> None:
         """

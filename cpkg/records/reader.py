@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 _ERRORS: Final = ("raise", "skip")
 _MOST_BESIDE: Final = 2
-"""The maximum number of C threads that help; more would wait for the caller, which unpacks more slowly."""
+"""By default, at most this many C threads help; more would wait for the caller, which unpacks more slowly."""
 _KNOWN_MAX: Final = 1 << 16
-"""The positions of a frame's records are kept from the second request on, if the frame has at most this many."""
+"""If C cannot find records, Python finds all of a frame with at most this many at the second request for one."""
 _WORTH_THREADS: Final = 2
-"""Starting threads pays off if at least this many frames follow the first one."""
+"""Starting threads pays off if at least this many frames or bunches follow the first one."""
 
 
 class Reader(Exclusive, Generic[Record]):
@@ -101,8 +101,8 @@ class Reader(Exclusive, Generic[Record]):
         """
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
-        Negative numbers count from the end. Threads, if there are any, decompress frames in advance, from the second
-        frame on. They end with the iterator: at its end, when its `close()` is called, or when it is garbage collected.
+        Negative numbers count from the end. Threads, if there are any, decompress frames in advance (and unpack them,
+        if Python has no GIL). They end with the iterator: at its end, by `close()`, or when it is garbage collected.
         Raises DamagedError for records that cannot be read, unless `errors="skip"`.
         """
         start, stop, _ = slice(start, stop).indices(len(self))
@@ -112,7 +112,7 @@ class Reader(Exclusive, Generic[Record]):
         return records  # type: ignore[no-any-return]
 
     def _streams(self, start: int, stop: int) -> Iterator[Iterable[Record]]:
-        """Yield iterables that together contain the records from number `start` up to `stop` (not included)."""
+        """Yield iterables that together give the records from number `start` up to `stop` (not included)."""
         with contextlib.closing(self._ready(start, stop)) as frames:
             for piece, result in frames:
                 if not isinstance(result, list):
@@ -159,7 +159,7 @@ class Reader(Exclusive, Generic[Record]):
             self._note(exc)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` to `stop` (not included) or the end, in a list per frame."""
+        """Iterate over lists of the records from number `start` to `stop` (not included) or the end, one per frame."""
         start, stop, _ = slice(start, stop).indices(len(self))
         return self._batches(start, stop)
 
@@ -249,8 +249,8 @@ class Reader(Exclusive, Generic[Record]):
         """
         Read and decompress a frame; return it with its content, its records or an error.
 
-        Returns records if threads unpack and all records are wanted. The error is not raised here but by the caller, in
-        the order of the frames.
+        Returns records if threads unpack, all records are wanted and none is faulty. The error is not raised here but
+        by the caller, in the order of the frames.
         """
         piece, found, all_wanted = call
         if isinstance(piece, Gap):
@@ -332,7 +332,7 @@ class Reader(Exclusive, Generic[Record]):
         """
         Return the records with these numbers, in the given order; numbers may repeat and be negative.
 
-        Reads and decompresses each frame once, some of them in advance. Raises the same errors as `reader[number]`.
+        Reads and decompresses each frame once, several together or in advance. Raises the errors of `reader[number]`.
         """
         total = len(self)
         wanted = [operator.index(number) for number in numbers]
@@ -398,7 +398,7 @@ class Reader(Exclusive, Generic[Record]):
         last.forget()
         one = self._one_of(last)
         content: Content | None = one.content(frame) if one is not None else None
-        if content is None:  # decompress in Python, which also raises the right error
+        if content is None:  # decompress with `Decoder.content`, which also raises the right error
             content = self._decoder.content(frame, _read(self._source, frame))
         starts = self._decoder.starts(frame, content)
         last.content = content
@@ -409,8 +409,8 @@ class Reader(Exclusive, Generic[Record]):
         """
         Return start and end of the records with the numbers `places` within the frame, whose content is in `last`.
 
-        Raises DamagedError if the content is not valid up to these records. The first call for a frame also checks the
-        rest and the number of records.
+        Without `last.starts`, raises DamagedError if the content is not valid up to these records; the first call for a
+        frame also checks the rest and the number of records.
         """
         if last.starts is not None:
             starts = last.starts
@@ -440,7 +440,7 @@ class Reader(Exclusive, Generic[Record]):
     # --- asynchronously -------------------------------------------------------------------------------------------
 
     async def __aiter__(self) -> AsyncIterator[Record]:
-        """Iterate over all records without blocking the event loop."""
+        """Iterate over all records; a separate thread reads and unpacks them, so the event loop is not blocked."""
         import asyncio
 
         from purepy.zstd.aio.work import Work
@@ -464,7 +464,8 @@ class Reader(Exclusive, Generic[Record]):
         """
         Find the records written since the file was opened or last refreshed, and return by how many `len` has grown.
 
-        Only complete frames count. Raises RecordsError if another record file was appended without `join`.
+        Only complete frames count; at a URL, nothing new is found. Raises RecordsError if another record file was
+        appended without `join`, and LimitError if a list of all records would exceed `max_memory`.
         """
         with self._turn():
             before = len(self)
@@ -479,12 +480,12 @@ class Reader(Exclusive, Generic[Record]):
 
     @property
     def layout(self) -> Layout:
-        """The frames and gaps of the file, as of the last `refresh`."""
+        """The frames and gaps of the file, as of opening or the last `refresh`."""
         return self._layout
 
     @property
     def torn(self) -> int:
-        """The number of bytes of an unfinished frame or index at the end of the file, as of the last `refresh`."""
+        """The number of bytes of an unfinished frame or index at the end of the file, as of opening or `refresh`."""
         return self._layout.torn
 
     @property
@@ -504,7 +505,7 @@ class Reader(Exclusive, Generic[Record]):
                 self._idle.pop().close()
 
     def __repr__(self) -> str:
-        """Return a text that is equal for readers of the same file, as the checkpoints of Grain need it."""
+        """Return a text that is equal for readers of the same name and length; checkpoints of Grain compare it."""
         return f"<cpkg.records.Reader of {self.name or self._source!r}: {len(self)} records>"
 
     def __reduce__(self) -> tuple[Callable[..., Reader[Record]], tuple[object, ...]]:
@@ -543,7 +544,7 @@ class _NoRecords(_Records):
 
 
 class _Last:
-    """The frame from which a record was read last, kept because its other records are often requested next."""
+    """A frame from which a record was read, kept because its other records are often requested next."""
 
     __slots__ = ("content", "first", "frame", "one", "starts", "stop")
 
@@ -555,7 +556,7 @@ class _Last:
         self.one: OneFrame | None = None
 
     def forget(self) -> None:
-        """Drop the content, so that its memory can be reused."""
+        """Drop the frame and its content, so that the C memory can be reused."""
         self.frame, self.content, self.starts = None, b"", None
 
     def close(self) -> None:
@@ -571,7 +572,7 @@ def ascending(numbers: range) -> range:
 
 
 def within(numbers: range, start: int, stop: int) -> range:
-    """Return the part of an ascending range from `start` up to `stop` (not included)."""
+    """Return the numbers of an ascending range from `start` up to `stop` (not included), as a range."""
     return numbers[bisect_left(numbers, start) : bisect_left(numbers, stop)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read and decompress frames in C: in advance in threads, or in one call of the caller."""
+"""Read and decompress frames in C: in advance in threads, or at once in the thread of the caller."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _READ_MAX: Final = 4 << 20
 
 class OneFrame:
     """
-    C memory for one frame at a time, which the caller's thread decompresses.
+    C memory for one frame or Bunch at a time, which the caller's thread decompresses.
 
     Without it, reading one record from each of many frames creates large bytes objects, which keep PyPy's garbage
     collector busy.
@@ -50,7 +50,7 @@ class OneFrame:
         """
         Return the content of a frame, or of the frames of a Bunch one after the other; None if C cannot decompress it.
 
-        The content is a buffer that is valid until the next call.
+        The content is a buffer that is valid until the next call or `close`.
         """
         size = _fill(self._decoder, self._frames, self._job, piece, self._source)
         return None if size is None else self._frames.do(self._job, size)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the arguments of `records.open` before any file is opened or truncated, and choose the number of threads."""
+"""Check the arguments for writing before the file is opened, and choose the number of threads for any call."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAME_SIZE_MAX: Final = fmt.CONTENT_MAX // 2
 _MOST: Final = 4
 """The default maximum number of threads; more find no work, because packing and unpacking take turns."""
 AHEAD: Final = 2
-"""The maximum number of waiting results per thread, to limit memory."""
+"""The maximum number of calls in advance per thread, running or with waiting results, to limit memory."""
 
 
 def has_threads_of_c() -> bool:
@@ -43,7 +43,7 @@ def thread_count(threads: int | None, *, alone: bool = False, most: int = _MOST)
 
 class WriterSettings:
     """
-    The arguments of `records.open` for writing; `options` are the options of `Packer`.
+    The checked arguments of `records.open` for writing; `options` are the options of `Packer`.
 
     Raises ValueError and TypeError for wrong arguments.
     """

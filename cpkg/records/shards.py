@@ -20,9 +20,9 @@ class Shards(Generic[Record]):
     """
     The records of several files, one after the other, as a sequence.
 
-    Returned by `records.open([place, ...])`, or by `records.open(folder)` for the files in a folder that end in .rec,
-    in the order of their names. Records are numbered consecutively over all files; but errors name a record by its
-    number in its file. Shards have `iter`, `batches`, `take`, indexing and `damage` like a Reader, but no `refresh`.
+    Returned by `records.open([place, ...])`, and by `records.open(folder)` for the files in a folder that end in .rec,
+    sorted by name. Records are numbered consecutively over all files; but errors about a record's content name it by
+    its number in its file. Shards have `iter`, `batches`, `take`, indexing and `damage` like a Reader, but no `refresh`.
     They can be pickled if each file has a path or URL. Each local file is kept open and needs a descriptor. Several
     threads may use Shards.
     """
@@ -62,7 +62,7 @@ class Shards(Generic[Record]):
         return self._ends[-1] if self._ends else 0
 
     def _find(self, number: int) -> tuple[int, int]:
-        """Return the index of the file with a record, and the record's number there; raises IndexError if none."""
+        """Return the index of the file with a record, and the record's number in it; raise IndexError if there is none."""
         index = index_of(number, len(self))
         file = bisect_right(self._ends, index)
         return file, index - self._begin(file)
@@ -118,7 +118,7 @@ class Shards(Generic[Record]):
         return chain.from_iterable(reader.iter(first, last) for reader, first, last in parts)
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
-        """Iterate over the records from number `start` to `stop` (not included) or the end, in a list per frame."""
+        """Iterate over lists of the records from number `start` to `stop` (not included) or the end, one per frame."""
         for reader, first, last in self._parts(start, stop):
             yield from reader.batches(first, last)
 

@@ -12,7 +12,7 @@ from cpkg.records.errors import LockedError, RecordsError
 from cpkg.records.positions import FileSource, FileTarget, PathSource, PathTarget, Source, Target, UrlSource
 
 _TAIL_SIZE: Final = 1 << 16
-"""The bytes first read from the end of a file; most indexes fit, and at a URL a request costs more than the bytes."""
+"""How many bytes at the end of a file are read first: most indexes are smaller, and a request for a URL costs more."""
 WINDOW: Final = 4 << 20
 """The bytes to read at once from a source that is read from front to back."""
 
@@ -55,7 +55,7 @@ def open_target(place: Place, mode: str = "wb") -> Target:
 
 class Window(Source):
     """
-    Another source, read from front to back in pieces of `piece` bytes (more if requested); for one thread only.
+    A buffer for another source, read from front to back `piece` bytes at a time (more if requested); for one thread.
 
     Bytes after `end` are not read in advance, but `read_at` can return them. The caller closes the other source.
     """

@@ -35,15 +35,15 @@ class Split:
 
     def read(self, *, errors: str = "raise", **options: Any) -> Iterator[Any]:
         """
-        Iterate over the records of the split; `errors` and `options` are the same as in `records.open`.
+        Iterate over the records of the split; `errors` and `options` (without `threads`) are those of `records.open`.
 
         Reads only the bytes of the split, in large pieces, and the dictionary. Raises DamagedError for damage, unless
-        `errors="skip"`; errors in the arguments are raised at the first record.
+        `errors="skip"`. Wrong arguments and a missing file raise their errors at the first record, not before.
         """
         return self._read(Reader.iter, errors, options)
 
     def batches(self, *, errors: str = "raise", **options: object) -> Iterator[list[Any]]:
-        """Iterate over the records in lists, one per frame; `errors`, `options` and exceptions are those of `read`."""
+        """Iterate over lists of records, one per frame; `errors`, `options` and exceptions are those of `read`."""
         return self._read(Reader.batches, errors, options)
 
     def _read(self, way: Callable[[Reader], Iterable[Any]], errors: str, options: dict[str, object]) -> Iterator[Any]:

@@ -17,12 +17,12 @@ _RECORDS: Final = 1 << 14
 
 class Bunch:
     """
-    Frames of a file that one C call reads and decompresses, and the wanted records in them.
+    Frames of a file that are read and decompressed together, and the wanted records in them.
 
     `frames` has the numbers of the frames in the layout; `numbers` has, in one flat list, the offset, size and content
     size of each. `before` has a pair for each frame: the numbers of records and of bytes of content in the frames of
     the bunch before it; a last pair has the totals. `places` has the positions of the wanted records in the caller's
-    list, `picks` the number of each, counted from the first record of the bunch without lost records.
+    list, `picks` the number of each within the bunch, which counts only the records of its frames.
     """
 
     __slots__ = ("before", "frames", "numbers", "picks", "places")
@@ -35,7 +35,7 @@ class Bunch:
         self.picks: list[int] = []
 
     def by_frame(self) -> Iterator[tuple[int, list[int], list[int]]]:
-        """Yield for each frame its number, and its wanted records' positions in the caller's list and in the frame."""
+        """Yield each frame's number, its wanted records' positions in the caller's list, and their numbers in it."""
         done = 0
         for frame, (begin, _), (end, _) in zip(self.frames, self.before, self.before[1:]):
             start = done
@@ -79,7 +79,7 @@ def bunches(layout: Layout, wanted: Sequence[int]) -> Iterator[Bunch]:
 
 def spans(bunch: Bunch, starts: Sequence[int]) -> Iterator[tuple[int, int, int]] | None:
     """
-    Return an iterator over the position in the caller's list, the start and the end of each wanted record.
+    Return an iterator over (position in the caller's list, start, end) of each wanted record.
 
     `starts` has the starts of all records in the content of the bunch, and the end of the last. Returns None if a frame
     has more or fewer records than `bunch.before` says.

@@ -26,7 +26,7 @@ class TypedRecords(Generic[Record]):
 
     def __init__(self, options: dict[str, object]) -> None:
         codecs = imported("cpkg.typed.codecs")
-        # the caller has already limited the memory for the objects of a frame
+        # `decoding.Decoder` limits the memory for the objects of a frame
         options = {**options, "max_memory": -1}
         try:
             decoder = codecs.Decoder(**options)

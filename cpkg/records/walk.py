@@ -15,9 +15,10 @@ five cases:
 5. Anything else is damage. The walk searches for a next header and continues there; the bytes in between are a gap.
    Headers inside record data do not belong to the file, because they have another token or offset.
 
-If bytes were lost or inserted, all later headers have moved. So if a search finds no header at its stored offset up to
-the end of the file, it accepts a header at another offset, and the walk then expects all headers to have moved by the
-same distance. Case 4 searches also: if there is a next header after a torn frame, bytes inside the frame were lost.
+If bytes were lost or inserted, all later headers have moved. So if a search finds no header at its stored offset (it
+may give up before the end of the file), it accepts a header at another offset, and the walk then expects all headers
+to have moved by the same distance. Case 4 searches also: if there is a next header after a torn frame, bytes inside
+the frame were lost.
 
 A writer may be at work meanwhile. It replaces the index by frames, and never changes a complete frame. So before the
 walk reports damage, it looks once more after the last complete frame.
@@ -55,8 +56,8 @@ class Walk:
 
     `following` is the expected number of the next record. `token` is the token of the file, or b"" to use the token of
     the file header or of the first frame header at its stored offset. After the walk, `torn` is the number of bytes at
-    the end of the file that belong to an unfinished frame, and `foreign` is the offset in these bytes of the header of
-    another file or frame, or 0. Raises RecordsError if another record file was appended without `join`.
+    the end of the file that belong to an unfinished frame, and `foreign` is the offset in the file of a header of
+    another file or frame among these bytes, or 0. Iterating raises RecordsError at a file appended without `join`.
     """
 
     def __init__(self, source: Source, start: int, following: int, token: bytes, end: int | None = None) -> None:
@@ -141,7 +142,7 @@ class Walk:
         return self._last
 
     def _torn(self, header: fmt.DataHeader, end: int) -> Frame | Gap | Other | None:
-        """Search for a header that follows a frame cut by the end of the file; return the next piece, None if torn."""
+        """Search for the header after a frame that the end of the file cuts; return the next piece, None if torn."""
         found, foreign = self._search(self._at + 1, header.first + header.records, is_exact=True)
         if found is None:
             self.torn, self.foreign = self._size - self._at, foreign
@@ -155,7 +156,7 @@ class Walk:
         Search for the next header after damage, and return the gap before it.
 
         If a writer has added a frame meanwhile, returns that frame. If there is no next header, returns a gap up to the
-        end of the file if the search found headers of other files or frames, otherwise None: the last frame is torn.
+        end of the file if the search found headers of other files or frames, otherwise None: the rest is a torn frame.
         """
         at, start = self._at, self._settled
         if self._last is not None and not self._is_whole(self._last):
@@ -188,11 +189,11 @@ class Walk:
         return Gap(min(at, self._at), self._at, following, header.first - following, reason)
 
     def _is_whole(self, frame: Frame) -> bool:
-        """Return whether the last four bytes of a frame equal the checksum that its header repeats."""
+        """Return whether the last four bytes of a frame equal the checksum in its header."""
         return self._source.read_at(frame.offset + frame.compressed - 4, 4) == frame.checksum.to_bytes(4, "little")
 
     def _is_sound(self, at: int, size: int, kind: bytes) -> bool:
-        """Return whether a frame of any kind has the right CRC; False for a header of records, which is not next."""
+        """Return whether a skippable frame has the right CRC; False for a header of existing or lost records."""
         if kind in (fmt.DATA, fmt.LOST):
             return False
         prefix = self._source.read_at(at, fmt.PREFIX.size)
@@ -236,7 +237,7 @@ class Walk:
         return moved, foreign
 
     def _headers(self, start: int) -> Iterator[tuple[int, fmt.DataHeader | None]]:
-        """Yield position and header of each valid frame header from `start` on, of any file; None for a file header."""
+        """Yield (position, header) of each valid header from `start` on, of any file; None stands for a file header."""
         overlap = fmt.DATA_HEADER_SIZE - 1
         piece = _SEARCH_PIECE_MIN
         while start < self._size:

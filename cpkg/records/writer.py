@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write record files: records are divided into frames by size, compressed by threads, and written in order."""
+"""Write record files: divide records into frames by size, compress these, with threads if set, write them in order."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Writer(Exclusive):
     Append records to a file.
 
     Returned by `records.open(path, "wb")` ("xb", "ab"). Records are packed when added, collected until they have
-    `frame_size` bytes, compressed by `threads` in the background, and written in order. Records before a `flush` are in
-    the file, even if the process is killed later. `close` writes the index; a file without index can be read and
-    appended to also.
+    `frame_size` bytes, compressed by `threads` (in the background from 2 on), and written in order. Records before a
+    `flush` are in the file, even if the process is killed later; but a URL has no file before `close`. `close` writes
+    the index; a file without an index can also be read and appended to.
 
     If a call raises, its record was not added (for `extend`: the current record and later ones); records added before
-    are kept, and the next call writes them. So a writer continues after a full disk, and after a signal at any point.
-    But if writing to a file object or URL failed or was interrupted, it is unknown how much was written: the next calls
-    that write raise OSError. Several threads may append. A call from inside another call of the same writer (by a
+    are kept, and later calls write them. So a writer continues after a full disk, and after a signal at any point.
+    But if writing to a file object or URL failed or was interrupted, it is unknown how much was written: all later
+    calls that write raise OSError. Several threads may append. A call from inside another call of the same writer (by a
     signal handler, `default` or the caller's file) raises RuntimeError, and the other call continues. A forked child
     cannot use its parent's writer.
     """
@@ -103,9 +103,9 @@ class Writer(Exclusive):
         """
         Add many records.
 
-        The items of a list or tuple are packed in batches, in half the time. The items of any other iterable are packed
-        one by one, because it may yield the same object with changed content. Raises the errors of `append` and of the
-        iterable; the records before the error are added.
+        The items of a list or tuple are packed in batches, in half the time, unless `max_total_items` or
+        `max_total_bytes` is set. The items of another iterable are packed one by one, as it may yield the same object
+        with changed content. Raises the errors of `append` and of the iterable; records before the error are added.
         """
         if isinstance(records, (list, tuple)):
             at = 0
@@ -119,7 +119,7 @@ class Writer(Exclusive):
                 append(record)
 
     def _batch_size(self) -> int:
-        """Return how many records to pack at once, so that they fill about a quarter of a frame."""
+        """Return how many records to pack at once, 1 to _BATCH_MAX, so that they fill about a quarter of a frame."""
         _, count, added, size = self._whole
         mean = (added + size) // count if count else self._mean
         return max(min(self._frame_size // 4 // max(mean, 1), _BATCH_MAX), 1)
@@ -256,7 +256,7 @@ class Writer(Exclusive):
         """
         Write all records to the file, which ends the current frame.
 
-        After the call, the records survive the end of this process and, with `fsync="flush"`, a system crash. Frames
+        Then they survive the end of this process (not at a URL) and, with `fsync="flush"`, a system crash. Frames
         much smaller than `frame_size` compress worse, so flush only when records must be safe, not after each record.
         """
         with self._turn():
@@ -271,7 +271,7 @@ class Writer(Exclusive):
 
     def close(self) -> None:
         """
-        Write the last frame and the index, and unlock the file.
+        Write the remaining records and the index, close the file if the writer opened it, and unlock it.
 
         If the call raises, the file stays open and no record is lost; call it again. (After a failed `write` of a file
         object or URL, each call raises OSError.) A file with an index to which nothing was added is not changed.
@@ -292,7 +292,7 @@ class Writer(Exclusive):
             self._target.close()  # a repeated call does nothing, or raises the same error
 
     def discard(self) -> None:
-        """Close the file without writing waiting records, which are lost, or an index; cancel an upload."""
+        """Close the file without writing an index or the records not yet written, which are lost; cancel an upload."""
         with self._turn():
             self._is_discarded = True
             self._frames.close()
@@ -314,7 +314,7 @@ class Writer(Exclusive):
         return self._target.name
 
     def __len__(self) -> int:
-        """Return the number that the next record gets: the number of old, added and lost records."""
+        """Return the number that the next record gets: the number of all old, added and lost records."""
         with self._turn():
             ended, count, _, _ = self._whole
             written = len(self._layout)

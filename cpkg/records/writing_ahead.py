@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _WAITING: Final = 1 << 20
 _WAITING_OF_PYTHON: Final = 4 << 20
 """
-The bytes of records that wait for each thread, in at least two frames and at most `_FRAMES_MAX`. A Python thread that
-has finished a frame waits for the GIL while the caller packs; with fewer frames in advance, cores would be idle.
+How many bytes of records may wait per thread, in 2 to `_FRAMES_MAX` frames. A Python thread that has finished a frame
+waits for the GIL while the caller packs; with fewer frames in advance, cores would be idle.
 """
 _FRAMES_MAX: Final = 16
 
@@ -86,7 +86,7 @@ class _Frame:
 
 class Encoding:
     """
-    The current frame, and a queue of ended frames that are being compressed.
+    The current frame, and a queue of ended frames that wait for compression or have been compressed.
 
     Frames have the same numbers as later in the file. The writer counts how many frames are `written` and how many have
     `ended`. If a signal interrupts a call, these counts show whether the call took effect; if not, it can be repeated.
@@ -125,19 +125,19 @@ class Encoding:
             self._ahead.back(queue.popleft().job)
 
     def add(self, number: int, at: int, piece: bytes, start: int = 0) -> None:
-        """Put piece[start:] after the first `at` bytes of the current frame, replacing all bytes after these."""
+        """Put piece[start:] at byte `at` of the current frame `number`, replacing all bytes from there on."""
         # C copies the piece at once; if Python kept it, PyPy's garbage collector would copy it several times
         self._job_at_hand(number).put(at, piece, start)
 
     def end(self, number: int, size: int, records: int) -> None:
-        """End the current frame, which has `size` bytes and `records` records."""
+        """End the current frame `number` with its first `size` bytes, which are `records` records."""
         self._queue.append(_Frame(number, self._job_at_hand(number), size, records))
 
     def hand_over(self, *, final: bool) -> None:
         """
         Submit ended frames to the threads.
 
-        Without threads, or with `final` and a single frame in the queue, compresses in this thread.
+        Without threads, or with `final` and a single frame in the queue, compresses them in the calling thread.
         """
         waiting = [frame for frame in self._queue if not frame.is_submitted and frame.data is None]
         if waiting and ((final and len(self._queue) == 1) or not self._ahead.begin()):
@@ -149,7 +149,7 @@ class Encoding:
             frame.is_submitted = True
 
     def first(self) -> tuple[int, int, bytes]:
-        """Wait for the first frame and leave it in the queue; return its number of records, content size, and data."""
+        """Wait for the first frame, which stays queued; return its record count, content size and compressed bytes."""
         frame = self._queue[0]
         if frame.data is None and frame.is_submitted:
             found = self._ahead.wait(frame.job)
@@ -159,7 +159,7 @@ class Encoding:
         return frame.records, frame.size, frame.data
 
     def close(self) -> None:
-        """Drop all frames, and end the threads."""
+        """Drop all frames without writing them, and end the threads."""
         self._queue.clear()
         self._at_hand = (-1, None)
         if self._ahead is not None:
