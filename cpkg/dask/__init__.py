@@ -6,7 +6,7 @@ Record files on Dask: read splits into bags and data frames, and write one file 
     bag = cpkg.dask.read_records("s3://bucket/events/*.rec")
     cpkg.dask.write_records(bag.filter(lambda record: record["status"] >= 500), "s3://bucket/errors")
 
-Dask does the scheduling. Each function works on one partition, and Dask may call it again if a worker dies.
+Dask does the scheduling. Each of its tasks works on one partition, and Dask may run it again if a worker dies.
 docs/records.md shows more.
 """
 
@@ -40,9 +40,9 @@ Urls = Union[str, "os.PathLike[str]", Iterable[Union[str, "os.PathLike[str]"]]]
 
 PARTITION_SIZE: Final = 1 << 19
 """
-Bytes of compressed records: 30,000 to 500,000 short records, and 12 to 25 MB of usual objects.
+The default size of a partition in bytes of the file: 30,000 to 500,000 short records, usually 12 to 25 MB of objects.
 
-A file of a million records has several partitions, so that several workers can read it.
+A file of a million short records has several partitions, so that several workers can read it.
 """
 
 _PART: Final = re.compile(r"part-\d{5,}\.rec")
@@ -95,9 +95,9 @@ def read_records(urls: Urls, *, partition_size: int = PARTITION_SIZE, **options:
         partition_size: the bytes of a file per partition.
         **options: `errors`, `type` and the options of unpacking, as in `records.open`.
 
-    Reads the indexes of the files now, and the records when the bag is computed. Operations that process records one by
-    one (`map`, `filter`, `sum`, `take`, ...) need little memory. Raises FileNotFoundError if there are no files, and
-    the errors of `records.splits`.
+    Reads the indexes of the files now (without an index, the headers), and the records when the bag is computed.
+    Operations that process records one by one (`map`, `filter`, `sum`, `take`, ...) need little memory. Raises
+    FileNotFoundError if there are no files, and the errors of `records.splits`.
     """
     splits = partitions(urls, partition_size)
     if not splits:
@@ -118,19 +118,20 @@ def write_records(
 
     From 100,001 partitions on, numbers have as many digits as the last one, so that names sort in order.
 
-    The files are first written to a temporary folder (`.writing-...`) and get their names when all are complete. So the
+    The files are first written to a temporary folder in it (`.writing-...`), and move when all are complete. So the
     bag may read the files that it replaces, and no record is lost or duplicated if a worker dies or a partition is
     computed twice.
 
     Args:
-        bag: a dask.bag of objects that MessagePack supports.
+        bag: a dask.bag of objects that a record file can contain, as in `records.open`.
         url: a folder, or the URL of one, which is created if missing. This process and all workers must reach it.
-        overwrite: replace existing parts, and remove parts with higher numbers. Other files stay.
+        overwrite: replace existing parts, and remove all parts with other names. Other files stay.
         compute: if true, write now and return the names of the files; if false, return a Delayed that does both.
         **options: `level`, `frame_size`, `dictionary` and the options of packing, as in `records.open`.
 
-    A write that fails or is interrupted removes only its temporary folder; if it has begun to name the files, it names
-    all of them. A Delayed that fails keeps the temporary folder, and continues there when it is computed again.
+    A write that fails or is interrupted removes its temporary folder, and `url` if it created it; if it has begun to
+    name the files, it names all of them. A Delayed that fails keeps the temporary folder, and continues there when
+    computed again.
 
     Raises FileExistsError if the folder has parts and `overwrite` is false, before anything is computed and again
     before the files get their names.
@@ -204,7 +205,7 @@ class _Folder:
         return [name for name in names if _PART.fullmatch(name)]
 
     def write(self, number: int, part: Iterable[object], options: dict[str, Any]) -> None:
-        """Write a part, which appears complete or not at all; raises RuntimeError if the parts are no longer wanted."""
+        """Write a part, complete or not at all; remove it and raise RuntimeError if parts are no longer wanted."""
         rows = list(part)
         fs, _, own = self._place()
         name = f"{own}/{_part(number)}"
@@ -270,7 +271,7 @@ class _Folder:
         return []
 
     def _remove(self) -> None:
-        """Remove the temporary folder, and the folder itself if new and empty; ignore OSError."""
+        """Remove the temporary folder, and the folder itself if it is empty and from this write; ignore OSError."""
         fs, path, own = self._place()
         with Suppressed(OSError):
             for name in sorted(fs.find(own), key=lambda name: not name.endswith("/begun")):
@@ -306,7 +307,7 @@ def to_dataframe(
     **options: Any,
 ) -> dask.dataframe.DataFrame:
     """
-    Return a dask.dataframe with the records of files, which must be maps, with one partition per split.
+    Return a dask.dataframe with the records of files, which must be maps or of `type`, one partition per split.
 
     Args:
         urls, partition_size, **options: as in `read_records`.
@@ -316,13 +317,13 @@ def to_dataframe(
             them from the fields of `type`, or from the first 1000 records.
         columns: the columns to keep; the others are dropped while each frame is read.
 
-    Dtypes from fields or records are int64, float64, bool, and the dtypes that pandas infers for strings and times;
-    Int64 and boolean if values are missing or None, while missing floats become NaN. For fields, timedelta becomes
-    timedelta64, and all other types become object. Values are never changed to fit: computing the frame raises
-    ValueError for the first record that does not fit; pass another dtype for the column in `meta`. The error has the
-    number of the record, except with `errors="skip"`. A record that is not of `type` raises `typed.ValidationError`,
-    whose path begins with the number of the record. Raises TypeError for a `type` without fields, and the errors of
-    `read_records`.
+    Dtypes from fields are int64, float64, bool, timedelta64, the one that pandas infers for str, and object for other
+    types. Dtypes from records are int64, uint64, float64, bool, object for values of several types (float64 for ints
+    and floats), otherwise what pandas infers. Ints and bools of which some are missing or None have Int64, UInt64 and
+    boolean; missing floats become NaN. Values are never changed to fit: computing the frame raises ValueError for the
+    first record that does not fit, with its number except with `errors="skip"`; pass another dtype for the column in
+    `meta`. A record that is not of `type` raises `typed.ValidationError`, whose path begins with the number of the
+    record. Raises TypeError for a `type` without fields, and the errors of `read_records`.
     """
     import dask.dataframe
 
@@ -347,7 +348,7 @@ def to_dataframe(
 
 
 def _sample(splits: list[records.Split], options: dict[str, Any]) -> list[Any]:
-    """Return the first _SAMPLE records of the splits; raise ValueError for one of them that is not a map."""
+    """Return the first _SAMPLE records of the splits; raise ValueError if their frames have one that is not a map."""
     from cpkg.dask import columns as _columns
 
     rows: list[Any] = []
@@ -363,7 +364,7 @@ def _sample(splits: list[records.Split], options: dict[str, Any]) -> list[Any]:
 
 
 def _first(split: records.Split, options: dict[str, Any]) -> int | None:
-    """Return the number of the first record of a split; None if later numbers are unknown, as records are skipped."""
+    """Return the number of a split's first record; None with errors="skip", which makes later numbers unknown."""
     return split.first if options.get("errors") != "skip" else None
 
 

@@ -16,7 +16,7 @@ _ADVICE = "pass another dtype for the column in meta"
 
 
 class MisfitError(ValueError):
-    """A value does not fit the dtype of its column."""
+    """A record is not a map, or a value does not fit the dtype of its column."""
 
 
 def _named(place: int, first: int | None) -> str:
@@ -27,7 +27,7 @@ def check_maps(rows: list[object], before: int, first: int | None) -> None:
     """
     Raise MisfitError for a record that is not a map.
 
-    `before` records precede `rows`; `first` is the number of the first of all, or None if numbers are unknown.
+    `before` records of the split precede `rows`; `first` is the number of its first record, None if unknown.
     """
     if set(map(type, rows)) <= {dict}:
         return
@@ -43,7 +43,7 @@ def empty(types: Mapping[str, object]) -> pandas.DataFrame:
 
 
 def guessed(rows: list[Any]) -> pandas.DataFrame:
-    """Return an empty DataFrame with the columns of some records, which are maps, and dtypes that fit their values."""
+    """Return an empty DataFrame with the keys of some maps as columns; the types of the values decide the dtypes."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     return empty({name: _guess([row.get(name) for row in rows]) for name in names})
 
@@ -67,7 +67,7 @@ _OF_KINDS = {"int": int, "float": float, "bool": bool, "str": str}
 
 
 def of_type(kind: object) -> pandas.DataFrame:
-    """Return an empty DataFrame with the fields of a type as columns; raises TypeError if it has no fields."""
+    """Return an empty DataFrame with the fields of a type as columns; raises TypeError if the type has no fields."""
     return empty({name: _dtype(field) for name, field in _fields(kind)[1].items()})
 
 
@@ -125,10 +125,10 @@ def _nothing(row: object) -> None:
 
 def column(name: str, values: list[object], dtype: object, first: int | None) -> pandas.Series:
     """
-    Return values as a pandas.Series with a dtype; None is a missing value.
+    Return values as a pandas.Series of `dtype`; None is a missing value.
 
     `first` is the record number of the first value, or None if numbers are unknown. Raises MisfitError, with the number
-    of the record if known, for a value that the dtype cannot represent exactly.
+    of the record if known, for the first value that the dtype cannot represent exactly.
     """
     kinds = set(map(type, values))
     try:
@@ -172,7 +172,7 @@ def _is_held(value: object, dtype: object) -> bool:
 
 
 def _is_same(value: Any, held: Any, dtype: object) -> bool:
-    """Return whether `held`, in a series of this dtype, equals the original `value`; a bool never equals a number."""
+    """Return whether `held`, from a series of `dtype`, is `value` unchanged; None is NA, a bool is never a number."""
     types = pandas.api.types
     if value is None:
         return bool(pandas.isna(held))

@@ -2,8 +2,8 @@
 """
 The HTTP content coding `zstd` (RFC 8878, section 7.2; RFC 9659), shared by the middlewares for all frameworks.
 
-A response is compressed if the client accepts zstd. A request is decompressed up to a limit, because 10 kB may
-decompress to 200 MB of zeros.
+A response may be compressed if the client accepts zstd. A request is decompressed only up to a limit, because 10 kB
+may decompress to 200 MB of zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from purepy.zstd.format.rules import MAGIC, SKIPPABLE_MAGIC_TAIL
 
 CODING: Final = "zstd"
 WINDOW_LOG: Final = 23
-"""A frame needs a window of at most 8 MiB (RFC 9659, section 3)."""
+"""The binary logarithm of the largest allowed window of a frame, 8 MiB (RFC 9659, section 3)."""
 
 LEVEL: Final = 3
 HIGHEST_LEVEL: Final = 19
@@ -87,7 +87,7 @@ def is_worth_compressing(content_type: str) -> bool:
 
 
 def with_vary(vary: str) -> str:
-    """Return a Vary header with Accept-Encoding added, unless the header already contains it or is `*`."""
+    """Return a Vary header with Accept-Encoding added, unless the header already contains it or `*`."""
     names = [name.strip() for name in vary.split(",") if name.strip()]
     if "*" not in names and "accept-encoding" not in (name.lower() for name in names):
         names.append("Accept-Encoding")
@@ -137,7 +137,7 @@ class BodyCompressor:
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_BLOCK) if piece else b""
 
     def finish(self, piece: bytes = b"") -> bytes:
-        """Return the compressed form of the last piece, and the end of the frame."""
+        """Return the compressed form of the last piece, which may be empty, and the end of the frame."""
         return self._compressor.compress(piece, zstd.ZstdCompressor.FLUSH_FRAME)
 
     def all_of(self, pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MessagePack as the body of a request or response, shared by all web frameworks, and a limit for stored messages."""
+"""MessagePack as the body of a request or response, for all web frameworks, and a limit for messages from storage."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class ZstdMiddleware:
         self.max_request_size = max_request_size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request; connections other than HTTP are left to the application unchanged."""
+        """Serve one HTTP request; other connections, such as WebSocket, are left to the application unchanged."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

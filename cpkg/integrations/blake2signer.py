@@ -42,7 +42,7 @@ class MsgpackSerializer(SerializerInterface):
 
     max_memory: the limit in bytes for the objects of a token, as estimated by `cpkg.loads` (default 64 MiB; -1 for no
     limit). Without it, 16 MiB of empty lists would take more than 1 GiB. To accept more, set
-    `MsgpackSerializer.max_memory` itself (a subclass changes the key), or pass it in `serializer_kwargs`.
+    `MsgpackSerializer.max_memory` itself (a subclass changes the key), or pass it in `serializer_kwargs` to verify.
     """
 
     max_memory: ClassVar[int] = 64 * 1024 * 1024
@@ -91,13 +91,13 @@ class ZstdCompressor(CompressorInterface):
     if users can choose the signed text, a token of 8 kB may contain 200 MB. To accept more, set `ZstdCompressor.limit`
     itself (a subclass changes the key), or pass a functools.partial of the class to the signer.
 
-    Instances have no state, so several threads may share a signer; contexts are kept per thread.
+    Compressing does not change an instance, so several threads may share a signer; contexts are kept per thread.
     """
 
     limit: ClassVar[int] = 16 * 1024 * 1024
 
     default_compression_level = 0
-    """The default level of a signer; 0 means level 3, or a faster level below 256 bytes."""
+    """The default level of a signer; 0 means level 3, level -5 below 256 bytes, and no compression below 32 bytes."""
 
     def __init__(self, *, limit: int | None = None) -> None:
         self._limit = type(self).limit if limit is None else limit
@@ -109,7 +109,7 @@ class ZstdCompressor(CompressorInterface):
         return _LEVELS[level - 1]
 
     def compress(self, data: bytes, *, level: int) -> bytes:
-        """Compress `data` to one frame with content size; `level` is a level of libzstd, 0 for the default."""
+        """Return `data` as one frame with content size; `level` is a level of libzstd, or 0 to choose by the size."""
         if not level:
             size = len(data)
             if size < _TINY:

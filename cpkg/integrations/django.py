@@ -80,8 +80,8 @@ class ZstdMiddleware(MiddlewareMixin):
     limit with 413.
 
     A streaming response is compressed in pieces, and each is flushed. Responses with a content coding or
-    `Cache-Control: no-transform`, responses of a compressed type, event streams, and partial content (206) are not
-    compressed. A compressed body loses its digests (Content-Digest and similar headers).
+    `Cache-Control: no-transform`, responses of a compressed type, event streams, partial content (206), and responses
+    to HEAD are not compressed. A compressed body loses its digests (Content-Digest and similar headers).
     """
 
     level: ClassVar[int] = coding.LEVEL
@@ -93,7 +93,7 @@ class ZstdMiddleware(MiddlewareMixin):
         super().__init__(get_response)
 
     def process_request(self, request: HttpRequest) -> HttpResponse | None:
-        """Decompress the body of a request and return None, or return a response that refuses the request."""
+        """Decompress the body if its coding is zstd, and return None; return a response if the request is refused."""
         if request.META.get("HTTP_CONTENT_ENCODING", "").strip().lower() != coding.CODING:
             return None
         try:
@@ -144,7 +144,7 @@ class ZstdMiddleware(MiddlewareMixin):
 
 
 async def _later(compressor: coding.BodyCompressor, pieces: AsyncIterator[Buffer]) -> AsyncIterator[bytes]:
-    """Yield the compressed forms of pieces from an asynchronous iterator."""
+    """Yield the compressed forms of pieces from an asynchronous iterator, then the end of the frame."""
     async for piece in pieces:
         out = compressor.compress(bytes(piece))
         if out:

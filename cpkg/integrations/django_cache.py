@@ -66,7 +66,7 @@ class MsgpackSerializer:
         self._compress: Literal["auto", False] = False if options and options.get("COMPRESSOR") else "auto"
 
     def dumps(self, obj: object) -> bytes:
-        """Pack an object; an int, or another object that packs as an int from 48 to 57, becomes its decimal digits."""
+        """Pack an object; an int (not bool), or another object packed as an int 48 to 57, becomes decimal digits."""
         if isinstance(obj, int) and not isinstance(obj, bool):
             return str(int(obj)).encode()
         try:
@@ -80,7 +80,7 @@ class MsgpackSerializer:
         return str(data[0]).encode() if _DIGITS.fullmatch(data) else data
 
     def loads(self, data: Any) -> Any:
-        """Unpack an entry of `dumps`, or an int that Redis incremented."""
+        """Unpack an entry of `dumps` or of django-redis' MSGPackSerializer, or an int that Redis incremented."""
         if _DIGITS.fullmatch(data):
             return int(data)
         try:
@@ -96,7 +96,7 @@ class MsgpackSerializer:
 
 
 def _response_form(obj: Any) -> msgpack.ExtType | None:
-    """Return an ExtType that holds a response which `cache_page` stores; None for any other object."""
+    """Return an ExtType that holds an HttpResponse, which `cache_page` stores; None for any other object."""
     from django.http import HttpResponse
 
     if not isinstance(obj, HttpResponse):

@@ -43,7 +43,7 @@ __all__ = ["Body", "MsgpackResponse", "MsgpackRoute", "ZstdMiddleware", "read_ms
 
 _REFERENCE: Final = "#/$defs/"
 _COPIES_MAX: Final = 200
-"""How often schemas of classes may be repeated in the schema of a type."""
+"""The maximum number of schemas of classes to copy into the schema of a type in place of references."""
 _INVALID: Final = {"description": "Validation Error"}
 
 
@@ -93,7 +93,7 @@ def Body(type: object, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> A
 
 class MsgpackRoute(APIRoute):
     """
-    A route that sends the result of its endpoint as MessagePack.
+    A route that sends the result of its endpoint, except a Response, as MessagePack.
 
     The result may contain any type that `cpkg.dumps` packs.
 
@@ -181,7 +181,8 @@ def _inlined(node: Any, classes: Any, copies: Iterator[int], within: tuple[str, 
     """
     Return a schema in which the schemas of classes replace references, which not every tool resolves.
 
-    Where a class refers to itself, only its title remains. Raises StopIteration for more schemas than `copies` has.
+    Where a class refers to itself, its title replaces the reference. Raises StopIteration if more schemas are copied
+    than `copies` has items.
     """
     if isinstance(node, list):
         return [_inlined(item, classes, copies, within) for item in node]
@@ -202,9 +203,9 @@ def _inlined(node: Any, classes: Any, copies: Iterator[int], within: tuple[str, 
 
 def _shared(schema: dict[str, object]) -> Any:
     """
-    Return a schema with one schema of each class, to which references lead by the `$id` of the whole.
+    Return a schema with one schema of each class; references to them begin with an `$id` that the whole schema gets.
 
-    Its position in the OpenAPI document, which references would need otherwise, is known only to the application.
+    Otherwise they would need the position of the schema in the OpenAPI document, which only the application knows.
     """
     text = json.dumps(schema)
     name = uuid.uuid5(uuid.NAMESPACE_OID, text).urn

@@ -73,11 +73,11 @@ class _Owner:
 
 
 class _File(_Owner, zstd.ZstdFile):
-    """A file that must be decompressed from its beginning."""
+    """A compressed file without a seek table, which is decompressed from its beginning."""
 
 
 class _SeekableFile(_Owner, zstd.SeekableZstdFile):
-    """A file in the seekable format."""
+    """A compressed file with a seek table, of which only the frames that are read are decompressed."""
 
 
 class ZstdFileSystem(AbstractArchiveFileSystem):

@@ -8,8 +8,8 @@ Send messages as MessagePack, compressed with Zstandard, through kombu and Celer
     app.conf.update(task_serializer="msgpack", result_serializer="msgpack", accept_content=["msgpack"],
                     task_compression="zstd")
 
-`register` replaces kombu's serializer `msgpack`, whose messages it can read, and its compression `zstd`. Without
-`register`, the serializer is available under the name `cpkg`, from the entry point of this package.
+`register` replaces kombu's compression `zstd` and its serializer `msgpack`; the new one can read messages of the old
+one. Even without `register`, it is available under the name `cpkg`, from the entry point of this package.
 """
 
 from __future__ import annotations

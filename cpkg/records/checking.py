@@ -123,7 +123,7 @@ def verify(place: Place, *, threads: int | None = None, progress: Progress | Non
 
 def inspect(place: Place) -> Report:
     """
-    Return a Report on the file at `place` from its index if that is valid, else from its headers, without its records.
+    Return a Report on the file at `place` from its valid index, or else its headers, without decompressing frames.
 
     Raises the errors of `verify`.
     """

@@ -22,9 +22,9 @@ class Shards(Generic[Record]):
 
     Returned by `records.open([place, ...])`, and by `records.open(folder)` for the files in a folder that end in .rec,
     sorted by name. Records are numbered consecutively over all files; but errors about a record's content name it by
-    its number in its file. Shards have `iter`, `batches`, `take`, indexing and `damage` like a Reader, but no `refresh`.
-    They can be pickled if each file has a path or URL. Each local file is kept open and needs a descriptor. Several
-    threads may use Shards.
+    its number in its file. Shards have `iter`, `batches`, `take`, indexing and `damage` like a Reader, but not
+    `refresh`. They can be pickled if each file has a path or URL. Each local file is kept open and needs a descriptor.
+    Several threads may use Shards.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Shards(Generic[Record]):
         return self._ends[-1] if self._ends else 0
 
     def _find(self, number: int) -> tuple[int, int]:
-        """Return the index of the file with a record, and the record's number in it; raise IndexError if there is none."""
+        """Return the index of the file with a record, and the record's number in it; raises IndexError if none."""
         index = index_of(number, len(self))
         file = bisect_right(self._ends, index)
         return file, index - self._begin(file)
