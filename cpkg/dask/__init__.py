@@ -118,7 +118,7 @@ def write_records(
 
     From 100,001 partitions on, numbers have as many digits as the last one, so that names sort in order.
 
-    The files are first written to a temporary folder in it (`.writing-...`), and move when all are complete. So the
+    The files are first written to a temporary folder (`url/.writing-...`), and moved when all are complete. So the
     bag may read the files that it replaces, and no record is lost or duplicated if a worker dies or a partition is
     computed twice.
 

@@ -71,11 +71,11 @@ def Body(type: object, *, max_size: int = MAX_REQUEST_SIZE, **options: Any) -> A
     """
     Return a dependency that reads the body of a request as an object of a type: `Annotated[Order, Body(Order)]`.
 
-    `type` and `options` are the same as in `cpkg.typed.Decoder`; `max_size` limits the body in bytes (default 16 MiB).
-    If the body does not match the type, the endpoint is not called, and FastAPI answers with 422 and all errors, at
-    most `max_errors` (default 100), each with its location (`loc`) and message (`msg`). Other faulty bodies are refused
-    as in `read_msgpack`. A message must not be larger decompressed than the body: clients send `dumps(...,
-    compress=False)`, or use Content-Encoding.
+    `type` and `options` are those of `typed.Decoder`, but `all_errors` defaults to True; `max_size` limits the body in
+    bytes (default 16 MiB). If the body does not match the type, the endpoint is not called, and FastAPI answers with
+    422 and all errors, at most `max_errors` (default 100), each with its location (`loc`) and message (`msg`). Other
+    faulty bodies are refused as in `read_msgpack`. A message must not be larger decompressed than the body: clients
+    send `dumps(..., compress=False)`, or use Content-Encoding.
 
     Raises TypeError for a type that cannot be decoded.
     """

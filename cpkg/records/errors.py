@@ -57,7 +57,7 @@ def joined(name: str, offset: int) -> RecordsError:
 
 
 def covered(name: str, end: int, foreign: int) -> RecordsError:
-    """Return the error for an unfinished frame from byte `end` on that has a header of another file at `foreign`."""
+    """Return the error for an unfinished frame at byte `end` with the header of another file or frame at `foreign`."""
     text = (
         f"expected only an unfinished frame from byte {end} on, found the header of another file or frame in it, at "
         f"byte {foreign}. If another file begins there, copy it to a file of its own. Then cut this file off at byte "

@@ -157,7 +157,7 @@ class Target:
         """Remove the bytes after `offset`; does nothing if the target cannot remove bytes."""
 
     def flush(self) -> None:
-        """Pass data that a file object or upload has buffered on, to the system or as far as the server accepts it."""
+        """Flush a file object; for an upload, send the data that the server accepts before the end."""
 
     def sync(self) -> None:
         """Force written bytes to disk if the target has a descriptor, otherwise only flush them."""

@@ -50,8 +50,8 @@ class Reader(Exclusive, Generic[Record]):
     is the number that the next record would get. If the file is being written, the reader sees the records that existed
     when it was opened or when `refresh` was called last. Damage raises DamagedError with the numbers of the lost
     records; with `errors="skip"`, iterating skips the damage and adds the error to `damage`. Records that a repair
-    marked as lost are always skipped. Slices skip the same records. Lost records that are requested by number, also by
-    `take`, raise DamagedError in all cases. Several threads may use a reader.
+    marked as lost are always skipped. Slices skip what iterating skips. Lost records that are requested by number, also
+    by `take`, raise DamagedError in all cases. Several threads may use a reader.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class Reader(Exclusive, Generic[Record]):
         """
         Iterate over the records from number `start` on, up to `stop` (not included) or the end.
 
-        Negative numbers count from the end. Threads, if there are any, decompress frames in advance (and unpack them,
-        if Python has no GIL). They end with the iterator: at its end, by `close()`, or when it is garbage collected.
-        Raises DamagedError for records that cannot be read, unless `errors="skip"`.
+        Negative numbers count from the end. Threads, if there are any, decompress frames in advance. If Python has no
+        GIL and there is no `type`, they also unpack. They end with the iterator: at its end, by `close()`, or when it
+        is garbage collected. Raises DamagedError for records that cannot be read, unless `errors="skip"`.
         """
         start, stop, _ = slice(start, stop).indices(len(self))
         streams = self._streams(start, stop)
