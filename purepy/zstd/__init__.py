@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Zstandard (RFC 8878) in pure Python, written for a tracing JIT: a backend with the interface of `compression.zstd`.
+Zstandard (RFC 8878) in pure Python, for JITs and interpreters: a backend with the names of `compression.zstd` and more.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 BACKEND = "pure"
 IS_WRAPPED = False
-"""Whether the backend calls a libzstd through cffi: `codec.library` of the module."""
+"""Whether the backend calls a libzstd through cffi; the module then has `codec.library`."""
 RELEASES_GIL = False
-"""Whether Python threads compress in parallel."""
+"""Whether the codec releases the GIL, so that Python threads compress in parallel."""
 HAS_LONG_MATCHES = False
 """Whether the codec supports long-distance matching."""
 HAS_ARCHIVES = False
-"""Whether the backend has C code for archives, on Linux."""
+"""Whether the backend, if it is built for Linux, has C code for archives."""
 LIBRARY_VERSION = None
 compressing_queue = decompressing_queue = _job_calls = None
-"""The parts of a backend in C, of which this one has none (`cpkg/_backend_protocols.py`)."""
+"""Parts in C, which only the `native` backend has (see `cpkg/_backend_protocols.py`); here they are None."""
 
 zstd_version_info = (1, 5, 7)
 """The version of libzstd whose interface, limits and error codes this backend follows; it does not use the library."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of `compression.zstd`: arguments and checks for every backend, and the pure codec's implementation."""
+"""Functions for whole buffers, headers and dictionaries: their arguments, docstrings, and pure implementation."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ else:
 
 class Functions(BackendMethods):
     """
-    The functions of one backend.
+    The functions of one backend that process whole buffers, read headers and create dictionaries.
 
-    Methods whose name starts with an underscore do the work, after checks that are the same for every backend. Here
-    they use the stream types of the backend's module: the pure codec's types or types derived from them. Other backends
-    override these methods, and public methods for which there is no such method.
+    Methods whose name starts with an underscore do work that depends on the backend; other backends override them, and
+    some public methods. Here most of the work is done by the stream types of the backend's module, which are the pure
+    codec's types or are derived from them.
     """
 
     def __init_subclass__(cls) -> None:
@@ -67,12 +67,13 @@ class Functions(BackendMethods):
             level (int | None): -131072 to 22; None and 0 mean 3.
             options (dict[int, int] | None): values of CompressionParameter, instead of `level`.
             zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-            threads (int | None): how many threads compress at a time, 0 for one per core. If `threads` or `frame_size`
-                is given, content that is larger than `frame_size` is compressed into several frames.
+            threads (int | None): how many threads may compress at a time, 0 for one per core. If `threads` or
+                `frame_size` is given, content that is larger than `frame_size` is compressed into several frames.
             frame_size (int | None): bytes of content in every frame but the last; None for 16 to 64 MiB, depending on
                 the level and the options.
 
-        Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary or if libzstd fails.
+        Raises TypeError and ValueError for wrong arguments, ZstdError for a corrupted dictionary or if compression
+        fails, and on the pure backend for long-distance matching.
         """
         if threads is not None or frame_size is not None:
             from purepy.zstd.threads.arguments import plan_compression
@@ -87,7 +88,7 @@ class Functions(BackendMethods):
         return frame
 
     def _join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Return the pieces joined; other backends copy them with `threads` threads where that is faster."""
+        """Return the pieces joined; `threads`, ignored here, is how many threads another backend may copy them with."""
         return b"".join(pieces)
 
     def compress_into(
@@ -144,7 +145,7 @@ class Functions(BackendMethods):
             max_output_size (int | None): the most bytes of content, whatever the frames declare; more content raises
                 ZstdLimitError.
             size_hint (int | None): the expected size in bytes if the frames do not declare it; affects only the speed.
-            threads (int | None): how many frames to decompress at a time, 0 for one per core; None for one.
+            threads (int | None): how many frames may be decompressed at a time, 0 for one per core; None for one.
             padding (bool): whether zero bytes may follow the frames; they add nothing to the content.
 
         Raises TypeError and ValueError for wrong arguments. Raises ZstdError for data that is truncated or corrupted,
@@ -173,7 +174,7 @@ class Functions(BackendMethods):
         return self._decompress(data, settings, limit, hint)
 
     def _settings(self, zstd_dict: DictArgument, options: Parameters) -> Any:
-        """Check the arguments and return them as the backend's settings for decompression."""
+        """Check the arguments and return the object that the backend keeps them in, which has `window_max`."""
         return self._backend.ZstdDecompressor._settings_type(zstd_dict, options)
 
     def _decompress(self, data: Buffer, settings: Any, limit: int | None, hint: int) -> bytes:
@@ -182,7 +183,7 @@ class Functions(BackendMethods):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _decompress_parts(self, plan: DecompressionPlan, divided: Divided, settings: Any) -> bytes | None:
-        """Decompress the parts in several threads; return None if that fails: the caller then uses one thread."""
+        """Decompress the parts in threads, return their content; None for an error: the caller then uses one thread."""
         from purepy.zstd.threads.decompress_buffer import decompress_parts
 
         return decompress_parts(plan, divided)

@@ -2,8 +2,8 @@
 """
 The names of a Zstandard backend: names that all backends share, and names built from its functions and stream types.
 
-A backend defines the types ZstdCompressor and ZstdDecompressor, facts about itself, and its subclass of `Functions`.
-All other names are created here, in groups, at the first use of one of them.
+A backend defines the types ZstdCompressor and ZstdDecompressor and the FACTS about itself, and uses `Functions` or a
+subclass of it. Its other public names are created here, in groups, at the first use of one of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _METHODS = {
     ("apply_patch", "patch"): ("purepy.zstd.patches", "Patches"),
     ("acompress", "adecompress", "aopen"): ("purepy.zstd.aio.functions", "AsyncFunctions"),
 }
-"""Functions that are methods of one object, with the module and name of its class."""
+"""Groups of functions that are methods of one object, each with the module and the name of the object's class."""
 
 
 def group_of(

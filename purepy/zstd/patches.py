@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patches: frames that contain the differences of new data from old data, with the old data as their prefix."""
+"""Patches: frames of new data that refer to old data as a prefix, so that they mostly hold the differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from purepy.zstd.format.zdict import DictArgument
 
 _PREFIX_MIN = 8  # bytes; libzstd ignores a shorter prefix
-_TABLES_MAX = 1 << 17  # bytes of a prefix that the tables of every level can hold
+_TABLES_MAX = 1 << 17  # bytes; a longer prefix may not fit into the tables of low levels
 _WINDOW_LOG_DEFAULT = 27
 
 

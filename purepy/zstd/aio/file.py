@@ -189,7 +189,7 @@ class AsyncZstdFile:
             return content
 
     async def read1(self, size: int = -1, /) -> bytes:
-        """Return up to `size` bytes (128 KiB by default) with as few reads of the file as possible."""
+        """Return up to `size` bytes (128 KiB by default) with as few reads of the file as possible; b"" at the end."""
         async with self._lock:
             await self._settle()
             if not self._ahead:
@@ -274,7 +274,7 @@ class AsyncZstdFile:
     # writing, seeking, closing
 
     async def write(self, data: Buffer, /) -> int:
-        """Write a buffer's bytes (for a text file, a str) and return their number."""
+        """Write a buffer (for a text file, a str) and return the number of bytes (characters) written."""
         size: int = await self._do("write", data)
         return size
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Zstandard for asyncio: the work runs in the threads of a Crew, one Crew per loop, in steps of about a millisecond.
+Zstandard for asyncio: the work runs in the threads of a Crew, one Crew per loop, in steps of 1 MiB.
 
-Between steps, Python code of the loop can run, and a cancelled task is noticed. Nothing that takes long is done with
-the GIL held, including the joining of a large output.
+Between steps, a cancelled task is noticed. No call of C that takes long holds the GIL, so Python code of the loop can
+run meanwhile; a large output is joined in steps as well.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class AsyncFunctions(BackendMethods):
         """
         Open a Zstandard `file` for asyncio: `async with aopen(...) as file`, or `file = await aopen(...)`.
 
-        `mode` and `more` are the arguments of `open`. The opened file is an AsyncZstdFile: its methods that read,
-        write, seek, tell, flush or close must be awaited.
+        `mode` and the keyword arguments `more` are those of `open`. The opened file is an AsyncZstdFile: its methods
+        that read, write, seek, tell, flush or close must be awaited.
         """
         opener = functools.partial(self._backend.open, file, mode, **more)
         return Opening(opener, more.get("newline"))

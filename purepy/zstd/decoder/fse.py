@@ -18,7 +18,7 @@ def read_distribution(
     description. `origin` is the input offset of `data[0]`, for errors. Raises ZstdError for a log above `max_log`, a
     symbol above `max_symbol`, and a truncated description.
     """
-    # A position in bits, as in purepy.zstd.decoder.bits, but this stream is read forwards. A value has at most 14 bits.
+    # A position in bits, as in purepy.zstd.decoder.bits, but this stream is read forwards. A value has at most 10 bits.
     at = start * 8
     limit = end * 8
     log = (load(data, start)[0] & 15) + MIN_ACCURACY_LOG

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The bitstream of a compressed block's sequences (RFC 8878 section 3.1.1.3.2.2) and their execution (sections 3.1.1.4 and
-3.1.1.5). The tables are in sequence_tables.py.
+The bitstream of a compressed block's sequences (RFC 8878 section 3.1.1.3.2.1.2) and their execution (sections 3.1.1.4
+and 3.1.1.5). The tables are in sequence_tables.py.
 
 A sequence means: copy some literals, then a match from `offset` bytes back.
 
@@ -33,7 +33,7 @@ def _initial_states(
     data: bytes, start: int, end: int, origin: int, tables: tuple[Table, ...]
 ) -> tuple[int, int, int, int]:
     """
-    Read the first states of literals length, offset and match length (section 3.1.1.3.2.2).
+    Read the first states of literals length, offset and match length (section 3.1.1.3.2.1.2).
 
     Return the position in bits after them, and the three states. Raises ZstdError if the stream is too short.
     """
@@ -116,7 +116,7 @@ def _decode(
     max_size: int,
 ) -> list[int]:
     """
-    Decode all sequences (section 3.1.1.3.2.2); return the literals length, match length and offset of each.
+    Decode all sequences (section 3.1.1.3.2.1.2); return the literals length, match length and offset of each.
 
     Each sequence is one integer: from the lowest bits up, the literals length and the match length, each in a field of
     _LENGTH_BITS, and the offset. Whether an offset reaches too far back is checked later, by `_execute`.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One block (RFC 8878, section 3.1.1.2): matches, literals and sequences, or raw or RLE if that is smaller."""
+"""One block (RFC 8878, section 3.1.1.2): RLE for a run, compressed if that makes it smaller, otherwise raw."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def encode_block(
     """
     Encode window[start:end] as one block with its header; return the block and the state for the next one.
 
-    Matches refer back by at most `max_distance` bytes. `first` and `last` are whether it is the frame's first and last
-    block.
+    Matches refer back by at most `max_distance` bytes. `first` and `last` are whether the block is the first and the
+    last one of its frame.
     """
     size = end - start
     # A frame may begin with an RLE block, but zstd up to 1.4.3 rejects such a frame.

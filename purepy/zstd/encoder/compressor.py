@@ -43,13 +43,13 @@ class ZstdCompressor(CompressorBase):
         super().__init__()
         self._prepare(level, options, zstd_dict)
         self._frame: FrameEncoder | None = None
-        # For the current frame: the pledged size, and the size of the data given so far.
+        # For the current or next frame: the pledged size, and the size of the data given so far.
         self._pledged: int | None = None
         self._given = 0
         self._last_mode = self.FLUSH_FRAME
 
     def _prepare(self, level: int | None, options: Parameters, zstd_dict: DictArgument) -> None:
-        """Check the arguments and store the settings for frames; raises ZstdError for long-distance matching."""
+        """Check the arguments and store them; raises ZstdError for long-distance matching or a corrupted dictionary."""
         self._options = EncoderOptions(level, options)
         if self._options.long_distance:
             raise native_only("long-distance matching")

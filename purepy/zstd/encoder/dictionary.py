@@ -12,7 +12,7 @@ from purepy.zstd.encoder.matchfinders import MatchFinder, make_match_finder
 from purepy.zstd.encoder.sequences import SequenceTables
 from purepy.zstd.format.zdict import Digests, ZstdDict
 
-# A match finder with the indexed content is kept if its tables have at most 2**19 positions.
+# A match finder with the indexed content is kept if each of its tables has at most 2**19 positions.
 _KEPT_TABLES_LOG = 19
 
 

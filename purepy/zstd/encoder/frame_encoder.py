@@ -11,7 +11,7 @@ from purepy.zstd.encoder.options import EncoderOptions
 from purepy.zstd.format.rules import CHECKSUM_SIZE, RAW
 from purepy.zstd.format.xxh64 import XXH64
 
-# The most that the buffer holds in addition to the window before its content moves down.
+# The most bytes that the buffer holds, besides a prefix, the window and two blocks, before its content moves down.
 MAX_ROOM = 32 << 20
 
 
@@ -72,7 +72,7 @@ class FrameEncoder:
         """
         Add `data` to the frame; append encoded full blocks to `out`, except the last, which waits for more data.
 
-        The frame's header is appended before its first block, also by `flush` and `finish`.
+        The frame's header is appended with its first block, which `flush` or `finish` may append.
         """
         at = 0
         size = len(data)

@@ -26,7 +26,7 @@ class HuffmanTable:
     def __init__(self, lengths: list[int]) -> None:
         self.lengths = lengths
         self.codes = _canonical_codes(lengths)
-        # None if the format cannot express the weights; then literals stay raw.
+        # None if the format cannot express the weights: then no block can introduce this code.
         self.description = describe(lengths)
 
     def bits_for(self, counts: Sequence[int]) -> int | None:
@@ -45,7 +45,7 @@ def code_lengths(counts: Sequence[int], limit: int = MAX_BITS) -> list[int]:
     Return optimal code lengths, at most `limit`, for the counted bytes, by package-merge.
 
     At least two values must occur. A row holds the coins of one length: the symbols' own coins, and packages of two
-    coins of the previous row. The lowest bit distinguishes leaves from packages, so that a row sorts as plain integers.
+    coins of the previous row. A coin is its weight, followed by a lowest bit that is 1 for a package.
     """
     symbols = sorted((symbol for symbol, count in enumerate(counts) if count), key=counts.__getitem__)
     leaves = [counts[symbol] << 1 for symbol in symbols]

@@ -16,8 +16,8 @@ sizes and search depth grow, and the strategy changes.
 | 13 to 15 | btlazy2 | like lazy2, with deeper chains instead of libzstd's binary trees |
 | 16 to 22 | btopt, btultra, btultra2 | like lazy2, with the deepest chains, and matches from 4 bytes on |
 
-From level 16 on, libzstd compares all ways to split a block. This encoder does not, so its output is larger than
-libzstd's at those levels, by 3 to 6 % on source code and machine code.
+From level 16 on, libzstd searches for the cheapest way to divide a block into sequences. This encoder does not, so its
+output is larger than libzstd's at those levels, by 3 to 6 % on source code and machine code.
 """
 
 from __future__ import annotations

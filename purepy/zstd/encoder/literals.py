@@ -11,8 +11,8 @@ RAW, RLE, COMPRESSED, TREELESS = range(4)
 # For fewer literals the description of a new code costs more than it saves; a known code needs no description.
 MIN_FOR_NEW_TABLE = 64
 MIN_FOR_KNOWN_TABLE = 6
-# From this size on, four streams let the decoder work on all of them at once. They cost 6 bytes, and larger sections
-# need size fields of more than 10 bits.
+# From this size on, there are four streams, which cost 6 bytes: a decoder can work on all of them at once. The format
+# limits a single stream to sizes of 10 bits.
 MIN_FOR_FOUR_STREAMS = 256
 
 

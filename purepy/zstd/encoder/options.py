@@ -63,7 +63,7 @@ class EncoderOptions:
         self.long_distance = False
         self.target_size = BLOCK_SIZE_MAX
         self.pairs: list[tuple[int, int]] = []
-        """The keys and values given, for use by another encoder; a `level` is given as `compression_level`, 0 as 3."""
+        """The keys and values of `options`, for another encoder, or `compression_level` with the `level` (3 for 0)."""
         if level is not None:
             self.level = checked_level(level, options, LEVEL_BOUNDS) or COMPRESSION_LEVEL_DEFAULT
             self.pairs = [(CompressionParameter.compression_level, self.level)]
@@ -84,7 +84,7 @@ class EncoderOptions:
             self.overrides.setdefault("window_log", _LONG_WINDOW_LOG)
 
     def match_parameters(self, size: int | None, prefix_size: int = 0) -> MatchParameters:
-        """Return the match finder's parameters for `size` bytes (None: unknown) after a dictionary's `prefix_size`."""
+        """Return the match finder's parameters for `size` bytes (None: unknown) after `prefix_size` bytes of prefix."""
         parameters = parameters_for(self.level, size, prefix_size)
         if self.overrides:
             parameters = fit(parameters._replace(**self.overrides), size, prefix_size)

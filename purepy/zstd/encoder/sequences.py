@@ -164,7 +164,7 @@ def sequence_codes(sequences: Sequences, values: list[int]) -> tuple[list[int], 
 
 
 def _choose(codes: list[int], default: EncodingTable, known: EncodingTable | None, max_log: int) -> Choice:
-    """Return the cheapest Choice for these codes; `known` is the table that may be repeated, or None."""
+    """Return the Choice with the lowest estimated cost for these codes; `known` is a table to repeat, or None."""
     total = len(codes)
     counts = [0] * (max(codes) + 1)
     for code in codes:
@@ -205,7 +205,7 @@ def _bitstream(
     """
     Return the bitstream of states and extra bits, from the last sequence to the first (section 3.1.1.3.2.1.2).
 
-    Whole bytes are written after each sequence. They are written earlier only if more than 62 bits would wait, the
+    Whole bytes are written after each sequence. They are written earlier only if more than 62 bits could wait, the
     limit of an unboxed integer: states have up to 26 bits, lengths 32, the offset 31. A processor can predict that
     branch, but not a branch that is taken whenever 32 bits are full.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Writers that collect small writes for the compressor, instead of an io.BufferedWriter.
+Writers that collect small writes for the compressor: an io.BufferedWriter (PlainWriter) and its faster replacements.
 
 For each line, an io.BufferedWriter takes a lock and parses arguments in C on CPython, and copies byte by byte on PyPy.
-`BufferedWriterBase` replaces it, and subclasses decide where the bytes wait: in memory that C code fills (the compiled
-backend on CPython), or in a builder, to which a JIT appends in one step (BuilderWriter).
+`BufferedWriterBase` is the base of the replacements. In a subclass the bytes wait in memory that C code fills (the
+compiled backend on CPython), or in a builder, to which a JIT appends in one step (BuilderWriter).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _TELLS_OF_CLOSING = sys.version_info >= (3, 13) or sys.flags.dev_mode
 
 LONG_PART = 8
-"""Data of at least 1/8 of a BuilderWriter's size goes directly to `raw`: two copies would cost more than a call."""
+"""Data of at least 1/LONG_PART of a BuilderWriter's size is not collected: two copies would cost more than a call."""
 
 
 def is_closed_from_above(raw: object) -> bool:
@@ -82,11 +82,11 @@ class BufferedWriterBase(Serial):
     """
     Base of writers that replace an io.BufferedWriter over `raw`, as far as a ZstdFile uses one.
 
-    Like an io.BufferedWriter, a failed write takes no part of its data and does not lose data that was taken before.
+    If the file below raises an error, a write takes no part of its data, and data that was taken before is not lost.
     Threads wait for each other, and a call from inside `raw` raises RuntimeError.
 
     Subclasses define `write`, `_waiting` and `_drain`. `_waiting` returns how many of the held bytes `raw` has not
-    taken, according to `raw.tell`, so that nothing is written twice after an interrupt. `_drain` is called under the
+    taken, according to `raw.tell()`, so that nothing is written twice after an interrupt. `_drain` is called under the
     lock and writes the held bytes to `raw`; afterwards nothing is held, or everything if it failed. Its argument `last`
     means that `raw` is closed next.
     """

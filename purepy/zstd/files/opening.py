@@ -88,10 +88,10 @@ class Opening(BackendMethods):
                 ValueError in binary mode.
             errors (str | None): how encoding errors are handled.
             newline (str | None): how line ends are translated.
-            threads (int | None): how many frames to process at a time, 0 for one per core. If `threads` or `frame_size`
-                is given, a file is written in several frames, and flush() ends a frame.
-            frame_size (int | None): for writing, bytes of content in each frame; None for 16 to 64 MiB, depending on
-                the level.
+            threads (int | None): how many frames may be processed at a time, 0 for one per core. If `threads` or
+                `frame_size` is given, a file is written in several frames, and flush() ends a frame.
+            frame_size (int | None): for writing, the most bytes of content in a frame; None for 16 to 64 MiB, depending
+                on the level and the options.
             padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
         Raises ValueError for another mode, and TypeError or ValueError for other wrong arguments. A corrupted

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, File
 
 READ_METHODS = ("peek", "read", "read1", "readinto", "readinto1", "readline")
-"""The methods that a file on CPython copies from its buffer to the object itself."""
+"""The methods of its buffer that a file on CPython sets on the object itself, unless a subclass overrides them."""
 
 
 class ReadHalf(io.BufferedIOBase):
@@ -50,7 +50,7 @@ class ReadHalf(io.BufferedIOBase):
         return size
 
     def readinto1(self, buffer: Buffer, /) -> int:
-        """Fill a writable buffer with at most one read of the file; return the number of bytes stored, 0 at the end."""
+        """Store content in a writable buffer with as few reads of the file as possible; return its size (0: the end)."""
         self._check_can_read()
         size: int = self._buffer.readinto1(buffer)
         return size
@@ -85,7 +85,8 @@ class ReadHalf(io.BufferedIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
         """
-        Move by `offset` from `whence` (as for any file) in the content and return the position; only for reading.
+        Move by `offset` from `whence` (as for any file), at most to the content's ends; return the position. The file
+        must be open for reading.
 
         Without a seek table, seeking backwards beyond the buffered content decompresses again from the start of the
         file, and seeking from the end first decompresses the rest of the file.

@@ -24,7 +24,7 @@ READ_SIZE = 64 << 10
 _SKIP_SIZE = 128 << 10
 _ADVICE = "and content that it had read may be lost: if the file can seek, call seek() with the position to continue at"
 _COPIED = (ZstdError, ZstdLimitError, SeekableFormatError, EOFError)
-"""cpkg's error classes that a reader may copy and raise again; a caller's subclass may not support copying."""
+"""The classes of errors of which a reader raises copies later; a caller's subclass may not support copying."""
 _UNFINISHED = OSError(f"an earlier read or seek was interrupted, {_ADVICE}")
 
 
@@ -36,7 +36,7 @@ class ContentReader(Exclusive, io.RawIOBase):
     `_let_go`, which releases the decompressor; `_content_size`, which finds the size of the whole content; and
     `_go_to`, which moves to a position, or to the end if that comes first. Only one thread at a time calls them.
 
-    An exception during reading or seeking is final: each later read raises an error, until a seek() succeeds. Content
+    After an exception during reading or seeking, each later read raises an error, until a seek() succeeds. Content
     may have been read before the exception, and an io.BufferedReader or io.TextIOWrapper drops all it holds when a call
     fails.
     """
@@ -94,7 +94,7 @@ class ContentReader(Exclusive, io.RawIOBase):
         """
         Record an exception of reading or seeking, unless one is recorded already.
 
-        Later reads raise a copy of an EOFError or of one of cpkg's own errors; for other exceptions, an OSError.
+        Later reads raise a copy of an EOFError or of one of cpkg's errors (_COPIED); for other exceptions, an OSError.
         """
         if self._failure is None or self._failure is _UNFINISHED:
             if isinstance(exc, Exception) and type(exc) in _COPIED:
@@ -158,7 +158,7 @@ class StreamReader(ContentReader):
     """
 
     _size = -1
-    """The size of the content, once a seek() has found it."""
+    """The size of the content in bytes, once a seek() from the end has found it; -1 before."""
 
     if TYPE_CHECKING:
 
@@ -213,7 +213,7 @@ class DecompressReader(StreamReader):
 
     def _more(self, size: int) -> bytes:
         """
-        Return the decompressor's next input, up to `size` bytes of the file (-1: the rest); b"" if it needs no input.
+        Return the decompressor's next input, up to `size` bytes of the file (-1: the rest); b"" if none is needed.
 
         At the end of the file, returns b"" and sets `_eof`, or raises EOFError if the file is empty or ends inside a
         frame.

@@ -2,8 +2,8 @@
 """
 Functions for whole streams in bounded memory, over any backend's stream types; `compression.zstd` does not have them.
 
-A source is an iterable of buffers or a file object open for reading. Without `threads`, the memory in use is a chunk of
-the source, the window of the frame and `write_size` bytes of output.
+A source is an iterable of buffers or a file object open for reading. Without `threads`, the memory in use is about a
+chunk of the source, the output for it (decompressed: at most `write_size` bytes), and the codec's window and tables.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ class Streams(BackendMethods):
         All frames are decompressed. `zstd_dict` and `options` are those of `decompress`. Raises ZstdLimitError once the
         content exceeds `max_output_size` bytes, and ZstdError for data that is truncated, corrupted or not a frame;
         pieces yielded before an error are incomplete content. `read_size` is how many bytes are read from a file object
-        at a time. With several `threads` (0: one per core) frames are decompressed in parallel, and the calling thread
-        reads the source ahead. With `padding`, zero bytes may follow the frames.
+        at a time. With several `threads` (0: one per core), frames are decompressed in parallel and the source is read
+        ahead by the calling thread, unless the backend needs the GIL. With `padding`, zero bytes may follow the frames.
         """
         decompressor = self._backend.ZstdDecompressor(zstd_dict, options, multi_frame=True)
         source = chunks_of(chunks, _positive(read_size, "read_size"))
@@ -211,7 +211,7 @@ class Streams(BackendMethods):
         write_size: int,
         threads: int | None,
     ) -> Generator[Bytes, None, None]:
-        """Let threads copy from file to file where possible; return a generator of the content that remains."""
+        """Let threads copy from file to file where possible; return a generator of the content not yet copied."""
         plan = None
         if threads is not None:
             from purepy.base.descriptors import is_plain_file
@@ -255,7 +255,7 @@ class _Copy:
         """
         Write pieces to the destination and count their bytes; call `progress` after each. Closes `pieces`.
 
-        After an error between two pieces, writes `after_frames`, so that even complete frames read as truncated.
+        If an error follows a whole piece, writes `after_frames`, so that even complete frames read as truncated.
         """
         is_between = False
         try:

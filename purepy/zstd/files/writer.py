@@ -41,11 +41,11 @@ class CompressWriter(Exclusive, io.RawIOBase):
     Its methods run one at a time. The stream has no finalizer; the object above closes it. If the stream closed itself
     in a cycle of garbage, the frame would end without the data that the object above holds, and look complete.
 
-    After an exception the stream either continues exactly or is broken, which means that the compressor failed or was
-    interrupted. A broken stream writes nothing more, with one exception: after complete frames it writes the beginning
-    of another frame, so that the file reads as truncated. `tell` returns how much the compressor has taken, also after
-    an exception, and the object above checks it before it repeats a write. If that object does not check, `repeats`
-    is set, and an interrupt after the data was taken breaks the stream.
+    After an exception the stream either continues exactly or is broken: the compressor failed or was interrupted, or it
+    is unknown what the file took. A broken stream writes nothing more, with one exception: after complete frames, close
+    writes the beginning of another frame, so that the file reads as truncated. `tell` returns how much content the
+    compressor has taken, also after an exception, and the object above checks it before it repeats a write. If that
+    object does not check, `repeats` is set, and an exception after the data was taken breaks the stream.
     """
 
     def __init__(self, compressor: Compressor) -> None:
@@ -54,7 +54,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
         self._close_fp = False
         self._pos = 0
         self._output: tuple[Bytes, list[object]] = b"", []
-        """What the file has yet to take, and the result of its write() for that: two facts that change at once."""
+        """What the file has yet to take, and a list for the result of writing that: both are replaced at once."""
         self._unflushed = False  # whether to flush the file once it has taken everything
         self._interrupt: BaseException | None = None  # raised by the next call
         self._refused = False  # whether the last write took nothing
@@ -195,7 +195,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
 
     def begin(self) -> None:
         """
-        Begin a frame unless one has begun, so that even a write of nothing creates a frame; not if closed or broken.
+        Begin a frame unless one has begun, so that even a write of nothing creates one; do nothing if closed or broken.
 
         As after write(), an error of the file is left to the next call, because the written data has been taken.
         """
@@ -206,7 +206,7 @@ class CompressWriter(Exclusive, io.RawIOBase):
                     self._put_or_wait()
 
     def end(self, mode: int) -> None:
-        """End a block or frame, according to `mode`, unless that was the last operation; write and flush all output."""
+        """End a block or frame, as `mode` says, unless that was done last; write all output and flush the file."""
         with self._turn():
             if not self.drops:
                 self._check_usable()

@@ -4,8 +4,8 @@ ZstdFile: file objects over any backend's stream types.
 
 Three things make it faster than the file object of `compression.zstd`, which it replaces. Small writes are collected
 before they are compressed. The methods of the buffer below (an io.BufferedReader, an io.BufferedWriter or their
-replacements) are set on the object itself, so that no Python function runs between a line and its reader or writer.
-And one decompressor, with its context, reads all frames of the file.
+replacements) are set on the object itself, on CPython, so that no Python function runs between a line and its reader or
+writer. And one decompressor, with its context, reads all frames of the file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from purepy.zstd.format.zdict import DictArgument
 
 BUFFER_SIZE = 128 << 10
-"""Bytes decompressed ahead while reading, and collected before compression while writing."""
+"""The most bytes decompressed ahead while reading, and collected before compression while writing."""
 
 TEXT_CHUNK_SIZE = 32 << 10
 """Bytes that io.TextIOWrapper decodes at a time; its default of 8 KiB makes reading lines half as slow again."""
@@ -59,10 +59,10 @@ class ZstdFile(ReadHalf, WriteHalf):
         options (dict[int, int] | None): for writing, values of CompressionParameter, instead of `level`; for
             reading, values of DecompressionParameter.
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
-        threads (int | None): how many frames to process at a time, 0 for one per core. If `threads` or `frame_size` is
-            given, a file is written in several frames, and flush() ends a frame.
-        frame_size (int | None): for writing, bytes of content in each frame; None for 16 to 64 MiB, depending on the
-            level.
+        threads (int | None): how many frames may be processed at a time, 0 for one per core. If `threads` or
+            `frame_size` is given, a file is written in several frames, and flush() ends a frame.
+        frame_size (int | None): for writing, the most bytes of content in a frame; None for 16 to 64 MiB, depending on
+            the level and the options.
         padding (bool): for reading, whether zero bytes may follow the frames; they add nothing to the content.
 
     Raises ValueError for another mode, and TypeError or ValueError for other wrong arguments. A corrupted dictionary
@@ -89,7 +89,7 @@ class ZstdFile(ReadHalf, WriteHalf):
     _writer_type: ClassVar[type[BuilderWriter | PlainWriter]] = BuilderWriter if JIT else PlainWriter
 
     _put: ClassVar[tuple[str, ...]] = READ_METHODS if PUTS_METHODS_ON_OBJECTS else ()
-    """The methods that a file copies from its buffer."""
+    """The names of the methods of its buffer that a file sets on itself."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
@@ -201,7 +201,7 @@ class ZstdFile(ReadHalf, WriteHalf):
         """
         Write the data that was held back, end the frame, and close the file if it was opened by name.
 
-        May be called again; any other use raises ValueError afterwards. If writing fails, the file stays open and
+        May be called again; other methods raise ValueError afterwards. If writing fails, the file stays open and
         nothing is lost: close() may be called again, and until that succeeds the frame has no end. A file that an
         interrupt has broken (so that other calls raise ZstdError) is closed without ending its frame.
         """

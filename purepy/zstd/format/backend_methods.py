@@ -14,8 +14,7 @@ class BackendMethods:
     """
     Base of objects whose methods serve as functions of a backend.
 
-    `_backend` is the backend's module. Where one method needs another, it calls the module's function, which may be a
-    faster builtin.
+    `_backend` is the backend's module. Methods call its functions where it may have faster builtins.
     """
 
     def __init__(self, backend: ModuleType) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Content in pieces: chunks of callers' buffers and sources, and the decompressed pieces of chunks."""
+"""Data in pieces: callers' buffers are cut, callers' sources are read, and chunks are decompressed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def sliceable(data: Buffer) -> Bytes:
-    """Return a C-contiguous buffer as an object with slices that C code reads fast: a memoryview; on PyPy, bytes."""
+    """Return the bytes of a C-contiguous buffer, with slices that C code reads fast: a memoryview, on PyPy bytes."""
     # PyPy passes the bytes of a view's slice to C only by copying them one by one
     return as_bytes(data) if JIT else memoryview(view_of(data))
 
@@ -81,8 +81,8 @@ def decompressed(
     Yield the decompressed content of chunks in pieces of at most `write_size` bytes.
 
     Nothing else may use `decompressor`, which is released at the end. Raises ZstdLimitError for more than `limit` bytes
-    of content (None: no limit). If the chunks end inside or before a frame, raises the error that `truncated(given)`
-    returns, where `given` is the size of all chunks in bytes.
+    of content (None: no limit). If the chunks end inside a frame or without any, raises the error that
+    `truncated(given)` returns, where `given` is the size of all chunks in bytes.
     """
     total = given = 0
     try:

@@ -60,7 +60,7 @@ class DecompressorBase(ExclusiveStream):
             """Return the bytes of a buffer in the form that the backend reads."""
 
         def _decompress(self, data: Any, limit: int) -> Any:
-            """Return the next content, at most `limit` bytes unless it is negative; called with the lock held."""
+            """Return the next content, at most `limit` bytes unless `limit` is negative; called with the lock held."""
 
     def __init__(
         self, zstd_dict: DictArgument = None, options: Parameters = None, *, multi_frame: bool = False
@@ -71,7 +71,7 @@ class DecompressorBase(ExclusiveStream):
     @classmethod
     def _over(cls, settings: Any, multi_frame: bool = False, frame_by_frame: bool = False) -> Self:
         """
-        Return a new decompressor with `settings` that were checked before (see presets.py of each backend).
+        Return a new decompressor with `settings` that were checked before (see the two files presets.py).
 
         With both `multi_frame` and `frame_by_frame`, a call stops at the end of a frame, where `_at_start` is true.
         """
@@ -88,7 +88,7 @@ class DecompressorBase(ExclusiveStream):
 
     def decompress(self, data: Buffer, max_length: int = -1) -> bytes:
         """
-        Return the content of `data` and of earlier input, at most `max_length` bytes unless it is negative.
+        Return content of the remaining input and `data`, at most `max_length` bytes unless that is negative.
 
         Input and content that remain are kept for the next call, which may pass b"". `needs_input` is False if more
         content is available. Raises EOFError after the end of the frame, unless `multi_frame` is set. Raises ZstdError

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Error codes: the numbers of libzstd's ZSTD_ErrorCode and the texts of ZSTD_getErrorName.
+Errors: some numbers of libzstd's ZSTD_ErrorCode, their texts from ZSTD_getErrorName, and functions that create errors.
 
-The pure codec uses libzstd's code for each error, so that handlers can distinguish errors with every backend. Its
-messages contain more: what was expected, what was found, and where.
+The pure codec gives most errors libzstd's code, so that handlers can distinguish them with every backend; truncated
+data and limits of the output have no code. For wrong input, its messages add what was found, and where.
 """
 
 from __future__ import annotations

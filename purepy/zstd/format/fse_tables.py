@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import namedtuple
 from functools import lru_cache
 
-# Section 3.1.1.3.2.1.3 (limits for a table that a block describes) and 4.2.1.2 (Huffman weights).
+# Sections 4.1.1 (the lowest log that a table description can state) and 4.2.1.2 (Huffman weights).
 MIN_ACCURACY_LOG = 5
 MAX_WEIGHTS_LOG = 6
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The header of a frame (RFC 8878, section 3.1.1.1): its only model, for all code that reads frames."""
+"""The header of a frame (RFC 8878, section 3.1.1.1), as Python code reads it; rules.py has quick checks of fields."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_header(
     data: bytes | bytearray | memoryview, start: int, end: int, offset: int, magicless: bool = False
 ) -> Header | int:
     """
-    Return the Header at `data[start:end]` or, if it is incomplete, the least number of bytes it needs from `start`.
+    Return the Header at `data[start:end]` or, if it is incomplete, how many bytes from `start` the next try needs.
 
     `offset` is the position of `start` in the input, for errors. `magicless` frames begin with the descriptor and are
     never skippable. Raises ZstdError for a wrong magic number, even an incomplete one, and for a complete header whose

@@ -17,7 +17,7 @@ def refuse_second_init(thing: object, attribute: str = "_lock") -> None:
 
 
 class ExclusiveStream(Exclusive):
-    """Base of every backend's compressors and decompressors: they run one call at a time and refuse pickling."""
+    """Base of compressors and decompressors written in Python: they run one call at a time and refuse pickling."""
 
     __slots__ = ("_lock",)
 

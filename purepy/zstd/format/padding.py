@@ -33,7 +33,7 @@ class Unpadded:
         self._tail = b""  # bytes of an incomplete header, which were passed on already
 
     def feed(self, data: bytes) -> bytes:
-        """Return the bytes of `data` that are to be passed on, without padding; perhaps b""."""
+        """Return the bytes of `data` to pass on, perhaps b""; with zeros before them if they wrongly follow padding."""
         scanner = self._scanner
         if scanner is None:
             return data
@@ -55,7 +55,7 @@ class Unpadded:
 
 class UnpaddedFile:
     """
-    A file read without the zero bytes after its frames, for a decompressor.
+    A file for a decompressor to read, without the zero bytes after its frames.
 
     `read(size)` returns b"" only at the end; without a size, it returns a piece, not the whole rest. `seek(offset)`
     requires an offset at which a frame begins, such as 0.

@@ -32,8 +32,8 @@ The keys of parameters that are in no enum (ZSTD_c_format, ZSTD_d_format); 1 mea
 libzstd's other experimental parameters are not accepted. Every backend supports these two.
 """
 
-# The bounds of all parameters in libzstd 1.5 on 64-bit machines. If a backend's library differs, the backend provides
-# the bounds instead: see answer_bounds_from().
+# The bounds of all accepted parameters in libzstd 1.5 on 64-bit machines. If a backend's library differs, the backend
+# provides the bounds instead: see answer_bounds_from().
 COMPRESSION_BOUNDS = {
     COMPRESSION_FORMAT: (0, 1),
     100: (LEVEL_MIN, LEVEL_MAX),
@@ -133,9 +133,9 @@ class CompressionParameter(enum.IntEnum):
 
     def bounds(self) -> tuple[int, int]:
         """
-        Return the lowest and the highest allowed value, both inclusive, for the library in use.
+        Return the lowest and the highest allowed value, both inclusive, for the backend in use.
 
-        (0, 0) for `nb_workers` means that the library compresses only in the calling thread.
+        (0, 0) for `nb_workers` means that the backend compresses only in the calling thread.
         """
         return _bounds_source(int(self), True)
 
@@ -146,7 +146,7 @@ class DecompressionParameter(enum.IntEnum):
     window_log_max = WINDOW_LOG_MAX_KEY
 
     def bounds(self) -> tuple[int, int]:
-        """Return the lowest and the highest allowed value, both inclusive, for the library in use."""
+        """Return the lowest and the highest allowed value, both inclusive, for the backend in use."""
         return _bounds_source(int(self), False)
 
 
@@ -246,7 +246,7 @@ def _integer(value: object) -> int:
 
 def size_argument(value: int | None, name: str) -> int | None:
     """
-    Return an argument that is a size in bytes, as an int, or None.
+    Return an argument that is a size in bytes as an int, and None for None.
 
     Raises TypeError if it is neither an integer nor None, and ValueError, which mentions `name`, if it is negative.
     """

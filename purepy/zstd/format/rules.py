@@ -21,17 +21,17 @@ CHECKSUM_SIZE = 4
 # The frame header descriptor (section 3.1.1.1.1): two fields of two bits, which encode the sizes of header fields, and
 # flags of one bit.
 DICTIONARY_ID_SIZES = (0, 1, 2, 4)
-"""The size of the field, indexed by bits 0 and 1."""
+"""The size of the field in bytes, indexed by bits 0 and 1."""
 CHECKSUM_FLAG = 0x04
 RESERVED_FLAG = 0x08
 SINGLE_SEGMENT_FLAG = 0x20
 CONTENT_SIZE_SIZES = (0, 2, 4, 8)
-"""The size of the field, indexed by bits 6 and 7; 1 instead of 0 in a single segment."""
+"""The size of the field in bytes, indexed by bits 6 and 7; in a single segment, 1 instead of 0."""
 
 UNKNOWN_SIZE = 2**64 - 1
 """The content size by which libzstd means that it is not declared."""
 ERROR_SIZE = 2**64 - 2
-"""The content size by which libzstd reports that there is no header; smaller values are sizes."""
+"""The content size by which libzstd reports that there is no valid header; smaller values are sizes."""
 
 WINDOW_LOG_MIN = 10
 WINDOW_LOG_MAX = 31

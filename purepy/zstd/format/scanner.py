@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only scanner: it finds frames and their blocks without decompressing (RFC 8878, section 3.1)."""
+"""Scan data for frames and their blocks without decompressing (RFC 8878, section 3.1)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class FrameScanner:
     checksum. `data[start:end]` is the input available from `offset` on; the part may end beyond it. The attributes
     `offset` and `start` count from the beginning of the stream. Without `is_strict`, blocks may be larger than their
     frame allows. With `pads`, zero bytes may follow the frames, but nothing may follow the zeros; `step` moves past all
-    available zeros.
+    available zeros and sets `in_padding`.
     """
 
     __slots__ = (

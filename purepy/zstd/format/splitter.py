@@ -13,9 +13,9 @@ from purepy.zstd.format.scanner import FrameScanner
 
 READ_SIZE: Final = 1 << 20
 WHOLE_CONTENT_MAX: Final = 32 << 20
-"""A frame that may hold more bytes than this is not kept whole."""
+"""A frame is not kept whole if it declares more bytes of content, or if its blocks before the last may hold more."""
 WHOLE_SIZE_MAX: Final = 16 << 20
-"""A frame with more compressed bytes than this is not kept whole."""
+"""A frame is not kept whole if it has more compressed bytes before its last block."""
 
 
 class WholeFrame(NamedTuple):
@@ -34,7 +34,7 @@ class Pieces(NamedTuple):
 
 class FrameSplitter:
     """
-    An iterable of the frames in the data that `read(n)` returns: a WholeFrame, or Pieces if the frame is large.
+    An iterable of the frames in the data that `read(n)` returns: for each a WholeFrame, or Pieces if it is large.
 
     `read(n)` returns up to n bytes, b"" at the end. Skippable frames are left out. Zero bytes may follow the last
     frame, as bsdtar and tape drives write them. Raises ZstdError for data that is not a frame, is truncated or needs a

@@ -36,18 +36,18 @@ UNDIGESTED = 1
 PREFIX = 2
 
 KEPT_DIGESTS = 4
-"""How many prepared forms of each kind a ZstdDict keeps, for example the tables for this number of levels."""
+"""The most forms that `one_of` keeps under a key: a ZstdDict keeps, for example, the tables of four levels."""
 SHARED_CONTENT_MAX = 256 << 10
-"""The largest dictionary, in bytes, whose forms are kept by default, without `as_digested_dict`."""
+"""The largest dictionary, in bytes, for which backends over libzstd keep forms for compression by default."""
 
 
 class Digests(dict["Hashable", "Any"]):
     """
-    The forms of a dictionary that backends have created; a key names the backend and the kind of form.
+    The forms of a dictionary that backends have created, by keys that identify the backend or the kind of form.
 
-    Callers hold a reference to a form while they use it, because another thread may replace it meanwhile. They look it
-    up without a lock, as C code also does (`ffi_build/zstd/digests.c`). No form refers to the ZstdDict, and all forms
-    are freed with it.
+    Callers hold a reference to a form while they use it, because another thread may replace it meanwhile. Existing
+    forms are looked up without the lock that creating one takes, also by C (`ffi_build/zstd/digests.c`). No form refers
+    to the ZstdDict, so forms that are not in use are freed with it.
     """
 
     __slots__ = ("_locks",)
@@ -126,9 +126,9 @@ class ZstdDict:
     @property
     def as_digested_dict(self) -> tuple[ZstdDict, int]:
         """
-        Pass this as `zstd_dict` to compress with the tables of a level, which do not depend on other parameters.
+        Pass this as `zstd_dict` to compress with tables for the level, which override some other parameters.
 
-        The tables override some of the compressor's parameters. This object keeps the tables of the last four levels.
+        This object keeps the tables of the last four levels. The pure backend treats it like `as_undigested_dict`.
         """
         return self, DIGESTED
 
@@ -174,7 +174,7 @@ def can_train(sizes: Sequence[int]) -> bool:
 
 
 def with_advice(error: ZstdError, least: int = MIN_DICT_SIZE) -> ZstdError:
-    """Add to libzstd's error for a dictionary that cannot be built what to change; `least` is the least `dict_size`."""
+    """Return libzstd's error for a dictionary that it cannot build, with advice; `least` is the least `dict_size`."""
     if error.code == SRC_SIZE_WRONG:
         error.advice = "pass more or larger samples"
     elif error.code == DST_SIZE_TOO_SMALL:

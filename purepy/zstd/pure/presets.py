@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Settings that many frames share, as in the native backends: the base of cpkg.zstandard's objects.
+Settings that many frames share: the base of cpkg.zstandard's objects over the pure codec or the `stdlib` backend.
 
-There are no contexts to keep here. A prepared dictionary is kept in the dictionary itself.
+Unlike `cpkg/_native/zstd/presets.py`, no context is kept here. A prepared dictionary is kept in its ZstdDict.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class CompressionPreset:
-    """Parameters and a dictionary for any number of frames. `_configure` must be called once, before anything else."""
+    """Parameters and a dictionary for any number of frames. `_configure` must be called before anything else."""
 
     _stream_type = ZstdCompressor
     _compress_at_once: ClassVar[Any]
-    """The backend's compress(), which may keep a compressor with the dictionary."""
+    """The backend's function compress(), which may keep a compressor with the dictionary."""
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
         """Set checked parameters and a dictionary or None; `how` to load it is DIGESTED, UNDIGESTED or PREFIX."""
@@ -51,7 +51,7 @@ class CompressionPreset:
 
 
 class DecompressionPreset:
-    """Limits and a dictionary for any number of frames. `_configure` must be called once, before anything else."""
+    """Limits and a dictionary for any number of frames. `_configure` must be called before anything else."""
 
     _stream_type = ZstdDecompressor
 
@@ -68,14 +68,14 @@ class DecompressionPreset:
             self._settings.window_max = window_max
 
     def _whole_frame(self, data: bytes) -> bytes | None:
-        """Return None, so that the caller uses a stream: only a library can decompress a whole frame in one call."""
+        """Return None, so that the caller uses a stream; only presets over cffi can decompress a frame at once."""
         return None
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> ZstdDecompressor:
         """
         Return a new decompressor with these settings; `multi_frame` is that of `ZstdDecompressor`.
 
-        With `frame_by_frame` as well, each call stops at the end of a frame.
+        With `multi_frame` and `frame_by_frame`, each call of decompress() stops at the end of a frame.
         """
         return self._stream_type._over(self._settings, multi_frame, frame_by_frame)
 

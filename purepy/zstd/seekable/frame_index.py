@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The frames of any file as a seek table, which is built by reading the file and kept in a separate file."""
+"""The frames of any file as a seek table, which is built from their headers and kept in a separate file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def index_frames(
     module: ModuleType, file: BinaryIO, zstd_dict: DictArgument = None, options: Parameters = None
 ) -> SeekTable:
     """
-    Return a table of the frames of a file, found by reading through the whole file.
+    Return a table of the frames of a file, found by the headers of all its frames and blocks.
 
     Only frames that do not declare their size are decompressed, by the backend `module`. Raises ZstdError unless the
     file consists of complete frames, and SeekableFormatError for a frame that a table cannot hold.

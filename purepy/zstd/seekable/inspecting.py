@@ -102,7 +102,7 @@ class Extras(BackendMethods):
         Decompress bytes or a file without keeping the content, and return counts of what was verified.
 
         `source` is that of `iter_frames`; `zstd_dict`, `options`, `threads` and `max_output_size` are those of
-        `decompress_iter`. A file that ends with a seek table is read by its table, in the calling thread; the table's
+        `decompress_iter`. A source that ends with a seek table is read by it, in the calling thread; the table's
         sizes and checksums must match the frames. Raises the errors of decompression, ZstdError for data that does not
         consist of complete frames, and SeekableFormatError for a table that does not match.
         """

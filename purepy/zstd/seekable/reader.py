@@ -21,7 +21,7 @@ _PIECE = 128 << 10
 
 
 class TableReader(ContentReader):
-    """The content of a file whose frames are listed in a table; reading at any position begins at a frame."""
+    """The content of a file whose frames are listed in a table; to reach a position, only its frame is decompressed."""
 
     _frame: _FrameReader | None = None
 

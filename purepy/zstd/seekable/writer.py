@@ -20,7 +20,7 @@ class FrameCompressor:
     A compressor that ends a frame whenever it is full, and records each frame in a table.
 
     A frame is full with `frame_size` bytes of content, or once it has `compressed_max` bytes of compressed data. If the
-    table has checksums, frames have them as well: an entry contains the checksum at the end of its frame.
+    table has checksums, `compressor` must write them: an entry contains the checksum at the end of its frame.
     """
 
     def __init__(self, compressor: Compressor, table: SeekTable, frame_size: int, compressed_max: int) -> None:

@@ -3,7 +3,7 @@
 SeekableZstdFile: files of the seekable format, and any other file of frames with the same interface.
 
 A seekable file (contrib/seekable_format of zstd, version 0.1.0) consists of frames that can be decompressed alone, and
-a table of them at its end (purepy/zstd/seekable/table.py). Reading at any position takes the time for one frame.
+a table of them at its end (purepy/zstd/seekable/table.py). To reach a position, only its frame is decompressed.
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ class SeekableZstdFile(ZstdFile):
         max_frame_content_size: for writing, the bytes of content after which a frame ends, by default 4 MiB;
             flush(FLUSH_FRAME) also ends it. Reading at any position decompresses one frame from its beginning.
         checksums: for writing, whether the table has checksums; a table that is continued ("a") stays as it is.
-        scan: for reading, whether to find the frames by reading through the file if its table is missing or damaged;
-            this works for any file of frames.
+        scan: for reading, whether to find the frames by following their headers through the file if its table is
+            missing or damaged; this works for any file of complete frames.
         index: for reading, the name of a file that keeps the result of `scan`, and is used as long as it matches; True
             means the file's name with ".seek" added.
 
-    An argument that is only for the other direction raises ValueError; `checksums` is then ignored.
+    An argument that is only for the other direction raises ValueError unless it has its default value. When reading, a
+    level raises TypeError, and `checksums` is ignored.
 
     `checksums`, `scan` and `index` do not exist in pyzstd. When reading, frames are checked against the sizes and
     checksums in the table.
@@ -212,7 +213,7 @@ class SeekableZstdFile(ZstdFile):
     @property
     def seek_table_info(self) -> tuple[int, int, int] | None:
         """
-        The number of frames, their size and the size of their content, in bytes; None once the file is closed.
+        The number of frames, their total size and that of their content, in bytes; None once the file is closed.
 
         The table itself and data of the incomplete last frame are not counted.
         """
@@ -224,9 +225,9 @@ class SeekableZstdFile(ZstdFile):
     @staticmethod
     def is_seekable_format_file(filename: Name | BinaryIO) -> bool:
         """
-        Return whether `filename`, a name or a file object, is empty or ends with a seek table that matches the file.
+        Return whether `filename`, a name or a file object, is empty or ends with a seek table of the right sizes.
 
-        The position of a file object does not change. Raises TypeError for any other object, and for a file object that
+        The position of a file object is restored. Raises TypeError for any other object, and for a file object that
         cannot be read or cannot seek.
         """
         if isinstance(filename, (str, bytes, os.PathLike)):

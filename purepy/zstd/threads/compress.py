@@ -40,7 +40,7 @@ def compress_buffer(data: Buffer, plan: CompressionPlan, join: Callable[[list[by
 
 
 class _FrameJob(Job):
-    """Compresses `data` into one frame; calls `finished`, unless it is None, once the data is no longer read."""
+    """Compresses `data` into one frame; calls `finished()`, unless it is None, once the data is no longer read."""
 
     def __init__(self, plan: CompressionPlan, data: Bytes, finished: Callable[[], None] | None) -> None:
         super().__init__()
@@ -186,7 +186,7 @@ class ParallelCompressor:
         self._is_begun = False
         self.last_mode = FLUSH_FRAME
         self.missing = 0
-        """The bytes that `compress_places` counted but did not find, because the file was truncated meanwhile."""
+        """How many bytes `compress_places` counted but did not find, because the file was truncated meanwhile."""
 
     def compress(self, data: Buffer, mode: int = CONTINUE) -> bytes:
         """Take a buffer's bytes and return the frames that are ready; unless `mode` is CONTINUE, also flush."""

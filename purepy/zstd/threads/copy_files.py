@@ -4,7 +4,8 @@ Decompress frames from file to file: each thread reads and decompresses its own 
 
 This works as long as the headers determine the places, which is for frames that declare their size. No content waits in
 memory for the content before it, so a few MB are enough, and they stay in the processor's caches. The first frame
-that cannot be copied in this way, for example a damaged one, is left to the caller, with all frames after it.
+that cannot be copied in this way, for example a damaged one, is left to the caller, with all frames after it and
+perhaps some before it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Put = Callable[[int, "Bytes", int], None]
 
 
 class CopyPart:
-    """Adjacent whole frames: `size` bytes from `start` in the source, and the position and size of their content."""
+    """Whole frames: `size` bytes from `start` in the source; the size of their content and where to write it."""
 
     __slots__ = ("content_size", "position", "size", "start")
 
@@ -54,7 +55,7 @@ class CopyPart:
 
 
 class _CopyJob(Job):
-    """Decompresses one CopyPart and writes its content with `put`; the only output is the part, at the end."""
+    """Decompresses one CopyPart, writes its content with the argument `put`; at the end outputs only the part."""
 
     def __init__(
         self,
@@ -225,7 +226,7 @@ class FrameCopy:
                     destination.close()
 
     def _take(self, crew: Crew, most: int, done: Callable[[int, int], object] | None) -> None:
-        """Count finished parts as copied, and wait until no more than `most` parts are in progress."""
+        """Count finished parts as copied and call `done`; wait until no more than `most` parts are in progress."""
         while True:
             copied = crew.take(lambda: len(crew) > most)
             if copied is None:

@@ -85,7 +85,7 @@ class MatchFinder(ABC):
     """
     Finds the matches of one block at a time in a window that it does not own.
 
-    Positions are indices into the window's buffer. When the compressor moves the window's content down, it calls
+    Positions are indices into the window's buffer. When the FrameEncoder moves the window's content down, it calls
     `slide`.
     """
 
@@ -100,12 +100,12 @@ class MatchFinder(ABC):
         Split window[start:end] into sequences and remaining literals.
 
         No match extends beyond `end`, refers back by more than `max_distance`, or refers to before the buffer's start.
-        `repeats` are the last three offsets, which are tried first because they are cheap to write.
+        `repeats` are the last three offsets; the first two are tried first, because they are cheap to write.
         """
 
     @abstractmethod
     def index(self, window: bytearray, start: int, end: int) -> None:
-        """Index window[start:end], such as a dictionary's content, without looking for matches in it."""
+        """Index the positions of window[start:end] that begin a whole WORD, without looking for matches."""
 
     @abstractmethod
     def slide(self, distance: int) -> None:
@@ -113,7 +113,7 @@ class MatchFinder(ABC):
 
     @abstractmethod
     def copy(self) -> MatchFinder:
-        """Return a finder with copies of the tables; a dictionary keeps one and starts frames with copies of it."""
+        """Return a finder with copies of the tables; a dictionary keeps finders and starts frames with copies."""
 
 
 def new_table(log: int) -> array[int]:
@@ -128,5 +128,5 @@ def slide_table(table: array[int], distance: int) -> None:
 
 
 def usable_repeat(repeat: int, start: int, max_distance: int) -> int:
-    """Return a repeat offset if it is valid from `start` on, 0 if it reaches too far back."""
+    """Return `repeat`, a repeat offset, if it is valid from `start` on; 0 if it reaches too far back."""
     return repeat if repeat <= start and repeat <= max_distance else 0

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The strategies from `greedy` on: hash chains, searched for the best match, with lazy parsing.
+The strategies from `greedy` on: hash chains, searched for the longest match, with greedy or lazy parsing.
 
-A chain links each position to the previous position with the same hash. Greedy parsing takes the best match of a
+A chain links each position to the previous position with the same hash. Greedy parsing takes the match found at a
 position. Lazy parsing first tries one or two positions ahead, where a match that saves more may start.
 """
 
@@ -154,8 +154,8 @@ class ChainMatchFinder(MatchFinder):
         """
         Return the length and distance of the longest match found at `at`; (0, 0) if none of at least 4 bytes is found.
 
-        First links the positions before `at` that are not linked yet, of more than LONG_GAP only those at both ends.
-        At most 2**search_log candidates are tried.
+        First links the positions before `at` that are not linked yet: if they are more than LONG_GAP, only those at
+        both ends. At most 2**search_log candidates are tried.
         """
         gap = at - self._linked
         if gap > LONG_GAP:

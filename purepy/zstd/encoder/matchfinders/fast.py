@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `fast` strategy: one hash table with the last position of each key; no earlier one is tried."""
+"""The `fast` strategy: one hash table, with the last position of each hash; no earlier position is tried."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class FastMatchFinder(MatchFinder):
     """
     A match finder with one hash table.
 
-    Its keys have `min_match` bytes, at least 4. `target_length`, at least 1, is the initial step between the positions
-    that are tried.
+    Its keys have `min_match` bytes, or 4 if that is less. The initial step between the positions that are tried is
+    `target_length`, or 1 if that is 0.
     """
 
     def __init__(self, parameters: MatchParameters, table: array[int] | None = None) -> None:
