@@ -14,7 +14,7 @@ SLACK = 32
 
 
 _MOVE = 1 << 16
-"""Bytes moved at a time."""
+"""The most bytes moved at a time."""
 
 _JOINED = 4 * BLOCK_SIZE_MAX
 """Up to this size memory grows by `+`, which PyPy copies ten times as fast but which briefly needs twice the memory."""

@@ -50,7 +50,7 @@ class ReadHalf(io.BufferedIOBase):
         return size
 
     def readinto1(self, buffer: Buffer, /) -> int:
-        """Store content in a writable buffer with as few reads of the file as possible; return its size (0: the end)."""
+        """Store content in a writable buffer, with few reads of the file; return the number of bytes, 0 at the end."""
         self._check_can_read()
         size: int = self._buffer.readinto1(buffer)
         return size

@@ -54,8 +54,8 @@ class Streams(BackendMethods):
         is declared in the header, and content of another size raises ZstdError. `read_size` is how many bytes are read
         from a file object at a time. `threads` or `frame_size` create several frames, as in `compress`; then `size` is
         the size of the whole content, and no header declares it. Pieces yielded before an error are incomplete output,
-        although they may be complete frames. Wrong arguments, except `chunks`, raise at the call, not at the first
-        piece.
+        although they may be complete frames. Wrong arguments raise at the call, not at the first piece, except `chunks`
+        and, for several frames, `size`.
         """
         if threads is not None or frame_size is not None:
             return self._compressed_frames(

@@ -89,7 +89,7 @@ class ZstdFile(ReadHalf, WriteHalf):
     _writer_type: ClassVar[type[BuilderWriter | PlainWriter]] = BuilderWriter if JIT else PlainWriter
 
     _put: ClassVar[tuple[str, ...]] = READ_METHODS if PUTS_METHODS_ON_OBJECTS else ()
-    """The names of the methods of its buffer that a file sets on itself."""
+    """The names of the methods of its buffer that a file for reading sets on itself."""
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)

@@ -29,7 +29,7 @@ class CompressorBase(ExclusiveStream):
         zstd_dict (ZstdDict | tuple[ZstdDict, int] | None): a dictionary, or one of its `as_*` pairs.
 
     Raises TypeError and ValueError for wrong arguments, and ZstdError, now or at the first frame, for a corrupted
-    dictionary.
+    dictionary. The pure backend also raises ZstdError for long-distance matching.
 
     A call with a wrong argument, or one that contradicts the pledged size, changes nothing. An error during compression
     resets the compressor: `last_mode` becomes FLUSH_FRAME and the current frame is lost. Calls from several threads

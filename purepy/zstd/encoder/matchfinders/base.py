@@ -100,7 +100,7 @@ class MatchFinder(ABC):
         Split window[start:end] into sequences and remaining literals.
 
         No match extends beyond `end`, refers back by more than `max_distance`, or refers to before the buffer's start.
-        `repeats` are the last three offsets; the first two are tried first, because they are cheap to write.
+        `repeats` are the last three offsets; the first two are preferred, because they are cheap to write.
         """
 
     @abstractmethod
