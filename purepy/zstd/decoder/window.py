@@ -86,7 +86,7 @@ class Window:
         self.data[end:after] = content
 
     def since(self, position: int) -> bytes:
-        """Return the output from `position`, a value of `end` since the last `reserve()`."""
+        """Return the output from `position` on, a value that `end` has had since the last `reserve()`."""
         # Each view is released by name: without reference counting it would prevent `data` from being resized.
         with memoryview(self.data) as view, view[position : self.end] as output:
             return bytes(output)

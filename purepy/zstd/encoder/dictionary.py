@@ -54,7 +54,7 @@ class EncodingDictionary:
 
 
 def prefix_only(zstd_dict: ZstdDict) -> EncodingDictionary:
-    """Return the encoding form of a prefix: all of `zstd_dict`'s bytes are raw content, even if they are formatted."""
+    """Return the encoding form of a prefix: all of `zstd_dict`'s bytes are raw content, even with a magic number."""
     return EncodingDictionary(zstd_dict.dict_content, 0, BlockState(), False)
 
 

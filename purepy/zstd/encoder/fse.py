@@ -69,7 +69,7 @@ class EncodingTable:
         return bits
 
     def start(self, symbol: int) -> int:
-        """Return the state for `symbol` at the end of the stream, where no bits need to be read."""
+        """Return the state that encodes `symbol` as the last symbol, for which the decoder reads no bits."""
         delta = self.delta_bits[symbol]
         bits = (delta + (1 << 15)) >> 16
         return self.states[(((bits << 16) - delta) >> bits) + self.delta_state[symbol]]
@@ -107,7 +107,7 @@ def _build(norm: Distribution, table_log: int) -> tuple[list[int], list[int], li
 
 
 def table_log_for(total: int, symbols: int, limit: int) -> int:
-    """Return a table log, from 5 to `limit`, for a table that encodes `total` symbols of `symbols` different ones."""
+    """Return a table log, 5 to `limit`, for a table that encodes `total` symbols of an alphabet of size `symbols`."""
     log = min(limit, max(total - 1, 1).bit_length() - 3)
     least = min(total.bit_length(), (symbols - 1).bit_length() + 1)
     return max(MIN_ACCURACY_LOG, min(limit, max(log, least)))

@@ -49,11 +49,11 @@ SequenceTables = namedtuple(
     ("literal_lengths", "offsets", "match_lengths"),
     defaults=(None, None, None),
 )
-"""The tables to which a later block's repeat mode refers; None for a field whose table it must not repeat."""
+"""The tables to which a later block's repeat mode refers; None for a field without a table to repeat."""
 
 
 Choice = namedtuple("Choice", ("mode", "table", "repeatable", "description"))
-"""How a field is coded: the mode, its table, the table that a later block may repeat or None, and the description."""
+"""How a field is coded: its mode and table, the table that a later block may repeat (or None), its description."""
 
 
 class Sequences:

@@ -134,7 +134,7 @@ class ZstdDict:
 
     @property
     def as_undigested_dict(self) -> tuple[ZstdDict, int]:
-        """Pass this as `zstd_dict` to compress with tables for all of the compressor's parameters, the default."""
+        """Pass this as `zstd_dict` to compress with tables that suit all of the compressor's parameters (default)."""
         return self, UNDIGESTED
 
     @property

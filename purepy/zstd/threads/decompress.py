@@ -2,8 +2,8 @@
 """
 Decompress frames of one stream in parallel; a large frame is decompressed while the caller reads the rest of it.
 
-Complete frames of at most 64 MiB of content, which they declare or their blocks imply, are decompressed in one go;
-small ones are combined. A larger frame, or data that is not a frame, goes piece by piece to one thread, which
+Complete frames of at most 64 MiB, and of as much content by their header or blocks, are decompressed in one go; small
+ones are combined. A larger frame, or data that is not a frame, goes piece by piece to one thread, which
 raises the same errors as a decompressor in the calling thread. Memory is bounded by the number of frames in progress
 and the most that each can hold.
 """
