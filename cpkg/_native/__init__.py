@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cffi backends of both codecs, and the module that passes buffers to C."""
+"""All backends except the pure ones, and modules with which they and the archives call C code."""

@@ -2,7 +2,7 @@
 """
 The C code for archives, which is part of the compiled Zstandard module on Linux.
 
-On other systems, the import of this module raises ImportError.
+Importing this module raises ImportError on other systems, and if the compiled Zstandard module cannot be loaded.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
 Pass the memory of Python's buffers to C: the only module that handles the pitfalls of `ffi.from_buffer`.
 
 On PyPy 7.3.11, `from_buffer` of a non-contiguous view reads a copy, and an exported bytearray may be resized, which
-leaves C with a stale pointer; on PyPy 8 the bytearray stays locked after the call. `len()` counts items, not bytes. So
-every buffer goes through this module. The caller must hold the resulting cdata for as long as C uses the memory.
+leaves C with a stale pointer; on PyPy 8 the bytearray stays locked after the call. `len()` of a view counts items, not
+bytes. So callers' buffers go through this module before C gets them. The code that calls `from_buffer` must hold the
+resulting cdata for as long as C uses the memory.
 """
 
 from __future__ import annotations

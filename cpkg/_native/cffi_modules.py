@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The modules that the build created with cffi, imported on PyPy without the interpreter's C API.
+Import the modules that the build created with cffi; on PyPy, do so without setting up the interpreter's C API.
 
 For every extension module, importlib calls `_imp.create_dynamic` and then `_imp.exec_dynamic`. A cffi module is
 complete after the first call, but the second sets up PyPy's whole C API, which takes 3 ms (pypy/pypy issue 2711; 7.3.11
-and 8.0.1). So this module does what importlib does, without the second call.
+and 8.0.1). So on PyPy this module does what importlib does, without the second call.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def cffi_module(name: str) -> Named:
 
 
 def _create(full_name: str, name: str) -> None:
-    """Load an extension module and register it where imports look for it; do nothing if it has no such file."""
+    """Load the extension module `full_name` and register it where imports look for it; do nothing if it is missing."""
     # the contents of importlib.machinery, which would take a millisecond to import
     from _frozen_importlib import module_from_spec
     from _frozen_importlib_external import ExtensionFileLoader, PathFinder

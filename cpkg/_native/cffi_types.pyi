@@ -32,7 +32,7 @@ class Lib:
     def __getattr__(self, name: str) -> CValue: ...
 
 class FFI:
-    """The `ffi` of a module compiled by cffi."""
+    """The `ffi` of a module that cffi generated."""
 
     NULL: CData
     def addressof(self, value: CData | Lib, *fields: str | int) -> CData: ...

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Keep C objects alive for as long as an object that may be garbage still runs code.
+Keep C objects alive while finalizers of the objects that own them may still use them.
 
 CPython's collector runs the finalizers of all garbage in no particular order, including those of `ffi.gc`, before it
 clears any object. A finalizer that uses what its object holds, such as a file that closes itself in a cycle, would find
@@ -22,7 +22,7 @@ _pinned: dict[object, object] = {}
 
 
 def pin(thing: object) -> object:
-    """Return a pin, which keeps a C object alive until its owner drops the pin; None except on CPython."""
+    """Return a pin, which keeps `thing` alive for as long as the pin itself exists; return None except on CPython."""
     if not _IS_NEEDED:
         return None
     held = _new(_type)  # a separate object that supports weak references and is invisible to the collector
@@ -34,7 +34,7 @@ def pin_for_good(thing: object) -> None:
     """
     On CPython, keep an object alive until the process ends; do nothing elsewhere.
 
-    Used for the libraries whose functions free the pinned objects.
+    Used, among others, for the libraries whose functions free the pinned objects.
     """
     if _IS_NEEDED:
         _pinned[len(_pinned), id(thing)] = thing

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native backends of MessagePack: `cpython`, and `pypy` with its parts."""
+"""The native backends of MessagePack, `cpython` and `pypy`, and functions in C that both have (`starts`, `weigher`)."""

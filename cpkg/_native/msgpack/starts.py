@@ -15,7 +15,7 @@ def message_starts(data: Bytes, count: int) -> CData | None:
     """
     Return the offsets where `count` messages in a buffer begin, and the end of the last one, as a C array.
 
-    `data` is bytes or a cffi buffer. Returns None if there are fewer messages, or if one is incomplete or malformed.
+    `data` is bytes or a cffi buffer. Returns None if there are fewer messages, or if one of them is cut or wrong.
     """
     starts = ffi.new("int64_t[]", count + 1)
     memory = ffi.from_buffer(data)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Zstandard backends that use libzstd: `compiled` and `dlopen`, and the code that they share."""
+"""The Zstandard backends that use a libzstd: `compiled` and `dlopen`, which share the code here, and `stdlib`."""

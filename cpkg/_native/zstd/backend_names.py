@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The names of a backend that uses libzstd, built from a Library and from builtin functions and types.
+The names of a backend that uses libzstd through cffi, built from a Library and, in the compiled backend on CPython,
+from builtin functions and types in C.
 
-    library (cffi)  ->  functions.Codec        ->  compress, decompress, ...
-                              ->  Compressor, ...        ->  ZstdCompressor, ZstdDecompressor
-    builtins (C, CPython)     ->  replacing, or as bases of,   compress, decompress, ZstdCompressor, ZstdDecompressor,
-                                                               and the buffers of ZstdFile
+- Functions are methods of a `functions.Codec` over the Library. Builtin `compress` and `decompress` replace two of
+  them.
+- ZstdCompressor and ZstdDecompressor derive from builtin types, or without these from `Compressor` and `Decompressor`.
+- The buffers of ZstdFile derive from builtin types, or without these are purepy's.
 
 Names are created in groups, at the first access to one of them: compressing one message needs no files.
 """
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 OLDEST = (1, 4, 8)
 
 _SLOW = {"_slow_compress": "compress", "_slow_decompress": "decompress"}
-"""Functions that C code calls for cases it does not handle: the names under which it looks them up, and the methods."""
+"""Functions that C code calls for cases it does not handle: the name that it looks up -> the Codec's method."""
 
 
 def version_of(ffi: FFI, lib: Lib) -> tuple[tuple[int, int, int], str]:
@@ -103,8 +104,8 @@ class Names:
         Return, by name, the types that files use instead of purepy's; they are based on types of C.
 
         `_text_types` is a function that returns the types for reading text, given an encoding and a newline option.
-        Returns {} for a module without these types of C: on PyPy, in the `dlopen` backend, and on a CPython without a
-        GIL.
+        Returns {} for a module without these types of C (on PyPy and in the `dlopen` backend), and only `_writer_type`
+        on a CPython without a GIL.
         """
         builtins = self._namespace
         if "_WriteBuffer" not in builtins:

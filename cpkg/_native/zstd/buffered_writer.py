@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     class _Base(BufferedWriterBase):
-        """The methods that the C type defines."""
+        """The methods and the attribute that the C type defines."""
 
         def write(self, data: Buffer, /) -> int: ...
 
@@ -68,7 +68,7 @@ class BufferedWriter(SerialMemory, _Base):
         Write data that write() in C did not accept, and return its size in bytes.
 
         Waits for the lock. If the data still has no room in the memory, first writes the held bytes to `raw`; data that
-        is as large as the memory then goes to `raw` as well. Raises ValueError if `raw` is closed.
+        is at least as large as the memory then goes to `raw` as well. Raises ValueError if `raw` is closed.
         """
         lock = self._turn()
         source = buffers.readable(data)

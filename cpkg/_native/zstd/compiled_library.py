@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class CompiledLibrary(Library):
-    """A Library with the functions that zstd/module.c adds to libzstd."""
+    """A Library whose `lib` also has the functions that zstd/module.c adds to libzstd."""
 
     def advise_huge_pages(self, memory: CData, size: int) -> None:
         lib.cpkg_advise_huge_pages(memory, size)

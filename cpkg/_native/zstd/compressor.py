@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdCompressor over libzstd."""
+"""The base of ZstdCompressor for backends that use libzstd through cffi: `dlopen`, and on PyPy also `native`."""
 
 from __future__ import annotations
 

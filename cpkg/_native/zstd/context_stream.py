@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The base of compressors and decompressors that use libzstd; each backend subclasses them with its Library.
+The base of compressors and decompressors that use libzstd through cffi; each backend derives types with its Library.
 
 Threads may share an object: a method holds the object's lock while it runs. A call from inside another call of the same
 object (in a finalizer or signal handler) raises RuntimeError, because waiting would never end.
@@ -27,7 +27,7 @@ class ContextStream(ExclusiveStream):
 
     if TYPE_CHECKING:
         _context: Any
-        """The context; None before it is needed and after it was given back."""
+        """The context; None after it was given back."""
         _handle: Any
         _pin: Any
         _settings: Any
@@ -41,7 +41,7 @@ class ContextStream(ExclusiveStream):
 
     def _give_back(self) -> None:
         """
-        Return the context to the thread or preset that keeps it, or free it after a failure.
+        Return the context to the thread or preset that keeps it, or free it if one of its calls has failed.
 
         Call with the lock held. A second call does nothing.
         """

@@ -3,14 +3,14 @@
 The only pool of libzstd contexts in Python: how contexts are created, and the places where they wait for the next call.
 
 Creating a context takes several times as long as compressing a short message. A place holds one context or a few. Each
-thread has a place per direction; presets and archives have places as well. The rules below apply to all of them
-(`ffi_build/zstd/contexts.c` has the rules for C):
+thread has a place per direction; presets, archives and dictionaries have places as well. The rules below apply to all
+of them (`ffi_build/zstd/contexts.c` has the rules for C):
 
 - Re-entrance and threads: a context leaves its place while in use. A finalizer, a signal handler or another thread that
   finds the place empty creates its own context. Nothing can interrupt taking a context out of a list.
 - Errors: a context whose call failed is freed, because libzstd's reset does not undo all effects of an error.
-- Parameters: the contexts of presets and archives keep their parameters. Before a thread's context is given back, its
-  parameters are reset, and so are its dictionaries, which are raw pointers.
+- Parameters: the contexts of presets, archives and dictionaries keep their parameters. Before a thread's context is
+  given back, its parameters are reset, and so are its dictionaries, which are raw pointers.
 - Size: a thread keeps no context that has grown beyond a few MB.
 - Forks: a context with worker threads is freed only in the process that created it; in a forked child a preset forgets
   it.
@@ -133,9 +133,10 @@ class Contexts:
         """
         Create a context for libzstd's worker threads.
 
-        The context is freed before `keep`, the dictionary that the workers may be reading. It is never freed in a
-        forked child, which does not have the workers, so that waiting for them would never end. A C function frees the
-        context, because a signal handler could raise in a Python function, where nothing would catch the exception.
+        The context is freed before `keep`, which holds the dictionary that the workers may be reading. It is never
+        freed in a forked child, which does not have the workers, so that waiting for them would never end. A C function
+        frees the context, because a signal handler could raise in a Python function, where nothing would catch the
+        exception.
         """
         context = self._ffi.gc(self._checked(self._create()), self._free)
         held = self._with_workers
@@ -143,7 +144,7 @@ class Contexts:
             held = self._with_workers = {}
             if hasattr(os, "register_at_fork"):
                 os.register_at_fork(after_in_child=self._forget_workers)
-        # a context counts as gone just before it is freed, so its dictionary is kept until the next call
+        # a context counts as gone just before it is freed, so its dictionary is kept until this method is called again
         self._gone = [held.pop(number, None) for number, (found, _) in list(held.items()) if found() is None]
         held[next(_numbers)] = ref(context), keep
         return context

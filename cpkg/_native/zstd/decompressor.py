@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZstdDecompressor over libzstd."""
+"""The base of ZstdDecompressor for backends that use libzstd through cffi: `dlopen`, and on PyPy also `native`."""
 
 from __future__ import annotations
 
@@ -147,11 +147,11 @@ class Decompressor(DecompressorBase, ContextStream):
         self, source: Bytes, start: int, limit: int, target: memoryview | None
     ) -> tuple[bytes | int, int, int, bool]:
         """
-        Decompress frame after frame, as far as the input and the limit allow.
+        Decompress one frame, or with `_goes_on` frame after frame, as far as the input and the limit allow.
 
         Returns the content (with a target, the number of bytes stored there), its size, the position in the input after
-        the used bytes, and whether a frame ends there. Raises the error of a frame only if earlier frames gave no
-        content. Otherwise it returns their content, and the next call raises the error.
+        the used bytes, and whether a frame ends there. Raises the error of a frame only if this call has no
+        content of earlier frames. Otherwise it returns that content, and the next call raises the error.
         """
         library, settings = self._library, self._settings
         pieces: list[bytes] = []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The `dlopen` backend of Zstandard: the system's libzstd.so.1 in cffi's ABI mode.
+The `dlopen` backend of Zstandard: the system's libzstd (not on Windows) in cffi's ABI mode.
 
-It needs no compiler, only a generated Python module and the library itself. On CPython, calls take about twice as long
-as those of the compiled backend.
+It needs no compiler, only cffi, a generated Python module and the library itself. On CPython, calls take about twice as
+long as those of the compiled backend.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _MEMORY = 256 << 10
-"""About how many bytes a queue uses, and again for each of its threads: contexts and frames."""
+"""The estimated bytes of C memory of a queue without threads, and as much for each thread: contexts and frames."""
 
 
 class FrameJob:
@@ -79,7 +79,7 @@ class FrameJob:
         return int(cast("uintptr_t", self._queue.lib.cpkg_job_make(self.handle, *functions, called, count)))
 
     def input(self, size: int) -> CBuffer:
-        """Return the first `size` bytes of the input as a cffi buffer over the job's memory; ValueError if closed."""
+        """Return a cffi buffer over `size` bytes of the input, in the job's memory; ValueError if there is no input."""
         memory = self._queue.lib.cpkg_job_input(self.handle)
         if not memory:
             raise ValueError("the queue is closed")
@@ -102,8 +102,8 @@ class FrameQueue:
     A queue of frames for `threads` threads, which `begin` starts and `close` ends.
 
     One Python thread at a time may use it. After an exception a call may be repeated, or the queue may be abandoned:
-    then jobs end on their own, and their memory stays until `close`. A forked child has no threads, and there all jobs
-    fail.
+    then jobs end on their own, and their memory stays until `close` or the end of the queue object. A forked child has
+    no threads, and there all jobs fail.
     """
 
     def __init__(
@@ -146,17 +146,17 @@ class FrameQueue:
         """
         Give a job with `size` bytes of input to the threads that `begin` started.
 
-        Does nothing if the job was submitted before.
+        Does nothing if the job was submitted before or the queue is closed.
         """
         self.lib.cpkg_frames_submit(self._handle, job.handle, size)
 
     def do(self, job: FrameJob, size: int) -> CBuffer | None:
-        """Run a job with `size` bytes of input in the calling thread; return its output, or None if it failed."""
+        """Run a job with `size` bytes of input in the calling thread; return its output, or None if that fails."""
         return self._output(job) if self.lib.cpkg_frames_do(self._handle, job.handle, size) else None
 
     def wait(self, job: FrameJob) -> CBuffer | None:
         """
-        Wait for a job, doing other waiting jobs meanwhile; return its output, or None if it failed.
+        Wait for a job, running waiting jobs meanwhile; return its output, or None if it failed or was not submitted.
 
         The output is a cffi buffer over the job's memory, valid until `back` or `close`.
         """

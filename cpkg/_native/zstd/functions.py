@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The Zstandard codec on top of libzstd, however the library is accessed.
+The Zstandard codec on top of a libzstd that cffi gives access to, in API mode (`compiled`) or ABI mode (`dlopen`).
 
 Each backend module creates one Codec from its Library (see backend_names.py).
 """

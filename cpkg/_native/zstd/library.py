@@ -2,9 +2,9 @@
 """
 One libzstd, accessed through cffi: errors, parameters, contexts, and the calls that do the work.
 
-The codec in zstd/functions.py accesses libzstd only through this class. Each of the three `stream_*` calls processes a
-whole chunk. On CPython, the compiled backend replaces the two for decompressing with builtins that do the same with one
-allocation less.
+The codec in zstd/functions.py accesses libzstd only through an object of this class, also by its `lib` and `ffi`. Each
+of the three `stream_*` calls processes a whole chunk. On CPython, the compiled backend replaces the two for
+decompressing with builtins that do the same with one allocation less.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class Library:
         """
 
     def join(self, pieces: list[bytes], threads: int) -> bytes:
-        """Join pieces; some subclasses use up to `threads` threads."""
+        """Return the joined pieces; a subclass copies them in up to `threads` threads."""
         return b"".join(pieces)
 
     def compress_at_once(self, cctx: CData, data: Bytes, target: memoryview | None) -> Any:
@@ -350,7 +350,7 @@ class Library:
         return size
 
     def size_error(self, declared: int, size: int) -> int:
-        """Return 0, or libzstd's error result for a frame of `size` bytes that declares another size."""
+        """Return 0, or libzstd's error result for a frame with `size` bytes of content that declares another size."""
         # libzstd does not compare the sizes if the frame's last block is empty
         return 0 if declared in (size, UNKNOWN_SIZE, ERROR_SIZE) else self.error_result(CORRUPTION_DETECTED)
 

@@ -3,13 +3,13 @@
 Settings that many frames share, with a context that keeps them: the base of cpkg.zstandard's objects.
 
 Functions such as `compress` set up a context for every call, which is cheap for a level and expensive for a dictionary.
-A preset sets up a context once, and keeps it in its own place (`contexts.py`). So threads may share a preset.
+A preset sets up a context once, and usually keeps it in its own place (`contexts.py`). So threads may share a preset.
 
 On CPython a preset also has a C part (`ffi_build/zstd/presets.c`), which compresses and decompresses in one call and
 supports the C streams:
 
-- `_configure` passes plain settings to the C part with `_set_up`. From then on C owns the place. C creates contexts
-  without a dictionary itself, and calls `_new_context` for the others.
+- `_configure` passes settings to the C part with `_set_up`, except those in the next item. From then on C owns the
+  place. C creates contexts without a dictionary itself, and calls `_new_context` for the others.
 - Some settings stay in Python: worker threads (their contexts must not be freed in a forked child), prefixes (which
   serve one frame) and frames without magic numbers. For these, a C stream calls `_lend`. It calls `_take_back` when it
   is done with the context, or after each frame if it decompresses.
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Buffer, Named, Parameters
     from purepy.zstd.format.zdict import DictArgument
 
-__all__ = ["pledge_error"]  # called by C, as are compression_error() and the functions after it
+__all__ = ["pledge_error"]  # called by C, as are *_of() and *_error() below
 
 
 class _Preset:
@@ -245,9 +245,10 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
 
     def _whole_frame(self, data: bytes) -> bytes | None:
         """
-        Return the content of data that is exactly one frame with a magic number and a declared content size.
+        Return the content of a frame with a magic number and a declared content size, if no other content follows it.
 
-        Returns None for all other data, for a window or size that is too large, with a prefix, and if libzstd fails.
+        Returns None for all other data (frames without content may follow), for a window or size that is too large,
+        with a prefix, and if libzstd fails.
         """
         settings, library = self._latest or self, self._library
         if settings.how == PREFIX or not data.startswith(MAGIC):  # a skippable frame has no content, also not b""
@@ -267,7 +268,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         return content
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any:
-        """Return a new stream; the arguments are those of `Decompressor`."""
+        """Return a new stream; the arguments are those of `DecompressorBase._over`."""
         return self._stream_type._over(self._latest or self, multi_frame, frame_by_frame)
 
 

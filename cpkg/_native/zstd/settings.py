@@ -39,7 +39,7 @@ _TABLES_SERVE = {
     CompressionParameter.checksum_flag,
     CompressionParameter.dict_id_flag,
 }
-"""The parameters for which a level's tables suffice; for others, a context with the dictionary is kept."""
+"""The parameters for which a level's tables suffice; with any other, a context with the dictionary is kept."""
 
 
 class SetsUpCompression:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Several threads that fill one bytes object: they decompress frames directly into it, or copy pieces into it.
+Several threads that fill one bytes object: they decompress frames into it, or copy pieces into it.
+
+On PyPy, the threads fill C memory, which is copied into the bytes object at the end.
 
 The threads hold the memory that they fill. If the caller is interrupted, the memory stays with them until the collector
 frees it.

@@ -3,8 +3,8 @@
 The `stdlib` backend of Zstandard: the interpreter's own libzstd, for systems where cpkg cannot load one itself.
 
 CPython 3.14 and newer provide it as `compression.zstd`; on older versions, backports.zstd does. It handles one frame at
-a time. So headers, limits, arguments and streams come from the pure codec, whose frame decoder and compressor pass the
-blocks to the library. The library's errors keep their text.
+a time. So headers, limits, arguments and streams come from the pure codec, in which this module replaces the decoding
+of blocks and the compression of data by calls of the library. The library's errors keep their text.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _std_dict(zstd_dict: ZstdDict) -> Any:
 
 
 class _Settings(Settings):
-    """The checked arguments of a decompressor; `decompressor()` returns a new one of the interpreter's libzstd."""
+    """The checked arguments of a decompressor, with which `decompressor()` creates one of the library."""
 
     __slots__ = ("_options", "_pair", "is_ordinary")
 
@@ -151,7 +151,7 @@ def _error(exc: Exception, offset: int | None = None) -> ZstdError:
 
 
 class _FrameDecoder(FrameDecoder):
-    """Decodes one frame: the pure codec reads the header, and the library all blocks that are available."""
+    """Decodes one frame: the pure codec reads the headers, and the library the blocks (except a single raw block)."""
 
     __slots__ = ("_head", "_library")
 
@@ -303,7 +303,7 @@ def _compressed_with_dictionary(
 
 
 def _frame_at_once(data: Buffer, settings: _Settings) -> bytes | None:
-    """Return the content of bytes that are one frame with a declared size; None in all other cases, even errors."""
+    """Return the content of bytes that are one ordinary frame with a declared size; None otherwise, also on errors."""
     if type(data) is not bytes or len(data) < _SHORTEST or data[:4] != MAGIC:
         return None
     dictionary = settings.dictionary
@@ -323,7 +323,7 @@ def _frame_at_once(data: Buffer, settings: _Settings) -> bytes | None:
 
 
 class _Functions(Functions):
-    """The functions of the `stdlib` backend; for ordinary arguments they call the interpreter's libzstd directly."""
+    """The functions of the backend; `compress` and `decompress` call the library directly for ordinary arguments."""
 
     def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
         if type(data) is bytes:

@@ -41,7 +41,7 @@ def line_codec(encoding: str | None, newline: str | None) -> str | None:
 if TYPE_CHECKING:
 
     class _Base(SerialMemory):
-        """The methods that the C type defines."""
+        """The methods and attributes that the C type defines."""
 
         position: int
         end: int
@@ -232,9 +232,9 @@ class LineReader(_Base):
 
 class TextReader(io.TextIOWrapper):
     """
-    A text file for reading that takes its lines from a LineReader.
+    An io.TextIOWrapper for reading that may take its lines from the LineReader of its file: `_lines`, or None.
 
-    A subclass in C reads lines this way while `_lines` is set and no other method has read bytes.
+    A subclass in C reads lines this way while `_lines` is set and no other method has read bytes since the last seek().
     """
 
     __slots__ = ("_lines",)

@@ -2,10 +2,10 @@
 """
 The native MessagePack backend on PyPy.
 
-The backend is the pure codec, with C where C is faster. C converts messages to the bytes of `marshal` and back while
-loops are cold, reads and writes lists of numbers (`decoder`, `scratch`), finds the end of a message that arrives in
-pieces (`stream`), and owns the memory that objects are packed into (`pack`). The pure codec handles everything else
-(hooks, rare options and every error), so that the two backends cannot differ.
+The backend is the pure codec, with C where C is faster. C converts messages to the bytes of `marshal` and back until
+compiled loops pay off (`marshal`), reads and writes lists of numbers (`decoder`, `scratch`), finds the end of a message
+that arrives in pieces (`stream`), and arranges maps by columns (`rows`). Objects are packed into C memory (`pack`). The
+pure codec handles hooks, rare options and errors in messages, so that the two backends do not differ there.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Final
 
 _PIECE: Final = 4096
-"""The number of numbers that one call of C reads."""
+"""The most numbers that one call of C reads."""
 
 _unpack = ffi.unpack
 _read_numbers = lib.cpkg_read_numbers
@@ -35,11 +35,12 @@ _idle: Final[list[_Numbers]] = []
 
 def read_run(data: bytes, pos: int, node: list[object], left: int) -> tuple[int, int]:
     """
-    Append the leading numbers of an array, ints or floats, to `node`; return the position and the items left.
+    Append the next numbers of an array to `node`; return the position after them, and how many items are left.
 
-    The next item begins at `data[pos]`; `left` items are still to be read. Stops before any other value, also an int of
-    2**63 or more, and less than 9 bytes before the end of the data, where a number might be cut. Reads nothing if fewer
-    than RUN items or bytes are left.
+    The next item begins at `data[pos]`; `left` items are still to be read. Reads either ints or 64-bit floats, in
+    pieces of _PIECE, and chooses anew only after a full piece. Stops before any other value, also a 32-bit float or an
+    int of 2**63 or more, and less than 9 bytes before the end of the data, where a number might be cut. Reads nothing
+    if fewer than RUN items or bytes are left.
     """
     size = len(data)
     if left < RUN or size - pos < RUN:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The encoder for PyPy: `marshal` at first, then the scratch buffer if the options allow it, else the pure encoder."""
+"""The encoder for PyPy: `marshal` at first, later the scratch buffer, and the pure encoder if these cannot be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _rent: Final = WRITING
 
 
 class PyPyEncoder(Encoder):
-    """The pure encoder, with marshal and the scratch buffer instead of its fast loop."""
+    """An encoder that packs by marshal or in the scratch buffer if possible, and otherwise as the pure encoder does."""
 
     __slots__ = ("last_size", "smaller_size")
 
@@ -31,7 +31,7 @@ class PyPyEncoder(Encoder):
         self.last_size = self.smaller_size = 0
 
     def encode(self, obj: object) -> bytes:
-        """Return the packed form of one object, by marshal while that pays off, otherwise as `encode_here` does."""
+        """Return the packed form of one object, by marshal if that works and pays off, else as `encode_here` does."""
         if self.any_plain and _rent.left > 0 and type(obj) is not bytes and not self.strict:
             packed = marshal_pack.pack(obj, self.max_depth)
             if packed is not None:

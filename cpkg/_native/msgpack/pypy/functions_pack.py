@@ -2,8 +2,9 @@
 """
 `packb`, `pack`, `pack_into` on PyPy.
 
-Most processes end before compiled loops pay off, and use only `marshal`. An encoder is loaded when an object or an
-option needs it, or when `marshal` has been used long enough.
+Most processes end before compiled loops pay off, and pack only by `marshal`. The module `encoder` is loaded for options
+other than the defaults, by `pack` and `pack_into`, for objects that `marshal` cannot pack, and when `marshal` has been
+used long enough.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ def prepare_packb(**options: object) -> Callable[[object], bytes]:
     """
     Return a function that packs an object as `packb` does with these options.
 
-    Only options are allowed that do not affect how objects of MessagePack's own types are packed (`default`, but not
-    `sort_keys`): marshal applies none but `max_depth`.
+    The caller must pass only `max_depth` and options that do not affect how objects of MessagePack's own types are
+    packed (for example `default`, but not `sort_keys`): marshal applies no option but `max_depth`. This is not checked.
     """
     values = PACKING.defaults._replace(**options)
     encode: Callable[[object], bytes] | None = None

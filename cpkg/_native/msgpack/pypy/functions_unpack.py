@@ -46,7 +46,7 @@ def _marshalled(packed: Buffer, start: object, limits: Limits | None) -> tuple[o
 
 
 def _limits_of(options: OptionValues) -> Limits | None:
-    """Return the limits in the options for C to check; None if the decoder must handle them or raise an error."""
+    """Return the limits in the options for C to check; None if the decoder must handle the options or refuse them."""
     timestamp, hook = options.timestamp, options.ext_hook
     if type(timestamp) is not int or not 0 <= timestamp <= 3 or not (hook is None or callable(hook)):
         return None  # an error
@@ -98,7 +98,7 @@ def prepare_unpackb(**options: object) -> Callable[[Buffer], object]:
     """
     Return a function that unpacks a buffer as `unpackb` does with these options.
 
-    Only the options that `purepy.msgpack.oneshot.unpackb_plain` accepts are allowed.
+    The caller must pass only options that `purepy.msgpack.oneshot.unpackb_plain` supports; this is not checked.
     """
     values = UNPACKING.defaults._replace(**options)
     limits = _limits_of(values)

@@ -5,7 +5,7 @@ Pack and unpack through the interpreter's own `marshal`, on PyPy before the JIT 
 `marshal` is compiled ahead of time, so that it creates and reads objects as fast in the first call of a process as in
 any other. C checks a message completely and converts it to the bytes that `marshal.loads` reads
 (`ffi_build/msgpack/pypy/to_marshal.c`), and converts the result of `marshal.dumps` to a message (`from_marshal.c`).
-`marshal.loads` never sees other bytes.
+`marshal.loads` reads no other bytes.
 
 The compiled loops (`decoder`, `pack`) are as fast or faster, most of all for short messages and numbers. Compiling them
 takes tens of milliseconds, which pays off only if the process packs or unpacks enough; how much it will is not known.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class Rent:
     """
-    The account of one direction: marshal may still lose `left` nanoseconds against compiled loops.
+    The account of one direction: marshal may still lose an estimated `left` nanoseconds against compiled loops.
 
     When `left` is 0 or less, marshal is not used any more.
     """
@@ -41,17 +41,17 @@ class Rent:
 
 READING: Final = Rent(20_000_000)
 WRITING: Final = Rent(40_000_000)
-"""The prices: the measured time to trace the loops (see docs/notebook/msgpack.md)."""
+"""The prices in nanoseconds: the measured time to trace the loops (see docs/notebook/msgpack.md)."""
 
 CALL: Final = 1000
 BYTE: Final = 2
-"""The rent of a call, and of each byte of its message."""
+"""The rent in nanoseconds of a call, and of each byte: of the data to unpack, or of marshal's output when packing."""
 
 REFUSED: Final = 500_000
-"""The rent of a call with an object that marshal does not support: if most are, marshal is soon abandoned."""
+"""The rent in nanoseconds of an object or message that is refused: if most are, marshal is soon abandoned."""
 
 KEPT: Final = 1 << 16
-"""The bytes of C memory that one call leaves for the next, as in marshal_buffer.c."""
+"""The bytes of a C buffer that are kept from one call to the next, as in marshal_buffer.c."""
 
 
 def owned(handle: CData, free: CData) -> CData:

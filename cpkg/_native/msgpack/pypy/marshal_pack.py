@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packing through the interpreter's `marshal` (see `marshal`)."""
+"""Pack through the interpreter's own `marshal` (see the module `marshal` in this package)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST: Final = 1 << 22
 """Objects with more values (see `_is_moderate`) are not packed by marshal, which needs several copies in memory."""
 
 _TEXT: Final = 16
-"""The bytes of text that count as one value."""
+"""The characters of a str, or the bytes of a bytes object, that count as one value."""
 
 _RUN: Final = 256
 _NUMBERS: Final = ("IntegerListStrategy", "FloatListStrategy")
@@ -64,8 +64,9 @@ def pack(obj: Value, max_depth: int) -> bytes | None:
     """
     Return the packed form of an object under the default options and `max_depth`, or None if the encoder must pack it.
 
-    The encoder must pack objects that are too large for marshal (see `_is_moderate`), that contain other types than the
-    exact ones of MessagePack, or whose packing raises an error. Deducts the cost of the call from `WRITING.left`.
+    The encoder must pack objects that are too large or too deep for marshal (see `_is_moderate`), that contain other
+    types than the exact ones of MessagePack, or whose packing raises an error, and a few others, such as bytes as keys.
+    Deducts the cost of the call from `WRITING.left`.
     """
     data = None
     try:
@@ -104,8 +105,8 @@ def _is_moderate(obj: Value) -> bool:
     """
     Return whether an object is small enough for marshal; estimated by following the largest item of each level.
 
-    The largest item is that of the first _SAMPLE. False also if this path has a long list of numbers that PyPy stores
-    unboxed, which C packs directly, or _LEVELS levels.
+    Only the first _SAMPLE items of a level are compared. Returns False also if this path has a long list of numbers
+    that PyPy stores unboxed, which C packs directly, or _LEVELS levels.
     """
     room = MOST
     for _ in range(_LEVELS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unpacking through the interpreter's `marshal` (see `marshal`)."""
+"""Unpack through the interpreter's own `marshal` (see the module `marshal` in this package)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cpkg._native.msgpack.pypy.checks import Limits
 
 LARGEST: Final = 4 << 20
-"""Longer messages, in bytes, go to the decoder: its loops compile meanwhile, and need less memory."""
+"""In bytes. Longer data goes to the decoder, whose loops the JIT compiles meanwhile, and which needs less memory."""
 
 _buffer = ffi.buffer
 _read = lib.cpkg_to_marshal_run
@@ -43,9 +43,9 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
     """
     Return the object that begins at offset `start` and the offset of its end, or None if the decoder must read it.
 
-    Arrays become lists. The decoder must read messages with extension values or errors, and data of more than LARGEST
-    bytes, after which marshal is not used again. `limits` has the order of `checks.DEFAULT`. Deducts the cost of the
-    call from `READING.left`.
+    Arrays become lists. The decoder must read messages with errors, extension values, deep nesting or long arrays of
+    numbers, and if more than LARGEST bytes of data follow `start`; after that, marshal is not used again. `limits` has
+    the order of `checks.DEFAULT`. Deducts the cost of the call from `READING.left`.
     """
     size = len(data)
     if size - start > LARGEST:

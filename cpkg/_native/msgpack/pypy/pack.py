@@ -3,8 +3,8 @@
 Pack into C memory: the fast loop of the native backend on PyPy.
 
 A jitted store into memory owned by cffi takes one nanosecond; appending bytes to PyPy's builder takes five. So headers
-and numbers are stored directly, and text and bins as slices, into a scratch buffer. The buffer becomes the message, or
-is emptied into a builder when it is full. C packs lists of plain numbers in one call.
+and numbers are stored directly, and short text and bins as slices, into a scratch buffer. The buffer becomes the
+message, or is emptied into a builder when it is full. C packs lists of plain numbers, thousands in one call.
 
 There is only one scratch buffer. If another thread, or a call that waits for a hook to return, is using it, a call
 packs with the loop of the pure codec. So the JIT can treat the buffer, its position and its flags as constants.
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from purepy.base.types import Value
 
 USABLE: Final = sys.byteorder == "little"
-"""Whether the loop can run on this machine: it reverses the bytes of numbers."""
+"""Whether the loop can run on this machine: it always reverses the bytes of numbers, as little-endian machines need."""
 
 _NUMBERS: Final = 8
 """Shorter lists of numbers are packed item by item."""

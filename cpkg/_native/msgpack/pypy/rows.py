@@ -9,9 +9,9 @@ decoder would test the type of each value and look up each key.
 
 A dict is created only when the caller asks for it: the garbage collector would copy a list of a whole batch of dicts.
 
-Only the default options are supported, keys are not checked, and a function of the caller reads the values that C does
-not read, such as extension values. At any other value, and at every error, reading stops before the row, and the caller
-continues with the pure codec. All of this also works on CPython, where the tests use it.
+Only the default options are supported, and only keys that are str. A function of the caller reads the values that C
+does not read, such as extension values. At any other row, and at every error, reading stops before the row or its
+batch, and the caller continues with the pure codec. All of this also works on CPython, where the tests use it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _read_other(content: bytes) -> object:
 
 class Rows:
     """
-    C memory of about 100 KiB, with the rows that are arranged in it.
+    C memory: about 100 KiB of work space, and the rows that C has arranged.
 
     `fewest` is the number of rows from which a batch pays off. `owned` is the address of existing memory, which its
     owner frees; 0 allocates new memory.
@@ -83,7 +83,7 @@ class Rows:
     @classmethod
     def of_job(cls, job: Job, count: int, fewest: int) -> Rows | None:
         """
-        Return Rows in memory that a job owns; a C thread will arrange up to `count` rows of the job's content there.
+        Return Rows in memory that a job owns; the thread that runs it will arrange up to `count` of its rows there.
 
         `job` is a `cpkg._native.zstd.frame_queue.FrameJob`. Returns None if there is no memory, or if the job was
         submitted.
@@ -101,7 +101,7 @@ class Rows:
 
     def each(self, data: bytes | CBuffer, other: Other = _read_other) -> Iterator[Batch]:
         """
-        Yield the rows that a C thread arranged, a few dozen at a time, in the form in which `read_rows` returns them.
+        Yield the rows that a C thread arranged, up to 64 at a time, in the form in which `read_rows` returns them.
 
         `data`, bytes or a cffi buffer, holds the messages. Ends before a batch with a wrong value, which the pure codec
         must read.
@@ -121,7 +121,7 @@ class Rows:
 _FUNCTIONS: Final = tuple(
     int(ffi.cast("uintptr_t", ffi.addressof(lib, f"cpkg_rows_{name}"))) for name in ("new", "free", "after")
 )
-"""The addresses of the functions that allocate memory for rows, free it, and arrange all rows of a content in it."""
+"""The addresses of the C functions that allocate memory for rows, free it, and arrange the rows of a content in it."""
 
 _idle: list[Rows] = []
 _makers: dict[bytes, Make | None] = {}
@@ -129,9 +129,9 @@ _makers: dict[bytes, Make | None] = {}
 
 def read_rows(data: bytes, start: int, most: int, fewest: int = 1, other: Other = _read_other) -> Batch | None:
     """
-    Return an iterator of the maps that begin at `start`, their number, and the end of the last one.
+    Return an iterator of the maps from offset `start` on, their number, and the offset of the end of the last one.
 
-    All of them have the keys of the first one. They are at most `most`, and at most a few dozen. `other` reads the
+    All of them have the keys of the first one. They are at most `most`, and at most 64. `other` reads the
     values that C does not read. Returns None if the pure codec must read the next row, or if fewer than `fewest` rows
     (and fewer than `most`) have the same keys.
     """

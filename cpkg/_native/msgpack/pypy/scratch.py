@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from purepy.base.types import Builder
 
 SCRATCH_SIZE: Final = 1 << 19
-"""Bytes. The system allocates the pages on first use; a larger buffer would not fit in a processor's cache."""
+"""In bytes. The system allocates the pages on first use; a larger buffer would not fit in a processor's cache."""
 
 _CHUNK: Final = 1 << 16
-"""The bytes to append to a builder at once: PyPy allocates larger objects outside its nursery."""
+"""The most bytes to move to a builder at once: PyPy allocates larger objects outside its nursery."""
 
 LONG: Final = 2048
-"""Longer text and bins do not go through the scratch buffer."""
+"""Text, bins and packed forms of more bytes do not go through the scratch buffer."""
 
 FULL: Final = SCRATCH_SIZE - 2 * (LONG + 16)
-"""A pair of a map begins below this position."""
+"""The last position where an item or a pair may begin: beyond it the buffer is flushed first, to make room."""
 
 PIECE: Final = 4096
-"""The number of numbers that one C call packs, in at most nine bytes each."""
+"""The most numbers that one C call packs, in at most nine bytes each."""
 
 # the words of the state
 AT: Final = 0  # the position of the next byte
@@ -300,7 +300,7 @@ def put_numbers(out: Output, items: list[object]) -> bool:
 
 def _piece(items: list[object], begin: int, length: int, kind: str) -> list[object]:
     """
-    Return a copy of the items `begin` to `length` of a list, at most PIECE of them.
+    Return a copy of a list's items from `begin` to before `length`, at most PIECE of them.
 
     Raises RuntimeError if another thread has shortened the list, or changed its storage from `kind`.
     """

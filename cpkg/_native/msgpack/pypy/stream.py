@@ -5,7 +5,7 @@ Unpack streams on PyPy: the start of an incomplete message waits until enough of
 The pure decoder creates the objects of each piece as it arrives, and loses most time at the ends of pieces. Here C
 scans the pieces (`ffi_build/msgpack/pypy/scan.c` describes its results), and the decoder creates the objects of many
 pieces at once. If the scanner cannot decide, the decoder continues in the same call. So the decoder raises all errors,
-and at each moment the same bytes of the stream count as read.
+and at each moment the same bytes of the stream count as read as with the pure decoder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from purepy.msgpack.decoder import Decoder as PureDecoder
 
 _PART: Final = 256 * 1024
-"""The bytes of a message that wait for the decoder: more would cost memory and gain nothing."""
+"""As soon as this many bytes of a message wait, they are decoded: more would cost memory and gain nothing."""
 
 _ANY_SIZE: Final = 2**62
 
