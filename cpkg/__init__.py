@@ -64,7 +64,7 @@ __all__ = [
     "zstd",
 ]
 
-# name -> its module, which is imported at the name's first use (PEP 562); names that are missing here are exceptions
+# name -> its module, imported at the name's first use (PEP 562); names missing here are submodules and exceptions
 _LAZY = {
     "BackendInfo": "cpkg._backend_info",
     "__version__": "cpkg._version",

@@ -4,8 +4,8 @@ Choose a backend for each codec, once and on first use, and record the reason.
 
 A policy is `auto` or the name of a backend, from `CPKG_MSGPACK_BACKEND`, `CPKG_ZSTD_BACKEND` or, for both codecs,
 `CPKG_BACKEND`. Only `auto` falls back to another backend. If a named backend cannot load, ImportError is raised with
-the reason, because users would have to find out themselves why a program runs twenty times slower. Errors that caused
-a fallback are kept here, and `backend_info()` shows them.
+the reason: with another backend, users would have to find out why a program runs twenty times slower. Errors that
+caused a fallback are kept here, and `backend_info()` shows them.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _chosen: dict[str, Choice] = {}
 
 def load(codec: str, backend: str) -> ModuleType:
     """
-    Return the module of a backend, importing it at the first call; several backends of a codec may be loaded at once.
+    Return the module of a backend, importing it at the first call; a failure of that import is final in this process.
 
     Raises ImportError, with the reason, if the backend cannot load or the codec has no such backend, and ValueError for
     an unknown codec or backend and for "auto".
@@ -145,7 +145,7 @@ def policy(codec: str) -> tuple[str, str]:
 
 def choose(codec: str) -> Choice:
     """
-    Return the Choice for a codec; the first call makes it by the policy at that time, later calls return the same.
+    Return the Choice for a codec; the first call that succeeds makes it, by the policy at that time.
 
     Raises ImportError if the policy is not valid, if it names a backend that cannot load, or if no backend can load.
     """

@@ -76,7 +76,7 @@ def _library(choice: Choice) -> str | None:
 
 
 def states(codec: str, until: str = "") -> dict[str, str]:
-    """Return, for each backend of a codec that is faster than `until` ("": all), why it cannot load; "" if it can."""
+    """Load all backends of a codec that are faster than `until` ("": all); return the error of each by name, or ""."""
     found = {}
     for backend in itertools.takewhile(until.__ne__, MODULES[codec]):
         try:

@@ -17,7 +17,7 @@ Function = Callable[..., Any]
 
 
 class MsgpackBackend(Protocol):
-    """A backend of MessagePack; `ffi_build/msgpack_stub.py` has the signatures of the public functions."""
+    """A backend of MessagePack; `ffi_build/msgpack_stub.py` writes the signatures of the public functions."""
 
     @property
     def BACKEND(self) -> str: ...

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the native modules; imported only by setup.py, never at run time."""
+"""Build the native modules and the wheels; never imported at run time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write cpkg/_build_info.py, which records which modules were built and why others were not."""
+"""The contents of cpkg/_build_info.py, which records which native modules were built and why others were not."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def with_others(path: Path, codecs: Mapping[str, Mapping[str, Any]]) -> dict[str
     """
     Return records for an editable install: those of this interpreter, and those of others that the file `path` has.
 
-    A source folder serves all interpreters that it is installed with. As modules do, the names end with the suffix of
-    the interpreter.
+    A source folder serves all interpreters that it is installed with. So a key is the codec and the suffix of the
+    interpreter's extension modules.
     """
     try:
         found = runpy.run_path(str(path))["CODECS"]
@@ -41,7 +41,11 @@ def with_others(path: Path, codecs: Mapping[str, Mapping[str, Any]]) -> dict[str
 
 
 def text(mode: str, built_by: str, codecs: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the source of cpkg/_build_info.py with the build's mode, its compiler, and the `record` of each codec."""
+    """
+    Return the source of cpkg/_build_info.py with the build's mode and the `record` of each codec.
+
+    `built_by` is the interpreter that ran the build, or the compilers of a wheel with native modules.
+    """
     return (
         '"""Written by the build: what was compiled into this installation, and why the rest was not."""\n\n'
         f"MODE = {mode!r}\n"

@@ -21,7 +21,7 @@ def text_of(codec: str, part: str) -> str:
 
 def make(library: FoundLibrary, *cdefs: str, flags: Sequence[str] = (), links: bool = True, name: str = "") -> FFI:
     """
-    Return the builder of `cpkg._native._<codec>_ffi`, or, with `name`, of a module with all parts of the codec.
+    Return the builder of `cpkg._native._<codec>_ffi`, or of a module called `name` with all parts of the codec.
 
     The source consists of the macros of documentation.py and of module.c in the codec's folder. `cdefs` are the files
     that declare the functions that Python calls. The compiler gets the arguments for the codec's library and `flags`.

@@ -33,7 +33,7 @@ def _documented(codec: str) -> Iterator[tuple[str, str]]:
 
 def _of_drop_in() -> Iterator[tuple[str, str]]:
     """
-    Yield names of macros with docstrings of the drop-in, from its source.
+    Yield the macro names and docstrings of two methods of the drop-in, read from its source.
 
     Importing the drop-in would load the module that is being rebuilt.
     """

@@ -2,14 +2,14 @@
 """
 Build `cpkg._native._msgpack_ffi`, the module with the native MessagePack codec.
 
-On CPython, a cffi module is also an ordinary extension module, so its C source can use the C API: Python makes one cffi
-call at import, which puts builtin functions and types into a namespace. This needs `py_limited_api=False` and
+On CPython, a cffi module is also an ordinary extension module, so its C source can use the C API: at import, Python
+makes one cffi call that puts builtin functions and types into a namespace. This needs `py_limited_api=False` and
 `_CFFI_NO_LIMITED_API`, because strings, ints and lists are read through their struct layouts.
 
 Only headers of msgpack-c are used (the packing and unpacking templates and the byte order macros), so the module needs
 no shared library at run time.
 
-Importing this file never fails, whatever is missing, because setuptools executes it for every command.
+Importing this file does not fail if a compiler or library is missing: setuptools and ffi_build.wheels import it.
 `python ffi_build/msgpack_build.py` builds the module in place, for developers.
 """
 
@@ -37,7 +37,7 @@ def make_builder(library: probe.FoundLibrary, implementation: str, name: str = "
     """
     Return the builder of the module for an implementation of Python, "cpython" or "pypy".
 
-    With a `name`, it builds a module for tests, which has the parts for PyPy and also runs on CPython.
+    With "pypy" and a `name`, it builds a module for tests, whose parts for PyPy also run on CPython.
     """
     cdefs = ["cdef.h"] if implementation == "cpython" else ["cdef.h", "pypy/cdef.h"]
     return make(library, *cdefs, flags=FLAGS, links=False, name=name)

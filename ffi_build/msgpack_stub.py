@@ -2,8 +2,8 @@
 """
 Write `purepy/msgpack/__init__.pyi`, the MessagePack functions for type checkers and editors.
 
-Signatures and docstrings come from the declarations in purepy/msgpack/options.py. A build writes the stub;
-`python -m ffi_build.msgpack_stub` writes it into the source tree.
+Options and docstrings come from the declarations in purepy/msgpack/options.py, the other overloads from this file. A
+build writes the stub; `python -m ffi_build.msgpack_stub` writes it into the source tree.
 """
 
 from __future__ import annotations

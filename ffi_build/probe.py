@@ -3,8 +3,8 @@
 Find libzstd and msgpack-c, or find out why they cannot be used.
 
 If a declared extension failed to build, the result would be a platform wheel without a module. Therefore an extension
-is declared only after a trial program was compiled and linked with its library. Otherwise the wheel is pure and records
-the reason (`cpkg/_build_info.py`).
+is declared only after a trial program was compiled and linked with its library. Otherwise it is left out, and the wheel
+records the reason (`cpkg/_build_info.py`).
 
 Whatever is missing, `find` raises nothing, because a setup script that raises cannot even report the name of its
 package. Only `demand` and a wrong value of `CPKG_BUILD_NATIVE` end the program.
@@ -154,13 +154,13 @@ def advice(codec: str) -> str:
 
 
 def demand(library: FoundLibrary, why: str = "") -> None:
-    """End the program with the reason, after `why`, if a library cannot be used."""
+    """Raise SystemExit with `why`, the reason and advice if a library cannot be used."""
     if not library.usable:
         raise SystemExit(f"{why}{library.reason}\nTo fix this: {advice(library.codec)}.")
 
 
 def _pkg_config(name: str) -> tuple[list[str] | None, str | None]:
-    """Return the compiler and linker flags of a package, or None and the reason."""
+    """Return the compiler and linker flags of a package and None, or None and the reason."""
     tool = os.environ.get("PKG_CONFIG") or "pkg-config"
     try:
         result = subprocess.run(
@@ -188,7 +188,7 @@ def _split(flags: list[str]) -> dict[str, list[str]]:
 
 
 def _trial(requirement: Requirement, arguments: dict[str, list[str]]) -> tuple[str | None, str]:
-    """Compile and link the trial program; return the version of the library, or None and the reason."""
+    """Compile and link the trial program; return the version of the library and "", or None and the reason."""
     try:
         # from Python 3.12 on, distutils comes with setuptools, after setuptools was imported
         import setuptools  # noqa: F401, I001

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the wheels of a release: `python -m ffi_build.wheels`, or `tox run -e wheels`, which installs all tools."""
+"""Build the files of a release: `python -m ffi_build.wheels`, or `tox run -e wheels`, which installs Python tools."""

@@ -2,8 +2,8 @@
 """
 Write wheels and the sdist so that the same content gives the same bytes.
 
-A wheel with native modules consists of the pure wheel built by setuptools, the modules, licences and SBOM of the
-libraries inside, and the tags of its interpreter and platform.
+A wheel with native modules consists of the pure wheel built by setuptools, the modules and their build record, the
+licences and SBOM of the libraries inside, and the tags of its interpreter and platform.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Check wheels with common tools and with the rules of this project.
 
 The interpreter must export each Python function that a module calls. (abi3audit checks the same for the stable ABI.) A
-module may export only the function that the interpreter calls. It may need only libraries of the system, in versions
-that the wheel's tag allows. LIEF reads the tables of ELF, Mach-O and PE files.
+module may export only the functions that an interpreter calls to import it. It may need only libraries of the system,
+in versions that the wheel's tag allows. LIEF reads the tables of ELF, Mach-O and PE files.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class _Image:
 
 @cache
 def exported_names(interpreter: Interpreter) -> frozenset[str]:
-    """Return the names that an interpreter or its shared library exports to extension modules."""
+    """Return the names that an interpreter and its shared library, if any, export to extension modules."""
     program = interpreter.program.resolve()
     image = _Image(program.read_bytes())
     names = set(image.shows)

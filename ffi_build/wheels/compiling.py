@@ -2,10 +2,11 @@
 """
 Compile libzstd once for each target, and the native modules for each interpreter on each target.
 
-gcc compiles and zig links. For the decompressor, gcc's code is up to a fifth faster than the code of zig's compiler,
-clang. zig provides a linker, the headers of both C libraries for every target, and the symbols of an old glibc. So one
-machine builds for all targets, and the result depends only on its gcc. A module does not export any name of libzstd, so
-that other libraries in the process use their own libzstd.
+For Linux, gcc compiles and zig links; for other systems, zig does both. For the decompressor, gcc's code is up to a
+fifth faster than the code of zig's compiler, clang. zig provides a linker, the headers of both C libraries for every
+target, and the symbols of an old glibc. So one machine builds for all targets, and the result depends only on the
+versions of gcc and zig. A module does not export any name of libzstd, so that other libraries in the process use their
+own libzstd.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _EXPORTS = "{ global: PyInit_*; _cffi_pypyinit_*; local: *; };\n"
 
 
 class Compiler:
-    """gcc and zig for one target; their output contains no paths of files below `folder` and `root`."""
+    """The compiler and linker (gcc, zig) for one target; their output contains no paths below `folder` and `root`."""
 
     def __init__(self, target: Target, folder: Path, root: Path) -> None:
         self.target = target
@@ -105,7 +106,7 @@ class Compiler:
         self._run([*self._zig, "cc", "-target", self.target.zig, "-shared", *map(str, arguments)])
 
     def link_module(self, path: Path, exports: Path, *parts: Path) -> None:
-        """Link `parts` to an extension module for the target; on Linux, `exports` is its version script."""
+        """Link `parts` into the extension module `path` for the target; on Linux, `exports` is its version script."""
         if not self.target.is_linux:
             # on macOS, the functions of the interpreter are looked up when the module is loaded
             own = ("-Wl,-undefined,dynamic_lookup", f"-Wl,-install_name,{path.name}")
@@ -150,7 +151,7 @@ def _output(*command: str) -> str:
 
 def _joined(sources: Path, folder: Path) -> Path:
     """
-    Write one C file that includes the compressor and decompressor of libzstd, and return its path.
+    Write one C file that includes libzstd's compressor, decompressor and common files, and return its path.
 
     As in the single-file libzstd, gcc can then inline across files, which saves 3 to 5 % of the time for small content.
     The files of the dictionary builder define the same names and must stay separate.

@@ -37,11 +37,13 @@ _WITH_PYPY = (("glibc", "x86_64"), ("glibc", "aarch64"))
 
 @dataclass(frozen=True)
 class Interpreter:
-    """An interpreter of this machine, or of another system below a folder; `headers` is the folder of its Python.h."""
+    """An interpreter of this machine, or of another system below a folder."""
 
     name: str
     program: Path
+    """Its executable; of a CPython from Maven, its shared library."""
     headers: Path
+    """The folder of its Python.h."""
     suffix: str
     """The suffix of extension modules, such as `.cpython-311-x86_64-linux-gnu.so`."""
     root: Path = SYSTEM
@@ -74,7 +76,7 @@ class Interpreter:
 
     def copy_headers(self, folder: Path) -> Path:
         """
-        Copy the headers to a folder that every target can use, and return the folder.
+        Copy the headers into a new folder in `folder`, so that every target can use them, and return the new folder.
 
         Types and alignment in pyconfig.h are the same on all 64-bit Linux systems, and `Target.arguments` corrects the
         byte order. Debian's pyconfig.h includes a file from the system's headers, which are for this machine's C

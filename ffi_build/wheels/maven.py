@@ -2,7 +2,7 @@
 """
 CPython for Windows and macOS, from Maven: headers, and libraries for linking and for checks.
 
-Maven has no CPython for Windows on arm64, which has the headers and exported names of x86_64.
+Maven has no CPython for Windows on arm64. Its headers and exported names are those of x86_64, which are used instead.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
     """
     Fetch the interpreters of a system for building modules; return each of them with its target.
 
-    `names` are versions; all known versions if it is empty. Raises SystemExit for an unknown version.
+    `names` are versions; if it is empty, all that Maven has for each target. Raises SystemExit for a version that it
+    lacks for a target.
     """
     pairs = []
     for target in SYSTEMS[system]:

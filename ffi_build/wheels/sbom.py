@@ -16,7 +16,7 @@ FILE = "sboms/cpkg-codecs.cdx.json"
 
 
 def make(name: str, version: str, wheel: str, sources: Sequence[Source]) -> str:
-    """Return the SBOM of a wheel; `wheel` is its file name without suffix, which makes the serial number unique."""
+    """Return the SBOM of a wheel as JSON; `wheel` names it uniquely and determines its serial number."""
     own = {"type": "library", "bom-ref": "cpkg", "name": name, "version": version, "purl": f"pkg:pypi/{name}@{version}"}
     components = [
         {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Fetch the libraries for wheels: pinned by version and hash, from package registries, never committed.
+Fetch the libraries for wheels: pinned by version and hash, from package registries, never committed to Git.
 
 libzstd comes from the sdist of backports.zstd, which contains its released sources. The headers of msgpack-c come from
 a Debian package, and CPython for Windows and macOS from Maven Central. The clients of those registries (pip, apt, mvn)
@@ -28,7 +28,7 @@ from pathlib import Path, PurePosixPath
 
 @dataclass(frozen=True)
 class Source:
-    """A library that becomes part of the wheels, and the archive that contains it."""
+    """A library that building the wheels needs, and the archive that contains it."""
 
     name: str
     version: str
@@ -42,7 +42,7 @@ class Source:
     package: str
     """The package, in the notation of its registry's client."""
     parts: tuple[tuple[str, str], ...]
-    """Pairs of a folder or file in the archive and its destination."""
+    """Pairs of a folder or file in the archive and its destination in the library's folder."""
     licence_file: str
     patches: tuple[Path, ...] = ()
     """Patches to its files, each a unified diff after its reason and proof."""

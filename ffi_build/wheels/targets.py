@@ -18,15 +18,15 @@ class Target:
 
     libc: str
     architecture: str
-    """The name that pip uses for the architecture."""
+    """The name of the architecture in the platform tags of Linux and macOS."""
     zig: str
-    """The argument of `zig cc -target`, including the oldest glibc that the wheel supports."""
+    """The argument of `zig cc -target`, including the version of glibc or macOS to build for."""
     platforms: tuple[str, ...]
-    """Platform tags of the wheel; auditwheel must confirm one of them."""
+    """Platform tags of the wheel; on Linux, auditwheel must confirm one of them."""
 
     @property
     def is_linux(self) -> bool:
-        """Whether this is Linux: gcc compiles for it, and the module contains the C code for archives."""
+        """Whether this is Linux: gcc compiles for it, and the Zstandard module contains the C code for archives."""
         return self.libc in ("glibc", "musl")
 
     @property
@@ -47,7 +47,7 @@ class Target:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Arguments for gcc that only this architecture needs."""
+        """Arguments for gcc that this architecture needs."""
         if self.architecture == "x86_64":
             return ()
         if self.architecture == "aarch64":

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Limits = tuple[bool, int, int, int, int, int, int]
 DEFAULT: Final[Limits] = (True, 1024, -1, -1, -1, -1, -1)
-"""Default strict_map_key, max_depth, max_str_len, max_bin_len, max_array_len, max_map_len, max_ext_len; -1: no limit."""
+"""Defaults: strict_map_key, max_depth, and max_*_len of str, bin, array, map and ext, in this order; -1 is no limit."""
 
 _LARGEST: Final = 2**62
 
