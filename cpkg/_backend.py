@@ -67,7 +67,7 @@ _chosen: dict[str, Choice] = {}
 
 def load(codec: str, backend: str) -> ModuleType:
     """
-    Return the module of a backend, importing it at the first call; a failure of that import is final in this process.
+    Return the module of a backend, imported at the first call; if that raised ImportError, so do later calls.
 
     Raises ImportError, with the reason, if the backend cannot load or the codec has no such backend, and ValueError for
     an unknown codec or backend and for "auto".

@@ -76,7 +76,7 @@ def _library(choice: Choice) -> str | None:
 
 
 def states(codec: str, until: str = "") -> dict[str, str]:
-    """Load all backends of a codec that are faster than `until` ("": all); return the error of each by name, or ""."""
+    """Load all backends of a codec that are faster than `until` ("": all); return by name why each failed, or ""."""
     found = {}
     for backend in itertools.takewhile(until.__ne__, MODULES[codec]):
         try:

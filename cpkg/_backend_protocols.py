@@ -100,7 +100,7 @@ class ZstdBackend(Protocol):
 
     @property
     def IS_WRAPPED(self) -> bool:
-        """Whether the backend calls a libzstd through cffi; the module then has `codec.library`."""
+        """Whether cffi gives the backend access to a libzstd; the module then has `codec.library`."""
 
     @property
     def RELEASES_GIL(self) -> bool:

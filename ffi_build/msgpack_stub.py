@@ -2,8 +2,9 @@
 """
 Write `purepy/msgpack/__init__.pyi`, the MessagePack functions for type checkers and editors.
 
-Options and docstrings come from the declarations in purepy/msgpack/options.py, the other overloads from this file. A
-build writes the stub; `python -m ffi_build.msgpack_stub` writes it into the source tree.
+Docstrings, and the signatures with all options, come from purepy.msgpack, whose options purepy/msgpack/options.py
+declares. All else is in the template below. A build writes the stub; `python -m ffi_build.msgpack_stub` writes it into
+the source tree.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Build all files of a release: `python -m ffi_build.wheels [NAME...]`.
 
 NAMEs choose interpreters (3.11, 3.14t, pypy3.9), architectures (x86_64, aarch64), C libraries (manylinux, musllinux),
-and the files `pure` (the pure wheel) and `sdist`. Without NAMEs, everything for Linux is built. With NAMEs, these two
-are built only if they are named. If nothing else is named, no wheels with native modules are built; otherwise, each
-kind without a NAME (interpreters, architectures, C libraries) is complete. An interpreter that is not installed is
+and the files `pure` (the pure wheel) and `sdist`. Without NAMEs, everything for Linux is built. With NAMEs, `pure` and
+`sdist` are built only if they are named. If nothing else is named, no wheels with native modules are built; otherwise,
+each kind without a NAME (interpreters, architectures, C libraries) is complete. An interpreter that is not installed is
 skipped with a message, or is an error if it was named. `windows`, `macos` or both build the wheels for these systems
 instead, on all architectures, for each CPython that Maven has or for the named ones (needs mvn). `--pristine` builds
 libzstd without patches.

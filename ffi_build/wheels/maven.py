@@ -80,8 +80,8 @@ def interpreters(system: str, names: Sequence[str], downloads: Path, folder: Pat
     """
     Fetch the interpreters of a system for building modules; return each of them with its target.
 
-    `names` are versions; if it is empty, all that Maven has for each target. Raises SystemExit for a version that it
-    lacks for a target.
+    `names` are versions; if it is empty, all that are known for each target. Raises SystemExit for a version that
+    is not known for each of them.
     """
     pairs = []
     for target in SYSTEMS[system]:

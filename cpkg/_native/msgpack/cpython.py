@@ -3,8 +3,8 @@
 The native MessagePack backend on CPython: the compiled module's builtins, and the types that all backends share.
 
 The compiled module takes the exceptions and value types from this namespace, and writes its functions and types
-(Packer, Unpacker, packb, ...) into it. They cost as much as any builtin, because cffi is used only to install them.
-Only `find_excess` and `message_starts` use cffi in each call.
+(Packer, Unpacker, packb, ...) into it. A call costs as much as a call of any builtin, because cffi is used only to
+install them. Only `find_excess` and `message_starts` use cffi in each call.
 """
 
 from __future__ import annotations

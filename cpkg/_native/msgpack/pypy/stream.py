@@ -42,7 +42,7 @@ class ScanningDecoder(Decoder):
     A decoder that lets C scan messages that are probably incomplete, and decodes their values later, many at once.
 
     A message is probably incomplete if fewer than `expected` bytes of data are available (see `learn`). All others are
-    decoded at once, so that short messages need not wait for C.
+    decoded at once, so that short messages need not wait for C, and so are all messages if `limits` is None.
     """
 
     __slots__ = ("eager", "expected", "limits", "scanner", "seen", "waiting", "waiting_size")
@@ -51,7 +51,7 @@ class ScanningDecoder(Decoder):
         self.expected = _ANY_SIZE  # the likely largest size of the next message, in bytes
         self.scanner: CData | None = None
         super().__init__(options, longest, most)
-        # the decoder's limits, in which -1 is already resolved
+        # the decoder's limits, in which -1 is already resolved; None if the options do not let C scan anything
         self.limits = limits_of(self) if self.plain >= 0 and not self.tuple_keys and self.ext_hook is ExtType else None
 
     def reset(self) -> None:
