@@ -9,7 +9,7 @@ _LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 
 
 def address(pyproject: str) -> str | None:
-    """Return the repository's address, `Source` in [project.urls] in the text of pyproject.toml, or None."""
+    """Return the repository's address, `Source` in [project.urls] of pyproject.toml's text; None if it is missing."""
     urls = re.search(r"^\[project\.urls\]$(.*?)(?=^\[|\Z)", pyproject, re.MULTILINE | re.DOTALL)
     source = re.search(r'^Source = "([^"]+)"$', urls[1], re.MULTILINE) if urls else None
     return source[1].rstrip("/") if source else None

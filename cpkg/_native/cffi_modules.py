@@ -22,7 +22,7 @@ _lock = allocate_lock()
 
 
 def cffi_module(name: str) -> Named:
-    """Import and return a cffi module of this package, given its name in the package; ImportError on failure."""
+    """Import and return the cffi module called `name` in this package; raise ImportError if that fails."""
     full_name = f"{__package__}.{name}"
     if sys.implementation.name == "pypy":
         with _lock:

@@ -78,7 +78,7 @@ class Compiler:
         self._compile += self._headers(folder)
 
     def _headers(self, folder: Path) -> list[str]:
-        """Return gcc arguments for the headers of the target's C library, which zig passes to its own compiler."""
+        """Return gcc arguments for the headers of the target's C library: those that zig gives to its own compiler."""
         empty = folder / "empty.c"
         empty.write_text("", encoding="utf-8")
         command = [*self._zig, "cc", "-target", self.target.zig, "-v", "-c", str(empty), "-o", os.devnull]

@@ -91,9 +91,9 @@ TARGETS = (
 
 # The version of gcc is fixed, so that wheels are reproducible.
 GCC = "{}-linux-gnu-gcc-12"
-"""The compiler for an architecture in Debian and Ubuntu."""
+"""The name of gcc's program for a `Target.machine`, in Debian and Ubuntu."""
 GCC_PACKAGE = "gcc-12-{}-linux-gnu"
-"""The package of the compiler for an architecture other than x86_64, whose package is gcc-12."""
+"""The package of that program, except for x86_64, whose package is gcc-12."""
 
 
 def gcc_for(target: Target) -> str:

@@ -65,7 +65,7 @@ class BufferedWriter(SerialMemory, _Base):
 
     def _write_through(self, data: Buffer) -> int:
         """
-        Write data that write() in C did not accept, and return its size in bytes.
+        Take data that write() in C did not accept, into the memory or to `raw`; return its size in bytes.
 
         Waits for the lock. If the data still has no room in the memory, first writes the held bytes to `raw`; data that
         is at least as large as the memory then goes to `raw` as well. Raises ValueError if `raw` is closed.

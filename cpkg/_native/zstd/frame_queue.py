@@ -3,7 +3,7 @@
 Queues of frames that C threads compress or decompress while Python code runs (`ffi_build/zstd/frame_queue.c`).
 
 A Python thread that has finished a frame must wait for the GIL, which another thread releases only every 5 ms; C
-threads do not need the GIL. If a job fails, the caller repeats it to find out why.
+threads do not need the GIL. If a job fails, the caller repeats its work in Python to find out why.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class FrameJob:
     """
     One frame or several frames, and their memory, which belongs to C; the caller may use the attribute `made` freely.
 
-    After `FrameQueue.back`, methods other than `give_up` raise ValueError. `put` and `read_frames` raise MemoryError,
-    and RuntimeError once the job was submitted.
+    After `FrameQueue.back`, methods other than `give_up` raise ValueError. `put` and `read_frames` raise MemoryError
+    if there is no memory, and RuntimeError once the job was submitted.
     """
 
     __slots__ = ("_handle", "_queue", "made")
@@ -125,7 +125,7 @@ class FrameQueue:
         return bool(self._threads and self.lib.cpkg_frames_start(self._handle, self._threads) > 0)
 
     def job(self) -> FrameJob:
-        """Return a new job, which must be submitted or given back with `back`."""
+        """Return a job to fill and submit; in the end, it must be given back with `back`. Raises MemoryError."""
         handle = self.lib.cpkg_frames_job(self._handle)
         if not handle:
             raise MemoryError("no memory for a frame")

@@ -270,7 +270,7 @@ def _compressed(data: bytes, kept: list[Any], most: int, new: Callable[[], Any])
     """
     Compress `data` into one frame with a compressor from `kept`, or one that `new` returns if there is none.
 
-    Creating one takes longer than compressing a short message, so at most `most` compressors are kept.
+    Creating one takes longer than compressing a short message, so up to `most` are kept, but none after large data.
     """
     try:
         library = kept.pop()

@@ -2,9 +2,9 @@
 """
 Unpack rows on PyPy: consecutive messages that are maps with the same keys, like the records of many files.
 
-C arranges the values column by column (`ffi_build/msgpack/pypy/rows.c`), in this thread or another one. One loop per
-type (int, text and so on) turns a column into objects; the JIT compiles it to a few instructions per value, shared by
-all columns. A generator, compiled for these keys as constants in their order, then builds the dicts. An ordinary
+C arranges the values column by column (`ffi_build/msgpack/pypy/rows.c`), in this thread or another one. One function
+per kind of values (ints, texts and so on) turns columns into objects; the JIT compiles loops of few instructions, which
+all columns share. A generator, compiled for these keys as constants in their order, then builds the dicts. An ordinary
 decoder would test the type of each value and look up each key.
 
 A dict is created only when the caller asks for it: the garbage collector would copy a list of a whole batch of dicts.

@@ -104,7 +104,7 @@ class ScanningDecoder(Decoder):
 
     def learn(self, size: int) -> None:
         """
-        Set `expected` to twice the size of a message, in bytes, but to no less than half its value so far, if known.
+        Set `expected` to twice the size of a complete message, in bytes, but at least to half of its own known value.
 
         So the size of a long message has an effect for some time.
         """
