@@ -145,7 +145,7 @@ def policy(codec: str) -> tuple[str, str]:
 
 def choose(codec: str) -> Choice:
     """
-    Return the Choice for a codec; the first call that succeeds makes it, by the policy at that time.
+    Return the Choice for a codec, which the first call that succeeds makes by the policy at that time, and keeps.
 
     Raises ImportError if the policy is not valid, if it names a backend that cannot load, or if no backend can load.
     """
@@ -204,7 +204,7 @@ def _built(codec: str) -> tuple[bool, str]:
 
 
 def _source_folder() -> str:
-    """Return the folder from which this package was imported."""
+    """Return the folder that contains this package."""
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 

@@ -165,7 +165,7 @@ def _has_bytes(obj: object, path: list[int]) -> bool:
 
 
 def _is_understood() -> bool:
-    """Return whether C reads what this interpreter's marshal writes for an object with every type. Warms up `pack`."""
+    """Return whether C reads what this interpreter's marshal writes for all types that C supports. Warms up `pack`."""
     obj: object = {"a": [None, False, True, -1, 2**31, 0.5, "a", "\xe9", b"b", (), {}, []]}
     message = (
         b"\x81\xa1a\x9c\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00"

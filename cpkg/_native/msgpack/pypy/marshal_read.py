@@ -80,7 +80,7 @@ def read(data: bytes, start: int, limits: Limits) -> tuple[object, int] | None:
 
 
 def _is_understood() -> bool:
-    """Return whether this interpreter's marshal reads what C writes for a message with every type. Warms up `read`."""
+    """Return whether this interpreter's marshal reads what C writes for all types that it supports. Warms up `read`."""
     message = (
         b"\x81\xa1a\x9d\xc0\xc2\xc3\xff\xce\x80\x00\x00\x00\xd3\x80\x00\x00\x00\x00\x00\x00\x00"
         b"\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xcb\x3f\xe0\x00\x00\x00\x00\x00\x00\xa1a\xa2\xc3\xa9\xc4\x01b\x80\x90"
