@@ -2,8 +2,9 @@
 """
 Zstandard with the interface of python-zstandard 0.25 (`import zstandard`), on CPython and PyPy.
 
-`import cpkg.zstandard as zstandard` provides the names of `import zstandard`, from the fastest backend that loads (see
-`cpkg.backend_info()`). docs/zstandard.md lists the differences, with their reasons.
+`import cpkg.zstandard as zstandard` provides the names of `import zstandard`. They use the backend that
+`cpkg.backend_info()` reports, by default the fastest one that loads. docs/zstandard.md lists the differences, with
+their reasons.
 """
 
 from __future__ import annotations

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 Bytes = Union[bytes, memoryview]
 
 PIECE_SIZE = 1 << 20
-"""The size, in bytes, of the pieces in which buffers pass through streams, so that little output is held at once."""
+"""The default size in bytes of the pieces into which larger buffers are cut, so that little output is held at once."""
 
 
 def pieces_of(data: Bytes, size: int = PIECE_SIZE) -> Iterator[Bytes]:
-    """Yield `data` in views of at most `size` bytes; if it is not longer, yield `data` itself, even if it is empty."""
+    """Yield views of at most `size` bytes of `data`; if `data` has at most `size` bytes, even none, yield it itself."""
     if len(data) <= size:
         yield data
         return
@@ -42,7 +42,7 @@ def read_chunk(source: Readable, size: int) -> Bytes:
 
 
 def rename(exc: ZstdError, what: str) -> ZstdError:
-    """Return an error of the same type and fields whose text begins with `what`, as in python-zstandard."""
+    """Return an error like `exc`, but without its advice, whose text begins with `what`, as in python-zstandard."""
     text = f"{what}: {exc.name or exc}"
     if exc.detail:
         text = f"{text}: {exc.detail}"
@@ -55,7 +55,7 @@ def threads_wanted(threads: int) -> int:
     """
     Return `threads`, or the number of processors that this process may use if `threads` is below 0.
 
-    Raises OverflowError for more than 32 bits.
+    Raises OverflowError if `threads` is no signed 32-bit integer.
     """
     threads = index(threads)
     if not -(2**31) <= threads < 2**31:
@@ -80,7 +80,7 @@ def require_positive(value: int, name: str) -> None:
 
 
 def as_size(value: int) -> int:
-    """Return `value` as an int; raise TypeError if it is not an integer, and OverflowError beyond 64 bits."""
+    """Return `value` as an int; raise TypeError if it is no integer, OverflowError if it has no signed 64-bit form."""
     value = index(value)
     if not -(2**63) <= value < 2**63:
         raise OverflowError("cannot fit 'int' into an index-sized integer")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def names_over(codec: ZstdBackend, module: str = "cpkg.zstandard") -> dict[str, object]:
-    """Return, by name, the types, functions and constants that depend on the backend `codec`, for a `module`."""
+    """Return, by name, two constants, and types and functions for the backend `codec`; their __module__ is `module`."""
     presets = imported("cpkg._native.zstd.presets" if codec.IS_WRAPPED else "purepy.zstd.pure.presets")
     of_compression, of_decompression = presets.preset_types(codec)
 

@@ -39,7 +39,7 @@ class ZstdCompressor:
     Args:
         level: -131072 to 22; 0 means 3. A lower level counts as -131072, a higher one raises ValueError.
         dict_data: a ZstdCompressionDict.
-        compression_params: a ZstdCompressionParameters. With it, `level` has no effect, and giving an argument below
+        compression_params: a ZstdCompressionParameters. With it, `level` is only checked, and giving an argument below
             raises ValueError.
         write_checksum: whether frames end with a checksum; default False.
         write_content_size: whether the header declares the content's size, if it is known; default True.
@@ -135,7 +135,7 @@ class ZstdCompressor:
 
     def chunker(self, size: int = -1, chunk_size: int = COMPRESSION_RECOMMENDED_OUTPUT_SIZE) -> ZstdCompressionChunker:
         """
-        Return an object that compresses one frame into chunks of `chunk_size` bytes.
+        Return an object that compresses one frame into chunks of `chunk_size` bytes; the last may be shorter.
 
         `size` is the content's size in bytes, if known. Raises ValueError if the chunk size is not positive.
         """
@@ -188,8 +188,8 @@ class ZstdCompressor:
         """
         Yield the compressed content of `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
-        `size` is the content's size in bytes, if known; `read_size` is how many bytes are read at a time. Reading
-        begins when the first piece is requested. Raises ValueError for an object that is neither a file nor a buffer.
+        `size` is the content's size in bytes, if known; a file is read in pieces of `read_size` bytes. Reading begins
+        when the first piece is requested. Raises ValueError for an object that is neither a file nor a buffer.
         """
         require_positive(read_size, "read_size")
         require_positive(write_size, "write_size")
@@ -215,7 +215,7 @@ class ZstdCompressor:
         """
         Compress the rest of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
-        `size` is the content's size in bytes, if known; `read_size` and `write_size` are how many bytes are read and
+        `size` is the content's size in bytes, if known; at most `read_size` bytes are read and `write_size` bytes
         written at a time. Neither file is closed. After an error the frame in the output is incomplete, which readers
         detect.
         """

@@ -18,7 +18,7 @@ BLOCKSIZELOG_MAX = rules.BLOCK_SIZE_MAX.bit_length() - 1
 
 COMPRESSION_RECOMMENDED_INPUT_SIZE = rules.BLOCK_SIZE_MAX
 COMPRESSION_RECOMMENDED_OUTPUT_SIZE = rules.BLOCK_SIZE_MAX + (rules.BLOCK_SIZE_MAX >> 8) + 3 + 4
-"""The largest size of a compressed block, with its header and the checksum."""
+"""libzstd's ZSTD_CStreamOutSize(): enough bytes for any compressed block, its header and the frame's checksum."""
 DECOMPRESSION_RECOMMENDED_INPUT_SIZE = rules.BLOCK_SIZE_MAX + 3
 DECOMPRESSION_RECOMMENDED_OUTPUT_SIZE = rules.BLOCK_SIZE_MAX
 

@@ -38,8 +38,8 @@ class ZstdDecompressionObj(Exclusive):
         """
         Decompress `data`, a buffer, and return the available content, perhaps b"".
 
-        Raises ZstdError for data that is not a valid frame, and in each call after an exception that lost content, or,
-        without `read_across_frames`, after the end of the frame.
+        Raises ZstdError for data that is not a valid frame, in each call after such an error or another exception that
+        lost content, and, without `read_across_frames`, in each call after the end of the frame.
         """
         view = view_of(data)
         with self._turn():

@@ -207,12 +207,13 @@ class ZstdDecompressor:
         skip_bytes: int = 0,
     ) -> Iterator[bytes]:
         """
-        Yield the content of the frame in `reader`, a file or buffer, in pieces of at most `write_size` bytes.
+        Yield the content of the first frame of `reader`, a file or buffer, in pieces of at most `write_size` bytes.
 
-        `read_size` is how many bytes are read at a time; the first `skip_bytes` bytes, fewer than `read_size`, are
-        skipped. Reading begins when the first piece is requested. Data after the frame is ignored, and a `reader`
-        without further data gives no pieces. Raises ValueError for an object that is neither a file nor a buffer and
-        for fewer than `skip_bytes` bytes, and ZstdError for data that is truncated, corrupted or not a frame.
+        A file is read in pieces of `read_size` bytes; the first `skip_bytes` bytes, fewer than `read_size`, are
+        skipped. Reading begins when the first piece is requested. Data after the frame is ignored. A skippable frame,
+        and a `reader` without further data, give no pieces. Raises ValueError for an object that is neither a file nor
+        a buffer and for fewer than `skip_bytes` bytes, and ZstdError for data that is truncated, corrupted or not a
+        frame.
         """
         require_positive(write_size, "write_size")
         skip_bytes = index(skip_bytes)
@@ -255,9 +256,9 @@ class ZstdDecompressor:
         """
         Decompress all frames of the file `ifh` into the file `ofh`; return how many bytes were read and written.
 
-        A file without further data gives (0, 0). `read_size` and `write_size` are how many bytes are read and written
-        at a time. Neither file is closed. Raises ZstdError for data that is truncated, corrupted or not a frame; the
-        output written until then is incomplete.
+        A file without further data gives (0, 0). At most `read_size` bytes are read and `write_size` bytes written at a
+        time. Neither file is closed. Raises ZstdError for data that is truncated, corrupted or not a frame; the output
+        written until then is incomplete.
         """
         check_copy(ifh, ofh, read_size, write_size)
         stream = self._new_stream(True)
@@ -274,10 +275,11 @@ class ZstdDecompressor:
 
     def decompress_content_dict_chain(self, frames: list[bytes]) -> bytes:
         """
-        Return the content of the last of several frames, each of which uses the previous content as its dictionary.
+        Return the content of the last of several frames, each of which has the previous content as its dictionary.
 
-        Every frame must declare its content's size. Raises TypeError if `frames` is not a list, ValueError for an empty
-        list and for items that are not such frames, and ZstdError for frames that fail to decompress.
+        This decompressor's own settings do not apply. Every frame must declare its content's size. Raises TypeError if
+        `frames` is not a list, ValueError for an empty list and for items that are not such frames, and ZstdError for
+        frames that fail to decompress.
         """
         if not isinstance(frames, list):
             raise TypeError("argument must be a list")
@@ -327,7 +329,7 @@ class ZstdDecompressor:
 
 
 _PREFIX_MIN = 8
-"""The size of the shortest content that can serve as a dictionary."""
+"""The least size in bytes of content that serves as a dictionary; shorter content is not used."""
 
 
 def _out_of_bound(what: str, detail: str) -> ZstdError:

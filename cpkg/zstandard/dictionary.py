@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
 _SIZE_MIN = 8
-"""libzstd ignores shorter dictionaries."""
+"""The least size in bytes of a dictionary; libzstd ignores shorter ones."""
 
 _MATCH_KEYS = {int(CompressionParameter[name]): name for name in MATCH_FIELDS}
 _LEVEL = int(CompressionParameter.compression_level)
@@ -63,10 +63,11 @@ class ZstdCompressionDict:
         """
         Let compressors created from now on use `level`, or `compression_params`, with the dictionary.
 
-        They replace the compressor's own level and parameters of the search for matches. With `level`, compressors
-        also share the dictionary's tables, except for raw content that has a dictionary header. Raises ValueError
-        unless exactly one of the two is given (a level of 0 is not), and ZstdError if the type is DICT_TYPE_FULLDICT
-        but the data has no dictionary header.
+        They replace the compressor's own level and parameters of the search for matches; only these parameters of
+        `compression_params` count. With `level`, compressors also share the dictionary's tables, except for raw content
+        that has a dictionary header. A dictionary of fewer than 8 bytes changes nothing. Raises ValueError unless
+        exactly one of the two is given (a level of 0 counts as not given), and ZstdError if the type is
+        DICT_TYPE_FULLDICT but the data has no dictionary header.
         """
         if level and compression_params:
             raise ValueError("must only specify one of level or compression_params")
@@ -85,9 +86,9 @@ class ZstdCompressionDict:
         """
         Return the parameters to compress with, the dictionary, and how to load it: DIGESTED, UNDIGESTED or PREFIX.
 
-        The parameters are `pairs`, a compressor's, in which the settings of `precompute_compress` replace the
-        compressor's. The dictionary is None if it has fewer than 8 bytes. Raises ZstdError for DICT_TYPE_FULLDICT
-        without a header.
+        The parameters are the compressor's `pairs`, with the level and search parameters of `precompute_compress`, if
+        it was called. If the dictionary has fewer than 8 bytes, returns `pairs` unchanged and None as dictionary.
+        Raises ZstdError for DICT_TYPE_FULLDICT without a header.
         """
         self._check("could not load compression dictionary")
         found = self._zstd_dict

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A backend's compression stream for the objects of this package: it counts bytes and stays failed after an error."""
+"""Feed: a backend's compression stream that counts bytes, and refuses further data once some was lost."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Progress:
         self.ingested = self.flushed = self.produced = 0
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many bytes were taken, how many of these are flushed or in full blocks, and how many produced."""
+        """Return three counts of bytes: taken, of these in full blocks or before the last flush, and produced."""
         waiting = (self.ingested - self.flushed) % BLOCKSIZE_MAX
         return self.ingested, self.ingested - waiting, self.produced
 
@@ -34,9 +34,9 @@ class Feed:
     """
     One frame that a ZstdCompressor compresses, or several in sequence.
 
-    After an exception that has lost data of the frame, every call fails, and the error's text gives the reason. `size`
-    is the size of the first frame's content in bytes, -1 if unknown. The compressor refers only to `progress`, to avoid
-    a reference cycle, because the stream refers to the compressor.
+    After an exception that has lost data of the frame, each `push` raises ZstdError, whose text gives the reason.
+    `size` is the size of the first frame's content in bytes, -1 if unknown. The compressor refers only to `progress`,
+    to avoid a reference cycle, because the stream refers to the compressor.
     """
 
     __slots__ = ("_failure", "_stream", "progress")
@@ -49,7 +49,7 @@ class Feed:
         self.progress = Progress()
 
     def push(self, data: Bytes, mode: int = CONTINUE) -> bytes:
-        """Compress `data`; return the available output. `mode` is CONTINUE, or FLUSH_BLOCK or FLUSH_FRAME to flush."""
+        """Compress `data`; return available output, all of it in mode FLUSH_BLOCK or FLUSH_FRAME (ends the frame)."""
         if self._failure is not None:
             raise ZstdError(self._failure)
         if not data and mode == CONTINUE:
@@ -73,7 +73,7 @@ class Feed:
         return output
 
     def outputs(self, next_chunk: Callable[[], Bytes]) -> Iterator[bytes]:
-        """Yield one frame in pieces, some perhaps b""; `next_chunk` returns pieces of its content, b"" at the end."""
+        """Yield one frame in pieces, some perhaps b"", then `release`; `next_chunk` returns content, b"" at the end."""
         try:
             while chunk := next_chunk():
                 yield self.push(chunk)
@@ -82,12 +82,12 @@ class Feed:
             self.release()
 
     def fail(self, why: str) -> None:
-        """Make each further call raise ZstdError with the text `why`, because output was lost."""
+        """Make each further `push` raise ZstdError with the text `why`, because output was lost."""
         self._failure = why
 
     @property
     def has_failed(self) -> bool:
-        """Whether data of the frame was lost, so that each further call fails."""
+        """Whether data of the frame was lost, so that each further `push` fails."""
         return self._failure is not None
 
     def memory_size(self) -> int:

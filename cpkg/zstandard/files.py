@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _AHEAD_SIZE = 8 << 10
-"""How many bytes a small read decompresses ahead; a later error makes at most this much output unreadable."""
+"""How many bytes of output a smaller read requests at once; if there is an error in them, none can be read."""
 
 
 class StreamFile(Exclusive):
@@ -83,7 +83,7 @@ class Ahead(io.BytesIO):
     """
 
     start = 0
-    """The position of the first piece."""
+    """The position of the first piece in the whole output."""
     step = 0
     rest = b""
 
@@ -105,7 +105,7 @@ class StreamReader(StreamFile):
     _ahead: Ahead
     _failure: ZstdError | None = None
     _next: Callable[[int], bytes]
-    """Return at least one byte of output and about `limit` bytes at most (-1: no limit); b"" at the end."""
+    """Return output, b"" at its end. `limit` is the most bytes (-1: no limit); the compression reader ignores it."""
 
     def __enter__(self) -> Self:
         if self._entered:
@@ -168,8 +168,9 @@ class StreamReader(StreamFile):
         Return `size` bytes, or fewer at the end of the output; -1 returns the rest.
 
         A read of `size` decompressed bytes also ends at the end of a frame, unless `read_across_frames` is true. If the
-        data has an error, reads of `size` bytes return the content before it, then raise ZstdError; a read with -1
-        raises ZstdError at once, and the content before the error can still be read with a size.
+        data has an error, reads of `size` bytes return the content before it, except for the last bytes (at most `size`
+        or 8 KiB), then raise ZstdError. A read with -1 raises ZstdError at once; after that, reads with a size return
+        only the content of the pieces of the source before the one with the error.
         """
         ahead = self._ahead
         if size == ahead.step:
@@ -200,7 +201,7 @@ class StreamReader(StreamFile):
             return result
 
     def _take(self, size: int, once: bool = False) -> bytes:
-        """Return `size` bytes (-1: all), or with `once` some of them; after an exception, later calls return them."""
+        """Return `size` bytes (-1: all), or some if `once`; those found before an exception stay for later calls."""
         ahead = self._ahead
         place, held, pieces = ahead.tell(), b"", []
         try:
@@ -245,11 +246,11 @@ class StreamReader(StreamFile):
         return content
 
     def readinto(self, b: Buffer) -> int:
-        """Fill `b`, a writable buffer, with the output of one `read` of its size; return how many bytes were stored."""
+        """Read once, like `read`, into the start of `b`, a writable buffer; return how many bytes were stored."""
         return self._read_into(b, self.read)
 
     def readinto1(self, b: Buffer) -> int:
-        """Fill `b`, a writable buffer, with the output of one `read1` of its size; return how many bytes that were."""
+        """Read once, like `read1`, into the start of `b`, a writable buffer; return how many bytes were stored."""
         return self._read_into(b, self.read1)
 
     def _read_into(self, buffer: Buffer, read: Callable[[int], bytes]) -> int:

@@ -57,10 +57,11 @@ def header_of(data: Buffer, magicless: bool = False) -> Header | int:
 
 def get_frame_parameters(data: Buffer, format: int = FORMAT_ZSTD1) -> FrameParameters:
     """
-    Return the header at the start of `data`, a buffer; `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
+    Return the fields of the header at the start of `data`, a buffer.
 
-    18 bytes are enough for every header. Raises ZstdError if the data is shorter than the header, or does not start
-    with a frame, and ValueError for another format. Replaces `zstandard.get_frame_parameters`.
+    `format` is FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS. 18 bytes are enough for every header. Raises ZstdError if the
+    data is shorter than the header, or does not start with a frame, and ValueError for another format. Replaces
+    `zstandard.get_frame_parameters`.
     """
     if format not in (FORMAT_ZSTD1, FORMAT_ZSTD1_MAGICLESS):
         raise ValueError(f"format must be FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS, not {format!r}")
@@ -91,7 +92,7 @@ def frame_content_size(data: Buffer) -> int:
 
 def frame_header_size(data: Buffer) -> int:
     """
-    Return the size in bytes of the header at the start of `data`, given by its fifth byte; the first four are ignored.
+    Return the size in bytes of the header at the start of `data`, with the magic number; only its fifth byte is read.
 
     Raises ZstdError for fewer than 5 bytes. Replaces `zstandard.frame_header_size`.
     """

@@ -2,9 +2,9 @@
 """
 The parameters of libzstd 1.5.7's levels, and their adjustment to the sizes of input and dictionary.
 
-They serve only `ZstdCompressionParameters.from_level`; nothing here compresses with them. A compressor's level goes to
-the backend unchanged, and the pure encoder has its own levels. A level has the fields window_log, chain_log, hash_log,
-search_log, min_match, target_length and strategy of ZSTD_defaultCParameters in clevels.h.
+Only `from_level` and `estimated_compression_context_size` of `ZstdCompressionParameters` use these tables. A
+compressor that gets a level passes it to the backend, which has tables of its own. A level has the fields window_log,
+chain_log, hash_log, search_log, min_match, target_length and strategy of ZSTD_defaultCParameters in clevels.h.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _LEVELS = (  # columns: any size, up to 256 KiB, 128 KiB and 16 KiB; the first r
 
 
 def match_parameters(level: int, source_size: int, dict_size: int) -> tuple[int, ...]:
-    """Return the MATCH_FIELDS of a level; a size in bytes is 0 if unknown (replaces ZSTD_getCParams)."""
+    """Return a level's values of MATCH_FIELDS; a size in bytes of 0 means unknown (replaces ZSTD_getCParams)."""
     size = source_size or _UNKNOWN
     total = size + dict_size
     if size == _UNKNOWN:

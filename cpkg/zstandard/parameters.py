@@ -12,12 +12,12 @@ from purepy.zstd.format.error_codes import NAMES, PARAMETER_OUT_OF_BOUND, coded_
 from purepy.zstd.format.parameters import COMPRESSION_BOUNDS, COMPRESSION_FORMAT, CompressionParameter
 
 FORCE_MAX_WINDOW = 1000
-"""A parameter that only libzstd itself has (ZSTD_c_forceMaxWindow)."""
+"""The key of libzstd's ZSTD_c_forceMaxWindow, which CompressionParameter lacks."""
 
 JOB_SIZE_MIN = 512 << 10
 
 _CONTEXT_SIZE = 512 << 10
-"""Size in bytes of libzstd's context without tables: statistics, literals and sequences of a block."""
+"""About the size in bytes of libzstd's context without tables: statistics, literals and sequences of a block."""
 _HASH3_LOG_MAX = 17
 _LDM_HASH_LOG = 20
 
@@ -43,15 +43,15 @@ class ZstdCompressionParameters:
 
     Args:
         format: FORMAT_ZSTD1 or FORMAT_ZSTD1_MAGICLESS.
-        compression_level: the level. The nearest allowed value replaces a value out of bounds, also for `threads`,
-            `job_size` and `overlap_log`.
+        compression_level: the level. A value out of bounds is replaced by the nearest allowed one, as are those of
+            `threads`, `job_size` and `overlap_log`.
         window_log, hash_log, chain_log, search_log, min_match, target_length, strategy: how matches are searched for;
-            0 (-1 for `strategy`) means the level's value.
+            0, or -1 for `strategy`, means the level's value.
         write_content_size, write_checksum, write_dict_id: 1 to write this field into the frame, 0 to omit it.
-        threads: the number of threads with which libzstd compresses; below 0, one per processor.
-        job_size, overlap_log: the bytes of a thread's part, and the overlap with the part before; 0 and -1 mean
-            libzstd's defaults.
-        force_max_window: 1 to keep references within the window.
+        threads: the number of additional threads that compress (0: only the caller's); below 0, one per processor.
+        job_size, overlap_log: the size in bytes of each thread's part, and the overlap with the part before, from 1
+            (none) to 9 (a window). A `job_size` of 0 and an `overlap_log` of -1 or 0 mean libzstd's defaults.
+        force_max_window: 1 to keep all references within the window, also those to a dictionary.
         enable_ldm, ldm_hash_log, ldm_min_match, ldm_bucket_size_log, ldm_hash_rate_log: the search for distant matches.
 
     Raises ZstdError for any other value out of bounds.
@@ -117,7 +117,7 @@ class ZstdCompressionParameters:
     @staticmethod
     def from_level(level: int, source_size: int = 0, dict_size: int = 0, **kwargs: int) -> ZstdCompressionParameters:
         """
-        Return the parameters of a level for the search for matches, as in libzstd 1.5; all others are the defaults.
+        Return a level's parameters of the search for matches, as in libzstd 1.5; all others have their defaults.
 
         The window and tables are adjusted to `source_size` and `dict_size`, in bytes; 0 means unknown. Other arguments
         (`kwargs`) are those of the type, and take precedence.
@@ -189,7 +189,7 @@ def level_pairs(
     """
     Return pairs of a parameter's key and value for the arguments of a ZstdCompressor without `compression_params`.
 
-    The nearest allowed value replaces a level or number of threads out of bounds.
+    A level or number of threads out of bounds is replaced by the nearest allowed value.
     """
     pairs = []
     if threads:  # first, because setting it changes other parameters

@@ -99,7 +99,7 @@ class ZstdDecompressionReader(StreamReader):
     A file that returns the decompressed content of a source (replaces `zstandard.ZstdDecompressionReader`).
 
     Returned by `ZstdDecompressor.stream_reader`. Reads frame after frame; a read of a given size stops at the end of a
-    frame unless `read_across_frames` is true. A source that ends inside a frame raises ZstdError.
+    frame unless `read_across_frames` is true. If the source ends inside a frame, reading raises ZstdError.
     """
 
     _taken = 0
@@ -139,10 +139,10 @@ class ZstdDecompressionReader(StreamReader):
 
     def seek(self, pos: int, whence: int = os.SEEK_SET) -> int:
         """
-        Read forward to the position `pos` and return the new position, which is smaller if the content ends before.
+        Read forward to a position in the content; return the new position, which is smaller if the content ends before.
 
-        `whence` is os.SEEK_SET or os.SEEK_CUR. Raises OSError for a position before the current one and for
-        os.SEEK_END, and ValueError for any other `whence`.
+        `pos` counts from the start (`whence` os.SEEK_SET) or from the current position (os.SEEK_CUR). Raises OSError
+        for a position before the current one and for os.SEEK_END, and ValueError for any other `whence`.
         """
         with self._turn():
             self._check_open()

@@ -43,8 +43,8 @@ class ZstdCompressionWriter(Writer):
     A file that compresses the data written to it into another file (replaces `zstandard.ZstdCompressionWriter`).
 
     Returned by `ZstdCompressor.stream_writer`. Closing it ends the frame. After an error that lost data of the frame,
-    write() and flush() raise ZstdError with the text of that error, and close() does not end the frame, so that readers
-    detect that the output is incomplete.
+    write() and flush() raise ZstdError, whose text gives the reason, and close() does not end the frame, so that
+    readers detect that the output is incomplete.
     """
 
     def __init__(self, feed: Feed, writer: Writable, write_size: int, write_return_read: bool, closefd: bool) -> None:
@@ -121,7 +121,7 @@ class ZstdCompressionWriter(Writer):
                 self._close_file()
 
     def tell(self) -> int:
-        """Return how many bytes were written to the other file."""
+        """Return how many bytes of compressed data this writer has written to the other file."""
         return self._written
 
     def _push(self, data: Bytes, mode: int) -> int:
@@ -142,7 +142,7 @@ class ZstdDecompressionWriter(Writer):
     A file that decompresses the data written to it into another file (replaces `zstandard.ZstdDecompressionWriter`).
 
     Returned by `ZstdDecompressor.stream_writer`. Accepts several frames. Closing it inside a frame raises ZstdError,
-    except after an error of an earlier call or in the `with` block.
+    except if an earlier write() failed or the `with` block raised an exception.
     """
 
     def __init__(
@@ -169,8 +169,8 @@ class ZstdDecompressionWriter(Writer):
         Decompress `data`, a buffer; return its size, or with `write_return_read=False` how many bytes of output it
         wrote.
 
-        Raises ZstdError for data that is not a frame, and the errors of the other file's write(). After any of these,
-        each later call raises ZstdError.
+        Raises ZstdError for data that is not a valid frame, and the errors of the other file's write(). After any of
+        these, each later write() raises ZstdError.
         """
         with self._turn():
             self._check_open()
@@ -207,8 +207,8 @@ class ZstdDecompressionWriter(Writer):
         """
         Close the writer, and the other file unless `closefd` is false; do nothing if it is already closed.
 
-        Raises ZstdError if the data ended inside a frame, except after an error of an earlier call or in the `with`
-        block.
+        Raises ZstdError if the data ended inside a frame, except if an earlier write() failed or the `with` block
+        raised an exception.
         """
         with self._turn():
             if self._closed:
