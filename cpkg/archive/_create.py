@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Create an archive: the calling thread walks, reads and writes; other threads, if any, each compress a frame.
+Create an archive: the calling thread walks, reads and writes; other threads, or else this one, compress frames.
 
 The last bytes of each frame are held back until the next frame is ready, and the end-of-archive marker has its own
-frame. An archive that was cut off anywhere is therefore recognised as truncated.
+frame. An archive that was cut off before the end of that frame is therefore recognised as truncated.
 """
 
 from __future__ import annotations
@@ -84,14 +84,14 @@ def create(
     those of `tar --exclude`; `include` does not apply to directories. `recursive=False` archives directories without
     their content. `sort=False` keeps the order of the file system. `mtime` (seconds since 1970) and `owner` (user and
     group number) replace those of all entries; `numeric_owner` omits the names of owners. `reproducible` creates equal
-    archives from equal trees: names are sorted, the time is 0 or SOURCE_DATE_EPOCH, the owner is 0:0, and nothing is
-    writable for group and others. `xattrs`, `acls` and `sparse` store extended attributes, access control lists, and
-    the holes of sparse files.
+    archives from equal trees: names are sorted, nothing is writable for group and others, and without `mtime` and
+    `owner`, the time is SOURCE_DATE_EPOCH or 0 and the owner 0:0. `xattrs`, `acls` and `sparse` store extended
+    attributes, access control lists, and the holes of sparse files.
 
-    `select` is called with each entry and returns the entry to archive, changed or not, or None to leave it out.
-    `on_entry` is called with each archived entry, `progress` with the bytes of content and of output so far.
-    `on_problem` is called with each Problem, and the work continues. Without it, a file that cannot be read raises
-    OSError, and a file that changes, shrinks or vanishes gives an ArchiveWarning.
+    `select` is called with each entry and returns the entry to archive, changed or not, or None to leave it out (a
+    directory with its content). `on_entry` is called with each archived entry, `progress` with the bytes of content and
+    of output so far. `on_problem` is called with each Problem, and the work continues. Without it, a file that cannot
+    be read raises OSError, and a file that changes, shrinks or vanishes gives an ArchiveWarning.
 
     Raises OSError, TypeError and ValueError for wrong arguments, ArchiveError (without `on_problem`) for an entry that
     tar cannot express, and the errors that methods of `target` raise.
@@ -151,7 +151,7 @@ def create(
 
 
 def check_name(target: Place) -> None:
-    """Raise ValueError for the name of another archive format, which a later `tar -xzf` would not read."""
+    """Raise ValueError if `target` is a path or URL with the suffix of another archive format, such as .tar.gz."""
     if isinstance(target, (str, bytes, os.PathLike)):
         name = os.fsdecode(target)
         for suffix in _OTHER_SUFFIXES:

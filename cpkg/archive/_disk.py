@@ -95,7 +95,7 @@ class Tree:
         """Directories, and the entries whose attributes they get at the end."""
         self.token = f".cpkg-{os.getpid()}-{os.urandom(4).hex()}"
         self._temporary = encoded(f"{self.token}.tmp")
-        """The name of a file that is not complete yet, or of a link that replaces a file: only one exists at a time."""
+        """The name of a file, link or private directory until it is complete. They are created one at a time."""
 
     def open(self) -> None:
         """Create the directory if it is missing, and open it."""

@@ -46,7 +46,7 @@ def opened_archive(
     read_some: Callable[[Any, int], bytes] = read_some,
 ) -> Iterator[tuple[Inflater, Crew]]:
     """
-    Open an archive for reading; yields an Inflater of its content and the crew of `threads` that decompresses it.
+    Open an archive for reading; yields an Inflater of its content and its Crew of `threads` threads (none if 1).
 
     With `by_table`, the seek table of a path or URL is used, if it has a usable one, and frames that `include` does not
     need are left out. With `recover`, the table is not compared with the frames first. Without a table, the archive is
@@ -107,23 +107,25 @@ def extract(
 
     `source` is a path, a binary file, which is read from its current position, or a URL for fsspec. `include` and
     `exclude` are patterns like those of GNU tar; a pattern of `include` matches a whole name or directory. If the
-    archive at a path or URL has a list of its members, only frames with wanted entries are read. `strip_components`
-    removes that many leading directories from names.
+    archive at a path or URL has a list of its members, only the frames that may have entries of `include`, and the last
+    one, are decompressed. `strip_components` removes that many leading directories from names.
 
-    `filter` is one of the filters of tarfile (PEP 706). "data" refuses devices and links that lead outside, and keeps
-    neither owners nor write permission for others. "tar" only removes that permission, and "fully_trusted" keeps
-    everything. No filter writes outside `directory` or through a link. "tar" and "fully_trusted" set owners if run as
-    root, by name unless `numeric_owner`. `xattrs` and `acls` set extended attributes and access control lists.
+    `filter` is one of the filters of tarfile (PEP 706). "data" refuses devices, FIFOs and links that lead outside, and
+    keeps neither owners nor write permission for group and others nor the set-ID and sticky bits. "tar" only removes
+    these permissions, and "fully_trusted" keeps everything. No filter writes outside `directory` or through a link.
+    "tar" and "fully_trusted" set owners if run as root, by name unless `numeric_owner`. `xattrs` and `acls` set
+    extended attributes and access control lists.
 
     `threads` is the number of threads that decompress and write: None or 0 for one per core, 1 for only the calling
-    thread. `max_size` limits the content in bytes: by default 1 GiB or 250 times the compressed size, whichever
-    is larger; -1 for no limit. `window_log_max` limits the window of frames to 2**N bytes, like `zstd --long`.
+    thread. `max_size` limits the content in bytes: by default 1 GiB or 250 times the compressed bytes read so far,
+    whichever is larger; -1 for no limit. `window_log_max` limits the window of frames to 2**N bytes, like
+    `zstd --long`.
 
-    `recover` continues after damaged frames: each loss is a Problem, and all later entries are extracted. `select` is
-    called with each entry and returns the entry to extract, changed or not, or None to leave it out. `on_entry` is
-    called with each extracted entry, `progress` with the bytes of content and of input so far. `on_problem` is called
-    with each Problem, and the rest is extracted. Without it, the first problem with an error raises the error, and any
-    other gives an ArchiveWarning.
+    `recover` continues after damage, at the next undamaged frame that begins with an entry; each loss is a Problem.
+    `select` is called with each entry and returns the entry to extract, changed or not, or None to leave it out.
+    `on_entry` is called with each extracted entry, `progress` with the bytes of content and of input so far.
+    `on_problem` is called with each Problem, and the rest is extracted. Without it, the first problem with an error
+    raises the error, and any other gives an ArchiveWarning.
 
     Files appear complete or not at all, and replace files of the same name. Raises ArchiveError and ZstdError if the
     archive is damaged or truncated, UnsafeEntryError for entries that the filter refuses, ArchiveLimitError, OSError,

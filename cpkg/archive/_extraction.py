@@ -49,8 +49,9 @@ class Extraction:
     A hard link is created at once if its file was extracted before. Otherwise it waits until the end, because its file
     may come later, and links to the file that has the name by then.
 
-    If C can write files, the crew writes runs (consecutive ordinary files) in the background. An entry waits for those
-    runs if its path depends on their paths. Entries and problems are reported in the order of the archive.
+    If C can write files, the crew writes runs (consecutive ordinary files) in the background. Other entries wait for
+    these runs; a directory waits only if its path depends on a file in them, or if there is an `on_entry`. Entries and
+    problems are reported in the order of the archive.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ class Content:
 
     def read(self, file: int, offset: int, size: int) -> tuple[int, OSError | None]:
         """
-        Append `size` bytes at `offset` of the open file `file`; return how many are missing, and the error or None.
+        Append `size` bytes at `offset` of the descriptor `file`; return how many are missing, and the error or None.
 
         The missing bytes, those after the end of the file or after an error, are replaced by zeros.
         """
@@ -61,7 +61,7 @@ class Content:
 
 class Plan:
     """
-    The content of one frame, the number of entries that begin in it, and the problems found at the same time.
+    The content of one frame, the number of entries that begin in it, and the problems found while it was filled.
 
     `entries` lists the entries that begin in it, only if `on_entry` was given. `members` collects the numbers of their
     names for the archive's list of members.
@@ -86,7 +86,7 @@ class Frame(NamedTuple):
 
 
 class Frames:
-    """Compresses plans into frames, in Python; `_native_frames` does the same in C."""
+    """Compresses plans into frames with `cpkg.zstd.compress`; its subclass NativeFrames calls C instead."""
 
     reads_runs = False
 

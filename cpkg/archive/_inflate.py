@@ -181,7 +181,7 @@ class Inflater:
 
     def skip(self, size: int) -> int:
         """
-        Skip the next frames that are whole within the next `size` bytes of content; return how many bytes were skipped.
+        Skip the next frames that lie wholly in the next `size` bytes of content; return the size of their content.
 
         Stops at a frame of unknown size. The result may be 0; the caller must read the rest of the `size` bytes.
         """

@@ -33,7 +33,7 @@ _new: Final = ffi.new_allocator(should_clear_after_alloc=False)
 _KEPT_MAX: Final = 16
 _FILES_MAX: Final = 1024
 _PIECE: Final = 1 << 20
-"""The bytes that one call reads; Python handles signals between calls."""
+"""The most bytes that one call of C reads; Python handles signals between calls."""
 
 
 class _Place(Place):
@@ -188,7 +188,7 @@ class NativeFrames(Frames):
         self._kept.append(content)
 
     def deflate(self, content: Content) -> CBuffer:
-        """Compress some content; return a frame with content size and checksum, a buffer in memory of the content."""
+        """Compress `content`; return a frame with size and checksum, a buffer that is valid until `give_back`."""
         assert isinstance(content, NativeContent)
         context = self._contexts.take()
         room = lib.ZSTD_compressBound(max(content.size, self._frame_size))
@@ -267,7 +267,7 @@ class RunOfFiles:
         self.directory = -1
 
     def read(self, plan: Plan) -> None:
-        """Read files with headers into a plan, up to one that does not fit or is left to Python; advance `index`."""
+        """Read files with headers into a plan, up to one without room in it or left to Python; advance `index`."""
         self._frames.read(plan, self)
 
     def skip(self) -> None:

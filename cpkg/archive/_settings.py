@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LEVEL: Final = 3
 FRAME_SIZE: Final = 8 << 20
-"""Bytes of content per frame. Frames are decompressed independently, and a few per processor are enough."""
+"""The default size of a frame's content in bytes. Threads decompress frames independently, and need only a few each."""
 _FRAME_SIZE_MIN: Final = 64 << 10
 _FRAME_SIZE_MAX: Final = 32 << 20
 """Larger frames would be read in pieces, by one thread."""
@@ -53,7 +53,7 @@ def frames_ahead(threads: int) -> int:
 
 def native_frames() -> Named | None:
     """
-    Return the module `_native_frames`; None if Python does the work, because the zstd backend lacks the C functions.
+    Return the module `_native_frames`; None if Python does the work, because the backend has no C functions that load.
 
     The backend is the one that zstd uses, unless `CPKG_ARCHIVE_BACKEND` or `CPKG_BACKEND` names one: `native` has the C
     functions, `dlopen`, `stdlib` and `pure` lack them. Raises ImportError if the named backend cannot load.
@@ -225,7 +225,7 @@ class Wanted:
 
 @dataclass
 class ExtractSettings:
-    """The arguments of `extract`, checked."""
+    """The arguments of `extract` about its entries and callbacks, checked."""
 
     wanted: Wanted
     strip: int
@@ -239,7 +239,7 @@ class ExtractSettings:
 
     def __post_init__(self) -> None:
         self.raised: list[CodecError] = []
-        """Errors from callbacks and from the caller's file, which `recover` must not treat as damage."""
+        """With `recover`, the CodecErrors that callbacks and the caller's file raised, which are no damage."""
         self.select = self.noting(self.select)
         self.on_entry = self.noting(self.on_entry)
         if self.strip < 0:
@@ -249,7 +249,7 @@ class ExtractSettings:
         self.owns = self.filter != names.DATA and system.is_root()
         """Whether the owners of files are set."""
         self.spellings = Spellings() if system.IS_WINDOWS else None
-        """Detects names that are the same to Windows."""
+        """On Windows, detects different names that are the same file there; None on other systems."""
 
     def noting(self, call: _Call) -> _Call:
         """

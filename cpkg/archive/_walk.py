@@ -268,7 +268,7 @@ class Walker:
 
     def failed(self, name: str, what: str, exc: OSError, *base: str) -> Problem:
         """
-        Return the problem of an entry that is not archived; an error from a signal handler is raised instead.
+        Return the problem of an entry that cannot be read; an error from a signal handler is raised instead.
 
         `base` is the name in the current directory; without it, the directory itself failed. The error gets the path as
         the caller named it.
@@ -297,7 +297,7 @@ class Walker:
 
 
 def opened(base: str | bytes, flags: int, directory: int | None = None, mode: int = 0o777) -> Descriptor:
-    """Open `base` and return its Descriptor; `base` is relative to the open `directory`, if there is one."""
+    """Open `base` and return its Descriptor; `base` is relative to the descriptor `directory`, if that is given."""
     # On PyPy, partial() is Python code, where an interrupt may lose the new descriptor: use it only with a directory.
     by = system.open if directory is None else partial(system.open, dir_fd=directory)
     return Descriptor(base, flags, mode, by=by)
