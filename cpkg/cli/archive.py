@@ -393,7 +393,7 @@ def _reports(
 
 
 def _printable(text: str) -> str:
-    """Return text with backslash escapes for control characters and for bytes that are not UTF-8."""
+    """Return text with backslash escapes for unprintable characters and for bytes that are not UTF-8."""
     text = text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 

@@ -234,7 +234,7 @@ def _parse(
 
 
 def _text_hint(file: str, head: bytes) -> str:
-    """Return the end of the message for a file that is not JSON: the command for its format, "" if unknown."""
+    """Return the end of the message for a file that is not JSON: the command for its format, "" if JSON or unknown."""
     if is_like_json(head):
         return ""
     suffix = os.path.splitext(text_name(file))[1].lower()

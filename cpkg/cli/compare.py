@@ -158,9 +158,9 @@ def _loading(codec: str, missing: list[str]) -> list[str]:
 
 def _disagreements(outputs: dict[tuple[str, str], bytes], messages: dict[str, bytes]) -> list[str]:
     """
-    Return a message for each packer that wrote other bytes than the first, and each output that cannot be read.
+    Return a message for each packer that wrote other bytes than the first, and each output that was not read back.
 
-    Each decompressor reads the output of each combination.
+    Each decompressor of `outputs` reads the output of each combination.
     """
     if not outputs:
         return ["no combination of backends works"]
@@ -192,7 +192,7 @@ def warm_up(call: Callable[[], object], seconds: float) -> None:
     """
     Repeat a call for `seconds`; on PyPy, until another `seconds` change its best time only a little.
 
-    PyPy compiles loops during the warm-up, some of them late. The warm-up ends after ten times `seconds` at most.
+    PyPy compiles loops during the warm-up, some of them late. The warm-up ends after about ten times `seconds` at most.
     """
     end = time.perf_counter() + _LONGEST_WARM_UP * seconds
     best = best_time(call, seconds)

@@ -43,10 +43,10 @@ class Summary:
     """
     The description of a packed file that `inspect_file` returns; sizes are in bytes.
 
-    `frames` has the details of the first SHOWN_FRAMES frames of both kinds. `frame_count` counts all frames with
-    content, `skippable_count` all skippable ones. `content` is the decompressed size, None if a frame does not declare
-    it. `message` describes the MessagePack object, and `items` is its number of items, None if it is neither an array
-    nor a map. `note` is a remark or None.
+    `frames` has the details of the first SHOWN_FRAMES frames of both kinds. `skippable_count` counts all skippable
+    frames, `frame_count` all others. `content` is the decompressed size, None if a frame does not declare it. `message`
+    describes the MessagePack object, and `items` is its number of items, None if it is neither an array nor a map.
+    `note` is a remark or None.
     """
 
     size: int

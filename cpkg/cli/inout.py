@@ -72,7 +72,7 @@ def open_input(file: str) -> Iterator[IO[bytes]]:
     """
     Open a file, a URL or standard input, with a buffer; OSErrors get the name of the input.
 
-    Raises UsageError if standard input is a terminal.
+    Raises UsageError if it is standard input ("-") and that is a terminal.
     """
     if file == "-" and sys.stdin.isatty():
         raise click.UsageError("no FILE, and standard input is a terminal", click.get_current_context())

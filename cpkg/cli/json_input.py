@@ -72,8 +72,8 @@ class JSONReader:
         Call `take(values, is_document)` with lists of values.
 
         `is_document` is True if there is only one value and `lines` is not True. Raises JSONError for text that is not
-        JSON, and for values that MessagePack cannot hold or for which `take` raises ValueError or OverflowError. An
-        empty file is an error unless `lines` is True.
+        JSON, for duplicate keys and numbers that overflow, and if `take` raises ValueError or OverflowError, as packers
+        do for values that MessagePack cannot hold. An empty file is an error unless `lines` is True.
         """
         try:
             batches = self._batches()

@@ -75,7 +75,7 @@ def lines(values: list[object], *, allow_nan: bool) -> bytes:
 
 
 def describe(value: object) -> str:
-    """Return a phrase on a value, not a list: "an object", "a string", "a boolean", "null" or "a single value"."""
+    """Return a phrase for a value that is no list: "an object", "a string", "a boolean", "null" or "a single value"."""
     if isinstance(value, dict):
         return "an object"
     return {str: "a string", bool: "a boolean", type(None): "null"}.get(type(value), "a single value")
@@ -83,9 +83,9 @@ def describe(value: object) -> str:
 
 def _plain(value: object) -> object:
     """
-    Return a value that JSON has no type for as one that it can hold; an array becomes a list of any values.
+    Return a value that JSON has no type for as one that it can hold.
 
-    Raises TypeError for an unknown type.
+    A NumPy array becomes a list, whose items may be of such types again. Raises TypeError for an unknown type.
     """
     if isinstance(value, bytes):
         return base64.b64encode(value).decode("ascii")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of `cpkg` that work without click: --version, --help and `backends`, to examine a bare install."""
+"""`cpkg --version`, `--help` and `backends` without click, to examine a bare install."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def dictionary_of(content: bytes, *, prefix: bool = False) -> DictArgument:
 
 
 class Compressing:
-    """Compresses the files of one call, all with the same settings."""
+    """Compresses the files of one call, all with the same options."""
 
     passed = False
 

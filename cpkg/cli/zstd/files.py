@@ -117,7 +117,7 @@ class OutputFile:
         self._skipped = 0
 
     def write(self, data: Bytes) -> int:
-        """Write bytes and return their number; in a sparse file, leave holes for zeros. Raises Fatal on failure."""
+        """Write bytes and return their number; a sparse file gets holes for long runs of zeros. Raises Fatal."""
         size = len(data)
         self.written += size
         if self._file is not None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-`cpkg zstd`: the command line of the `zstd` tool, with the same options, messages and exit statuses.
+`cpkg zstd`: the command line of the `zstd` tool, with most of its options, and its messages and exit statuses.
 
 It works without click and imports only the modules that an operation needs, because scripts start it often.
 """
@@ -100,7 +100,7 @@ class Command:
         self._total = [0, 0, 0]  # files done, bytes read, bytes written
 
     def abandon(self) -> bool:
-        """Remove the output file if it is incomplete, and return whether it was; only close a pipe or device."""
+        """Remove the output file if it is incomplete, and return whether there was one; only close a pipe or device."""
         destination, self._destination = self._destination, None
         return destination is not None and destination.abandon()
 
