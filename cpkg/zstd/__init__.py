@@ -2,8 +2,9 @@
 """
 Zstandard: a drop-in for Python 3.14's `compression.zstd`, on every Python from 3.9, with extensions.
 
-`from cpkg import zstd` provides the names of `from compression import zstd`, from the fastest backend that loads (see
-`cpkg.backend_info()`). docs/zstd.md describes the extensions, and the few differences with their reasons.
+`from cpkg import zstd` provides the names of `from compression import zstd`. They use the backend that
+`cpkg.backend_info()` reports, by default the fastest one that loads. docs/zstd.md describes the extensions, and the few
+differences with their reasons.
 """
 
 from __future__ import annotations
