@@ -29,7 +29,7 @@ _SOURCES = {
     **dict.fromkeys(("inspect", "schema"), "cpkg.typed.schemas"),
     "ValidationError": "cpkg.typed.errors",
 }
-"""The modules of the public names, which are loaded at their first use."""
+"""The module that defines each public name; the first use of a name imports it."""
 
 __all__ = sorted(_SOURCES)
 __getattr__ = lazy_names(__name__, _SOURCES)

@@ -77,7 +77,7 @@ _DICTS: Final[dict[object, object]] = {
 }
 _SCALARS: Final = set(_SIMPLE.values())
 _scalars: Final[dict[object, Node]] = {}
-"""The nodes of these types, which all models share."""
+"""The nodes of the types in _SIMPLE, which all models share."""
 _ZEROS: Final = {"int": int, "float": float, "str": str, "bool": bool, "bytes": bytes, "decimal": Decimal}
 
 
@@ -91,7 +91,7 @@ class Model:
         With `hooked`, unsupported classes become nodes for a `dec_hook`; otherwise they raise TypeError.
 
         `namespace` has names for annotations that are text, in addition to their modules. A `lenient` model describes
-        one class for encoding only: fields that cannot be decoded are Any, and all other classes are left to a hook.
+        one class for encoding only: fields that cannot be decoded are Any, and other classes with fields are "custom".
         """
         self._hooked = hooked
         self._namespace = namespace
@@ -210,7 +210,7 @@ class Model:
         """
         Copy one node into another, now and again when all nodes are complete.
 
-        `to` keeps its name and its own constraints.
+        `to` keeps its name, and its own constraints if it has any.
         """
 
         def copy() -> None:
@@ -492,7 +492,7 @@ def _with_choice(parts: list[Node]) -> list[Node]:
     Return the parts of a union, with its str, enums and literals of text combined into one node, a "choice".
 
     In a choice, the values of enums and literals precede other text. Returns the parts unchanged if fewer than two can
-    be combined. Raises TypeError if two of them have the same value.
+    be combined, or if several are str. Raises TypeError if two of them have the same value.
     """
     texts = [part for part in parts if STR in part.families and part.kind in ("str", "enum", "literal")]
     texts = [part for part in texts if part.kind == "str" or (part.checks is part.item is None)]

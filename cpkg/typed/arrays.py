@@ -213,7 +213,7 @@ class Numbers:
     # --- the extension type ---------------------------------------------------------------------------------------
 
     def read_extension(self, d: bytes, begin: int, end: int) -> Value:
-        """Return the array in the data `d[begin:end]` of an extension value; raise Mismatch if it is not this type."""
+        """Return the array in the data `d[begin:end]` of an extension value; raise Mismatch where `of_payload` raises."""
         try:
             return self.of_payload(memoryview(d)[begin:end])
         except (ExtensionError, UnfitError):
@@ -252,8 +252,8 @@ class Numbers:
         """
         Convert an array to this type; return the array itself if it already has this type.
 
-        Unless `strict`, numbers of a smaller type are converted if no value changes. Raises UnfitError for an array
-        that cannot be converted.
+        Unless `strict`, numbers of a smaller type are converted, if this type represents all of them exactly. Raises
+        UnfitError for an array that cannot be converted.
         """
         if isinstance(value, array):
             item, shape = _CODES.get(value.typecode, ""), (len(value),)
@@ -355,7 +355,7 @@ def view_of(payload: memoryview) -> memoryview:
 
 
 def read_view(d: bytes, p: int) -> tuple[memoryview, int]:
-    """Return a memoryview of the array at a position of a message, and its end; raises as `extension` and `view_of`."""
+    """Return `view_of` the array at a position of a message, and its end; raise what `extension` and `view_of` raise."""
     payload, end = extension(d, p)
     return view_of(payload), end
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert objects to the types that every encoder supports: dict, list, str, int, float, bool and None."""
+"""Convert objects to the types that JSON and similar formats support: dict, list, str, int, float, bool and None."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def builtins_of(
     """
     Convert an object to builtin types.
 
-    Instances of `keep` are not converted, and `hook` converts unsupported objects; without `hook` they raise TypeError.
-    Objects nested too deep, and keys of a dict that become equal, raise ValueError.
+    Instances of `keep` are not converted. `hook` replaces unsupported objects, which otherwise raise TypeError; the
+    replacement is converted as well. Objects nested too deep, and keys of a dict that become equal, raise ValueError.
     `as_objects(cls)` returns the node of a class with fields, and None for any other class.
     """
 

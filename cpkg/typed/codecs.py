@@ -77,7 +77,7 @@ def _untyped(data: bytes, position: int, depth: int) -> tuple[object, int]:
 
 
 class Limits:
-    """The limits on the messages of a Decoder, as in `loads` and `unpackb`; -1 is no limit."""
+    """The limits on the messages of a Decoder, as in `loads` and `unpackb`; -1 is no limit, except for `max_depth`."""
 
     __slots__ = (
         "any_length", "counts_extras", "harmless", "heaviest", "lengths", "max_depth", "max_memory",
@@ -101,7 +101,7 @@ class Limits:
         self.max_total_bytes = checked_limit("max_total_bytes", totals[1])
         self.lengths = {family: checked_limit(_LENGTHS[family], length) for family, length in lengths.items()}
         self.any_length = totals == (-1, -1) and all(length == -1 for length in lengths.values())
-        # messages of at most this size exceed no limit
+        # messages of at most this size need no check
         self.harmless = -1
         if max_memory is None and self.any_length:
             self.harmless = dumps_loads.MEMORY_FLOOR // self.heaviest
@@ -112,7 +112,7 @@ class Limits:
 
     def check(self, data: bytes) -> int:
         """
-        Raise LimitError for a message that exceeds a limit, by its headers, before any object exists.
+        Raise LimitError for a message whose headers exceed a limit other than `max_depth`, before any object exists.
 
         Returns how many more bytes the objects may take than the headers show; -1 if these bytes need not be counted,
         since there is no limit, the message is too short to exceed it, or its type has no such bytes.
@@ -183,7 +183,7 @@ class Decoder:
     take (the default is 64 MiB or 100 times the size of the message, whichever is larger). `max_str_len`,
     `max_bin_len`, `max_array_len`, `max_map_len` and `max_ext_len` limit lengths, `max_total_items` and
     `max_total_bytes` totals of a message; -1 is no limit. All but `max_depth` are checked in the headers, before any
-    object is created.
+    object is created. Memory that headers do not show, for example of sets, is counted while objects are created.
 
     `namespace` maps names in annotations that are text to types, for example the local names of a function, or of a
     module that is imported only for type checkers. It precedes the names of the annotations' modules.
@@ -327,7 +327,8 @@ class Decoder:
         """
         Return the object in a message, read by the walker.
 
-        If a decoding function raised `failure`, raise the error that explains it, or `failure` if the message is right.
+        If a decoding function raised `failure`, raises the error that explains it. If the message is right, raises
+        `failure`, or the exception in a Refused.
         """
         if isinstance(failure, Refused) and failure.role == "extra":
             raise _extra(failure.value, data, failure.offset)
@@ -378,10 +379,11 @@ def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[li
 
     Decoding stops before the first wrong message. `position` is where that message begins, or where the last object
     ends; for a message that is cut, it may be beyond the data. `failure` is the exception to pass to `decode_within`,
-    or None.
+    or None. Of the limits, only `max_depth` and `room` are checked.
 
     `room` is how many bytes of memory the objects may take beyond those that the headers show, and in the result how
-    many of these bytes are left; -1 is no limit. If the objects exceed it, `failure` is a LimitError without a text.
+    many of these bytes are left. -1 is no limit; it is also the result for a type whose objects take no such bytes. If
+    the objects exceed the room, `failure` is a LimitError without a text.
     Returns no objects, no failure and position 0 for a decoder with `strict=False`, or before functions are compiled.
     """
     decode = decoder._decode or (decoder._make_decode(len(data)) if decoder.strict else None)
@@ -414,7 +416,7 @@ def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception |
 
 
 _decoders: dict[object, Decoder] = {}
-"""Decoders of types that contain only builtin classes."""
+"""Decoders of types without an `_anchor`, or whose anchor accepts no attributes, by type (and limits)."""
 
 
 def _class_cache(cls: Annotation) -> Kept | None:
@@ -454,7 +456,7 @@ def _anchor(tp: object) -> object:
     """
     Return the first class in a type that is not of builtins, typing or collections.abc, or None.
 
-    `decoder_for` keeps the decoder with this class.
+    `decoder_for` keeps the decoder with this class, if the class accepts attributes.
     """
     args = getattr(tp, "__args__", None)
     if isinstance(args, tuple):
@@ -480,7 +482,7 @@ def _same(one: object, two: object) -> bool:
 
 def decoder_for(tp: object, **limits: Any) -> Decoder:
     """
-    Return a decoder of a type with these limits and default options.
+    Return a decoder of a type with the options in `limits`, and the defaults of all others.
 
     The decoder is kept for the next call, unless a part of the type is unhashable. If `tp` is a Decoder, and there are
     no limits, returns `tp`.
@@ -510,8 +512,8 @@ def decode(data: Buffer, type: object = object, **options: Any) -> Any:
     """
     Return the object in a MessagePack message, validated against `type`: `typed.decode(data, list[User])`.
 
-    `options` are those of `Decoder`. Without options the decoder is kept, with the classes in the type, for the next
-    call. Raises the exceptions of `Decoder` and `Decoder.decode`.
+    `options` are those of `Decoder`. Without options the decoder is kept for the next call with this type. Raises the
+    exceptions of `Decoder` and `Decoder.decode`.
     """
     decoder = Decoder(type, **options) if options else decoder_for(type)
     return decoder.decode(data)
@@ -536,10 +538,10 @@ def decode_message(
     all_errors: bool,
 ) -> object:
     """
-    Return the object in a message that `cpkg.loads` has decompressed, validated against the type or Decoder `tp`.
+    Return the object in a message that `cpkg.loads` found in its data, validated against the type or Decoder `tp`.
 
-    `allowed` is the memory limit for this message: -1 for none, and None if the message is too short to exceed it.
-    `max_memory` is the limit that the caller gave, if any.
+    `allowed` is the memory limit for this message: -1 for none, and None if the message is too short to exceed it. A
+    Decoder with its own `max_memory` keeps that instead. `max_memory` is the limit that the caller gave, if any.
     """
     if allowed is None and max_total_items is None and max_depth == MAX_DEPTH and not all_errors:
         return decoder_for(tp).decode(message)
@@ -592,11 +594,12 @@ def convert(obj: object, type: object, *, from_attributes: bool = False, **optio
     """
     Convert `obj`, made of dicts, lists, numbers, text and so on, to an object of `type`.
 
-    Instances of dataclasses, attrs classes, Enums and classes for `dec_hook` are kept if they have their type. Times,
+    Where the type asks for a dataclass, attrs class, Enum or class for `dec_hook`, instances of it are kept. Times,
     UUIDs and Decimals may be text, as `to_builtins` writes them, and bytes may be base64 text. With `from_attributes`,
     the attributes of any object can supply fields.
     `options` are those of `Decoder`; of its limits, only `max_depth` has an effect. Raises the exceptions of `Decoder`,
-    ValidationError, with `offset` None, and StackError for objects nested too deep.
+    ValidationError, with `offset` None, StackError for objects nested too deep, and LimitError for a dict or set with
+    too many keys whose hashes collide.
     """
     decoder = Decoder(type, **options) if options else decoder_for(type)
     return decoder.convert(obj, from_attributes=from_attributes)
@@ -664,10 +667,10 @@ class Encoder:
 
     def encode(self, obj: object) -> bytes:
         """
-        Return `obj` as MessagePack, packed as by `cpkg.dumps`, but with the `options` of its classes.
+        Return `obj` as MessagePack, packed as by `cpkg.dumps`, but uncompressed and with the `options` of its classes.
 
-        Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits, and
-        ValueError for an object that is too deep or too large.
+        Raises the exceptions of `cpkg.dumps`: TypeError for an object that cannot be packed, OverflowError for an
+        integer of more than 64 bits, ValueError for an object that is too deep or too large, and so on.
         """
         return self._encode(obj, self.max_depth)
 

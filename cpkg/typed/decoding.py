@@ -3,8 +3,8 @@
 Generate functions that decode one type each, directly from bytes, and predict the next key.
 
 The first function of an object reads the keys in the order of the fields. At another key it calls a second function,
-which accepts any order. Each function is compiled at its first call. The functions only detect that a message is wrong
-and raise; `cpkg.typed.walker` finds the reason.
+which accepts any order. Functions that are called by others are compiled at their first call. All of them only detect
+that a message is wrong, and raise; `cpkg.typed.walker` finds the reason.
 """
 
 from __future__ import annotations
@@ -28,24 +28,28 @@ if TYPE_CHECKING:
     from cpkg.typed.nodes import Family, Node
 
 _WORDS: Final = JIT and sys.byteorder == "little"
-"""Compare keys as numbers of eight bytes, which a JIT compiles to one load; on CPython slices are faster."""
+"""Whether to compare keys as numbers of 8 bytes, which a JIT compiles to one load; on CPython slices are faster."""
 
 _MANY: Final = 100
 """Objects with more fields are read only by the function that accepts any order."""
 _INLINED: Final = 6
-"""The most objects that one function reads; further objects have separate functions."""
+"""The most types of objects that one function reads; further types have separate functions."""
 _COMPARED: Final = 8
-"""The most values of an enum to compare one by one, where a JIT compares words."""
+"""The most texts of an enum, literal or choice to compare one by one, with _WORDS; more are looked up in a dict."""
 _NESTED: Final = 6
-"""The deepest nesting of containers that one function reads; deeper containers have separate functions."""
+"""
+The deepest nesting of containers that one function reads; deeper containers have separate functions.
+
+This is also the most objects of a union that are distinguished by their first bytes (see `_Source._choose`).
+"""
 _CONTAINERS: Final = ("array", "dict", "tuple", "object")
 _SECRET: Final = ("str", "enum", "literal", "choice")
-"""Kinds of keys whose hashes a sender cannot choose."""
+"""Kinds of keys, or items of sets, whose hashes a sender cannot choose."""
 _HASHED: Final = {
     **dict.fromkeys(("none", "bool", "int", "float"), METERED_NUMBERS),
     **dict.fromkeys(TEXT_KINDS, METERED_PAIRS),
 }
-"""Kinds of keys whose hashes a sender can choose, each with the number of keys from which collisions matter."""
+"""Kinds of keys and items whose hashes a sender can choose, each with the number from which collisions matter."""
 _TESTS: Final[dict[Family, str]] = {
     NIL: "b == 0xC0",
     BOOL: "b == 0xC2 or b == 0xC3",
@@ -72,7 +76,8 @@ def decode_function(
     With `each`, the function has the parameters (data, depth, room, count, failures). It decodes up to `count`
     consecutive messages, stops before the first one that raises one of `failures`, and returns (objects, position,
     exception or None, room). The position is where the wrong message begins, or where the last message ends; it may be
-    after the data, since functions may read the padding. The room is what is left before the wrong message.
+    after the data, since functions may read the padding. The room is what is left at that position; without `weighs` it
+    is the argument.
     """
     functions.loops = node.loops()
     functions.weighs = weighs
@@ -139,6 +144,8 @@ class _Source(Source):
     def _fill(self, items: str, count: str, node: Node, value: str, level: int) -> None:
         """
         Write lines that read `count` values of a type into the list `items`, inside `level` containers of the function.
+
+        At level 0 the values are messages: the lines keep the start of each in `q`, and the room before it in `room`.
         """
         run = RUNS.get(node.kind) if node.checks is None else None
         if run:
@@ -277,7 +284,8 @@ class _Source(Source):
         """
         Write lines that read an object with its keys in order; at any other key they call the second function.
 
-        That is the function of `decode_any_order`, which reads the remaining fields.
+        That is the function of `decode_any_order`, which reads the remaining fields: all of them if the object has no
+        fields or more than _MANY.
         """
         fields = node.fields
         rest = self._function("decode_any_order", node, _Source.decode_any_order)
@@ -321,7 +329,7 @@ class _Source(Source):
         """
         Return the usual first bytes of a key's value, the lines that read its rest, and the line for another value.
 
-        The bytes are b"" if values of the type have no usual first bytes.
+        The bytes are b"" if none are to be compared; then there are no lines either.
         """
         if node.kind == "float" and not (_WORDS and len(key) > 15) and not _needs_position(node):
             return b"\xcb", [f"{to} = read_f64(d, p)[0]", "p += 8"], f"{to}, p = read_float(d, p)"
@@ -335,7 +343,7 @@ class _Source(Source):
         """
         Write lines that create an object, which begins at `at`, and assign it to `to`.
 
-        The fields are in variables, whose names are `fields` and the index of the field.
+        The fields are in variables: each name is `fields` followed by the index of the field.
         """
         functions = self.functions
         cls = functions.constant("class", node.cls)
@@ -374,6 +382,7 @@ class _Source(Source):
         Write lines that read a value into the variable `to`, inside `level` containers of the function.
 
         With `own`, the function is the one for this type, and reads the value itself instead of calling that function.
+        For an object with `array_like`, the lines always call a separate function.
         """
         write = getattr(self, "_" + node.kind, None)
         many = node.kind in _CONTAINERS and level >= _NESTED
@@ -581,7 +590,7 @@ class _Source(Source):
     _enum = _literal
 
     def _choice(self, node: Node, to: str, level: int) -> None:
-        """Write a lookup of text in the values of enums and literals, then lines that read other text."""
+        """Write a lookup of text in the values of enums and literals, then lines for other text, if that is allowed."""
         if node.item is None or node.families != (STR,):
             self._literal(node, to, level)
             return
@@ -627,10 +636,10 @@ class _Source(Source):
 
     def _choose(self, node: Node, parts: list[tuple[int, Node]]) -> None:
         """
-        Write lines that set `b` to the index of the type in a union that a map is to be read as.
+        Write lines that set `b` to the index, in `node.objects`, of the type to read a map as.
 
-        `parts` are the possible (index, type). The lines compare the first bytes of the map with those of the types
-        whose first field is the tag, and otherwise call the `chooser`.
+        `parts` are the possible (index, type). The lines compare the first bytes of the map with the `_opening` of each
+        type. If all differ, or a type has none, they call the `chooser`.
         """
         opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
         if not opening:

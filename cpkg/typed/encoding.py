@@ -191,7 +191,7 @@ class _EncodingSource(Source):
         return f"not is_default({self.names.constant('field', field)}, {value})"
 
     def value_of(self, node: Node, value: str, key: bytes, level: int) -> None:
-        """Write lines that append a key and its value, with inline code for the annotated types."""
+        """Write lines that append a packed key and its value, with inline code for frequent types in the annotation."""
         test = "if"
         for part in node.alternatives():
             kind = "str" if part.kind == "literal" and part.families == (STR,) else part.kind

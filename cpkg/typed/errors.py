@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The error for a message that is valid MessagePack but does not have the requested type."""
+"""The error for a message, or for an object to convert, that does not have the requested type."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ class ValidationError(CodecError, ValueError):
     """
     A value does not have its type: "$.users[3].home.lat: expected float, found str (at byte 103)".
 
-    `path` locates the value: names of fields, indices of arrays and keys of maps, from the outermost value inwards.
-    `offset` is the byte where the value begins in the message; None for `convert`, which has no bytes. `expected` and
-    `found` are the two halves of the text; `expected` is empty for a missing or unknown key, which `found` then names.
-    `problem` is the text without the place.
+    `path` locates the value: keys of fields, indices of arrays and keys of maps, from the outermost value inwards.
+    `offset` is where the value or wrong key begins in the message; None for `convert`, which has no bytes. `expected`
+    and `found` are the two halves of the text; `expected` is empty for a missing or unknown key, which `found` then
+    names. `problem` is the text without the place.
     `errors` holds every error of the message, this one first, with `all_errors`; otherwise only this error. `more` is
     True if the message has more errors than `max_errors`.
     """

@@ -35,7 +35,7 @@ BOTH, TAKEN, WRITTEN = "both", "taken", "written"
 """Uses: a field is given to the constructor and is encoded, is only given to it, or is only encoded."""
 
 _PACKED_OTHERWISE: Final = (dict, list, tuple, int, float, str, bytes, bytearray, DATE)
-"""Objects of these classes and their subclasses are packed as the builtin type, whatever fields they have."""
+"""Objects of these classes and their subclasses are packed as values of these classes, whatever fields they have."""
 
 
 def reader_of(cls: Annotation) -> tuple[str, Callable[[Annotation, Scopes], Fields]] | None:
@@ -98,7 +98,7 @@ def _attrs_fields(cls: Annotation, scopes: Scopes) -> Fields:
 
 
 def _taken_by(converter: Annotation, otherwise: Annotation) -> Annotation:
-    """Return the annotation of an attrs converter's argument; `otherwise` if it has none, or is a class such as int."""
+    """Return the annotation of an attrs converter's argument; `otherwise` without one, and for a class such as int."""
     function = getattr(converter, "converter", converter)
     try:
         name = next(iter(imported("inspect").signature(function).parameters))
@@ -163,7 +163,7 @@ _ABSTRACT: Final = 1 << 20
 
 def settable(cls: Annotation, fields: list[Field]) -> bool:
     """
-    Return whether setting attributes and calling `__post_init__` creates the same instance as the constructor.
+    Return whether setting attributes and calling `__post_init__` certainly creates the constructor's instance.
 
     The caller ensures that `fields` are exactly the parameters of the constructor of a dataclass or attrs class, and
     exactly the attributes of its instances.

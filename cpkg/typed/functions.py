@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The namespace of the functions of one decoder, above all the functions that call the walker."""
+"""The namespace of generated decoding functions, with functions that call the walker or choose in unions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Functions(Names):
-    """The functions of one decoder, created when they are needed."""
+    """The namespace that a decoding function shares with the functions it calls, which are created when needed."""
 
     def __init__(self, untyped: Callable[[bytes, int, int], tuple[object, int]], hook: Hook | None) -> None:
         super().__init__(HELPERS)
@@ -31,15 +31,15 @@ class Functions(Names):
         self.hook = hook
         self.weighs = False
         self.meter = ""  # ", m" if the functions have a Meter as a parameter
-        self.metered_from = 0  # shorter messages have None instead
-        self.loops: set[int] = set()  # ids of types with separate functions: one in each cycle of types
+        self.metered_from = 0  # messages of at most this size, with PADDING, have None instead; 0: none do
+        self.loops: set[int] = set()  # ids of types with separate functions: at least one in each cycle of types
 
     def walk(self, node: Node) -> str:
         """
         Return the name of a function (data, position, depth, meter) that reads a value by the walker.
 
-        The function returns (value, end). It ignores the constraints of the type: its callers check them, so that they
-        are checked only once.
+        The function returns (value, end), or raises Mismatch. It ignores the constraints of the type itself, but not
+        those of its parts: the callers check the former, so that they are checked only once.
         """
         unchecked = copy.copy(node)
         unchecked.checks = None
@@ -58,7 +58,7 @@ class Functions(Names):
 
     def untyped_in(self, message: Message) -> Callable[[int, int], object]:
         """
-        Return a function (position, depth) that returns an untyped value of a message, and sets the message's `end`.
+        Return a function (position, depth) that returns the untyped value there, and moves the message's `end` past it.
         """
 
         def untyped(at: int, depth: int) -> object:
@@ -81,9 +81,9 @@ class Functions(Names):
 
     def chooser(self, union: Node) -> str:
         """
-        Return the name of a function (data, position, meter) that returns the index of an object in `union.objects`.
+        Return the name of a function (data, position, meter) that chooses the type of the map at the position.
 
-        This is the object that the map at the position becomes. A missing or unknown tag raises KeyError.
+        The function returns the index of the type in `union.objects`. It raises KeyError for a missing or unknown tag.
         """
         if union.tag is None:
             order = [(index, unique) for index, (_, unique) in enumerate(unique_keys(union))]

@@ -41,7 +41,11 @@ class Message:
         self.end = 0  # the end of the value that was read last
 
     def look(self, at: int) -> tuple[str, Value]:
-        """Return (family, value) for the value at an offset: a container's length, or an extension's (code, data)."""
+        """
+        Return (family, value) for the value at an offset: a container's length, or an extension's (code, data).
+
+        Moves `end` to the end of the value; for a container to its first item.
+        """
         data = self.data
         if at >= len(data):
             raise located(incomplete(len(self.data)), at)
@@ -80,7 +84,7 @@ class Message:
         """
         Yield the offset of each item, or of keys and values in turn.
 
-        Each offset is the end of the value that was read last, so read or skip a value before you ask for the next.
+        Each offset is the end of the value that was read last: the caller reads or skips it before asking for the next.
         """
         for _ in range(length if family == ARRAY else 2 * length):
             yield self.end
@@ -151,11 +155,11 @@ class Objects:
     end = 0
 
     def __init__(self) -> None:
-        self._items: dict[int, tuple[object, list[Value]]] = {}  # the items of iterators, which yield them only once
+        self._items: dict[int, tuple[object, list[Value]]] = {}  # the items of iterables without a length
 
     def look(self, value: Value) -> tuple[str, Value]:
         """
-        Return (family, value), as `Message.look` does; instead of a family, a kind such as "date" or "raw".
+        Return (family, value), as `Message.look` does; for values without a family, a kind such as "date" or "raw".
 
         The family is "map" for other objects with `keys` and `[key]`, "array" for other iterables, and "" otherwise.
         """
@@ -204,7 +208,7 @@ class Objects:
         """Do nothing: objects have no position."""
 
     def member(self, node: Node, text: Value) -> object:
-        """Return the member of an Enum or Literal whose value `to_builtins` converts to this text, or MISSING."""
+        """Return the member of an Enum or Literal whose value (not a str) `to_builtins` turns into this text; else MISSING."""
         of_text = [found for (cls, value), found in node.table.items() if cls is not str and to_text(value) == text]
         return of_text[0] if of_text else MISSING
 

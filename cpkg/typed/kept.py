@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Data that is kept with a class: its description, the function that encodes it, and decoders.
+Data that is kept with a class: its description, the function that encodes its objects, and decoders.
 
 All of these refer to the class. A map outside the class, even a weak one, would therefore keep the class alive forever.
-So they are an attribute of the class. The attribute pickles as None, so that a class pickled by value lacks it.
+So they are an attribute of the class. The attribute pickles as None, so a class pickled by value loses the data.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Kept:
         self.options: dict[str, Any] | None = None  # from `typed.options`
         self.node: Node | None = None  # describes how the objects are encoded
         self.function: Callable[..., None] | None = None  # the function of Encoding
-        self.decoders: dict[object, Any] = {}  # by type
+        self.decoders: dict[object, Any] = {}  # by type, or by type and limits
 
     def __reduce__(self) -> tuple[Any, ...]:
         return pickled_as_none(self)

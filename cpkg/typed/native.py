@@ -51,7 +51,7 @@ _SET, _KEYWORD, _POSITION, _DICT = range(4)
 _REQUIRED, _VALUE, _FACTORY, _NEW_LIST, _NEW_DICT, _ABSENT = range(6)
 _MOST_FIELDS: Final = 64
 _FIRST_TEXTS: Final = 8
-"""The number of values of an enum or literal to compare one by one, before a lookup in a table."""
+"""The most texts of an enum, literal or tag to compare one by one, before a lookup in a table."""
 _CODES, _OBJECTS, _TEXTS, _NOTHING = 0xFC, 0xFD, 0xFE, 0xFF
 _SIGNS: Final = {"gt": ">", "ge": "g", "lt": "<", "le": "l"}
 _SCALARS: Final = ("none", "bool", "int", "float", "str", "bytes")

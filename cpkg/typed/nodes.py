@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The model of a type: one node for each type in it. All code that decodes, checks or describes values uses the model.
+The model of a type: one node for each type in it. Decoders, encoders, checks and schemas are derived from the nodes.
 
 `cpkg.typed.annotations` creates the nodes. A type that refers to itself is a node that refers to itself.
 """
@@ -83,7 +83,7 @@ FAMILIES_OF: Final[dict[str, tuple[Family, ...]]] = {
     "numbers": (ARRAY, ord("A")),
     "custom": FAMILIES,
 }
-"""The families in which the values of each kind of node are written."""
+"""The families of values in messages that each kind of node accepts; a float may also be an int."""
 
 TEXT_KINDS: Final = ("datetime", "date", "time", "timedelta", "uuid", "decimal", "timestamp")
 """Kinds whose values may also be text (ISO 8601 and so on), unless the union around them contains str."""
@@ -119,7 +119,7 @@ class Checks:
         return checks
 
     def add(self, name: str, value: Value) -> None:
-        """Add a constraint; an earlier one with the same name stays in force as well."""
+        """Add a constraint; an earlier one with the same name stays in force as well, except for `tz`."""
         before = getattr(self, name)
         if name == "predicates":
             value = before + value
@@ -207,7 +207,7 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Value, Value], bool]], ...]] = (
 
 # The memory of values beyond their weight in `purepy.msgpack.weigher`, as on CPython: roughly, and only if it is much.
 _ATTRIBUTES: Final = 88
-"""Bytes of an instance with attributes, without their values, beyond an empty map."""
+"""Bytes of an instance with attributes, without their values, beyond those of an empty map."""
 _EXTRA: Final[dict[object, tuple[int, int]]] = {
     collections.deque: (700, 0),
     set: (152, 64),
@@ -217,7 +217,7 @@ _EXTRA: Final[dict[object, tuple[int, int]]] = {
     memoryview: (192, 0),
     Raw: (96, 0),
 }
-"""Bytes of an instance of a class, and of each of its items."""
+"""Bytes of an instance of a class, and of each of its items, beyond those that headers show."""
 _ARRAY_OF_NUMBERS: Final = 96
 """Bytes that an array takes in addition to a list with the same number of items; items take at most 8 bytes."""
 _MADE: Final[tuple[tuple[object, int], ...]] = (
@@ -266,14 +266,15 @@ class Node:
     - "numbers": `numbers` describes the arrays; `item` is the type of lists that are accepted, or None
     - "array": `cls` with any number of `item`; "tuple": one value for each of `parts`
     - "dict": `key` and `item`; `cls` is dict, or a function that creates the result from a dict
-    - "enum", "literal": `table` has the values, each under (its type, the value); `item` is the type of an Enum's
-      values if they are not only text, numbers and so on
-    - "choice": one of `parts`, which are enums, literals and at most one str: `table` has the values of the enums and
+    - "enum", "literal": `table` maps (type, value), for each value in messages, to the object that the value becomes;
+      `item` is the type of an Enum's values if they are not only text, numbers and so on
+    - "choice": one of `parts`, which are enums, literals and at most one str: `table` joins the tables of the enums and
       literals, and `item` is the str or None
     - "object": `cls`, `style` ("dataclass", "attrs", "typeddict" or "namedtuple") and options; `fields` are decoded,
       `written` are encoded, `passed` are the keys of fields that are only encoded, and `omitted` are the fields of
       `written` that are omitted while they have their default
-    - "union": `by_family` maps each family to one of `parts`; `objects` are the parts that are maps
+    - "union": `by_family` maps families to `parts`; `objects` are the parts that are maps with fields, if there are
+      several; `tag` is None, or a key and a dict from (type, value) of this key's value to one of `objects`
     - "custom": `cls`, which the caller's `dec_hook` creates
     """
 
@@ -412,8 +413,8 @@ class Node:
         """
         Return whether constraints other than predicates can be checked again without running the caller's code.
 
-        False for objects, custom classes, enums, choices and unions, and for a dict or set whose keys or items contain
-        an object, custom class, enum or choice.
+        False for objects, custom classes, enums, choices and unions, and for a dict whose keys, or a set whose items,
+        contain an object, custom class, enum or choice.
         """
         if self.kind in ("object", "custom", "enum", "choice", "union"):
             return False

@@ -33,7 +33,7 @@ else:
     extension_values = Later("cpkg.objects.extension_values")
 
 PADDING: Final = b"\xc1" * 24
-"""The bytes after a message: no value begins with such a byte, and the longest predicted key fits in them."""
+"""The bytes after a message: no value begins with such a byte, and a key that is compared by words fits in them."""
 
 
 class Mismatch(Exception):

@@ -198,7 +198,7 @@ def _row(items: list[dict[str, object]], least: int, *, closed: bool) -> dict[st
 
 
 def _constraints(checks: Checks, node: Node) -> dict[str, object]:
-    """Return the keywords of JSON Schema for constraints; it has none for bounds of values that it shows as text."""
+    """Return the JSON Schema keywords for constraints: none for predicates, and for bounds of values shown as text."""
     made: dict[str, object] = {}
     if node.kind in _NUMBERS:
         step: Any = checks.multiple_of
@@ -228,10 +228,10 @@ def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> d
     Describe a type for tools: a dict with "kind", "name", "type" and further keys that depend on the kind.
 
     Kinds are "int", "array", "dict", "union", "object" and so on. Objects have "fields", a list of dicts with "name",
-    "key", "type" and "required", and, if the field has one, "default", "factory", "title" and "description". Objects
-    also have "array_like" and "forbid_unknown_fields". Arrays have "item", maps "key" and "item", tuples and unions
-    "parts", enums and literals "values". Constraints are under "checks". A type that refers to itself contains its own
-    dict. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
+    "key", "type" (again such a dict) and "required", and, if the field has one, "default", "factory", "title" and
+    "description". Objects also have "array_like" and "forbid_unknown_fields". Arrays have "item", maps "key" and
+    "item", tuples and unions "parts", enums and literals "values". Constraints are under "checks". A type that refers
+    to itself contains its own dict. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
     """
     root = Model(hooked=True, namespace=namespace).read(type)
     nodes = root.walk()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _ADVICE: Final = "pass the type itself, or use namespace= of cpkg.typed.Decoder, schema or inspect"
 _LATE: Final = sys.version_info >= (3, 14)
-"""Python evaluates annotations lazily; names that are not yet defined become ForwardRefs."""
+"""Whether Python evaluates annotations lazily, so that names that are not yet defined can become ForwardRefs."""
 
 _DEEPEST: Final = 10
 """How deep a generic class may occur in its own annotations, each time with other parameters."""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Generate functions for one type each: their lines, the names in them, and compilation at the first call.
+Generate functions for one type each: their lines, the names in them, and their compilation.
 
 Tracebacks show the source of a function under the file name `<cpkg.typed NAME>`. The names of classes and fields are
 untrusted: in the source they are plain identifiers, or literals.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """The namespace of generated functions, which may also call each other; objects are created when needed."""
+    """The namespace of generated functions: helpers, and the constants and other functions that they use."""
 
     def __init__(self, helpers: Mapping[str, Named]) -> None:
         self.namespace: dict[str, Named] = {"__name__": __name__, **helpers}
@@ -47,7 +47,7 @@ class Names:
         return name
 
     def constant(self, prefix: str, value: object) -> str:
-        """Return a name for an object, which begins with `prefix`."""
+        """Return a name, which begins with `prefix`, for the object `value`."""
         return self.name(prefix, value, prefix, lambda _: value)
 
     def function(self, prefix: str, node: Node, write: Callable[[str], Source]) -> str:

@@ -61,7 +61,7 @@ def unpackb_from(buffer: Buffer, offset: int = 0, *, type: object, **options: ob
 
 
 def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
-    """Return a function (raw, end) that decodes a message of an Unpacker; `end` is where it ends in the stream."""
+    """Return a function (raw, end) that decodes a message of an Unpacker; the message ends at `end` in the stream."""
     decoder = _decoder(type, options)
 
     def decoded(raw: Raw, end: int) -> object:

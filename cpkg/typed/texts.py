@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convert values without a MessagePack type from extension types and text, and to text."""
+"""Convert values such as times, which have no MessagePack type, from extension types and text, and to text."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ def _duration_text(span: datetime.timedelta) -> str:
 
 def to_text(value: object) -> str | None:
     """
-    Return the text of a time (in ISO 8601), UUID, Decimal or bytes-like object (in base64); None for any other value.
+    Return the text of a date, time or timedelta (ISO 8601), UUID, Decimal, bytes, bytearray or memoryview (base64).
+
+    Returns None for any other value.
     """
     if isinstance(value, (DATE, datetime.time)):
         text = value.isoformat()

@@ -5,7 +5,7 @@ The slow, general decoder: create a value of any type node by node, from a messa
 The fast decoding functions only detect that a message does not have its type. The walker then explains the failure: it
 reads the message again, and reports where the error is, what was expected and what was found, or all errors. It does
 not run the caller's code again for that, because it knows how that code failed. The walker also implements `convert`
-and `strict=False`.
+and `strict=False`, and reads messages before functions are compiled, and values that the functions leave to it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _REFUSING: Final[dict[str, tuple[type[Exception], ...]]] = {
     "hash": (TypeError,),
     "enum": _BAD,
 }
-"""The exceptions by which the caller's code refuses a value, by its role (see `Refused`)."""
+"""The exceptions by which the caller's code refuses a value, by the role of the code (see `Refused`)."""
 _EXTENSIONS: Final = (*TEXT_KINDS, "ext")
-"""The kinds of types that are packed as extension values."""
+"""The kinds of types whose extension values `Walker._extension` reads."""
 _OF_CALLERS: Final = ("object", "custom")
 """The kinds of types whose values the caller's code creates."""
 _STACK_ENDED: Final = (
@@ -216,7 +216,12 @@ class Walker:
         raise error
 
     def _failed(self, role: str, node: Node, exc: Exception | str, path: Path, at: Place) -> Exception:
-        """Return the error for an exception of the caller's code: the exception itself, unless it refuses the value."""
+        """
+        Return the error for `exc`, which the caller's code raised, or which describes its result (text).
+
+        This is a ValidationError for text and for an exception that refuses the value, a StackError for a
+        RecursionError, and otherwise `exc` itself.
+        """
         if isinstance(exc, str):
             return self.fail(node.name, exc, path, at)
         if isinstance(exc, RecursionError):
@@ -287,7 +292,7 @@ class Walker:
 
     def _alternative(self, node: Node, family: str, value: Value, at: Place, path: Path) -> Node:
         """
-        Return the part of a union for values of this type, which may still refuse the value.
+        Return the part of a union for values of this family; the part may still refuse the value.
 
         Raises ValidationError if there is none.
         """
@@ -332,7 +337,7 @@ class Walker:
 
     def _object_of(self, node: Node, at: Place, path: Path) -> Node:
         """
-        Return the object type of a union for a map, which it may still refuse.
+        Return the object type of a union for the map at a place; the type may still refuse the map.
 
         Raises ValidationError if the tag is missing or unknown.
         """
