@@ -56,7 +56,7 @@ _MAX_DIMENSIONS: Final = 64
 _LONGEST: Final = 2**63 - 1
 
 SMALLEST_VIEW: Final = 4096
-"""Smaller arrays are copied, in bytes: an array that views part of a message keeps the whole message alive."""
+"""Arrays of fewer bytes are copied: an array that views part of a message keeps the whole message alive."""
 
 NATIVE_ORDER: Final = "<" if sys.byteorder == "little" else ">"
 
@@ -71,7 +71,7 @@ def replacement(obj: Any) -> object:
     """
     Return the ExtType or plain value to pack for a numpy array or array.array, or None if its items cannot be packed.
 
-    An array that the extension type cannot hold, for example of text, or a masked array, gives a list.
+    A numpy array that the extension type cannot hold, for example of text, or a masked array, gives a list.
     """
     modules = sys.modules
     numpy = modules.get("numpy")

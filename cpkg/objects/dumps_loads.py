@@ -57,7 +57,7 @@ Bytes: TypeAlias = "bytes | memoryview"
 
 MAX_DEPTH: Final = 1024
 MIN_SIZE: Final = 128
-"""Messages of fewer bytes are not compressed: the headers of a frame take 13 to 18 bytes."""
+"""By default, messages of fewer bytes are not compressed: the headers of a frame take 13 to 18 bytes."""
 
 LEVEL: Final = 3
 
@@ -70,7 +70,7 @@ EXPANSION: Final = 100
 """By default `loads` allows the larger of a floor and EXPANSION times the size of its input."""
 
 DEFAULT_WINDOW: Final = 2**27
-"""Frames with a larger window are refused, unless `max_output_size` allows more output."""
+"""Frames with a larger window are refused, unless `max_output_size` is at least twice as large, or -1."""
 
 # The default limit of a length is the size of the message. A truncated message would then exceed the limit, instead of
 # raising TruncatedError. No header can declare more than this.

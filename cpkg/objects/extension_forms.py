@@ -2,8 +2,8 @@
 """
 Fast packing of sets, and of objects that `dumps` packs as extension values: one function ("form") per type.
 
-`purepy.msgpack.forms` calls these functions. They write the same bytes as `cpkg.objects.types_written`. This module is
-loaded with the first object that needs it.
+`purepy.msgpack.forms` finds these functions. They return the same bytes as `cpkg.objects.types_written` leads to, or
+None for an object that they leave to it. This module is loaded with the first object that needs it.
 """
 
 from __future__ import annotations

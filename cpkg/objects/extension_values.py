@@ -49,7 +49,7 @@ _TIMESTAMP96: Final = struct.Struct(">Iq")
 
 
 def read_ext(data: bytes, start: int, end: int) -> object:
-    """Return the extension value whose code is at `start` and whose data end at `end`; see the module for Unread."""
+    """Return the object in the extension value from its code at `start` to `end`; see the module for Unread."""
     return _READ[data[start]](data, start + 1, end)
 
 

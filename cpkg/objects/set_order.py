@@ -38,7 +38,7 @@ def in_order(members: Collection[object]) -> list[Any]:
 
 
 def _has_order(member: object) -> bool:
-    """Return whether `<` orders a member: False for a frozenset, a float NaN, and a tuple with such an item."""
+    """Return whether `<` may order a member: False for a frozenset, a float NaN, and a tuple with such an item."""
     if not isinstance(member, _PARTLY_ORDERED):
         return True
     if isinstance(member, float):

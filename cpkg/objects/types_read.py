@@ -2,7 +2,7 @@
 """
 Read the extension values that `dumps` writes (`cpkg.objects.types_written`): objects from codes and bytes.
 
-This module is loaded with the first such value, since it imports regular expressions and dates.
+This module is loaded when it is first needed, since it imports regular expressions and dates.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ DECIMAL_TEXT = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d{1,17})?|Infinity
 
 def find_bad_extension(message: bytes) -> int | None:
     """
-    Return the offset of the first extension value that `unpack_ext` refuses; None if _SEARCHED bytes contain none.
+    Return the offset of the first extension value that `unpack_ext` refuses, except timestamps.
+
+    Returns None if the first _SEARCHED bytes contain none.
     """
     message = bytes(message[: _SEARCHED + 1])
     position = 0

@@ -44,14 +44,14 @@ _forms = Later("cpkg.objects.extension_forms")
 _ordinary = Later("cpkg.objects.extension_values")
 
 _values: ModuleType | None = None
-"""The module cpkg.objects.types_read, loaded on first use: its imports take longer than a first call."""
+"""The module cpkg.objects.types_read; None until it is first needed, as its imports take longer than a first call."""
 
 _readers: dict[int, Callable[[bytes], object]] = {}
 """The functions that read extension values, by their codes; empty before the first such value."""
 
 
 class ExtensionError(FormatError):
-    """An extension value whose data does not fit its code, or whose negative code is not defined."""
+    """An extension value whose data is invalid for its code, or whose negative code is not defined."""
 
 
 def _find_form(kind: type) -> object:
@@ -126,8 +126,9 @@ def _convert(obj: object) -> object:
     """
     Return the ExtType or plain value to pack for `obj`; None for an object that this module does not convert.
 
-    Raises OverflowError for an int of more than 64 bits, ValueError for a Decimal that is too long or has an exponent
-    of more than 17 digits, and TypeError for a datetime without a date and time, such as pandas.NaT.
+    Raises OverflowError for an int of more than 64 bits or a datetime outside the years 1 to 9999 in UTC, ValueError
+    for a Decimal that is too long or has an exponent of more than 17 digits, and TypeError for a datetime without a
+    date and time, such as pandas.NaT.
     """
     # While a module is not imported, no object can have one of its types. So nothing is imported here.
     modules = sys.modules
@@ -211,9 +212,9 @@ def _load_readers() -> dict[int, Callable[[bytes], object]]:
 
 def unpack_ext(code: int, data: bytes) -> object:
     """
-    Return the object that an extension value decodes to; an ExtType for an unknown code, or for an array without numpy.
+    Return the object in an extension value; an ExtType for an unknown code, and for a numpy array if numpy is missing.
 
-    Raises ExtensionError for invalid data, and for an unknown negative code.
+    Raises ExtensionError for invalid data, and for a negative code; unpackers decode timestamps (-1) themselves.
     """
     reader = (_readers or _load_readers()).get(code)
     if reader is not None:
@@ -225,7 +226,7 @@ def unpack_ext(code: int, data: bytes) -> object:
 
 def _read_ext(data: bytes, start: int, end: int) -> object:
     """
-    Return the value of an extension, or raise Unread, as `cpkg.objects.extension_values.read_ext` does.
+    Return the object in an extension value, or raise Unread, as `cpkg.objects.extension_values.read_ext` does.
 
     That module is loaded with the first value.
     """

@@ -213,7 +213,7 @@ class Numbers:
     # --- the extension type ---------------------------------------------------------------------------------------
 
     def read_extension(self, d: bytes, begin: int, end: int) -> Value:
-        """Return the array in the data `d[begin:end]` of an extension value; raise Mismatch where `of_payload` raises."""
+        """Return the array in an extension value's data, `d[begin:end]`; raise Mismatch where `of_payload` raises."""
         try:
             return self.of_payload(memoryview(d)[begin:end])
         except (ExtensionError, UnfitError):
@@ -355,7 +355,11 @@ def view_of(payload: memoryview) -> memoryview:
 
 
 def read_view(d: bytes, p: int) -> tuple[memoryview, int]:
-    """Return `view_of` the array at a position of a message, and its end; raise what `extension` and `view_of` raise."""
+    """
+    Return the memoryview of `view_of` for the array at a position of a message, and the end of the array.
+
+    Raises the exceptions of `extension` and `view_of`.
+    """
     payload, end = extension(d, p)
     return view_of(payload), end
 

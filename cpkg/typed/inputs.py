@@ -208,7 +208,7 @@ class Objects:
         """Do nothing: objects have no position."""
 
     def member(self, node: Node, text: Value) -> object:
-        """Return the member of an Enum or Literal whose value (not a str) `to_builtins` turns into this text; else MISSING."""
+        """Return the member of an Enum or Literal whose value becomes this text in `to_builtins`, or MISSING."""
         of_text = [found for (cls, value), found in node.table.items() if cls is not str and to_text(value) == text]
         return of_text[0] if of_text else MISSING
 

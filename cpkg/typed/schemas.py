@@ -231,7 +231,8 @@ def inspect(type: object, *, namespace: Mapping[str, object] | None = None) -> d
     "key", "type" (again such a dict) and "required", and, if the field has one, "default", "factory", "title" and
     "description". Objects also have "array_like" and "forbid_unknown_fields". Arrays have "item", maps "key" and
     "item", tuples and unions "parts", enums and literals "values". Constraints are under "checks". A type that refers
-    to itself contains its own dict. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
+    to itself contains its own dict. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be
+    decoded.
     """
     root = Model(hooked=True, namespace=namespace).read(type)
     nodes = root.walk()

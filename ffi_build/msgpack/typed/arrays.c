@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decode arrays of numbers. The numbers of lists are written directly into the memory of an array, which Python creates when
- * the shape is known. Python reads arrays of the extension type. cpkg/typed/arrays.py gives the same results in Python.
+ * the shape is known. numpy arrays of the extension type are created here if their dtype and dimensions are accepted; Python
+ * reads or refuses all others. cpkg/typed/arrays.py gives the same results in Python.
  */
 #pragma once
 

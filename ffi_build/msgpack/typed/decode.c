@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Decode messages to objects of a type: the table directs the reading, and slots are set by their offsets, without a dict.
+ * Decode messages to objects of a type: the table directs the reading. Slots of objects are set by their offsets.
  */
 #ifndef CPKG_MSGPACK_TYPED_DECODE
 #define CPKG_MSGPACK_TYPED_DECODE

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Encode objects with fields: a class keeps the description of its fields, and values are read by slot or attribute.
+ * Encode dataclass and attrs objects: a class keeps the description of its fields; values are read by slot or attribute.
  *
  * The TypedClass of a class is an attribute, and lives as long as the class. A subclass inherits the attribute, but needs
  * its own TypedClass.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A type as a table of nodes, created once from the description of cpkg.typed.native, and read by decode.c.
+ * A type as a table of nodes, created once from the description of cpkg.typed.native, and read by decode.c and its parts.
  *
  * The table keeps the description (a list of dicts), which owns every object that the nodes refer to.
  */

@@ -2,8 +2,8 @@
 /*
  * Choose the object of a union for a map, by the value of a key or by the keys.
  *
- * For that, the values of the map are skipped. The ends of containers in them are remembered, so that a nested union does
- * not skip them again: each byte is skipped only once, at any depth of unions.
+ * For that, the values of the map are skipped, up to the tag if the union has one. The ends of containers in them are
+ * remembered, so that a nested union does not skip them again: each byte is skipped only once, at any depth of unions.
  */
 #pragma once
 

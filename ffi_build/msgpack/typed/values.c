@@ -2,8 +2,8 @@
 /*
  * The state of typed decoding, and the values that are not containers: numbers, text, and values that Python reads.
  *
- * C only detects that a message is wrong, and raises `mismatch`. Then Python reads the message again and finds where and why
- * (cpkg/typed/walker.py).
+ * C only detects that a message is wrong, and raises `mismatch`, `refused` if Python code refuses a value, or the exception of
+ * a reader. Then Python reads the message again and finds where and why (cpkg/typed/walker.py).
  */
 #pragma once
 
