@@ -63,8 +63,8 @@ def default_of(option: str) -> Callable[[object], object]:
     """
     Return a packer's `default`, which returns the ExtType or plain value to pack for an object, or raises TypeError.
 
-    The text of the TypeError advises the caller to pass `option`, for example "default= of records.open". An int or a
-    Decimal that is too long raises the errors of `_convert`.
+    The text of the TypeError advises the caller to pass `option`, for example "default= of records.open". An int, a
+    Decimal or a datetime that is out of range raises the errors of `_convert`.
     """
 
     def pack_default(obj: object) -> object:
@@ -93,7 +93,7 @@ def checked_hook(name: str, hook: Function) -> Function:
 
 def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
     """
-    Return a packer's `default` that calls the caller's for ints of more than 64 bits and all unsupported types.
+    Return a packer's `default` that calls the caller's for unsupported types, and for ints of more than 64 bits.
 
     Raises TypeError if the caller's is not callable.
     """

@@ -38,11 +38,11 @@ def options(
     `rename`, only for dataclasses and attrs classes, derives the keys from the names of the fields: "camel", "pascal",
     "kebab", "lower", "upper", a function from name to key, or a mapping from names to keys. `omit_defaults` omits
     fields that have their default when an object is encoded (of defaults from factories, only an empty list, dict, set,
-    tuple or frozenset); `omit_none` omits only those whose default is None.
-    `forbid_unknown_fields` raises an error for an unknown key, which is otherwise ignored. `array_like`, only for
-    dataclasses and attrs classes, writes all fields as an array, in their order, without keys; NamedTuples always are
-    arrays, TypedDicts maps. A subclass inherits the options that it does not set; False and None (for `rename`) switch
-    an inherited option off. An option that no class sets is off.
+    tuple or frozenset); `omit_none` omits only those whose default is None. `forbid_unknown_fields` raises an error for
+    an unknown key (with `array_like`, a surplus item), which is otherwise ignored. `array_like`, only for dataclasses
+    and attrs classes, writes all fields as an array, without keys, in their order, but fields that are only encoded
+    come last; NamedTuples always are arrays, TypedDicts maps. A subclass inherits the options that it does not set;
+    False and None (for `rename`) switch an inherited option off. An option that no class sets is off.
 
     The decorator sets the dict `__typed_options__`, which may also be written in the class directly. Raises ValueError
     for another `rename`; the decorator raises TypeError for an object that is not a class, and for a class if it or a

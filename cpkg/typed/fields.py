@@ -163,7 +163,7 @@ _ABSTRACT: Final = 1 << 20
 
 def settable(cls: Annotation, fields: list[Field]) -> bool:
     """
-    Return whether setting attributes and calling `__post_init__` certainly creates the constructor's instance.
+    Return True only if setting attributes and calling `__post_init__` creates the same instance as the constructor.
 
     The caller ensures that `fields` are exactly the parameters of the constructor of a dataclass or attrs class, and
     exactly the attributes of its instances.

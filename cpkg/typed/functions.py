@@ -38,8 +38,8 @@ class Functions(Names):
         """
         Return the name of a function (data, position, depth, meter) that reads a value by the walker.
 
-        The function returns (value, end), or raises Mismatch. It ignores the constraints of the type itself, but not
-        those of its parts: the callers check the former, so that they are checked only once.
+        The function returns (value, end), or raises Mismatch for a wrong value. It ignores the constraints of the type
+        itself, but not those of its parts: the callers check the former, so that they are checked only once.
         """
         unchecked = copy.copy(node)
         unchecked.checks = None
