@@ -2,7 +2,7 @@
 """
 Fast packing of sets, and of objects that `dumps` packs as extension values: one function ("form") per type.
 
-`purepy.msgpack.forms` finds these functions. They return the same bytes as `cpkg.objects.types_written` leads to, or
+`purepy.msgpack.forms` uses these functions. They return the bytes that `cpkg.objects.types_written` would lead to, or
 None for an object that they leave to it. This module is loaded with the first object that needs it.
 """
 

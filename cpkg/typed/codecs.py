@@ -49,7 +49,7 @@ _FAILURES: Final = (CodecError, *_WRONG)
 """All exceptions of these functions that a message causes, including those of exceeded limits."""
 
 WALKED: Final = 16
-"""The walker decodes this many bytes of messages, per type within a type, before functions are compiled."""
+"""Bytes of messages that the walker decodes before functions are compiled, per key, item, part and field of a type."""
 
 
 def msgpack_module() -> MsgpackBackend:

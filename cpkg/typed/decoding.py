@@ -76,8 +76,8 @@ def decode_function(
     With `each`, the function has the parameters (data, depth, room, count, failures). It decodes up to `count`
     consecutive messages, stops before the first one that raises one of `failures`, and returns (objects, position,
     exception or None, room). The position is where the wrong message begins, or where the last message ends; it may be
-    after the data, since functions may read the padding. The room is what is left at that position; without `weighs` it
-    is the argument.
+    after the data, since functions may read the padding. The room in the result is what is left at that position;
+    without `weighs` it is the argument.
     """
     functions.loops = node.loops()
     functions.weighs = weighs
