@@ -91,7 +91,7 @@ class Model:
         With `hooked`, unsupported classes become nodes for a `dec_hook`; otherwise they raise TypeError.
 
         `namespace` has names for annotations that are text, in addition to their modules. A `lenient` model describes
-        one class for encoding only: fields that cannot be decoded are Any, and other classes become "custom" nodes.
+        one class for encoding only: a field that cannot be decoded is Any, and another class with fields is "custom".
         """
         self._hooked = hooked
         self._namespace = namespace
