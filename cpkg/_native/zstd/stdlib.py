@@ -118,8 +118,8 @@ class _Settings(Settings):
 
     __slots__ = ("_options", "_pair", "is_ordinary")
 
-    def __init__(self, zstd_dict: DictArgument, options: Parameters) -> None:
-        super().__init__(zstd_dict, options)
+    def __init__(self, zstd_dict: DictArgument, options: Parameters, window_max: int | None = None) -> None:
+        super().__init__(zstd_dict, options, window_max)
         self.is_ordinary = self.window_max == WINDOW_SIZE_MAX_DEFAULT and not self.magicless
         self._options = None
         if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is enforced when reading the header
@@ -139,8 +139,9 @@ class _Settings(Settings):
 _DEFAULT = _Settings(None, None)
 
 
-def _settings(zstd_dict: DictArgument, options: Parameters) -> _Settings:
-    return _DEFAULT if zstd_dict is None and options is None else _Settings(zstd_dict, options)
+def _settings(zstd_dict: DictArgument, options: Parameters, window_max: int | None = None) -> _Settings:
+    is_default = zstd_dict is None and options is None and window_max is None
+    return _DEFAULT if is_default else _Settings(zstd_dict, options, window_max)
 
 
 def _error(exc: Exception, offset: int | None = None) -> ZstdError:

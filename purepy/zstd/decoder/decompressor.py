@@ -33,7 +33,7 @@ class ZstdDecompressor(DecompressorBase):
     )
 
     _settings: Settings
-    _settings_type: Callable[[DictArgument, Parameters], Settings] = Settings
+    _settings_type: Callable[..., Settings] = Settings
     _frame_decoder = FrameDecoder
     _readable = staticmethod(as_bytes)
 

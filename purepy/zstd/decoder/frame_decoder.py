@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class Settings:
-    """The checked arguments `zstd_dict` and `options` of a decompressor."""
+    """The checked arguments `zstd_dict` and `options` of a decompressor; `window_max`, in bytes, may be given apart."""
 
     __slots__ = ("dictionary", "magicless", "window_max")
 
-    def __init__(self, zstd_dict: DictArgument, options: Parameters) -> None:
+    def __init__(self, zstd_dict: DictArgument, options: Parameters, window_max: int | None = None) -> None:
         pairs = [] if options is None else checked_options(options, False, table_bounds)
         self.magicless = any(key == DECOMPRESSION_FORMAT and value for key, value in pairs)
-        self.window_max = window_size_max(pairs)
+        self.window_max = window_size_max(pairs) if window_max is None else window_max
         self.dictionary: DecodingDictionary | None = None
         if zstd_dict is not None:
             found, how = parse_dict_argument(zstd_dict, DIGESTED)

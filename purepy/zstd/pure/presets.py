@@ -63,9 +63,8 @@ class DecompressionPreset:
         ZstdError for a corrupted dictionary.
         """
         options = {} if has_magic else {DECOMPRESSION_FORMAT: 1}
-        self._settings = self._stream_type._settings_type(None if zstd_dict is None else (zstd_dict, how), options)
-        if window_max is not None:
-            self._settings.window_max = window_max
+        pair = None if zstd_dict is None else (zstd_dict, how)
+        self._settings = self._stream_type._settings_type(pair, options, window_max)
 
     def _whole_frame(self, data: bytes) -> bytes | None:
         """Return None, so that the caller uses a stream; only presets over cffi can decompress a frame at once."""
