@@ -617,11 +617,11 @@ def _tell_apart(union: Node) -> None:
     left = sorted(objects, key=lambda node: -sum(field.required for field in node.fields))
     order = []
     while len(left) > 1:
-        node = next((node for node in left if _own_keys(node, left)), None)
-        if node is None:
+        able = [node for node in left if _own_keys(node, left)]
+        if not able:
             raise _ambiguous(union, left[0], left[1], "add a Literal field with a different value to each class")
-        left.remove(node)
-        order.append(node)
+        left.remove(able[0])
+        order.append(able[0])
     union.objects = (*order, *left)
 
 

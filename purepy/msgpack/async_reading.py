@@ -33,9 +33,10 @@ def make_unpack_async(unpacker: Callable[..., Any]) -> Callable[..., AsyncIterat
 
         `reader` has an asynchronous method `read(size)` or `aread(size)`, like `asyncio.StreamReader`. `read_size` is
         the number of bytes to request at once, 64 KiB by default, and at most `max_buffer_size`. `options` and errors
-        are those of Unpacker; if the stream ends within an object, TruncatedError is raised. After an error of `reader` or a cancelled wait, the iteration continues where it was; after an error
-        of a hook, it continues as an Unpacker does. Raises RuntimeError for two calls at once, and after an exception
-        such as KeyboardInterrupt interrupted a read, whose data may be lost.
+        are those of Unpacker; if the stream ends within an object, TruncatedError is raised. After an error of `reader`
+        or a cancelled wait, the iteration continues where it was; after an error of a hook, it continues as an Unpacker
+        does. Raises RuntimeError for two calls at once, and after an exception such as KeyboardInterrupt interrupted a
+        read, whose data may be lost.
         """
         wanted = read_size or _READ_SIZE
         size = min(wanted, options.get("max_buffer_size") or wanted)

@@ -67,8 +67,8 @@ def test_windows_are_limited_in_one_call_too(zstandard: SimpleNamespace) -> None
         pytest.raises(ZstdLimitError, decompressor.decompress, frame).match("Frame requires too much memory")
         pytest.raises(ZstdLimitError, decompressor.stream_reader(frame).read).match("Frame requires too much memory")
     assert len(zstandard.ZstdDecompressor(max_window_size=1 << 17).decompress(frame)) == 1 << 17
-    frame = b"\x28\xb5\x2f\xfd\0\x90\x19\0\0abc"  # a window of 256 MiB, and a raw block
-    assert zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(frame).read() == b"abc"
+    frame = b"\x28\xb5\x2f\xfd\0\x90" + b"\2\0\x10a" * 2 + b"\3\0\x10a"  # a window of 256 MiB, blocks of 128 KiB
+    assert len(zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(frame).read()) == 3 << 17
     pytest.raises(ZstdLimitError, zstandard.ZstdDecompressor().stream_reader(frame).read)
 
 
