@@ -56,7 +56,8 @@ def check_level(level: int) -> int:
     """Return `level`; raises ValueError for a level above 19, whose frames browsers may refuse, or too low for zstd."""
     lowest = zstd.CompressionParameter.compression_level.bounds()[0]
     if not lowest <= level <= HIGHEST_LEVEL:
-        raise ValueError(f"level must be {lowest} to {HIGHEST_LEVEL}, not {level}: higher levels need a larger window")
+        reason = ": higher levels need a larger window" if level > HIGHEST_LEVEL else ""
+        raise ValueError(f"level must be {lowest} to {HIGHEST_LEVEL}, not {level}{reason}")
     return level
 
 

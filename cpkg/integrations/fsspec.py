@@ -8,9 +8,9 @@ Read and write compressed files through fsspec (and so in Dask, in pandas with U
     fsspec.open("s3://bucket/data.jsonl.zst", "rt", compression="infer")
     fsspec.open("zstd://data.bin::s3://bucket/data.bin.zst")     # also without `register`
 
-After `cpkg.install()`, fsspec finds Zstandard by itself; `register` replaces the codec that it found and can set a
-level. The entry point of this package provides the protocol `zstd`: for a file in the seekable format, it fetches and
-decompresses only the frames that are read.
+After `cpkg.install()`, fsspec uses this codec by itself, unless another Zstandard package is installed. `register`
+always replaces the codec of fsspec, and can set a level. The entry point of this package provides the protocol `zstd`,
+which only reads: for a file in the seekable format, it fetches and decompresses only the frames that are read.
 """
 
 from __future__ import annotations

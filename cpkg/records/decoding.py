@@ -115,7 +115,7 @@ class Decoder(Generic[Record]):
         self.content_max = fmt.CONTENT_MAX if self._max_memory is None or self._max_memory < 0 else self._max_memory
         """The maximum bytes of content per frame: the caller's `max_memory`, CONTENT_MAX if it is negative or None."""
         self._light = _LIGHT
-        self._is_limited = any(name.startswith("max_") and name != "max_depth" for name in options)
+        self._is_limited = any(name.startswith("max_") for name in options.keys() - {"max_depth", "max_errors"})
         self._typed: TypedRecords[Record] | None = TypedRecords(options) if "type" in options else None
         self.is_typed = self._typed is not None
         if options and self._typed is None:
@@ -336,7 +336,8 @@ class Decoder(Generic[Record]):
         Return `(records, position, failure, room)` as `decode_all` does, for all records of a frame.
 
         The offset in `failure`, the error of the first wrong record or None, counts from the start of that record. If
-        the caller set limits, which apply to each record alone, decodes nothing: returns `([], 0, None, room)`.
+        the caller set limits other than `max_depth` and `max_memory`, which apply to each record alone, decodes
+        nothing: returns `([], 0, None, room)`.
         """
         if self._typed is None or self._is_limited:
             return [], 0, None, room

@@ -125,7 +125,11 @@ class Encoding:
             self._ahead.back(queue.popleft().job)
 
     def add(self, number: int, at: int, piece: bytes, start: int = 0) -> None:
-        """Put piece[start:] at byte `at` of the current frame `number`, replacing all bytes from there on."""
+        """
+        Put piece[start:] at byte `at` of the current frame `number`, replacing all bytes from there on.
+
+        `at` is 0 or the end of an earlier piece.
+        """
         # C copies the piece at once; if Python kept it, PyPy's garbage collector would copy it several times
         self._job_at_hand(number).put(at, piece, start)
 

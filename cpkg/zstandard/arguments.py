@@ -41,13 +41,18 @@ def read_chunk(source: Readable, size: int) -> Bytes:
     return view_of(data)
 
 
-def rename(exc: ZstdError, what: str) -> ZstdError:
-    """Return an error like `exc`, but without its advice, whose text begins with `what`, as in python-zstandard."""
+def rename(exc: ZstdError, what: str, start: int = 0) -> ZstdError:
+    """
+    Return an error like `exc`, but without its advice, whose text begins with `what`, as in python-zstandard.
+
+    `start` is the position in the input, in bytes, from which the offset of `exc` counts.
+    """
     text = f"{what}: {exc.name or exc}"
     if exc.detail:
         text = f"{text}: {exc.detail}"
     error = type(exc)(text)
-    error.code, error.name, error.detail, error.offset = exc.code, exc.name, exc.detail, exc.offset
+    error.code, error.name, error.detail = exc.code, exc.name, exc.detail
+    error.offset = None if exc.offset is None else start + exc.offset
     return error
 
 

@@ -108,17 +108,19 @@ class ZstdDecompressor:
             if whole is not None:
                 return whole
         view = view_of(data)
+        start = 0
         try:
             header = header_of(view, self._is_magicless)
             while not isinstance(header, int) and header.is_skippable:  # pzstd writes one before each frame
+                start += 8 + header.skipped_size
                 view = memoryview(view)[8 + header.skipped_size :]
                 header = header_of(view, self._is_magicless)
         except ZstdError as exc:
-            raise rename(exc, "error determining content size from frame header") from exc
+            raise rename(exc, "error determining content size from frame header", start) from exc
         if isinstance(header, int):
-            raise located(ZstdError("error determining content size from frame header: the header is truncated"), 0)
+            raise located(ZstdError("error determining content size from frame header: the header is truncated"), start)
         if header.content_size is None and max_output_size <= 0:
-            unknown = located(ZstdError("could not determine content size in frame header"), 0)
+            unknown = located(ZstdError("could not determine content size in frame header"), start)
             unknown.advice = "pass max_output_size, or use stream_reader(data).readall()"
             raise unknown
         stream = self._new_stream()
@@ -126,7 +128,7 @@ class ZstdDecompressor:
             content = self._whole(stream, view, max_output_size, header)
             extra = 0 if allow_extra_data else len(stream.unused_data)
         except ZstdError as exc:
-            raise rename(exc, "decompression error") from exc
+            raise rename(exc, "decompression error", start) from exc
         finally:
             release(stream)
         if extra:

@@ -44,7 +44,11 @@ class Metered:
         self.target.append(data)
 
     def count(self, items: int) -> None:
-        """Count the items of a container, before the first is packed; raise LimitError if the message has too many."""
+        """
+        Count the items of a container, before the first is packed; a pair of a map counts as two items.
+
+        Raises LimitError if the message has too many.
+        """
         total = self.total
         total.items += items
         if 0 <= self.max_items < total.items:

@@ -99,7 +99,11 @@ class Decoder(DecoderBase):
                 return True
 
     def starts_plain(self, data: bytes) -> bool:
-        """Return whether read_plain can begin at the next value: any item, or as a key a str of up to 255 bytes."""
+        """
+        Return whether read_plain can begin at the next value: any item, or as a key a str of up to 255 bytes.
+
+        Must not be called before the value of a pair.
+        """
         if self.next_ == ITEM:
             return True
         byte = data[self.position] if self.position < len(data) else 0

@@ -195,9 +195,10 @@ def write_plain(
 
     `tuple_type` is tuple, or list if tuples are not packed as arrays. `form(obj)` (see Form) is called for objects of
     other types. `other(out, obj, depth)` packs those for which it returns None or a container would be too deep, keys
-    that are not str, and ints out of range. It may run code that changes the container around the object, which raises
-    RuntimeError. Another thread may also change a container at any moment. So lists are copied, and the pairs of dicts
-    are counted (their iterators notice all other changes), to make the header match the items.
+    that are not str, and ints out of range. It may run code that adds items to the container around the object or
+    removes some, which raises RuntimeError; an item that such code replaces is packed before or after the change.
+    Another thread may also change a container at any moment. So lists are copied, and the pairs of dicts are counted
+    (their iterators notice all other changes), to make the header match the items.
     Raises ValueError if containers are nested deeper than `max_depth`.
 
     The half for the pairs of dicts and the half for items mirror each other, since a call would cost more than a value.

@@ -94,7 +94,9 @@ def symlink_text(entry: Entry, parts: list[str], filter_name: str) -> str:
 def check_type(entry: Entry, filter_name: str) -> None:
     """Raise UnsafeEntryError for a device or fifo with the filter `data`."""
     if filter_name == DATA and entry.type not in _ORDINARY:
-        raise refused(entry, f"is a {entry.type}{'' if entry.type == 'fifo' else ' device'}, which the filter refuses")
+        raise refused(
+            entry, f"is a {entry.type}{'' if entry.type == 'fifo' else ' device'}, which the filter 'data' refuses"
+        )
 
 
 def target_mode(mode: int, kind: str, filter_name: str) -> int:

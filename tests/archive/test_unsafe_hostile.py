@@ -64,7 +64,7 @@ REFUSED = {
     "outside the directory": [
         member("link", HARD, linkname=target) for target in ("../../outside/victim", "a/../../x", "..")
     ],
-    "filter refuses": [
+    "filter 'data' refuses": [
         member("dev", kind, devmajor=1, devminor=3) for kind in (tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
     ],
 }

@@ -72,6 +72,16 @@ def test_windows_are_limited_in_one_call_too(zstandard: SimpleNamespace) -> None
     pytest.raises(ZstdLimitError, zstandard.ZstdDecompressor().stream_reader(frame).read)
 
 
+def test_offsets_count_skippable_frames(zstandard: SimpleNamespace) -> None:
+    skippable = b"\x50\x2a\x4d\x18\4\0\0\0abcd"
+    decompress = zstandard.ZstdDecompressor().decompress
+    frame = zstandard.ZstdCompressor().compress(b"a" * 100)
+    for data in (b"garbage", frame[:5], frame[:9], frame[:-4] + b"\x07\0\0\0"):
+        alone, after = (pytest.raises(zstandard.ZstdError, decompress, start + data) for start in (b"", skippable))
+        assert alone.value.offset is not None
+        assert after.value.offset == alone.value.offset + len(skippable)
+
+
 def test_close_after_an_error(zstandard: SimpleNamespace) -> None:
     """A writer that failed does not end the frame, so that readers detect it, but closes the other file."""
     target = Target()

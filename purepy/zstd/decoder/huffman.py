@@ -90,7 +90,7 @@ def read_tree(
     errors. Raises ZstdError for a description that is damaged, truncated or has longer codes.
     """
     if start >= end:
-        raise corruption(origin + start, "Huffman tree description is missing")
+        raise corruption(origin + start, "the data ends where a Huffman tree description begins")
     header = data[start]
     at = start + 1
     if header >= 128:
