@@ -187,12 +187,8 @@ class Model:
         if tp in scope.variables:
             value, outer = scope.variables[tp]
             return self._node(value, outer)
-        if tp.__constraints__:
-            return self._union([self._node(arg, scope) for arg in tp.__constraints__])
-        default = getattr(tp, "__default__", None)
-        if default is not None and special_form(default) != "NoDefault":
-            return self._node(default, scope)
-        return self._node(typing.Any if tp.__bound__ is None else tp.__bound__, scope)
+        first, *others = [self._node(each, scope) for each in _without_value(tp)]
+        return self._union([first, *others]) if others else first
 
     def _alias(self, alias: Annotation, args: tuple[object, ...], scope: Scope) -> Node:
         key = scope.key(alias, args)
@@ -550,7 +546,18 @@ def _plain_value(scope: Scope, tp: Annotation) -> Annotation:
         tp = _value_of(tp)
     if not isinstance(tp, typing.TypeVar):
         return tp
-    return typing.Any if tp.__bound__ is None else tp.__bound__
+    first, *others = _without_value(tp)
+    return typing.Any if others else first
+
+
+def _without_value(variable: Annotation) -> tuple[Annotation, ...]:
+    """Return the types of which a type variable without a value may be: its constraints, or its default or bound."""
+    default = getattr(variable, "__default__", None)
+    if variable.__constraints__:
+        return variable.__constraints__  # type: ignore[no-any-return]
+    if default is not None and special_form(default) != "NoDefault":
+        return (default,)
+    return (typing.Any if variable.__bound__ is None else variable.__bound__,)
 
 
 def _value_of(alias: Annotation) -> Annotation:
