@@ -10,8 +10,9 @@ import math
 import re
 import typing
 import uuid
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict, Optional
 
 import annotated_types as at
 import pytest
@@ -19,12 +20,32 @@ import pytest
 import cpkg
 from cpkg import typed
 
+
+@dataclass(frozen=True)
+class Point:
+    """A type with required fields."""
+
+    lat: float
+    lon: float
+
+
+@dataclass
+class User:
+    """A type with an object and a dict in it."""
+
+    name: str
+    home: Optional[Point] = None
+    scores: Dict[str, int] = field(default_factory=dict)
+
+
 FOLDER = Path(__file__).resolve().parents[1] / "typed"
 NAMES = {
     **{name: value for module in (decimal, uuid, cpkg.msgpack, typing) for name, value in vars(module).items()},
     **{module.__name__: module for module in (collections, cpkg, datetime, decimal, math, re, typing, uuid)},
     "at": at,
     "typed": typed,
+    "Point": Point,
+    "User": User,
 }
 """The names in all data files."""
 

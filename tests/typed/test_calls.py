@@ -6,9 +6,9 @@ from __future__ import annotations
 import datetime
 import enum
 import sys
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Dict, List, NamedTuple, Optional, Union
+from typing import Annotated, Any, Dict, List, NamedTuple, Union
 
 import annotated_types as at
 import typed_ways
@@ -40,19 +40,6 @@ class Key(enum.Enum):
 class Plain:
     a: int
     b: str = "b"
-
-
-@dataclass(frozen=True)
-class Point:
-    lat: float
-    lon: float = 0.0
-
-
-@dataclass
-class User:
-    name: str
-    home: Optional[Point] = None
-    scores: Dict[str, int] = field(default_factory=dict)
 
 
 @dataclass

@@ -5,29 +5,17 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
 import pytest
 from processes import run_python
+from typed_ways import User
 
 import cpkg
 from cpkg import typed
 from purepy.base.errors import CodecError, LimitError, StackError
-
-
-@dataclass
-class Point:
-    lat: float
-    lon: float
-
-
-@dataclass
-class User:
-    name: str
-    home: Optional[Point] = None
-    scores: Dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
