@@ -56,12 +56,16 @@ def other_format(head: bytes, *, compressed: bool = False) -> str:
     return "" if advice is None else f"; {advice}"
 
 
+def text_of(exc: Exception) -> str:
+    """Return the text of an error, for a LimitError without its advice, which is about Python arguments."""
+    return str(exc.args[0] if isinstance(exc, LimitError) else exc)
+
+
 def described(name: str, exc: CodecError) -> str:
     """Return the message for data of the file `name` that cannot be unpacked, with the offset of the error."""
     if isinstance(exc, ExtraData):
         return f"{name}: {following(len(exc.extra))} (at byte {exc.offset})"
-    # LimitError.args[0] leaves out the advice, which is about Python arguments
-    text = f"{name}: {exc.args[0] if isinstance(exc, LimitError) else exc}"
+    text = f"{name}: {text_of(exc)}"
     # an error with a detail names the offset in its text, and an output size has no offset
     is_complete = isinstance(exc, ZstdError) and (exc.detail is not None or isinstance(exc, LimitError))
     return text if exc.offset is None or is_complete or "at byte" in text else f"{text} (at byte {exc.offset})"

@@ -17,11 +17,10 @@ import click
 from cpkg import records
 from cpkg._urls import is_url
 from cpkg.cli import record_formats as formats
-from cpkg.cli.fitting import counted, squeezed
+from cpkg.cli.fitting import counted, squeezed, text_of
 from cpkg.cli.inout import STDOUT, exists, naming, open_output, open_seekable, open_text, shown, size_of, summarise
 from cpkg.cli.progress import Bar
 from cpkg.cli.shell import AS_JSON, LEVEL, MAX_SIZE, QUIET, Commands, Failure, not_empty, parse_size
-from purepy.base.errors import LimitError
 
 if TYPE_CHECKING:
     from purepy.base.types import File, Keywords
@@ -96,8 +95,7 @@ def _named(file: str) -> Iterator[None]:
 
 def _failure(exc: Exception, file: str = "") -> Failure:
     """Return the Failure for an error of records, with the name of the file if the error lacks it."""
-    # LimitError.args[0] leaves out the advice, which is about Python arguments
-    text = str(exc.args[0] if isinstance(exc, LimitError) else exc)
+    text = text_of(exc)
     if not isinstance(exc, records.RecordsError):
         text = f"a record cannot be read: {text}"
     elif "not a cpkg record file" in text:
