@@ -32,17 +32,12 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("install", help="try to install every peer into this environment, keep the errors")
     report = commands.add_parser("report", help="write the report: Markdown, with a picture of each row")
     report.add_argument("--folder", type=Path, default=RESULTS / "report", help="(default: .benchmarks/report)")
-    report.add_argument("--old", type=Path, help="older results to compare with (default: RESULTS/old if it exists)")
     readme = commands.add_parser("readme", help="write the README's pictures and table of performance from the results")
     readme.add_argument("--readme", type=Path, default=Path("README.md"))
     where = "folder with the JSON files (default: .benchmarks, or what bench-quick wrote below it)"
     for command in (report, readme):
         command.add_argument("results", type=Path, nargs="?", help=where)
         command.add_argument("--rows", default="*", metavar="PATTERN", help="some rows (default: *), such as *-wheel")
-    compare = commands.add_parser("compare", help="how cpkg changed beside the same libraries; exits 1 on a regression")
-    compare.add_argument("old", type=Path)
-    compare.add_argument("new", type=Path)
-    compare.add_argument("--allow-missing", action="store_true", help="do not fail for cells that are missing in NEW")
     publish = commands.add_parser("publish", help="measure a row of each interpreter, write docs/benchmarks, README.md")
     some = "3.11, pypy3.9, ... (default: all five)"
     publish.add_argument("interpreters", nargs="*", metavar="INTERPRETER", help=some)
@@ -85,11 +80,9 @@ def _run(given: argparse.Namespace) -> int:
 
 def _read(given: argparse.Namespace) -> int:
     """Run a command that reads results."""
-    from bench import compare, headline, measure, report
+    from bench import headline, measure, report
     from bench.results import folder_of_results, read_folder
 
-    if given.command == "compare":
-        return compare.compare(given.old, given.new, given.allow_missing)
     if given.command == "publish":
         code = measure.publish(given.interpreters, RESULTS, given.build, given.minutes, given.only)
         if not code and given.only is None:
@@ -100,7 +93,7 @@ def _read(given: argparse.Namespace) -> int:
         return code
     results = given.results or folder_of_results(RESULTS)
     if given.command == "report":
-        print(*report.write(results, given.folder, given.old, given.rows), sep="\n")
+        print(*report.write(results, given.folder, given.rows), sep="\n")
     else:
         changed = headline.update(read_folder(results, given.rows), given.readme, "docs/benchmarks/")
         print(f"{given.readme}: {'written' if changed else 'unchanged'}")

@@ -143,7 +143,8 @@ class Group:
     `sample(case, number)` starts fresh processes itself, one for each library, and returns for each operation and
     library a figure or the reason why there is none; it is called with 0, 1, 2, ... until the interval is narrow, and
     with -1 where an answer is only checked.
-    unit: "seconds" or "bytes". formats: as in `Works`, of what `sample` measures.
+    unit: "seconds" or "bytes". formats: as in `Works`, of what `sample` measures. alone: the calls use several cores:
+    no cell of another row may be measured at the same time.
     """
 
     name: str
@@ -153,6 +154,7 @@ class Group:
     sample: Callable[[Any, int], Mapping[str, Mapping[str, Answer]]] | None = None
     unit: str = "seconds"
     formats: Mapping[str, str] = field(default_factory=dict)
+    alone: bool = False
 
     def of(self, case: Case) -> Sequence[str]:
         """Return the operations of a case."""

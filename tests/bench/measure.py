@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import json
@@ -11,7 +12,8 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,8 @@ from bench.turns import Rounds
 CLOCKS = {"processor": time.process_time, "wall": time.perf_counter}
 INTERPRETERS = ("3.11", "3.14", "3.15", "pypy3.9", "pypy3.11")
 """The published interpreters."""
+AT_ONCE = 2
+"""How many rows `publish` measures at the same time. A cell that uses several cores is measured alone."""
 TIMEOUT = 900
 """Seconds after which a process that measures a cell is stopped."""
 
@@ -139,11 +143,23 @@ class Kept:
         """Return the kept figures of a cell, or measure it and keep them."""
         found = self._found.get((group.name, case.name, operation))
         if found is None:
-            found = measured(group, case, operation)
-            if self.path is not None:
-                with self.path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(found)) + "\n")
+            if self.path is None:
+                return measured(group, case, operation)
+            with _cores(self.path.with_name("cores.lock"), group.alone):
+                found = measured(group, case, operation)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(found)) + "\n")
         return found
+
+
+@contextlib.contextmanager
+def _cores(path: Path, alone: bool) -> Iterator[None]:
+    """Wait until the cells of other rows permit this one: measure it alone, or beside others that permit it."""
+    import fcntl
+
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
 
 
 def show(groups: Sequence[str], only: str, quick: bool, slow: bool) -> None:
@@ -262,13 +278,14 @@ def _ratio(pythons: Sequence[str], *cell: str) -> turns.Ratio | None:
 def publish(interpreters: list[str], folder: Path, build: str, minutes: float | None, only: str | None) -> int:
     """Measure a row of each interpreter, or continue; return the exit code: 1 if a row is incomplete.
 
-    build: `wheel` for the wheel in dist/, or another backend of the rows for benchmarks. minutes: for each row.
-    only: a part of the cells.
+    Two rows are measured at the same time, those of PyPy first, since they take longest. build: `wheel` for the wheel
+    in dist/, or another backend of the rows for benchmarks. minutes: for each row. only: a part of the cells.
     """
     from bench import machine
 
     revision = machine.describe()["revision"]  # figures of several commits are not mixed
-    for interpreter in interpreters or INTERPRETERS:
+
+    def complete(interpreter: str) -> bool:
         name = f"{interpreter}-{build}"
         path = folder / f"{name}-bench.json"
         options = ["--bench-keep", str((folder / "kept" / f"{name}-{revision}.jsonl").resolve())]
@@ -277,7 +294,11 @@ def publish(interpreters: list[str], folder: Path, build: str, minutes: float | 
         # do not let a row that cannot be measured here pass with figures of another day
         path.unlink(missing_ok=True)
         tox = [sys.executable, "-m", "tox", "run", "--skip-missing-interpreters=false", "-e", f"{name}-bench"]
-        if subprocess.run([*tox, "--", *options], check=False).returncode or not path.exists():
-            print(f"{name}: not complete; the same command continues where it ended", file=sys.stderr)
-            return 1
-    return 0
+        if not subprocess.run([*tox, "--", *options], check=False).returncode and path.exists():
+            return True
+        print(f"{name}: not complete; the same command continues where it ended", file=sys.stderr)
+        return False
+
+    rows = sorted(interpreters or INTERPRETERS, key=lambda each: not each.startswith("pypy"))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return 0 if all([*pool.map(complete, rows)]) else 1

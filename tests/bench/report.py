@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bench import headline, picture
 from bench.cells import read_data
-from bench.compare import changes
 from bench.groups import ORDER
 from bench.results import Cell, Row, figure, mean, number, plain, read_folder, size, table, with_interval, wrapped
 from bench.turns import Ratio
@@ -44,8 +43,8 @@ def _filled(template: str, **parts: str) -> str:
     return wrapped(re.sub(r"\n{3,}", "\n\n", text))
 
 
-def overview(rows: list[Row], old: list[Row]) -> str:
-    """Return the first page: named libraries, means, what is faster elsewhere, what changed."""
+def overview(rows: list[Row]) -> str:
+    """Return the first page: named libraries, means, what is faster elsewhere."""
     titles = {group: None for row in rows for group in row.groups()}
     glance = [line for group in sorted(titles, key=[*rows[0].groups(), *titles].index) for line in _glance(rows, group)]
     copies = dict.fromkeys(", ".join(cell.subject) for row in rows for cell in row.cells if cell.figures.copy)
@@ -58,7 +57,6 @@ def overview(rows: list[Row], old: list[Row]) -> str:
         glance=table(["group", "operation", *(row.label for row in rows)], glance),
         copies=f"{COPIES}: {'; '.join(copies)}." if copies else "",
         faster=_faster(rows),
-        changed="".join(f"- {line}\n" for line in _changed(rows, old)),
     )
 
 
@@ -125,13 +123,6 @@ def _faster(rows: list[Row]) -> str:
     return table(["group", "case", *(row.label for row in rows), "reason, if known"], lines)
 
 
-def _changed(rows: list[Row], old: list[Row]) -> list[str]:
-    found = [str(change) for change in changes(old, rows) if change.verdict]
-    names = {row.name for row in rows} & {row.name for row in old}
-    nothing = f"Nothing beyond 3 % in {', '.join(sorted(names))}." if names else ""
-    return found or [nothing or "There are no older results to compare with."]
-
-
 def page(row: Row) -> str:
     """Return the page of one interpreter: every figure, the versions of the libraries."""
     groups = [f"## {group}\n\n{_described(group)}{_figures(cells)}" for group, cells in row.groups().items()]
@@ -187,16 +178,13 @@ def _versions(row: Row) -> Iterator[tuple[str, str]]:
             yield name, f"not here: {plain(error)}"
 
 
-def write(results: Path, folder: Path, old: Path | None = None, rows: str = "*") -> list[Path]:
+def write(results: Path, folder: Path, rows: str = "*") -> list[Path]:
     """Write the report of the rows that match a pattern into a folder; return the written files.
 
-    `old` are results to compare with; by default those in the folder `old` beside the results, if it exists. Other
-    pages and pictures in the folder are removed.
+    Other pages and pictures in the folder are removed.
     """
-    if old is None and (results / "old").is_dir():
-        old = results / "old"
     found = read_folder(results, rows)
-    files = {"README.md": overview(found, read_folder(old) if old is not None else [])}
+    files = {"README.md": overview(found)}
     for row in found:
         files |= {f"{row.name}.md": page(row), f"{row.name}.svg": picture.draw(row)}
     for stale in [*folder.glob("*.md"), *folder.glob("*.svg")]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import subprocess
 from pathlib import Path
@@ -11,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench import cells, compare, headline, machine, measure, picture, report, results, synthetic
+from bench import cells, headline, machine, measure, picture, report, results, synthetic
 from bench.results import NotResults, mean
 from bench.turns import Ratio
 
@@ -24,11 +25,10 @@ PROMISES = cells.read_data("report_lines")
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A report of CPython and PyPy, with older results of CPython."""
+    """A report of CPython and PyPy."""
     folder = tmp_path_factory.mktemp("report")
     for factor, row in zip((1.0, 3.0), ROWS):
         synthetic.write(folder / "results", synthetic.rich(factor), *row)
-    synthetic.write(folder / "results" / "old", synthetic.rich(1.2))
     report.write(folder / "results", folder / "docs")
     return folder
 
@@ -173,7 +173,6 @@ def test_results_without_headline_cells_have_a_report(tmp_path: Path) -> None:
     text = (tmp_path / "docs" / "README.md").read_text()
     assert "In no case of these results." in text
     assert (tmp_path / "docs" / "3.11-wheel.svg").read_text().count("not measured") == 2 * len(picture.PANELS)
-    assert "There are no older results" in text
 
 
 def test_the_same_results_give_the_same_files_and_stale_ones_go(written: Path, tmp_path: Path) -> None:
@@ -211,71 +210,32 @@ def test_what_is_named_exists() -> None:
         assert any(all(map(re.fullmatch, patterns, subject)) for subject in subjects), reason
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "spread", "verdict"),
-    [
-        ({"a": 2.0}, {"a": 2.0}, 0.01, ""),
-        ({"a": 2.0}, {"a": 1.96}, 0.01, ""),
-        ({"a": 2.0}, {"a": 1.93}, 0.01, compare.SLOWER),
-        ({"a": 2.0}, {"a": 1.8}, 0.01, compare.REGRESSION),
-        ({"a": 2.0}, {"a": 2.2}, 0.01, compare.FASTER),
-        # one of three libraries became faster: cpkg is as it was
-        ({"a": 2.0, "b": 3.0, "c": 4.0}, {"a": 1.0, "b": 3.0, "c": 4.0}, 0.01, ""),
-        ({"a": 2.0}, {"b": 2.0}, 0.01, ""),
-        # a wide interval
-        ({"a": 2.0}, {"a": 1.8}, 0.2, ""),
-        # a library that has another version now
-        ({"zstandard": 2.0}, {"zstandard": 1.0}, 0.01, ""),
-    ],
-)
-def test_a_change_is_judged_by_what_did_not_change(
-    old: dict[str, float], new: dict[str, float], spread: float, verdict: str
-) -> None:
-    processes = (1 - spread, 1.0, 1.0, 1 + spread)
-    rows = [synthetic.row([synthetic.cell(*CASE, ratios, spread=processes)]) for ratios in (old, new)]
-    for number, row in enumerate(rows):
-        row.matrix["peers"] = [{"name": "zstandard", "version": f"{number}.0", "build": ""}]
-    assert [change.verdict for change in compare.changes(rows[:1], rows[1:])] == [verdict]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "code", "shown"),
-    [
-        ([1.0], [1.0], 0, "11 cells compared: \n"),
-        ([1.0], [0.9], 1, "11 cells compared: 11 REGRESSION\n"),
-        ([1.0, 1.0], [1.0], 1, "MISSING: pypy3.9-wheel: the whole row: was measured in OLD, has no figure in NEW\n"),
-        ([1.0], [], 2, "0 cells compared: 11 MISSING\n"),
-    ],
-)
-def test_the_exit_code_of_a_comparison(
-    tmp_path: Path, capsys: Any, old: list[float], new: list[float], code: int, shown: str
-) -> None:
-    synthetic.write(tmp_path / "new", [synthetic.cell("Records", "a", "write", {})])
-    for side, factors in (("old", old), ("new", new)):
-        for factor, row in zip(factors, ROWS):
-            synthetic.write(tmp_path / side, synthetic.rich(factor), *row)
-    assert compare.compare(tmp_path / "old", tmp_path / "new", allow_missing=not new) == code
-    assert shown in capsys.readouterr().out
-
-
-def test_rows_are_measured_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    commands: list[list[str]] = []
-    codes = [0, 1]
+def test_rows_that_are_measured_two_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    commands: dict[str, list[str]] = {}
 
     def run(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        commands.append(command)
-        code = codes.pop(0)
-        if not code:
-            (tmp_path / f"{command[command.index('-e') + 1]}.json").touch()
-        return subprocess.CompletedProcess(command, code)
+        row = command[command.index("-e") + 1]
+        commands[row] = command
+        if row != "pypy3.9-wheel-bench":
+            (tmp_path / f"{row}.json").touch()
+        return subprocess.CompletedProcess(command, row == "pypy3.9-wheel-bench")
 
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(machine, "describe", lambda: {"revision": "abc123"})
     assert measure.publish(["3.11", "pypy3.9", "3.14"], tmp_path, "wheel", minutes=5, only=None) == 1
     assert capsys.readouterr().err == "pypy3.9-wheel: not complete; the same command continues where it ended\n"
-    assert [command[command.index("-e") + 1] for command in commands] == ["3.11-wheel-bench", "pypy3.9-wheel-bench"]
+    assert sorted(commands) == ["3.11-wheel-bench", "3.14-wheel-bench", "pypy3.9-wheel-bench"]
     keep = str(tmp_path / "kept" / "3.11-wheel-abc123.jsonl")
-    assert commands[0][-5:] == ["--", "--bench-keep", keep, "--bench-minutes", "5"]
-    assert all("--skip-missing-interpreters=false" in command for command in commands)
-    codes[:] = [0]
+    assert commands["3.11-wheel-bench"][-5:] == ["--", "--bench-keep", keep, "--bench-minutes", "5"]
+    assert all("--skip-missing-interpreters=false" in command for command in commands.values())
     assert measure.publish(["3.11"], tmp_path, "wheel", minutes=None, only=None) == 0
+
+
+def test_cells_that_use_several_cores_are_measured_alone(tmp_path: Path) -> None:
+    lock = tmp_path / "cores.lock"
+    with measure._cores(lock, alone=False), lock.open() as other:
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with measure._cores(lock, alone=True), lock.open() as other, pytest.raises(BlockingIOError):
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -88,4 +88,4 @@ def sample(case: Case, number: int) -> Mapping[str, Mapping[str, Answer]]:
     return found
 
 
-GROUPS = [Group("Archives", CASES, OPERATIONS, sample=sample)]
+GROUPS = [Group("Archives", CASES, OPERATIONS, sample=sample, alone=True)]

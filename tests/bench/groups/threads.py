@@ -121,4 +121,4 @@ def _in_one(pool: ThreadPoolExecutor, both: list[Call], count: int) -> None:
         pool.submit(_repeated, work, count).result()
 
 
-GROUPS = [Group("Two threads", CASES, operations, works)]
+GROUPS = [Group("Two threads", CASES, operations, works, alone=True)]
