@@ -70,12 +70,12 @@ class _Preset:
     _latest: Any = None
     """A separate preset with the settings of the latest `_configure`, if that was not the first call."""
 
-    def _is_configured_by_another(self, *settings: object) -> bool:
+    def _store_later_settings(self, *settings: object) -> bool:
         """
         Return False for the first settings; store later settings in a new preset, `_latest`, and return True.
 
-        So streams that were created with earlier settings can still use them, and the dictionary to which their context
-        refers, through this preset; nothing else keeps these.
+        Streams that were created earlier still need the first settings, and the dictionary to which their context
+        refers. Only this preset keeps both.
         """
         if not hasattr(self, "_place"):
             return False
@@ -138,7 +138,7 @@ class CompressionPreset(SetsUpCompression, _Preset):
 
     def _configure(self, pairs: list[tuple[int, int]], zstd_dict: ZstdDict | None, how: int) -> None:
         """Set the checked parameters `pairs`, and a dictionary with how to load it (DIGESTED, UNDIGESTED, PREFIX)."""
-        if self._is_configured_by_another(pairs, zstd_dict, how):
+        if self._store_later_settings(pairs, zstd_dict, how):
             return
         values = dict(pairs)
         self._held = {}
@@ -165,7 +165,7 @@ class CompressionPreset(SetsUpCompression, _Preset):
     _compress = compress
 
     def take(self, library: Library) -> CData:
-        """Return a context with these settings, between frames."""
+        """Return a context with these settings, in which no frame has begun."""
         if self._made_in and self._made_in != os.getpid():
             self._place, self._made_in = Place(self._place.most), os.getpid()  # a forked child lacks the threads
         cctx = self._place.take()
@@ -212,7 +212,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
 
         A `window_max` of None is the default limit. `has_magic` is whether frames begin with a magic number.
         """
-        if self._is_configured_by_another(zstd_dict, how, window_max, has_magic):
+        if self._store_later_settings(zstd_dict, how, window_max, has_magic):
             return
         pairs = []
         if window_max is not None:
@@ -237,7 +237,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
             self._set_up(window_max, zstd_dict is not None)
 
     def take(self, library: Library) -> CData:
-        """Return a context with these settings, between frames."""
+        """Return a context with these settings, in which no frame has begun."""
         dctx = self._place.take()
         if dctx is not None and self.how != PREFIX:
             return dctx
