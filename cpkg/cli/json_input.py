@@ -3,7 +3,8 @@
 Read JSON, JSON Lines and streams of JSON values with Python's `json`, and refuse values that MessagePack cannot hold.
 
 Lines with whole values are read in pieces; a document is read as a whole. Python's `json` accepts NaN, duplicate keys,
-numbers that overflow and half surrogate pairs; the code that locates them runs only after one was noticed.
+lone surrogates, and numbers that overflow a float or 64 bits. The code that locates them runs only after one was
+noticed.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class JSONReader:
                 if "\\u" in token:
                     json.loads(token).encode()
             except UnicodeEncodeError:
-                return "the string contains half of a surrogate pair, which UTF-8 cannot encode"
+                return "the string contains a lone surrogate, which UTF-8 cannot encode"
             except ValueError:
                 pass  # `json` itself refuses this text
         elif token[-1] in "yN":
