@@ -169,7 +169,7 @@ class Extraction:
             if self._links:
                 self._links.pop(tuple(parts), None)
             if is_last and target in self._lost:
-                raise FileNotFoundError(errno.ENOENT, "the file that it links to could not be extracted")
+                raise FileNotFoundError(errno.ENOENT, "the file to which the hard link refers could not be extracted")
             if target is not None and not is_last and (target in self._links or not self._has_made(target)):
                 with contextlib.suppress(FileNotFoundError):  # other OSErrors: the target's path is impossible
                     self._tree.directory(list(target[:-1]), make=False)

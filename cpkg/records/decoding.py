@@ -80,8 +80,8 @@ def read_dictionary(source: Source, offset: int, *, is_required: bool = True) ->
             raise RecordsError(f"{problem}; no record can be read without it")
         if is_required:
             raise RecordsError(
-                f"{problem}; records after it cannot be read without it. Records before it can: open the file with "
-                f'errors="skip", or copy its first {offset} bytes to a file of their own'
+                f"{problem}; the records after the dictionary cannot be read without it. To read those before it, open "
+                f'the file with errors="skip", or copy its first {offset} bytes to a separate file'
             )
         return None
     return zstd.ZstdDict(content)

@@ -60,7 +60,7 @@ def covered(name: str, end: int, foreign: int) -> RecordsError:
     """Return the error for an unfinished frame at byte `end` with the header of another file or frame at `foreign`."""
     text = (
         f"expected only an unfinished frame from byte {end} on, found the header of another file or frame in it, at "
-        f"byte {foreign}. If another file begins there, copy it to a file of its own. Then cut this file off at byte "
+        f"byte {foreign}. If another file begins there, copy it to a separate file. Then cut this file off at byte "
         f"{end}, and try again"
     )
     return RecordsError(about(name, text))
