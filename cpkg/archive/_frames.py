@@ -107,7 +107,7 @@ class Frames:
         """Do nothing: Python frees the memory."""
 
     def learn(self, entry: Entry, status: os.stat_result) -> None:
-        """Do nothing: Python does not read runs of files."""
+        """Do nothing: only C has to know the modes and owners of files, to read several in one call."""
 
     def deflate(self, content: Content) -> bytes | CBuffer:
         """Compress the bytes of `content`, which are dropped; return a frame with content size and checksum."""

@@ -638,8 +638,9 @@ class _Source(Source):
         """
         Write lines that set `b` to the index, in `node.objects`, of the type to read a map as.
 
-        `parts` are the possible (index, type). The lines compare the first bytes of the map with the `_opening` of each
-        type. If all differ, or a type has none, they call the `chooser`.
+        `parts` are the possible types, each as (index, type). The lines compare the first bytes of the map with the
+        `_opening` of one type after the other. If none is equal, or at a type without an `_opening`, they call the
+        `chooser`.
         """
         opening = _opening(parts[0][1], node.tag[0]) if parts and node.tag and len(node.objects) <= _NESTED else b""
         if not opening:

@@ -48,10 +48,10 @@ class Refused(Exception):
     """
     The caller's code refused a value, or failed.
 
-    `exc` is the exception, or the text of the problem if the code returned. `offset` is where the value begins. `role`
-    names the code: "build" (a constructor, `__post_init__` or a default's factory), "hook" (dec_hook), "check" (a
-    constraint, which refused `value`), "hash" (of a key or of a set's item) or "enum" (`_missing_`). With the role
-    "extra", the message already ends at `offset`, with the object `value`.
+    `exc` is the exception that the code raised, or a text that describes the problem if it raised none. `offset` is
+    where the value begins. `role` names the code: "build" (a constructor, `__post_init__` or a default's factory),
+    "hook" (dec_hook), "check" (a constraint, which refused `value`), "hash" (of a key or of a set's item) or "enum"
+    (`_missing_`). The role "extra" is different: bytes follow the message's object, `value`, which ends at `offset`.
     """
 
     def __init__(self, exc: Exception | str, offset: int, role: str, value: object = MISSING) -> None:

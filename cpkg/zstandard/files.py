@@ -99,7 +99,8 @@ class StreamReader(StreamFile):
     """
     Base of the readers.
 
-    A small read takes a larger piece of output and keeps the rest, so that the next reads of this size only slice it.
+    A small read takes a larger piece of output and keeps the rest, so that the next reads of exactly the same size only
+    slice it.
     """
 
     _ahead: Ahead

@@ -24,7 +24,7 @@ def ordinary(chunk: bytes, at: int, end: int) -> tuple[Entry, int] | None:
     """
     Return the entry whose headers begin at `at` in a chunk, and where its data begins; None if it is not ordinary.
 
-    Also returns None if the headers do not end before `end`. The chunk is bytes, or another buffer whose slices are
+    Also returns None if the headers continue beyond `end`. The chunk is bytes, or another buffer whose slices are
     bytes. The `position` of the entry is not set.
     """
     blocks = chunk[at : min(at + 3 * BLOCK, end)]  # one slice of the chunk; slicing bytes is the cheapest

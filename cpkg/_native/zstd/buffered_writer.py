@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     class _Base(BufferedWriterBase):
-        """The methods and the attribute that the C type defines."""
+        """Declares the methods and the attribute of the C type, for type checkers only."""
 
         def write(self, data: Buffer, /) -> int: ...
 

@@ -41,7 +41,7 @@ def line_codec(encoding: str | None, newline: str | None) -> str | None:
 if TYPE_CHECKING:
 
     class _Base(SerialMemory):
-        """The methods and attributes that the C type defines."""
+        """Declares the methods and attributes of the C type, for type checkers only."""
 
         position: int
         end: int

@@ -29,7 +29,7 @@ _EMPTY_FRAME = b"\x28\xb5\x2f\xfd\x20\0\1\0\0"
 
 
 class Decompressing:
-    """Decompresses the files of one call, all with the same settings."""
+    """Decompresses the files of one command line, all with the same settings."""
 
     passed = False
     """Whether a part of the last file was not a frame and was copied unchanged; no result is printed then."""

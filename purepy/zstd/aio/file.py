@@ -100,7 +100,11 @@ class AsyncZstdFile:
         return await asyncio.shield(self._begun.start())
 
     async def _settle(self) -> None:
-        """Wait for the last call, if a cancelled task has left it; start it if an interrupt has prevented that."""
+        """
+        Wait until the last call has ended, if a cancelled task stopped waiting for it.
+
+        If an interrupt prevented the start of that call, starts it first.
+        """
         if self._begun is not None and not self._begun.future.done():
             await asyncio.wait([self._begun.start()])
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work for asyncio in threads: in steps, cancelled between steps, and joined without holding the GIL for long."""
+"""
+Run work for asyncio in threads.
+
+Long work consists of steps, between which it can be cancelled. `joined` joins bytes in steps, so that it never holds
+the GIL for long.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The streams through which a ZstdFile writes: a raw stream that compresses, and a file that was opened by name."""
+"""The streams through which a ZstdFile writes: a raw stream that compresses, and a file that the ZstdFile opened."""
 
 from __future__ import annotations
 

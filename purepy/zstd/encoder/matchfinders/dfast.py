@@ -33,7 +33,7 @@ class DoubleFastMatchFinder(MatchFinder):
     """
     A match finder with two hash tables, each with the last position of each hash.
 
-    One has 2**hash_log positions of keys of 8 bytes, the other 2**chain_log of keys of `min_match` bytes, or 4 if less.
+    One has 2**hash_log positions of keys of 8 bytes, the other 2**chain_log of keys of `min_match` bytes, at least 4.
     """
 
     def __init__(

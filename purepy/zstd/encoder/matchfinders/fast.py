@@ -32,8 +32,8 @@ class FastMatchFinder(MatchFinder):
     """
     A match finder with one hash table.
 
-    Its keys have `min_match` bytes, or 4 if that is less. The initial step between the positions that are tried is
-    `target_length`, or 1 if that is 0.
+    Its keys have `min_match` bytes, but at least 4. The initial step between the positions that are tried is
+    `target_length` bytes, but at least 1.
     """
 
     def __init__(self, parameters: MatchParameters, table: array[int] | None = None) -> None:
