@@ -126,9 +126,9 @@ class _CopyParts:
     """
     The frames of a file from `start` on, as an iterator of CopyParts.
 
-    `position` is where the content of these frames begins in the destination. The iterator ends before a frame that is
-    damaged or whose headers do not show the size of its content. It also ends before the frame whose content would
-    exceed `limit` bytes, counted from `start` (None: no limit).
+    `position` is where the content of these frames begins in the destination. The iterator ends before a frame whose
+    headers are damaged or do not show the size of its content. It also ends before the frame with which the content
+    from `start` on would exceed `limit` bytes (None: no limit).
     """
 
     def __init__(self, source: int, start: int, position: int, limit: int | None) -> None:
