@@ -465,7 +465,7 @@ def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Byt
                 exc.advice = "if you trust the data, allow as much with max_output_size"
             raise
     if max_output_size is not None and 0 <= max_output_size < size:
-        raise LimitError(f"a message of {size} bytes exceeds max_output_size={max_output_size}")
+        raise LimitError(f"an uncompressed message of {size} bytes exceeds max_output_size={max_output_size}")
     if 1 < size < 4 and MAGIC.startswith(bytes(data)):
         raise _truncated(f"the data ends inside the magic number of a Zstandard frame, after {size} bytes", 0)
     return data

@@ -28,5 +28,5 @@ def find_excess(data: Buffer, limit: int, max_depth: int) -> int:
     memory = held if type(held) is bytes else ffi.from_buffer(held)
     found: int = lib.cpkg_weigh(memory, len(held), min(limit, _LARGEST), min(max_depth, _LARGEST))
     if found == _NO_MEMORY:
-        raise MemoryError("not enough memory to compute the weight of a message")
+        raise MemoryError("not enough memory to estimate the memory that the objects of a message take")
     return found

@@ -72,7 +72,9 @@ def read_literals(
         table, at = read_tree(data, at, after, origin)
     elif table is None:
         raise decoding_error(
-            DICTIONARY_CORRUPTED, origin + start, "treeless literals without an earlier Huffman tree in the frame"
+            DICTIONARY_CORRUPTED,
+            origin + start,
+            "treeless literals, but neither the frame before them nor a dictionary has a Huffman tree",
         )
     if size_format == 0:
         content = decode_stream(data, at, after, table, size, origin, "literals")

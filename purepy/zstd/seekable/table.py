@@ -153,8 +153,9 @@ def read_seek_table(file: Seekable, frames_size: int | None = None) -> SeekTable
     """
     file_size = file.seek(0, 2)
     tail = _read_at(file, max(file_size - _TAIL_SIZE, 0), file_size)
-    if len(tail) < SKIPPABLE_HEADER_SIZE + _FOOTER.size:
-        raise _no_table(file_size, f"the file has {file_size} bytes")
+    smallest = SKIPPABLE_HEADER_SIZE + _FOOTER.size
+    if len(tail) < smallest:
+        raise _no_table(file_size, f"the file has {file_size} bytes, fewer than the smallest seek table ({smallest})")
     count, descriptor, magic = _FOOTER.unpack_from(tail, len(tail) - _FOOTER.size)
     if magic != SEEKABLE_MAGIC:
         raise _no_table(file_size, f"it ends with the bytes {tail[-4:].hex(' ')} instead of {_MAGIC_BYTES.hex(' ')}")
