@@ -258,7 +258,7 @@ class Extraction:
         return True
 
     def _depends(self, parts: list[str]) -> bool:
-        """Return whether a path is, or leads through, that of a file in `_pending`, which may still be incomplete."""
+        """Return whether a path or one of its parents is a file in `_pending`, which may still be incomplete."""
         for depth, part in enumerate(parts):
             found = self._pending.get(tuple(parts[:depth]))
             if found is not None and encoded(part) in found:

@@ -228,7 +228,7 @@ class NativeFrames(Frames):
         return RunOfFiles(self, path, names)
 
     def read(self, plan: Plan, files: RunOfFiles) -> None:
-        """Read the next files of a run into a plan, with headers, and advance the run: see `RunOfFiles.read`."""
+        """Read the next files of a run, each with its header, into a plan: see `RunOfFiles.read`."""
         run, content, path, names, at = self._run, plan.content, files.path, files.names, files.at
         assert isinstance(content, NativeContent)
         run.content, run.room = content.memory + content.size, self._frame_size - content.size
@@ -267,7 +267,11 @@ class RunOfFiles:
         self.directory = -1
 
     def read(self, plan: Plan) -> None:
-        """Read files with headers into a plan, up to one without room in it or left to Python; advance `index`."""
+        """
+        Read files, each with its header, into a plan, and advance `index`.
+
+        Stops before a file that does not fit into the plan or that Python must read, and after some time.
+        """
         self._frames.read(plan, self)
 
     def skip(self) -> None:

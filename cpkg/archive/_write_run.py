@@ -84,9 +84,9 @@ class Run:
 
     def open(self, tree: Tree, temporary: str) -> None:
         """
-        Open the run's directory in `tree`, which creates it if it is missing; raises OSError.
+        Let `tree` open the directory of the run's files, and create it if it is missing; raises OSError.
 
-        In it, each file has the name `temporary` until it is complete.
+        `temporary` is the name that each file has in the directory until the file is complete.
         """
         descriptor = tree.directory(self.directory)
         self._descriptor = Descriptor(descriptor, by=system.dup)

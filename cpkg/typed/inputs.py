@@ -257,6 +257,6 @@ def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
 
 
 def located(error: CodecError, offset: int) -> CodecError:
-    """Set the offset of an error, and return the error."""
+    """Set the offset in the message at which an error is, and return the error."""
     error.offset = offset
     return error

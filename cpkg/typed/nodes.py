@@ -355,10 +355,10 @@ class Node:
         """
         Set `extra` and `extra_item` of this node and all nodes below it, and `extra` of their fields.
 
-        Extra bytes are memory that the headers of a message do not show. Returns the largest ratio of the memory of a
-        value to its packed size, over all types with extra bytes; 0 if there are none. The memory includes what the
-        limits count for the value's MessagePack header. For all other types, the ratio is at most
-        `purepy.msgpack.interface.HEAVIEST`.
+        Extra bytes are memory that the headers of a message do not show: `extra` for a value, `extra_item` for each of
+        its items. Returns the largest ratio of a value's memory to its packed size, over all types with extra bytes; 0
+        if there are none. The memory is the sum of the extra bytes and of what the limits count for the value's header.
+        For all other types, the ratio is at most `purepy.msgpack.interface.HEAVIEST`.
         """
         nodes = self.walk().values()
         for node in nodes:

@@ -5,7 +5,7 @@ The slow, general decoder: create a value of any type node by node, from a messa
 The fast decoding functions only detect that a message does not have its type. The walker then explains the failure: it
 reads the message again, and reports where the error is, what was expected and what was found, or all errors. It does
 not run the caller's code again for that, because it knows how that code failed. The walker also implements `convert`
-and `strict=False`, and reads messages before functions are compiled, and values that the functions leave to it.
+and `strict=False`. It reads whole messages while no functions are compiled, and the values that these leave to it.
 """
 
 from __future__ import annotations

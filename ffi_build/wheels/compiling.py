@@ -106,7 +106,7 @@ class Compiler:
         self._run([*self._zig, "cc", "-target", self.target.zig, "-shared", *map(str, arguments)])
 
     def link_module(self, path: Path, exports: Path, *parts: Path) -> None:
-        """Link `parts` into the extension module `path` for the target; on Linux, `exports` is its version script."""
+        """Link `parts` into the extension module `path` for the target; only Linux uses `exports`, a version script."""
         if not self.target.is_linux:
             # on macOS, the functions of the interpreter are looked up when the module is loaded
             own = ("-Wl,-undefined,dynamic_lookup", f"-Wl,-install_name,{path.name}")

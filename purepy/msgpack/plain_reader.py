@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The fast loop of unpacking: containers with str keys, numbers, constants, text, bytes, and what a ReadExt reads.
+The fast loop of unpacking: containers with str keys, numbers, constants, text, bytes, and extensions for a `ReadExt`.
 
-It decodes these as with default options, and stops before anything else, which `purepy.msgpack.decoder` decodes.
+The loop creates the same objects as default options do. It stops before any other value, which
+`purepy.msgpack.decoder` decodes.
 """
 
 from __future__ import annotations

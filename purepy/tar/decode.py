@@ -51,7 +51,7 @@ def string(data: bytes) -> bytes:
 
 
 def is_checksum_right(block: bytes) -> bool:
-    """Return whether a header's checksum is right: the sum of its bytes, which some old programs computed as signed."""
+    """Return whether a header's checksum is the sum of its bytes: unsigned, or signed as in some old programs."""
     field = block[148:156]
     unsigned = 256 + sum_of(block) - sum(field)
     if field == b"%06o\0 " % unsigned:

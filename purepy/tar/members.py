@@ -107,8 +107,8 @@ class Members:
         """
         Return for each frame whether one of the patterns (see `include` of extract) may match a name in it.
 
-        A frame that begins inside an entry forms a group with the frames before it, back to one that does not; a match
-        in one of them counts for all. Returns None if a pattern may match in any frame.
+        A frame that begins inside an entry is in the group of the frame before it; any other frame begins a new group.
+        A match in one frame counts for its whole group. Returns None if a pattern may match in any frame.
         """
         wanted = set()
         for pattern in patterns:

@@ -123,7 +123,11 @@ class Content:
         return self._at != at
 
     def few(self, size: int, fill: int) -> tuple[bytes] | None:
-        """Return (the next `size` bytes,), skip `fill` more; None if `size` exceeds 64 KiB or this chunk has fewer."""
+        """
+        Return a tuple of one item, the next `size` bytes, and skip the `fill` bytes after them.
+
+        Returns None and skips nothing if `size` exceeds 64 KiB or this chunk has fewer than `size + fill` bytes left.
+        """
         at = self._at
         end = at + size
         if size > _FEW or end + fill > self._end:

@@ -7,14 +7,14 @@ thread has a place per direction; presets, archives and dictionaries have places
 of them (`ffi_build/zstd/contexts.c` has the rules for C):
 
 - Re-entrance and threads: a context leaves its place while in use. A finalizer, a signal handler or another thread that
-  finds the place empty creates its own context. Nothing can interrupt taking a context out of a list.
+  finds the place empty creates its own context. To take a context out of a list is one uninterruptible step.
 - Errors: a context whose call failed is freed, because libzstd's reset does not undo all effects of an error.
 - Parameters: the contexts of presets, archives and dictionaries keep their parameters. Before a thread's context is
   given back, its parameters are reset, and so are its dictionaries, which are raw pointers.
 - Size: a thread keeps no context that has grown beyond a few MB.
 - Forks: a context with worker threads is freed only in the process that created it; in a forked child a preset forgets
   it.
-- Shutdown: finalizers use places while the interpreter ends, so the contexts in them are pinned.
+- Shutdown: finalizers use places while the interpreter ends, so `cpkg/_native/pins.py` keeps their contexts alive.
 
 A thread's scratch memory is kept in the same way.
 """

@@ -2,9 +2,9 @@
 """
 One libzstd, accessed through cffi: errors, parameters, contexts, and the calls that do the work.
 
-The codec in zstd/functions.py accesses libzstd only through an object of this class, also by its `lib` and `ffi`. Each
-of the three `stream_*` calls processes a whole chunk. On CPython, the compiled backend replaces the two for
-decompressing with builtins that do the same with one allocation less.
+The codec in zstd/functions.py accesses libzstd only through a `Library`, partly through its attributes `lib` and `ffi`.
+Each of the three `stream_*` methods processes a whole chunk. On CPython, the compiled backend replaces the two methods
+that decompress with builtins that do the same with one allocation less.
 """
 
 from __future__ import annotations

@@ -229,7 +229,11 @@ def _decode_words(data: bytes, start: int, end: int, table: HuffmanTable, count:
 
 
 def _decode_rest(data: bytes, position: int, first: int, table: HuffmanTable, out: bytearray, at: int, end: int) -> int:
-    """Decode symbols one by one to `out[at:end]`; return the final position, below `first` if bits are missing."""
+    """
+    Decode symbols one by one to `out[at:end]`; return the position in `data`, in bits, where reading stopped.
+
+    The position is below `first` if bits are missing.
+    """
     entries = table.entries
     top = 56 - table.log
     mask = (1 << table.log) - 1

@@ -60,8 +60,8 @@ class Sequences:
     """
     The results of a match finder for one block: each sequence's number of literals, match length and offset.
 
-    These are three flat lists of integers, because a tracing JIT keeps them unboxed. `literals` contains the literals
-    of all sequences and those after the last one.
+    Each of these three is a flat list of integers, because a tracing JIT keeps it unboxed. In addition, the bytearray
+    `literals` contains the literals of all sequences, then those after the last one.
     """
 
     __slots__ = ("literal_lengths", "literals", "match_lengths", "offsets")

@@ -76,7 +76,7 @@ class FrameCompressor:
 
 
 class TableWriter(CompressWriter):
-    """A raw stream that compresses, and ends with the table of its frames."""
+    """A raw stream that compresses; `close` appends the table of its frames."""
 
     _has_table = False
     compressor: FrameCompressor

@@ -73,7 +73,7 @@ def frame_size_for(frame_size: int | None, level: int | None, options: Parameter
 
 
 def is_slow(level: int | None, options: Parameters) -> bool:
-    """Return whether a frame takes so long that its thread must check meanwhile whether it is still needed."""
+    """Return whether compressing a frame takes so long that its thread must check for a stop before it is finished."""
     found = _parameters(level, options)
     return (
         found.get(int(CompressionParameter.compression_level), 0) >= _SLOW_LEVEL

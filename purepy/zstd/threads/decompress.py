@@ -234,7 +234,7 @@ class ParallelDecompressor:
                 break
             if scanner.is_between and scanner.offset > self._noted:
                 self._noted = scanner.offset
-                self._frame_has_come(position)
+                self._pass_frame(position)
                 position = scanner.offset - self._begin
             if not scanner.step(data.memory, position, len(data)):
                 break
@@ -247,8 +247,12 @@ class ParallelDecompressor:
         if self._flow is not None:  # only up to the scanner's position: it has not seen the rest
             self._feed_flow(min(scanner.offset - self._begin, len(self._data)))
 
-    def _frame_has_come(self, size: int) -> None:
-        """End the job of the frame that ends after `size` bytes of the data, or add the frame to the next run."""
+    def _pass_frame(self, size: int) -> None:
+        """
+        End the job that decompresses the complete frame at the end of `_data[:size]`, or add the frame to the next job.
+
+        Raises ZstdError if a frame without a job of its own declares more content than its blocks can hold.
+        """
         if self._flow is not None:
             self._feed_flow(size)
             self._flow.end()
