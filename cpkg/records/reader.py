@@ -479,11 +479,6 @@ class Reader(Exclusive, Generic[Record]):
             return len(self) - before
 
     @property
-    def layout(self) -> Layout:
-        """The frames and gaps of the file, as of opening or the last `refresh`."""
-        return self._layout
-
-    @property
     def torn(self) -> int:
         """The number of bytes of an unfinished frame or index at the end of the file, as of opening or `refresh`."""
         return self._layout.torn

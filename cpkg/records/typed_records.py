@@ -32,7 +32,7 @@ class TypedRecords(Generic[Record]):
             decoder = codecs.Decoder(**options)
         except TypeError as exc:
             raise TypeError(re.sub(r"\S*__init__\(\)", "records.open()", str(exc))) from None
-        self.limits = decoder.limits
+        self.limits = decoder._limits
         self.decode: Callable[[bytes], Record] = decoder.decode
         self.decode_all: Callable[[bytes, int, int], Decoded[Record]] = partial(codecs.decode_all, decoder)
         self.decode_within: Callable[..., tuple[Record, int]] = partial(codecs.decode_within, decoder)

@@ -193,8 +193,8 @@ class Decoder:
     """
 
     __slots__ = (
-        "__weakref__", "_decode", "_functions", "_max_errors", "_options", "_walks", "all_errors", "dec_hook",
-        "has_union", "limits", "node", "strict", "type",
+        "__weakref__", "_decode", "_functions", "_has_union", "_limits", "_max_errors", "_node", "_options", "_walks",
+        "all_errors", "dec_hook", "strict", "type",
     )  # fmt: skip
 
     def __init__(
@@ -225,15 +225,15 @@ class Decoder:
         self.strict = strict
         self.dec_hook = dec_hook
         self.all_errors = all_errors
-        self.has_union = False
+        self._has_union = False
         self._max_errors = max_errors if all_errors else 0
-        self.node: Node = Model(dec_hook is not None, namespace).read(type)
-        self.limits = Limits(
+        self._node: Node = Model(dec_hook is not None, namespace).read(type)
+        self._limits = Limits(
             max_depth,
             max_memory,
             (max_total_items, max_total_bytes),
             {STR: max_str_len, BIN: max_bin_len, ARRAY: max_array_len, MAP: max_map_len, EXT: max_ext_len},
-            self.node.weigh(),
+            self._node.weigh(),
         )
         self._functions = Functions(_untyped, dec_hook)
         self._decode: Callable[..., Any] | None = None
@@ -256,7 +256,7 @@ class Decoder:
         """
         if type(data) is not bytes:
             data = memory_of(data).tobytes()
-        limits = self.limits
+        limits = self._limits
         room = limits.check(data) if len(data) > limits.harmless else -1
         decode = self._decode or (self._make_decode(len(data)) if self.strict else None)
         failure: Exception | None = None
@@ -287,15 +287,15 @@ class Decoder:
         """
         table = msgpack_module().TypedTable
         if table is not None:
-            self._decode = imported("cpkg.typed.native").make_table(table, self.node, self._functions).decode
+            self._decode = imported("cpkg.typed.native").make_table(table, self._node, self._functions).decode
             return self._decode
         if self._walks is None:
-            self._walks = WALKED * (1 + sum([len(node.below()) for node in self.node.walk().values()]))
+            self._walks = WALKED * (1 + sum([len(node.below()) for node in self._node.walk().values()]))
         self._walks -= size
         if self._walks >= 0:
             return None
         decode_function = imported("cpkg.typed.decoding").decode_function
-        hook, node = self.dec_hook, self.node
+        hook, node = self.dec_hook, self._node
         whole: Callable[..., tuple[object, int]] | None = None
         others: dict[tuple[bool, bool], Callable[..., Any]] = {}
 
@@ -343,7 +343,7 @@ class Decoder:
             failure=failure,
         )
         try:
-            value = walker.make(self.node, 0, self.limits.max_depth)
+            value = walker.make(self._node, 0, self._limits.max_depth)
         except ValidationError as exc:
             exc.advice = imported("purepy.base.mistaken").advice_for(data)
             raise
@@ -356,7 +356,7 @@ class Decoder:
     def _name_limit(self, error: LimitError, size: int) -> None:
         """Set the text of a LimitError without a text, which a meter raised for a message of `size` bytes."""
         if not error.args:
-            error.args = (dumps_loads.memory_text(size, self.limits.memory_allowed(size)),)
+            error.args = (dumps_loads.memory_text(size, self._limits.memory_allowed(size)),)
 
     def convert(self, obj: object, *, from_attributes: bool = False) -> Any:
         """Convert `obj` to this type, with `from_attributes` and errors as in `cpkg.typed.convert`."""
@@ -370,7 +370,7 @@ class Decoder:
             max_errors=self._max_errors,
             attributes=from_attributes,
         )
-        return walker.make(self.node, obj, self.limits.max_depth)
+        return walker.make(self._node, obj, self._limits.max_depth)
 
 
 def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[list[Any], int, Exception | None, int]:
@@ -389,8 +389,8 @@ def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[li
     decode = decoder._decode or (decoder._make_decode(len(data)) if decoder.strict else None)
     if decode is None:
         return [], 0, None, room
-    room = room if decoder.limits.counts_extras else -1
-    return decode(data, decoder.limits.max_depth, room, count)  # type: ignore[no-any-return]
+    room = room if decoder._limits.counts_extras else -1
+    return decode(data, decoder._limits.max_depth, room, count)  # type: ignore[no-any-return]
 
 
 def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception | None = None) -> tuple[Any, int]:
@@ -402,7 +402,7 @@ def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception |
     without a text.
     """
     if failure is None:
-        decoder.limits.check(data)
+        decoder._limits.check(data)
         made, _, failure, left = decode_all(decoder, data, 1, room)
         if made and failure is None:
             return made[0], left
@@ -495,7 +495,7 @@ def decoder_for(tp: object, **limits: Any) -> Decoder:
         decoder = kept.get(key)
     except TypeError:  # a part of the type is not hashable
         return Decoder(tp, **limits)
-    if decoder is not None and decoder.has_union and not _same(decoder.type, tp):
+    if decoder is not None and decoder._has_union and not _same(decoder.type, tp):
         key = (key, repr(tp))
         decoder = kept.get(key)
     if decoder is None:
@@ -504,7 +504,7 @@ def decoder_for(tp: object, **limits: Any) -> Decoder:
         if len(kept) >= 100:
             kept.clear()
         decoder = kept[key] = Decoder(tp, **limits)
-        decoder.has_union = _has_union(tp)
+        decoder._has_union = _has_union(tp)
     return decoder
 
 
@@ -555,8 +555,8 @@ def decode_message(
     if isinstance(tp, Decoder) and max_memory is not None:
         options["max_memory"] = max_memory
     decoder = checked_decoder(tp, options)
-    if allowed is not None and decoder.limits.max_memory is None:
-        most = len(message) * decoder.limits.heaviest
+    if allowed is not None and decoder._limits.max_memory is None:
+        most = len(message) * decoder._limits.heaviest
         if most > dumps_loads.MEMORY_FLOOR or (decoder is tp and 0 <= allowed < most):
             decoder = _limited(decoder, allowed, len(message))
         elif 0 <= allowed < most:  # else the message exceeds neither this limit nor the default
@@ -576,8 +576,8 @@ def _limited(decoder: Decoder, max_memory: int, size: int) -> Decoder:
     limited = object.__new__(Decoder)
     for name in _COPIED:
         setattr(limited, name, getattr(decoder, name))
-    limits = decoder.limits
-    limited.limits = Limits(
+    limits = decoder._limits
+    limited._limits = Limits(
         limits.max_depth,
         max_memory,
         (limits.max_total_items, limits.max_total_bytes),
@@ -587,7 +587,7 @@ def _limited(decoder: Decoder, max_memory: int, size: int) -> Decoder:
     return limited
 
 
-_COPIED: Final = [name for name in Decoder.__slots__ if name not in ("__weakref__", "limits")]
+_COPIED: Final = [name for name in Decoder.__slots__ if name not in ("__weakref__", "_limits")]
 
 
 def convert(obj: object, type: object, *, from_attributes: bool = False, **options: Any) -> Any:

@@ -23,6 +23,7 @@ class FrameParameters:
 
     `content_size` and `window_size` are in bytes. `content_size` is CONTENTSIZE_UNKNOWN if the header does not declare
     it, and the size of the skipped data for a skippable frame. `dict_id` is 0 if the header names no dictionary.
+    `has_checksum` is whether a checksum ends the frame.
     """
 
     __slots__ = ("content_size", "dict_id", "has_checksum", "window_size")

@@ -23,7 +23,7 @@ static PyObject *digests_name, *cdicts_name, *ddict_name;
 
 static int digests_set_up(void)
 {
-    digests_name = PyUnicode_InternFromString("digests");
+    digests_name = PyUnicode_InternFromString("_digests");
     cdicts_name = PyUnicode_InternFromString("native compress");
     ddict_name = PyUnicode_InternFromString("native decompress");
     return digests_name == NULL || cdicts_name == NULL || ddict_name == NULL ? -1 : 0;

@@ -164,7 +164,7 @@ class Functions(BackendMethods):
             from purepy.zstd.threads.decompress_buffer import divide
 
             plan = plan_decompression(self._backend, threads, zstd_dict, options)
-            divided = None if plan is None else divide(data, settings.window_max, limit)
+            divided = None if plan is None else divide(data, settings._window_max, limit)
             content = None if plan is None or divided is None else self._decompress_parts(plan, divided, settings)
             if content is None:  # as without `threads`: the backend may override `decompress` with a faster function
                 content = self._backend.decompress(
@@ -174,7 +174,7 @@ class Functions(BackendMethods):
         return self._decompress(data, settings, limit, hint)
 
     def _settings(self, zstd_dict: DictArgument, options: Parameters) -> Any:
-        """Check the arguments and return the object that the backend keeps them in, which has `window_max`."""
+        """Check the arguments and return the object that the backend keeps them in, which has `_window_max`."""
         return self._backend.ZstdDecompressor._settings_type(zstd_dict, options)
 
     def _decompress(self, data: Buffer, settings: Any, limit: int | None, hint: int) -> bytes:

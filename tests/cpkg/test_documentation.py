@@ -11,7 +11,7 @@ import pickle
 import pydoc
 import re
 import runpy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,10 +23,9 @@ import cpkg
 import purepy.msgpack
 import purepy.zstd
 from cpkg import archive, msgpack, zstd
+from cpkg.zstandard.backend_names import names_over
 from purepy.msgpack.options import PACKING, UNPACKING
 
-# methods of the drop-in's settings for internal use, whose names have no underscore
-INTERNAL = {"applied", "apply", "apply_again", "compress_frame", "give", "take"}
 # created by functions, never by the caller
 MADE_ELSEWHERE = re.compile(r"(Created|Made|Returned) by `")
 REFUSED = re.compile(r"Raise (io\.UnsupportedOperation|NotImplementedError)")
@@ -40,11 +39,22 @@ def members(kind: type) -> Iterator[tuple[str, Any]]:
     """Yield the public methods and properties of a type that do not come from the standard library."""
     for name in dir(kind):
         owner = next((base for base in kind.__mro__ if name in vars(base)), None)
-        if name.startswith("_") or name in INTERNAL or owner is None or not is_ours(owner):
+        if name.startswith("_") or owner is None or not is_ours(owner):
             continue
         value = inspect.getattr_static(kind, name)
         if isinstance(value, property) or inspect.isgetsetdescriptor(value) or callable(getattr(kind, name)):
             yield name, getattr(kind, name)
+
+
+def unexplained(kind: type, names: Iterable[str]) -> list[str]:
+    """Return the public attributes among `names` that neither a docstring of their own nor the class's explains."""
+    text = " ".join(inspect.getdoc(base) or "" for base in kind.__mro__ if is_ours(base))
+    known = {name for base in kind.__mro__ if not is_ours(base) for name in dir(base)} | {"advice"}  # see CodecError
+    for name in dir(kind):
+        value = getattr(kind, name)
+        if name.isupper() or value.__doc__ not in (None, type(value).__doc__):
+            known.add(name)
+    return [name for name in names if name[0] != "_" and name not in known and not re.search(rf"\b{name}\b", text)]
 
 
 def has_own_constructor(kind: type) -> bool:
@@ -64,6 +74,8 @@ def faults(where: str, value: Any) -> Iterator[str]:
             yield from unnamed(where, value, text)
         for name, member in members(value):
             yield from faults(f"{where}.{name}", member)
+        if not issubclass(value, enum.Enum):
+            yield from (f"{where}.{name}: nothing" for name in unexplained(value, dir(value)))
     elif callable(value) and not REFUSED.match(text):
         yield from unnamed(where, value, text)
 
@@ -111,6 +123,13 @@ def test_backends_of_msgpack_have_one_text(msgpack: ModuleType) -> None:
 
 def test_backends_of_zstd_have_one_text(zstd: ModuleType) -> None:
     check(zstd, purepy.zstd)
+
+
+def test_objects_for_many_frames_show_no_settings(zstd: ModuleType) -> None:
+    made = names_over(zstd)  # type: ignore[arg-type]
+    for name in ("ZstdCompressor", "ZstdDecompressor"):
+        value = made[name]()  # type: ignore[operator]
+        assert unexplained(type(value), dir(value)) == []
 
 
 @pytest.mark.parametrize(("name", "options"), [("packb", PACKING), ("unpackb", UNPACKING)])

@@ -67,8 +67,8 @@ def test_same_bytes_and_same_records(
     assert alone.read_bytes() == ahead_.read_bytes()
     assert records.verify(ahead_).ok
     with records.open(ahead_, threads=threads) as reader:
-        assert reader.layout.indexed
-        assert len(reader.layout) >= frames
+        assert reader._layout.indexed
+        assert len(reader._layout) >= frames
         assert list(reader) == whole
         assert [row for batch in reader.batches() for row in batch] == whole
         for start, stop in ((0, 1), (3, 297), (119, 121), (150, 150), (192, 300)):
@@ -82,7 +82,7 @@ def test_another_thread_gives_rows_up(path: Path, monkeypatch: pytest.MonkeyPatc
         decoder, seen = reader._decoder, [lambda *_: None]
         rows = property(lambda _: seen.pop() if seen else None)
         monkeypatch.setattr(type(decoder), "_read_rows", rows, raising=False)
-        assert list(decoder._rows(reader.layout.frame(0), b"\x90")) == []
+        assert list(decoder._rows(reader._layout.frame(0), b"\x90")) == []
     assert not seen
 
 
@@ -90,7 +90,7 @@ def test_a_frame_of_rows_renews_the_search_for_rows(path: Path) -> None:
     """The search stops only after several frames in a row without rows."""
     written(path, COUNT)
     with records.open(path) as reader:
-        decoder, frame = reader._decoder, reader.layout.frame(0)
+        decoder, frame = reader._decoder, reader._layout.frame(0)
         all_rows = iter(()), frame.records, 1
         for found in (None, None, None, all_rows) * 3:
             decoder._read_rows = lambda *_, found=found: found

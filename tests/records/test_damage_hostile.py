@@ -306,7 +306,7 @@ def test_a_damaged_dictionary(path: Path, before: int, wrong: int, indexed: bool
     rows = [event(number) for number in range(600)]
     write_all(path, rows, mode="ab" if before else "wb", frame_size=500, dictionary=trained(rows))
     with records.open(path) as reader:
-        at = reader.layout.dictionary_at
+        at = reader._layout.dictionary_at
     if not indexed:
         forget_index(path)
     data = flipped(path.read_bytes(), at + wrong)
@@ -355,7 +355,7 @@ def test_what_a_header_claims_is_not_believed(path: Path) -> None:
 def test_an_index_with_too_many_lost_records(path: Path, total: int) -> None:
     """Such an index is damaged, and the headers are used."""
     with records.open(path) as reader:
-        layout = reader.layout
+        layout = reader._layout
     layout.go_on(layout.end, total)
     path.write_bytes(path.read_bytes()[: layout.end] + layout.tail())
     with records.open(path) as reader:
@@ -369,7 +369,7 @@ def test_an_index_with_too_many_lost_records(path: Path, total: int) -> None:
 def with_lost(path: Path, *counts: int) -> None:
     """Append headers that mark these numbers of records as lost, without an index."""
     with records.open(path) as reader:
-        layout = reader.layout
+        layout = reader._layout
     data, end, total = bytearray(path.read_bytes()[: layout.end]), layout.end, layout.total
     for count in counts:
         data += fmt.data_header(fmt.DataHeader(count, 0, total, end, 0, 0, layout.token, 0, True))

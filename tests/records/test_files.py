@@ -80,7 +80,7 @@ def test_records_are_of_the_types_of_dumps(path: Path, threads: int) -> None:
         writer.extend(OF_DUMPS[1:])
     wanted = [cpkg.loads(cpkg.dumps(each)) for each in OF_DUMPS]
     with records.open(path, threads=threads) as reader:
-        assert len(reader.layout) > 1
+        assert len(reader._layout) > 1
         assert list(reader) == reader[:] == [row for batch in reader.batches() for row in batch] == wanted
         assert [reader[number] for number in range(len(reader))] == reader.take(range(len(reader))) == wanted
         assert [type(value) for value in reader[2].values()] == [datetime.datetime, uuid.UUID, Decimal]
@@ -428,7 +428,7 @@ def test_a_dictionary(path: Path, threads_of: str) -> None:
     with records.open(path, threads=2) as reader:
         assert list(reader) == rows
         assert reader[1321] == event(1321)
-        assert reader.layout.dictionary is not None
+        assert reader._layout.dictionary is not None
     assert records.verify(path).ok
     write_all(path, ["more"], mode="ab")
     forget_index(path)

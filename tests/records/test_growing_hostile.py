@@ -108,7 +108,7 @@ def test_whatever_is_written_between_two_reads(states: list[bytes], rounds: int)
         there = whole[source.now]
         try:
             reader = opened(source)
-            assert not reader.layout.problems  # a writer at work is not damage
+            assert not reader._layout.problems  # a writer at work is not damage
             for _ in range(5):
                 assert count_of(reader) >= there
                 there = whole[source.now]
@@ -189,5 +189,5 @@ def test_an_index_that_comes_and_goes(states: list[bytes]) -> None:
     for first, second in itertools.product(range(40), range(1, 25, 1 if IS_THOROUGH else 3)):
         source = Between(three, first, second)
         reader = opened(source)
-        assert not reader.layout.problems, (first, second)
+        assert not reader._layout.problems, (first, second)
         count_of(reader, first, second)

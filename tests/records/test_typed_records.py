@@ -231,5 +231,5 @@ def test_more_records_than_the_index_says(path: Path) -> None:
     write_all(path, [1, 2, 3])
     for number in (2, 4):
         with records.open(path, type=int) as reader:
-            reader.layout._records[0] = number
+            reader._layout._records[0] = number
             each_raises(records.DamagedError, partial(list, reader), partial(next, reader.batches()))

@@ -149,7 +149,7 @@ def test_type_parameters_that_change_at_each_level():
     deep: Any = int
     for _ in range(12):
         deep = Crate[deep]
-    assert "Crate" in repr(typed.Decoder(deep).node)
+    assert "Crate" in repr(typed.Decoder(deep)._node)
 
 
 def test_the_order_of_a_union_is_part_of_the_type():

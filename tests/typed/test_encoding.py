@@ -202,7 +202,7 @@ def test_decoders_and_encoders_are_pickled_by_their_arguments():
     assert decoder.decode(typed.encode([Patch(1)])) == [Patch(1)]
     for made in (pickle.loads(pickle.dumps(decoder)), copy.copy(decoder), copy.deepcopy(decoder)):
         assert made.decode(cpkg.packb([{"id": "5"}])) == [Patch(5)]
-        assert (made.type, made.strict, made.limits.max_depth, made.dec_hook) == (List[Patch], False, 7, hooked)
+        assert (made.type, made.strict, made._limits.max_depth, made.dec_hook) == (List[Patch], False, 7, hooked)
     assert pickle.loads(pickle.dumps(typed.Decoder())).decode(b"\x01") == 1
     made = pickle.loads(pickle.dumps(typed.Encoder(enc_hook=str, max_depth=3)))
     assert made.encode([1j]) == cpkg.packb(["1j"])

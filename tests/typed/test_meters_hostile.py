@@ -184,14 +184,14 @@ class Some:
 def test_no_message_is_heavier_than_its_type_allows(tp, message):
     """Memory is not counted for a message that is too small to reach the limit."""
     data = array([message] * 1000)
-    limits = typed.Decoder(List[tp]).limits
-    assert typed.Decoder(List[tp], max_memory=limits.heaviest * len(data) - 1).limits.check(data) >= 0
+    limits = typed.Decoder(List[tp])._limits
+    assert typed.Decoder(List[tp], max_memory=limits.heaviest * len(data) - 1)._limits.check(data) >= 0
     assert len(typed.decode(data, List[tp], max_memory=limits.heaviest * len(data) - 1)) == 1000
     assert limits.check(data) == -1
 
 
 def test_usual_classes_take_no_more_than_loads():
-    assert typed.Decoder(List[Some]).limits.heaviest == HEAVIEST
+    assert typed.Decoder(List[Some])._limits.heaviest == HEAVIEST
 
 
 def test_sets_are_weighed_by_their_items(decoder):

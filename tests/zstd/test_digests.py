@@ -72,7 +72,7 @@ def anew(zstd: ModuleType, data: bytes, how: str, **arguments: Any) -> bytes:
 
 def kept_by_part(dictionary: Any) -> list[Any]:
     """Return the forms of which a dictionary keeps a few, such as tables by level, as a tuple for each kind."""
-    return [kept for kept in dictionary.digests.values() if type(kept) is tuple and type(kept[0]) is tuple]
+    return [kept for kept in dictionary._digests.values() if type(kept) is tuple and type(kept[0]) is tuple]
 
 
 @pytest.mark.parametrize("how", ["as_undigested_dict", "as_digested_dict"])
@@ -148,7 +148,7 @@ def test_a_dictionary_keeps_a_few(zstd: ModuleType) -> None:
         assert kinds
     assert all(len(kept) <= KEPT_DIGESTS for kept in kinds)
     if zstd.IS_WRAPPED:
-        assert [level for level, _ in dictionary.digests[f"{zstd.BACKEND} compress"]] == [7, 6, 5, 4]
+        assert [level for level, _ in dictionary._digests[f"{zstd.BACKEND} compress"]] == [7, 6, 5, 4]
 
 
 def test_nothing_with_threads_is_kept(zstd: ModuleType) -> None:
@@ -175,10 +175,10 @@ def test_large_dictionaries_are_not_kept(zstd: ModuleType) -> None:
         pytest.skip("the tables are not libzstd's")
     dictionary = zstd.ZstdDict(bytes(zdict.SHARED_CONTENT_MAX + 1), is_raw=True)
     frame = zstd.compress(DATA, zstd_dict=dictionary)
-    assert not dictionary.digests
+    assert not dictionary._digests
     assert zstd.decompress(frame, dictionary) == DATA
     zstd.compress(DATA, zstd_dict=dictionary.as_digested_dict)
-    assert f"{zstd.BACKEND} compress" in dictionary.digests
+    assert f"{zstd.BACKEND} compress" in dictionary._digests
 
 
 def test_threads_share_a_form(zstd: ModuleType, created: Counter[Any]) -> None:
@@ -236,7 +236,7 @@ def test_prepared_forms_are_freed_with_the_dictionary(zstd: ModuleType) -> None:
             assert zstd.decompress(frame, dictionary) == DATA
         gone = [weakref.ref(dictionary)]
         if zstd.IS_WRAPPED:
-            kept = dictionary.digests
+            kept = dictionary._digests
             gone += [weakref.ref(tables[0]) for _, tables in kept[f"{zstd.BACKEND} compress"]]
             gone += [weakref.ref(kept[f"{zstd.BACKEND} decompress"][0])]
             places = [place for _, place in kept[zstd.BACKEND, "contexts"]]
@@ -262,7 +262,7 @@ def test_no_memory_for_the_tables(zstd: ModuleType, monkeypatch: pytest.MonkeyPa
         patch.setattr(type(zstd.codec.library), "_digested", fail)
         for call in (lambda: zstd.compress(DATA, zstd_dict=dictionary), lambda: zstd.decompress(frame, dictionary)):
             pytest.raises(MemoryError, call)
-        assert not dictionary.digests
+        assert not dictionary._digests
     assert run_threads(lambda: zstd.compress(DATA, zstd_dict=dictionary)) == []  # the lock was released
     assert zstd.compress(DATA, zstd_dict=dictionary) == frame
 

@@ -55,7 +55,7 @@ class Compressor(CompressorBase, ContextStream):
         self._has_failed = False
         self._reported: int | None = None
         self._longest = -1
-        self._made_in = os.getpid() if settings.workers else 0
+        self._made_in = os.getpid() if settings._workers else 0
 
     def _pledge(self, size: int | None) -> None:
         library = self._library

@@ -35,7 +35,7 @@ class ContextStream(ExclusiveStream):
         _reported: int | None
 
     def _take(self) -> None:
-        self._context = context = self._settings.take(self._library)
+        self._context = context = self._settings._take(self._library)
         self._handle = self._library.handle(context)
         self._pin = pin(context)
 
@@ -51,7 +51,7 @@ class ContextStream(ExclusiveStream):
             if self._has_failed:
                 self._library.drop(context)
             else:
-                self._settings.give(self._library, context, self._reported)
+                self._settings._give(self._library, context, self._reported)
 
     def _release(self) -> None:
         """Give the context back, unless a call on this thread is using it; the object must not be used again."""

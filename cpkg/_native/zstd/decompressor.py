@@ -76,7 +76,7 @@ class Decompressor(DecompressorBase, ContextStream):
         elif self._declared != ERROR_SIZE or len(self._head) == HEADER_SIZE_MAX:
             return
         self._head += source[position : position + HEADER_SIZE_MAX - len(self._head)]
-        self._declared = self._library.declared_size(self._head, 0, self._settings.has_magic)
+        self._declared = self._library.declared_size(self._head, 0, self._settings._has_magic)
 
     @property
     def unused_data(self) -> bytes:
@@ -159,7 +159,7 @@ class Decompressor(DecompressorBase, ContextStream):
         while True:
             if self._handle is None:
                 self._take()
-            window_max, has_magic = settings.window_max if is_end else 0, settings.has_magic
+            window_max, has_magic = settings._window_max if is_end else 0, settings._has_magic
             seen = 0 if is_end else len(self._head)
             self._look(source, position, is_end)
             result: Decoded | DecodedInto
@@ -168,7 +168,7 @@ class Decompressor(DecompressorBase, ContextStream):
             else:
                 # a frame that fails must not write into the target after the content of earlier frames
                 room = limit - total if limit >= 0 else -1
-                expected = -1 if is_end and settings.is_default else 0
+                expected = -1 if is_end and settings._is_default else 0
                 result = library.stream_decompress(
                     self._handle, source, position, room, expected, window_max, has_magic
                 )
@@ -192,8 +192,8 @@ class Decompressor(DecompressorBase, ContextStream):
                 else:
                     target[total : total + size] = content
             total += size
-            if is_end and settings.how == PREFIX:
-                settings.apply_again(library, self._context)
+            if is_end and settings._how == PREFIX:
+                settings._apply_again(library, self._context)
             if not is_end or not self._goes_on or position == len(source) or total == limit:
                 break
         if target is not None:
@@ -216,8 +216,8 @@ class Decompressor(DecompressorBase, ContextStream):
         if self._context is None:
             return
         self._has_failed = True
-        if self._settings.how == PREFIX:
-            self._settings.apply_again(self._library, self._context)
+        if self._settings._how == PREFIX:
+            self._settings._apply_again(self._library, self._context)
         else:
             self._library.dctxs.end_session(self._context)
 

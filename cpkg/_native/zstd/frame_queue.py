@@ -175,7 +175,7 @@ class FrameQueue:
 
 def compressing(library: Library, options: Parameters, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
     """Return a queue that compresses: `put` content into a job, `submit` the job, and get the frame from `wait`."""
-    return FrameQueue(library, True, CompressionSettings(library, None, options, None).pairs, zstd_dict, threads)
+    return FrameQueue(library, True, CompressionSettings(library, None, options, None)._pairs, zstd_dict, threads)
 
 
 def decompressing(library: Library, zstd_dict: ZstdDict | None, threads: int) -> FrameQueue:
@@ -184,4 +184,4 @@ def decompressing(library: Library, zstd_dict: ZstdDict | None, threads: int) ->
 
     `put` a frame into a job, `expect` the content's size, `submit` the job, and get the content from `wait`.
     """
-    return FrameQueue(library, False, DecompressionSettings(library, None, None).pairs, zstd_dict, threads)
+    return FrameQueue(library, False, DecompressionSettings(library, None, None)._pairs, zstd_dict, threads)

@@ -73,7 +73,7 @@ class Codec(Functions):
     def _compress(self, data: Buffer, level: int | None, options: Parameters, zstd_dict: DictArgument) -> bytes:
         library = self.library
         settings = CompressionSettings(library, level, options, zstd_dict)
-        frame: bytes = settings.compress_frame(library, buffers.readable(data))
+        frame: bytes = settings._compress_frame(library, buffers.readable(data))
         return frame
 
     def _join(self, pieces: list[bytes], threads: int) -> bytes:
@@ -91,7 +91,7 @@ class Codec(Functions):
         settings = CompressionSettings(library, level, options, zstd_dict)
         source, target = buffers.readable(data), buffers.writable(buffer)
         with target:
-            size: int = settings.compress_frame(library, source, target)
+            size: int = settings._compress_frame(library, source, target)
             return size
 
     # decompressing
@@ -111,7 +111,7 @@ class Codec(Functions):
     def _decompress(self, data: Buffer, settings: DecompressionSettings, limit: int | None, hint: int) -> bytes:
         library = self.library
         source = buffers.readable(data)
-        dctx = settings.take(library)
+        dctx = settings._take(library)
         try:
             result = None
             size = self._declared_size(source, settings)
@@ -120,13 +120,13 @@ class Codec(Functions):
                     raise output_limit_error(limit, 0)
                 result = library.decompress_at_once(dctx, source, size)
                 if result is None:
-                    settings.apply_again(library, dctx)
+                    settings._apply_again(library, dctx)
             if result is None:
                 result = self._frames(dctx, source, settings, limit, hint)
         except BaseException:
             library.drop(dctx)
             raise
-        settings.give(library, dctx)
+        settings._give(library, dctx)
         return result
 
     def decompress_into(
@@ -135,14 +135,14 @@ class Codec(Functions):
         library = self.library
         settings = DecompressionSettings(library, zstd_dict, options)
         source, target = buffers.readable(data), buffers.writable(buffer)
-        dctx = settings.take(library)
+        dctx = settings._take(library)
         try:
             with target, buffers.OutputBuffer(library, target) as memory:
                 memory.written = self._frames(dctx, source, settings, None, 0, memory.view)
         except BaseException:
             library.drop(dctx)
             raise
-        settings.give(library, dctx)
+        settings._give(library, dctx)
         return memory.written
 
     def _check_complete(self, dctx: CData, source: Bytes, position: int, room: int) -> None:
@@ -169,7 +169,7 @@ class Codec(Functions):
         window, or declares more than its bytes can decompress to; if frames have no magic numbers; and if the total is
         too large to allocate before anything has been decompressed.
         """
-        if not settings.has_magic:
+        if not settings._has_magic:
             return None
         lib, ffi = self.library.lib, self.library.ffi
         memory = ffi.from_buffer(source)
@@ -184,7 +184,7 @@ class Codec(Functions):
                 return None
             if (
                 source[position : position + 4] == MAGIC
-                and frame_window(source, position, declared) > settings.window_max
+                and frame_window(source, position, declared) > settings._window_max
             ):
                 return None
             total += declared
@@ -217,16 +217,16 @@ class Codec(Functions):
             at = library.handle(dctx), source, position
             result: Decoded | DecodedInto
             if target is not None:
-                result = library.stream_decompress_into(*at, target[total:], settings.window_max, settings.has_magic)
+                result = library.stream_decompress_into(*at, target[total:], settings._window_max, settings._has_magic)
             else:
                 room = -1 if limit is None else limit - total + 1
-                result = library.stream_decompress(*at, room, hint, settings.window_max, settings.has_magic)
+                result = library.stream_decompress(*at, room, hint, settings._window_max, settings._has_magic)
                 hint = 0
             if not isinstance(result, int):
                 content, position, is_end = result
                 size = content if isinstance(content, int) else len(content)
                 if is_end:  # this call produced all of the frame's content
-                    result = library.size_error(library.declared_size(source, frame, settings.has_magic), size)
+                    result = library.size_error(library.declared_size(source, frame, settings._has_magic), size)
             if isinstance(result, int) and result:
                 raise self._located(result, dctx, source, frame, settings)
             total += size
@@ -237,8 +237,8 @@ class Codec(Functions):
                     raise truncated_error(len(source))
                 self._check_complete(dctx, source, position, total)
             pieces.append(content)
-            if settings.how == PREFIX and position < len(source):
-                settings.apply_again(library, dctx)
+            if settings._how == PREFIX and position < len(source):
+                settings._apply_again(library, dctx)
         if target is not None:
             return total
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
@@ -253,7 +253,7 @@ class Codec(Functions):
         does not report the offset, so the frame is decompressed again, block by block.
         """
         library, lib = self.library, self.library.lib
-        settings.apply_again(library, dctx)
+        settings._apply_again(library, dctx)
         ffi = library.ffi
         memory = ffi.from_buffer(source)
         feed, out = ffi.new("ZSTD_inBuffer *"), ffi.new("ZSTD_outBuffer *")

@@ -192,7 +192,7 @@ class Library:
         On PyPy bytes objects move.
         """
         content = zstd_dict.dict_content
-        return zstd_dict.digests.single((self.name, "content"), lambda: self.ffi.new("char[]", content))
+        return zstd_dict._digests.single((self.name, "content"), lambda: self.ffi.new("char[]", content))
 
     def tables_for_compression(self, zstd_dict: ZstdDict, level: int) -> tuple[CData, int, object]:
         """
@@ -207,7 +207,7 @@ class Library:
             made = self.lib.ZSTD_createCDict(content, len(content), level)
             return self._digested(made, self.lib.ZSTD_freeCDict, self.lib.ZSTD_sizeof_CDict, "ZSTD_CDict")
 
-        found: tuple[CData, int, object] = zstd_dict.digests.one_of(self._cdicts, level, make)
+        found: tuple[CData, int, object] = zstd_dict._digests.one_of(self._cdicts, level, make)
         return found
 
     def _tables_for_decompression(self, zstd_dict: ZstdDict) -> tuple[CData, int, object]:
@@ -217,7 +217,7 @@ class Library:
             made = self.lib.ZSTD_createDDict(content, len(content))
             return self._digested(made, self.lib.ZSTD_freeDDict, self.lib.ZSTD_sizeof_DDict, "ZSTD_DDict")
 
-        found: tuple[CData, int, object] = zstd_dict.digests.single(self._ddict, make)
+        found: tuple[CData, int, object] = zstd_dict._digests.single(self._ddict, make)
         return found
 
     def _digested(self, made: CData, free: CData, size_of: CData, kind: str) -> tuple[CData, int, object]:

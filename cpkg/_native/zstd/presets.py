@@ -64,8 +64,8 @@ class _Preset:
     _stream_type: ClassVar[Any]
     _plain_type: ClassVar[Any]
     _place: Place
-    workers = False
-    take: Any
+    _workers = False
+    _take: Any
     _new_stream: Any
     _latest: Any = None
     """A separate preset with the settings of the latest `_configure`, if that was not the first call."""
@@ -85,7 +85,7 @@ class _Preset:
         self._retire()
         return True
 
-    def give(self, library: Library, context: CData, reported: int | None = None) -> None:
+    def _give(self, library: Library, context: CData, reported: int | None = None) -> None:
         """Keep a context, whose calls have all succeeded, for the next call; free it if that is not possible."""
         if not self._contexts.end_session(context) or not self._place.give(context):
             library.drop(context)
@@ -109,21 +109,21 @@ class _Preset:
 
     def _new_context(self) -> int:
         """Return the address of a new context, which C owns from here on."""
-        context = self.take(self._library)
+        context = self._take(self._library)
         self._library.ffi.gc(context, None)
         return self._address(context)
 
     def _lend(self) -> tuple[object, int, int]:
         """Return a context, its address, and the id of the only process that may use it (0: any)."""
-        context = self.take(self._library)
-        return context, self._address(context), os.getpid() if self.workers else 0
+        context = self._take(self._library)
+        return context, self._address(context), os.getpid() if self._workers else 0
 
     def _take_back(self, context: CData, has_failed: bool) -> None:
         """Take back a context that `_lend` returned: keep it for the next call, or free it if `has_failed`."""
         if has_failed:
             self._library.drop(context)
         else:
-            self.give(self._library, context)
+            self._give(self._library, context)
 
     def _address(self, context: CData) -> int:
         return int(self._library.ffi.cast("uintptr_t", context))
@@ -142,14 +142,14 @@ class CompressionPreset(SetsUpCompression, _Preset):
             return
         values = dict(pairs)
         self._held = {}
-        self.pairs = pairs
-        self.level = values.get(LEVEL_KEY, COMPRESSION_LEVEL_DEFAULT)
-        self.workers = bool(values.get(WORKERS_KEY))
-        self.dict = zstd_dict
-        self.how = how
-        self._made_in = os.getpid() if self.workers else 0
+        self._pairs = pairs
+        self._level = values.get(LEVEL_KEY, COMPRESSION_LEVEL_DEFAULT)
+        self._workers = bool(values.get(WORKERS_KEY))
+        self._dict = zstd_dict
+        self._how = how
+        self._made_in = os.getpid() if self._workers else 0
         self._place = Place()
-        if not self.workers and how != PREFIX:
+        if not self._workers and how != PREFIX:
             self._set_up(pairs, zstd_dict is None)
 
     def compress(self, data: Buffer) -> bytes:
@@ -159,26 +159,26 @@ class CompressionPreset(SetsUpCompression, _Preset):
         The header declares the content's size unless the parameters exclude it. Raises ZstdError if libzstd fails.
         """
         settings = self._latest or self
-        frame: bytes = settings.compress_frame(self._library, buffers.readable(data))
+        frame: bytes = settings._compress_frame(self._library, buffers.readable(data))
         return frame
 
     _compress = compress
 
-    def take(self, library: Library) -> CData:
+    def _take(self, library: Library) -> CData:
         """Return a context with these settings, in which no frame has begun."""
         if self._made_in and self._made_in != os.getpid():
             self._place, self._made_in = Place(self._place.most), os.getpid()  # a forked child lacks the threads
         cctx = self._place.take()
         if cctx is None:
-            return super().take(library)
-        if self.dict is not None and self.how == PREFIX:  # a prefix works for one frame only
-            library.load_for_compression(cctx, self.dict, self.how)
+            return super()._take(library)
+        if self._dict is not None and self._how == PREFIX:  # a prefix works for one frame only
+            library.load_for_compression(cctx, self._dict, self._how)
         return cctx
 
     def _tables(self, library: Library, found: ZstdDict) -> Any:
         """Return a dictionary's tables for the preset's level; the preset keeps them for as long as it exists."""
         held = self._held
-        return held.get(self.level) or held.setdefault(self.level, library.tables_for_compression(found, self.level))
+        return held.get(self._level) or held.setdefault(self._level, library.tables_for_compression(found, self._level))
 
     def _give_after_frame(self, library: Library, cctx: CData) -> None:
         """
@@ -187,10 +187,10 @@ class CompressionPreset(SetsUpCompression, _Preset):
         The thread keeps a small context without a dictionary or worker threads, as presets often serve a single frame.
         The preset keeps any other context.
         """
-        if self.dict is None and not self.workers and library.cctxs.is_small(cctx):
+        if self._dict is None and not self._workers and library.cctxs.is_small(cctx):
             library.cctxs.give(cctx)
         else:
-            self.give(library, cctx)
+            self._give(library, cctx)
 
     def _new_stream(self) -> Any:
         """Return a new stream."""
@@ -225,23 +225,23 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
     def _take_settings(
         self, zstd_dict: ZstdDict | None, how: int, pairs: list[tuple[int, int]], window_max: int
     ) -> None:
-        self.dict = zstd_dict
-        self.how = how
-        self.pairs = pairs
-        self.window_max = window_max
-        self.has_magic = not dict(pairs).get(DECOMPRESSION_FORMAT)
-        self.frame_limits = window_max, self.has_magic
-        self.is_default = zstd_dict is None and not pairs
+        self._dict = zstd_dict
+        self._how = how
+        self._pairs = pairs
+        self._window_max = window_max
+        self._has_magic = not dict(pairs).get(DECOMPRESSION_FORMAT)
+        self._frame_limits = window_max, self._has_magic
+        self._is_default = zstd_dict is None and not pairs
         self._place = Place()
-        if self.has_magic and how != PREFIX:
+        if self._has_magic and how != PREFIX:
             self._set_up(window_max, zstd_dict is not None)
 
-    def take(self, library: Library) -> CData:
+    def _take(self, library: Library) -> CData:
         """Return a context with these settings, in which no frame has begun."""
         dctx = self._place.take()
-        if dctx is not None and self.how != PREFIX:
+        if dctx is not None and self._how != PREFIX:
             return dctx
-        return self.applied(library, library.dctxs.take() if dctx is None else dctx)
+        return self._applied(library, library.dctxs.take() if dctx is None else dctx)
 
     def _whole_frame(self, data: bytes) -> bytes | None:
         """
@@ -251,12 +251,12 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
         with a prefix, and if libzstd fails.
         """
         settings, library = self._latest or self, self._library
-        if settings.how == PREFIX or not data.startswith(MAGIC):  # a skippable frame has no content, also not b""
+        if settings._how == PREFIX or not data.startswith(MAGIC):  # a skippable frame has no content, also not b""
             return None
         size: int | None = self._declared_size(data, settings)
         if size is None or size != library.declared_size(data, 0, True):
             return None  # the data has more frames, whose content the result must not contain
-        dctx = settings.take(library)
+        dctx = settings._take(library)
         content = None
         try:
             content = library.decompress_at_once(dctx, data, size)
@@ -264,7 +264,7 @@ class DecompressionPreset(SetsUpDecompression, _Preset):
             if content is None:
                 library.drop(dctx)
         if content is not None:
-            settings.give(library, dctx)
+            settings._give(library, dctx)
         return content
 
     def _new_stream(self, multi_frame: bool = False, frame_by_frame: bool = False) -> Any:
@@ -276,7 +276,7 @@ def compression_of(level: int | None, options: Parameters, zstd_dict: DictArgume
     """Return a preset with the checked arguments of a ZstdCompressor; C calls this if it cannot check them itself."""
     preset = preset_types(_compiled())[0]()
     settings = CompressionSettings(preset._library, level, options, zstd_dict)
-    preset._configure(settings.pairs, settings.dict, settings.how)
+    preset._configure(settings._pairs, settings._dict, settings._how)
     return preset
 
 
@@ -284,7 +284,7 @@ def decompression_of(zstd_dict: DictArgument, options: Parameters) -> object:
     """Return a preset with the checked arguments of a ZstdDecompressor; C calls this if it cannot check them itself."""
     preset = preset_types(_compiled())[1]()
     settings = DecompressionSettings(preset._library, zstd_dict, options)
-    preset._take_settings(settings.dict, settings.how, settings.pairs, settings.window_max)
+    preset._take_settings(settings._dict, settings._how, settings._pairs, settings._window_max)
     return preset
 
 

@@ -48,7 +48,7 @@ def _filled(library: Library, threads: int, divided: Divided, size: int, setting
 
     def work(number: int, check: Callable[[], None]) -> None:
         start, end, position, content = divided.parts[number]
-        dctx = settings.take(library)
+        dctx = settings._take(library)
         try:
             written = lib.ZSTD_decompressDCtx(dctx, memory + position, content, source + start, end - start)
             if written != content:
@@ -56,7 +56,7 @@ def _filled(library: Library, threads: int, divided: Divided, size: int, setting
         except BaseException:
             library.drop(dctx)
             raise
-        settings.give(library, dctx)
+        settings._give(library, dctx)
 
     run_all(threads, len(divided.parts), work)
     if DIRECT:

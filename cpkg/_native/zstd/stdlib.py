@@ -110,7 +110,7 @@ def _bounds(key: int, is_compress: bool) -> tuple[int, int]:
 
 
 def _std_dict(zstd_dict: ZstdDict) -> Any:
-    return zstd_dict.digests.single((BACKEND,), lambda: _std.ZstdDict(zstd_dict.dict_content, is_raw=True))
+    return zstd_dict._digests.single((BACKEND,), lambda: _std.ZstdDict(zstd_dict.dict_content, is_raw=True))
 
 
 class _Settings(Settings):
@@ -120,9 +120,9 @@ class _Settings(Settings):
 
     def __init__(self, zstd_dict: DictArgument, options: Parameters, window_max: int | None = None) -> None:
         super().__init__(zstd_dict, options, window_max)
-        self.is_ordinary = self.window_max == WINDOW_SIZE_MAX_DEFAULT and not self.magicless
+        self.is_ordinary = self._window_max == WINDOW_SIZE_MAX_DEFAULT and not self.magicless
         self._options = None
-        if self.magicless or self.window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is enforced when reading the header
+        if self.magicless or self._window_max > WINDOW_SIZE_MAX_DEFAULT:  # the limit is enforced at the header
             self._options = {WINDOW_LOG_MAX_KEY: _WINDOW_LOG_MAX, DECOMPRESSION_FORMAT: int(self.magicless)}
         self._pair = None
         if zstd_dict is not None:
@@ -296,7 +296,7 @@ def _compressed_with_dictionary(
     # the threads of a kept compressor would be missing in a forked child
     if how == PREFIX or len(found) > SHARED_CONTENT_MAX or dict(pairs).get(CompressionParameter.nb_workers):
         return None
-    kept = found.digests.one_of(_COMPRESSORS, (how, tuple(pairs)), list)
+    kept = found._digests.one_of(_COMPRESSORS, (how, tuple(pairs)), list)
     try:
         return _compressed(data, kept, 1, lambda: ZstdCompressor(level, options, zstd_dict)._library)
     except _std.ZstdError:

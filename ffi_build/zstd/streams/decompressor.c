@@ -55,7 +55,7 @@ static int decompressor_open(Decompressor *decompressor, PyObject *preset, int i
     decompressor->window_max = decompressor->preset->window_max;
     decompressor->has_magic = 1;
     if (!decompressor->preset->is_ready) {
-        PyObject *limits = PyObject_GetAttrString(preset, "frame_limits");
+        PyObject *limits = PyObject_GetAttrString(preset, "_frame_limits");
         unsigned long long window_max = 0;
         int is_read = limits != NULL && PyArg_ParseTuple(limits, "Kp", &window_max, &decompressor->has_magic);
         Py_XDECREF(limits);

@@ -103,7 +103,7 @@ def _load_formatted(content: bytes) -> DecodingDictionary:
 
 def digested(zstd_dict: ZstdDict) -> DecodingDictionary:
     """Return a dictionary's decoding form, created once and kept in it; raises ZstdError if it is corrupted."""
-    loaded: DecodingDictionary = zstd_dict.digests.single(
+    loaded: DecodingDictionary = zstd_dict._digests.single(
         ("pure", JIT, "decompress"), lambda: load_dictionary(zstd_dict.dict_content)
     )
     return loaded

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 class Settings:
     """The checked arguments `zstd_dict` and `options` of a decompressor; `window_max`, in bytes, may be given apart."""
 
-    __slots__ = ("dictionary", "magicless", "window_max")
+    __slots__ = ("_window_max", "dictionary", "magicless")
 
     def __init__(self, zstd_dict: DictArgument, options: Parameters, window_max: int | None = None) -> None:
         pairs = [] if options is None else checked_options(options, False, table_bounds)
         self.magicless = any(key == DECOMPRESSION_FORMAT and value for key, value in pairs)
-        self.window_max = window_size_max(pairs) if window_max is None else window_max
+        self._window_max = window_size_max(pairs) if window_max is None else window_max
         self.dictionary: DecodingDictionary | None = None
         if zstd_dict is not None:
             found, how = parse_dict_argument(zstd_dict, DIGESTED)
@@ -54,11 +54,11 @@ class Settings:
 
         `offset` is the position of its header in the input, for the errors.
         """
-        if header.window_size > self.window_max:
+        if header.window_size > self._window_max:
             raise decoding_error(
                 WINDOW_TOO_LARGE,
                 offset,
-                f"window of {header.window_size} bytes exceeds the limit of {self.window_max}",
+                f"window of {header.window_size} bytes exceeds the limit of {self._window_max}",
                 advice=WINDOW_ADVICE,
             )
         dictionary = self.dictionary

@@ -35,7 +35,7 @@ class EncodingDictionary:
     @classmethod
     def of(cls, zstd_dict: ZstdDict) -> EncodingDictionary:
         """Return a dictionary's encoding form, created once and kept in it; raises ZstdError if it is corrupted."""
-        made: EncodingDictionary = zstd_dict.digests.single(("pure", JIT, "compress"), lambda: _load(zstd_dict))
+        made: EncodingDictionary = zstd_dict._digests.single(("pure", JIT, "compress"), lambda: _load(zstd_dict))
         return made
 
     def match_finder(self, parameters: MatchParameters) -> MatchFinder:

@@ -99,10 +99,10 @@ class ZstdDict:
     """
 
     __module__ = "cpkg.zstd"  # where callers find it
-    __slots__ = ("__weakref__", "_content", "_id", "digests")
+    __slots__ = ("__weakref__", "_content", "_digests", "_id")
 
     def __init__(self, dict_content: Buffer, /, *, is_raw: bool = False) -> None:
-        refuse_second_init(self, "digests")
+        refuse_second_init(self, "_digests")
         content = as_bytes(dict_content)
         if len(content) < 8:
             raise ValueError("Zstandard dictionary content too short (must have at least eight bytes)")
@@ -111,7 +111,7 @@ class ZstdDict:
             raise ValueError("invalid Zstandard dictionary")
         self._content = content
         self._id = dict_id
-        self.digests = Digests()
+        self._digests = Digests()
 
     @property
     def dict_content(self) -> bytes:
