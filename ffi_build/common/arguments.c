@@ -11,6 +11,7 @@ enum option_kind {
     OPTION_BOOL,
     OPTION_SIZE,
     OPTION_COUNT,
+    OPTION_LIMIT,
     OPTION_CALLABLE,
     OPTION_STR,
     OPTION_BYTEARRAY,
@@ -91,12 +92,14 @@ static int option_set(const Option *opt, void *options, PyObject *value)
         return 0;
     }
     case OPTION_COUNT:
+    case OPTION_LIMIT:
     case OPTION_SIZE: {
         Py_ssize_t size;
         if (size_read(opt->name, value, &size) < 0)
             return -1;
-        if (opt->kind == OPTION_COUNT && size < 0) {
-            PyErr_Format(PyExc_ValueError, "%s must be 0 or more, not %zd", opt->name, size);
+        if (opt->kind != OPTION_SIZE && size < (opt->kind == OPTION_COUNT ? 0 : -1)) {
+            PyErr_Format(PyExc_ValueError, "%s must be 0 or more, %snot %zd", opt->name,
+                         opt->kind == OPTION_COUNT ? "" : "or -1 for no limit, ", size);
             return -1;
         }
         *(Py_ssize_t *)field = size;

@@ -20,7 +20,7 @@ from purepy.msgpack.builders import Metered, Sorted, unmetered
 from purepy.msgpack.conversions import NOT_CONVERTED, Singles, conversion_flags, convert
 from purepy.msgpack.ext import ExtType, Raw, Timestamp, readable_timestamp
 from purepy.msgpack.formats import MAX_LENGTH, TIMESTAMP_CODE
-from purepy.msgpack.options import PACKING, as_count, as_error_handler, as_size, hook_attribute
+from purepy.msgpack.options import PACKING, as_count, as_error_handler, as_limit, hook_attribute
 from purepy.msgpack.plain_writer import (
     array_header,
     bin_header,
@@ -177,8 +177,8 @@ class Encoder:
         self.datetime = bool(options.datetime)
         self.unicode_errors = as_error_handler(options.unicode_errors)
         self.max_depth = as_count("max_depth", options.max_depth)
-        self.max_total_bytes = as_size("max_total_bytes", options.max_total_bytes)
-        self.max_total_items = as_size("max_total_items", options.max_total_items)
+        self.max_total_bytes = as_limit("max_total_bytes", options.max_total_bytes)
+        self.max_total_items = as_limit("max_total_items", options.max_total_items)
         self.sort_keys = bool(options.sort_keys)
         self.conversions = conversion_flags(options)
         self.any_plain = PACKING.are_plain(options)

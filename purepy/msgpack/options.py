@@ -372,10 +372,12 @@ def as_size(name: str, value: SupportsIndex) -> int:
     return int(value)
 
 
-def as_limit(name: str, value: SupportsIndex, default: int) -> int:
-    """Return `value`, the value of the limit called `name`, as an int; return `default` for -1."""
-    length = as_size(name, value)
-    return default if length == -1 else length
+def as_limit(name: str, value: SupportsIndex, default: int = -1) -> int:
+    """Return the limit called `name`, as `as_size` does; `default` for -1. Raise ValueError for a value below -1."""
+    limit = as_size(name, value)
+    if limit < -1:
+        raise ValueError(f"{name} must be 0 or more, or -1 for no limit, not {limit}")
+    return default if limit == -1 else limit
 
 
 def as_error_handler(value: object) -> str | None:

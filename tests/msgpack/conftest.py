@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 BOTH_WAYS = {
-    *("test_calls", "test_differential_property", "test_input_hostile", "test_keys_hostile", "test_limits_hostile"),
+    *("test_calls", "test_differential_property", "test_input_hostile", "test_keys_hostile", "test_views_hostile"),
     *("test_pack", "test_pack_races_hostile", "test_text_hostile", "test_unpack"),
 }
 """The modules whose tests run on both paths; the others take the path that the backend chooses, at first marshal."""

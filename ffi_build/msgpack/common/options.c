@@ -17,8 +17,8 @@
     X(STR,       unicode_errors,    unicode_errors,    None) \
     X(SIZE,      buf_size,          buf_size,          262144) /* checked but ignored: the output grows as needed */ \
     X(COUNT,     max_depth,         max_depth,         1024) \
-    X(SIZE,      max_total_bytes,   max_total_bytes,   -1) /* no limit, as below */ \
-    X(SIZE,      max_total_items,   max_total_items,   -1) \
+    X(LIMIT,     max_total_bytes,   max_total_bytes,   -1) /* no limit, as below */ \
+    X(LIMIT,     max_total_items,   max_total_items,   -1) \
     X(BOOL,      sort_keys,         sort_keys,         False) \
     X(BOOL,      dataclass,         dataclass,         False) \
     X(BOOL,      date,              date,              False) \
@@ -43,14 +43,14 @@
     X(CALLABLE,  object_pairs_hook, object_pairs_hook, None,      LOOP) \
     X(CALLABLE,  ext_hook,          ext_hook,          ...,       KEPT) /* ExtType, which the import sets in the defaults: \
                                                                            a text signature cannot spell it */ \
-    X(SIZE,      max_str_len,       max_str_len,       -1,        LENGTH) \
-    X(SIZE,      max_bin_len,       max_bin_len,       -1,        KEPT) \
-    X(SIZE,      max_array_len,     max_array_len,     -1,        KEPT) \
-    X(SIZE,      max_map_len,       max_map_len,       -1,        KEPT) \
-    X(SIZE,      max_ext_len,       max_ext_len,       -1,        KEPT) \
+    X(LIMIT,     max_str_len,       max_str_len,       -1,        LENGTH) \
+    X(LIMIT,     max_bin_len,       max_bin_len,       -1,        KEPT) \
+    X(LIMIT,     max_array_len,     max_array_len,     -1,        KEPT) \
+    X(LIMIT,     max_map_len,       max_map_len,       -1,        KEPT) \
+    X(LIMIT,     max_ext_len,       max_ext_len,       -1,        KEPT) \
     X(COUNT,     max_depth,         max_depth,         1024,      KEPT) \
-    X(SIZE,      max_total_items,   max_total_items,   -1,        KEPT) \
-    X(SIZE,      max_total_bytes,   max_total_bytes,   -1,        TEXT) \
+    X(LIMIT,     max_total_items,   max_total_items,   -1,        KEPT) \
+    X(LIMIT,     max_total_bytes,   max_total_bytes,   -1,        TEXT) \
     X(BOOL,      tuple_keys,        tuple_keys,        False,     KEPT) \
     X(BOOL,      bin_view,          bin_view,          False,     KEPT) \
     X(SIZE,      raw_depth,         raw_depth,         -1,        LOOP) \
@@ -66,6 +66,7 @@
 #define TYPE_BOOL bool
 #define TYPE_SIZE Py_ssize_t
 #define TYPE_COUNT Py_ssize_t
+#define TYPE_LIMIT Py_ssize_t
 #define TYPE_CALLABLE PyObject *
 #define TYPE_STR PyObject *
 #define TYPE_BYTEARRAY PyObject *
@@ -75,6 +76,7 @@
 #define DEFAULT_BOOL(value) PYTHON_##value
 #define DEFAULT_SIZE(value) value
 #define DEFAULT_COUNT(value) value
+#define DEFAULT_LIMIT(value) value
 #define DEFAULT_CALLABLE(value) NULL
 #define DEFAULT_STR(value) NULL
 #define DEFAULT_BYTEARRAY(value) NULL
