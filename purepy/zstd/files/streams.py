@@ -9,6 +9,7 @@ chunk of the source, the output for it (decompressed: at most `write_size` bytes
 from __future__ import annotations
 
 from purepy.base.buffers import as_bytes
+from purepy.base.cores import checked_int
 from purepy.base.errors import Suppressed
 from purepy.base.writing import write_all
 from purepy.zstd.format.backend_methods import BackendMethods
@@ -54,8 +55,8 @@ class Streams(BackendMethods):
         is declared in the header, and content of another size raises ZstdError. `read_size` is how many bytes are read
         from a file object at a time. `threads` or `frame_size` create several frames, as in `compress`; then `size` is
         the size of the whole content, and no header declares it. Pieces yielded before an error are incomplete output,
-        although they may be complete frames. Wrong arguments raise at the call, not at the first piece, except `chunks`
-        and, for several frames, `size`.
+        although they may be complete frames. Wrong arguments raise at the call, not at the first piece, except
+        `chunks`.
         """
         if threads is not None or frame_size is not None:
             return self._compressed_frames(
@@ -82,6 +83,7 @@ class Streams(BackendMethods):
         from purepy.zstd.threads.compress import compressed_pieces
 
         plan = plan_compression(self._backend, threads, frame_size, level, options, zstd_dict)
+        self._backend.ZstdCompressor().set_pledged_input_size(size)  # checks it
         return compressed_pieces(plan, source, _positive(read_size, "read_size"), size, read)
 
     def _compressed(self, compressor: Compressor, chunks: Iterator[Buffer]) -> Generator[bytes, None, None]:
@@ -280,6 +282,7 @@ class _Copy:
 
 
 def _positive(value: int, name: str) -> int:
-    if value <= 0:
-        raise ValueError(f"{name} must be positive, not {value}")
-    return value
+    number = checked_int(name, value)
+    if number <= 0:
+        raise ValueError(f"{name} must be positive, not {number}")
+    return number
