@@ -106,10 +106,7 @@ class Reader(Exclusive, Generic[Record]):
         is garbage collected. Raises DamagedError for records that cannot be read, unless `errors="skip"`.
         """
         start, stop, _ = slice(start, stop).indices(len(self))
-        streams = self._streams(start, stop)
-        records: Any = _Records.from_iterable(streams)
-        records.streams = streams
-        return records  # type: ignore[no-any-return]
+        return records_of(self._streams(start, stop))
 
     def _streams(self, start: int, stop: int) -> Iterator[Iterable[Record]]:
         """Yield iterables that together give the records from number `start` up to `stop` (not included)."""
@@ -520,8 +517,15 @@ def _reopened(place: str, threads: int | None, errors: str, options: dict[str, o
     return Reader(open_source(place), threads=threads, errors=errors, options=options)
 
 
+def records_of(streams: Iterator[Iterable[Any]]) -> Iterator[Any]:
+    """Return an iterator over the records in all items of `streams`, a generator; its `close` closes the generator."""
+    records: Any = _Records.from_iterable(streams)
+    records.streams = streams
+    return records  # type: ignore[no-any-return]
+
+
 class _Records(chain):  # type: ignore[type-arg]
-    """An iterator over the records in all items of `streams`, a generator; `close` closes the generator."""
+    """The iterators that `records_of` returns."""
 
     streams: Generator[Iterable[Any], None, None]
 

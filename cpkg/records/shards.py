@@ -6,12 +6,12 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Any, Generic, overload
 
 from cpkg._places import Place
 from cpkg.records.errors import DamagedError, about
-from cpkg.records.reader import Reader, ascending, index_of, within
+from cpkg.records.reader import Reader, ascending, index_of, records_of, within
 from cpkg.records.sources import open_source
 from cpkg.records.typed_records import Record
 
@@ -114,21 +114,19 @@ class Shards(Generic[Record]):
 
     def iter(self, start: int = 0, stop: int | None = None) -> Iterator[Record]:
         """Iterate over the records from number `start` on, up to `stop` (not included) or the end."""
-        parts = self._parts(start, stop)
-        return chain.from_iterable(reader.iter(first, last) for reader, first, last in parts)
+        return records_of(self._each(Reader._streams, *slice(start, stop).indices(len(self))))
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Record]]:
         """Iterate over lists of the records from number `start` to `stop` (not included) or the end, one per frame."""
-        for reader, first, last in self._parts(start, stop):
-            yield from reader.batches(first, last)
+        return self._each(Reader._batches, *slice(start, stop).indices(len(self)))
 
-    def _parts(self, start: int, stop: int | None) -> Iterator[tuple[Reader[Record], int, int]]:
-        start, stop, _ = slice(start, stop).indices(len(self))
+    def _each(self, way: Callable[..., Iterator[Any]], start: int, stop: int, _step: int) -> Iterator[Any]:
+        """Yield what `way(reader, first, last)` yields for the records of each file from number `start` to `stop`."""
         for file in range(bisect_right(self._ends, start), len(self._readers)):
             begin = self._begin(file)
             if begin >= stop:
                 return
-            yield self._readers[file], max(start - begin, 0), min(stop, self._ends[file]) - begin
+            yield from way(self._readers[file], max(start - begin, 0), min(stop, self._ends[file]) - begin)
 
     def close(self) -> None:
         """Close the files, except file objects of the caller."""

@@ -204,9 +204,12 @@ def test_the_first_frame_needs_no_thread(path: Path, threads_of: str, monkeypatc
         assert started
 
 
-def test_an_iterator_that_is_closed_or_dropped(path: Path, threads_of: str) -> None:
+@pytest.mark.parametrize("files", [0, 1], ids=["file", "files"])
+def test_an_iterator_that_is_closed_or_dropped(path: Path, threads_of: str, files: int) -> None:
     written(path, COUNT, per_frame=20)
-    with records.open(path, threads=2) as reader, nothing_left():
+    with records.open([path] * files or path, threads=2) as reader, nothing_left():
+        for way in (reader.iter, reader.batches):
+            pytest.raises(TypeError, way, "1")
         for taken in (0, 1, 21, COUNT):
             with closing(reader.iter()) as iterator:
                 assert list(islice(iterator, taken)) == ALL[:taken]
