@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 import typing
 from collections import deque
+from enum import Enum
 from functools import partial
 
 from cpkg import _backend
@@ -452,19 +453,31 @@ def _converted(replacement: object) -> object:
     return types_written.converted(replacement) if form is None else form
 
 
+_SHARED: Final = frozenset(
+    ("array", "builtins", "collections", "collections.abc", "datetime", "decimal", "numpy", "typing", "uuid")
+)
+"""Modules whose classes outlive those of the caller."""
+
+
 def _anchor(tp: object) -> object:
     """
-    Return the first class in a type that is not of builtins, typing or collections.abc, or None.
+    Return a class in a type that is not in a module of _SHARED, in `Page[User]` the class User, or None.
 
     `decoder_for` keeps the decoder with this class, if the class accepts attributes.
     """
     args = getattr(tp, "__args__", None)
     if isinstance(args, tuple):
-        for found in [_anchor(getattr(tp, "__origin__", None)), *map(_anchor, args)]:
+        for part in (*args, getattr(tp, "__origin__", None)):
+            found = _anchor(part)
             if found is not None:
                 return found
         return None
-    return tp if isinstance(tp, type) and tp.__module__ not in ("builtins", "typing", "collections.abc") else None
+    if isinstance(tp, type):
+        return None if tp.__module__ in _SHARED else tp
+    if isinstance(tp, Enum):  # of a Literal
+        return type(tp)
+    supertype = getattr(tp, "__supertype__", None)  # of a NewType
+    return None if supertype is None else _anchor(supertype)
 
 
 def _has_union(tp: object) -> bool:

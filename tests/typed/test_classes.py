@@ -13,6 +13,8 @@ import gc
 import pickle
 import sys
 import types
+import typing
+import uuid
 import weakref
 from dataclasses import dataclass, field
 from typing import (
@@ -648,17 +650,24 @@ def test_classes_are_freed():
         x: int = 1
         y: DefaultDict[str, int] = field(default_factory=dict)  # type: ignore[assignment]
 
+    class Word(enum.Enum):
+        TEXT = "text"
+
     for _ in range(2):
         assert typed.decode(typed.encode(Kept()), Kept) == Kept()
     typed.decode(b"\x90", list[Kept])
-    for tp in (Kept, list[Kept], dict[str, Kept]):  # typing keeps its own forms
+    keys = str, datetime.date, decimal.Decimal, uuid.UUID
+    many = [Kept, list[Kept], collections.deque[Kept], *(dict[key, Kept] for key in keys), Crate[Kept]]
+    for tp in (*many, typing.NewType("Other", Kept), typing.Literal[Word.TEXT]):
         with pytest.raises(typed.ValidationError):
             typed.decode(b"\x01", tp)
-    reference = weakref.ref(Kept)
-    del Kept, tp
+    references = [weakref.ref(Kept), weakref.ref(Word)]
+    del Kept, Word, many, tp
+    for clean in typing._cleanups:  # type: ignore[attr-defined]
+        clean()
     for _ in range(3):
         gc.collect()
-    assert reference() is None
+    assert [reference() for reference in references] == [None, None]
 
 
 def test_kept_data_pickles_as_none():
