@@ -285,7 +285,7 @@ def unpack(
         try:
             text = json_text.render(data, lines=lines, indent=indent, allow_nan=allow_nan, limits=limits)
         except LimitError as exc:
-            hint = "" if "colliding" in exc.args[0] else "; raise --max-output-size"
+            hint = "" if exc.advice is None else "; raise --max-output-size"  # keys must never collide
             raise Failure(described(name, exc) + hint) from None
         except CodecError as exc:
             raise Failure(described(name, exc) + _content_hint(data, exc)) from None

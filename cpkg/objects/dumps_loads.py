@@ -75,6 +75,7 @@ DEFAULT_WINDOW: Final = 2**27
 # The default limit of a length is the size of the message. A truncated message would then exceed the limit, instead of
 # raising TruncatedError. No header can declare more than this.
 _ANY_LENGTH: Final = 2**32 - 1
+_MORE: Final = "if you trust the data, allow as much with max_output_size"
 
 
 class Codecs:
@@ -424,15 +425,17 @@ def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int
         return -1
     found: int = codecs.find_excess(message, max_memory, max_depth)
     if found >= 0:
-        error = LimitError(memory_text(len(message), max_memory))
+        error = name_memory(LimitError(), len(message), max_memory)
         error.offset = found
         raise error
     return ~found
 
 
-def memory_text(size: int, max_memory: int) -> str:
-    """Return the text of the error for a message whose objects take too much memory."""
-    return f"the objects in a message of {size} bytes take more memory than max_memory={max_memory} allows"
+def name_memory(error: LimitError, size: int, max_memory: int) -> LimitError:
+    """Return `error` with the text and advice for a message whose objects take too much memory."""
+    error.args = (f"the objects in a message of {size} bytes take more memory than max_memory={max_memory} allows",)
+    error.advice = "if you trust the data, raise max_memory"
+    return error
 
 
 def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Bytes:
@@ -461,11 +464,12 @@ def decompress(codecs: Codecs, data: Buffer, max_output_size: int | None) -> Byt
         try:
             return codecs.zstd.decompress(data, options=options, max_output_size=limit)
         except ZstdLimitError as exc:
-            if exc.code == imported("purepy.zstd.format.error_codes").WINDOW_TOO_LARGE:
-                exc.advice = "if you trust the data, allow as much with max_output_size"
+            exc.advice = _MORE
             raise
     if max_output_size is not None and 0 <= max_output_size < size:
-        raise LimitError(f"an uncompressed message of {size} bytes exceeds max_output_size={max_output_size}")
+        error = LimitError(f"an uncompressed message of {size} bytes exceeds max_output_size={max_output_size}")
+        error.advice = _MORE
+        raise error
     if 1 < size < 4 and MAGIC.startswith(bytes(data)):
         raise _truncated(f"the data ends inside the magic number of a Zstandard frame, after {size} bytes", 0)
     return data

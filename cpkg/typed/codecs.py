@@ -357,7 +357,7 @@ class Decoder:
     def _name_limit(self, error: LimitError, size: int) -> None:
         """Set the text of a LimitError without a text, which a meter raised for a message of `size` bytes."""
         if not error.args:
-            error.args = (dumps_loads.memory_text(size, self._limits.memory_allowed(size)),)
+            dumps_loads.name_memory(error, size, self._limits.memory_allowed(size))
 
     def convert(self, obj: object, *, from_attributes: bool = False) -> Any:
         """Convert `obj` to this type, with `from_attributes` and errors as in `cpkg.typed.convert`."""

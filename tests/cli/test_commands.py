@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 import click
 import pytest
 from backends import available
+from bombs import on_one_way
 from click.testing import CliRunner, Result
 from zstd_frames import MAGIC, RAW, block
 
@@ -301,6 +302,14 @@ def test_a_bomb_leaves_no_file(tmp_path: Path) -> None:
         assert result.exit_code == 0, (size, result.stderr)
     for size in ("", "k", "-5", "4x", "4kk", "1.5M", "²"):
         assert "expected a size" in failure("unpack", tmp_path / "x.mpz", f"--max-output-size={size}", status=2)
+
+
+@pytest.mark.skipif(sys.implementation.name == "pypy", reason="PyPy probes in another order, which needs other keys")
+def test_no_limit_allows_keys_that_collide(tmp_path: Path) -> None:
+    keys = [cpkg.packb(key) + b"\x01" for key in on_one_way(20_000)]
+    (tmp_path / "x.mpz").write_bytes(b"\xdf" + len(keys).to_bytes(4, "big") + b"".join(keys))
+    for limit in ([], ["--max-output-size", "1G"]):
+        assert re.search(r"colliding hashes \(at byte \d+\)\n$", failure("unpack", tmp_path / "x.mpz", *limit))
 
 
 LONG = 3 << 20
