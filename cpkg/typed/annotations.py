@@ -3,7 +3,7 @@
 Convert annotations to nodes, and refuse unsupported or ambiguous types with TypeError.
 
 `typing` differs between Python 3.9 and 3.15, and from typing_extensions. So forms of types are recognised by their
-attributes (`__supertype__`, `__value__`), or looked up by name in those of the two modules that are loaded.
+attributes (`__supertype__`, `__value__`), or looked up by name in whichever of the two modules are loaded.
 """
 
 from __future__ import annotations
@@ -90,15 +90,16 @@ class Model:
         """
         With `hooked`, unsupported classes become nodes for a `dec_hook`; otherwise they raise TypeError.
 
-        `namespace` has names for annotations that are text, in addition to their modules. A `lenient` model describes
-        one class for encoding only: a field that cannot be decoded is Any, and another class with fields is "custom".
+        `namespace` has names for annotations that are text, in addition to the names of their modules. A `lenient`
+        model describes one class, only for encoding: the type of a field that cannot be decoded becomes Any, and
+        another class with fields becomes "custom".
         """
         self._hooked = hooked
         self._namespace = namespace
         self._lenient = lenient
         self._known: dict[object, Node] = {}
-        self._awaited: set[int] = set()  # ids of nodes of text that refers to itself
-        self._unread: list[Callable[[], None]] = []  # read the fields of classes, later, since classes may nest deep
+        self._awaited: set[int] = set()  # ids of nodes of types given as text that refer to themselves
+        self._unread: list[Callable[[], None]] = []  # read the fields of classes; not recursive, for deep nesting
         self._later: list[Callable[[], None]] = []
 
     def read(self, tp: object) -> Node:
@@ -120,7 +121,7 @@ class Model:
         try:
             kind = _SIMPLE.get(tp)
         except TypeError:
-            if typing.get_origin(tp) is None:  # not Annotated with unhashable metadata
+            if typing.get_origin(tp) is None:  # so it is not Annotated with unhashable metadata
                 raise TypeError(f"cannot decode {tp!r}: expected a type") from None
             kind = None
         if kind is not None:
@@ -128,7 +129,7 @@ class Model:
             if node is None:
                 name = "None" if kind == "none" else getattr(tp, "__name__", "Any")
                 node = Node(kind, name, tp)
-                if tp is memoryview:  # also of an array
+                if tp is memoryview:  # it may show an array
                     node.families += FAMILIES_OF["numbers"][1:]
                 node = _scalars.setdefault(tp, node)
             return node
@@ -204,7 +205,7 @@ class Model:
 
     def _copy(self, node: Node, to: Node) -> None:
         """
-        Copy one node into another, now and again when all nodes are complete.
+        Copy one node into another, first now and a second time when all nodes are complete.
 
         `to` keeps its name, and its own constraints if it has any.
         """
@@ -487,8 +488,8 @@ def _with_choice(parts: list[Node]) -> list[Node]:
     """
     Return the parts of a union, with its str, enums and literals of text combined into one node, a "choice".
 
-    In a choice, the values of enums and literals precede other text. Returns the parts unchanged if fewer than two can
-    be combined, or if several are str. Raises TypeError if two of them have the same value.
+    In a choice, the values of enums and literals take precedence over other text. Returns the parts unchanged if
+    fewer than two can be combined, or if several are str. Raises TypeError if two of them have the same value.
     """
     texts = [part for part in parts if STR in part.families and part.kind in ("str", "enum", "literal")]
     texts = [part for part in texts if part.kind == "str" or (part.checks is part.item is None)]
@@ -540,7 +541,7 @@ def _is_alias(tp: object) -> bool:
 
 
 def _plain_value(scope: Scope, tp: Annotation) -> Annotation:
-    """Return what a type variable or an alias stands for; another type with the values of its variables."""
+    """Return the type that a type variable or alias stands for; another type with its variables replaced by values."""
     tp = scope.resolved(tp)
     while _is_alias(tp):
         tp = _value_of(tp)
@@ -551,7 +552,7 @@ def _plain_value(scope: Scope, tp: Annotation) -> Annotation:
 
 
 def _without_value(variable: Annotation) -> tuple[Annotation, ...]:
-    """Return the types of which a type variable without a value may be: its constraints, or its default or bound."""
+    """Return the types that a type variable without a value may be: its constraints, or its default or bound."""
     default = getattr(variable, "__default__", None)
     if variable.__constraints__:
         return variable.__constraints__  # type: ignore[no-any-return]
@@ -571,7 +572,7 @@ def _value_of(alias: Annotation) -> Annotation:
 
 def _is_omitted(field: Field, settings: Mapping[str, object]) -> bool:
     """
-    Return whether a field is omitted from messages while it has its default: by the options `settings`, or for UNSET.
+    Return whether messages omit a field with its default, because of the options `settings` or because it is UNSET.
     """
     if field.default is UNSET or (settings.get("omit_none") and field.default is None):
         return True
@@ -606,8 +607,8 @@ def _tell_apart(union: Node) -> None:
     """
     Choose how to distinguish the objects of a union: by the value of a Literal field, or by their required keys.
 
-    Sets `tag` for a Literal field. Otherwise sorts `objects` so that each one but the last has a required key that no
-    later one has. Raises TypeError if neither is possible.
+    Sets `tag` for a Literal field. Otherwise sorts `objects` so that each object except the last has a required key
+    that no later object has. Raises TypeError if neither is possible.
     """
     objects = union.objects
     names = [{field.key for field in node.fields if field.node.kind == "literal"} for node in objects]
@@ -633,7 +634,7 @@ def _tell_apart(union: Node) -> None:
 
 
 def _own_keys(node: Node, objects: Sequence[Node]) -> frozenset[str]:
-    """Return the required keys of an object that no other of the objects has."""
+    """Return the required keys of an object that no other object in `objects` has."""
     others = {field.key for other in objects if other is not node for field in other.fields}
     return frozenset({field.key for field in node.fields if field.required} - others)
 
@@ -642,7 +643,7 @@ def unique_keys(union: Node) -> list[tuple[Node, frozenset[str]]]:
     """
     Return the objects of a union without a tag, each with its required keys that no later object has.
 
-    The last object comes with no keys, since a map that fits no other object is for it.
+    The last object has no keys in the result: every map that fits no other object is read as the last object.
     """
     *objects, last = union.objects
     return [*((node, _own_keys(node, union.objects[at:])) for at, node in enumerate(objects)), (last, frozenset())]

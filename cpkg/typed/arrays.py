@@ -2,9 +2,9 @@
 """
 Arrays of numbers as types: numpy arrays and `array.array`, decoded from the extension type of arrays and from lists.
 
-`ffi_build/msgpack/typed/arrays.c` writes the numbers of a list directly into the memory of the array. Here they are
-collected first, and then copied.
-This module does not import numpy, since code that names numpy's types has already imported it.
+`ffi_build/msgpack/typed/arrays.c` writes the numbers of a list directly into the memory of the array. This module first
+collects the numbers, and then copies them.
+It does not import numpy, since code that names numpy's types has already imported it.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class Numbers:
         return p
 
     def _fit(self, shape: list[int]) -> None:
-        """Extend the shape of an empty array to the dimensions of the type; else raise UnfitError if they differ."""
+        """Raise UnfitError for a shape with other dimensions than the type, but extend the shape of an empty array."""
         if self.dims >= 0 and len(shape) != self.dims:
             if len(shape) > self.dims or shape[-1]:
                 raise UnfitError(f"an array of {len(shape)} dimensions")
@@ -305,7 +305,7 @@ def _format_of(rows: list[Any]) -> str:
     """
     Return the format that holds all numbers of these rows: "?", "d", "q" or "Q"; raise UnfitError if none does.
 
-    It is "d" if any of them is a float, or if there are no numbers.
+    The format is "d" if any number is a float, or if there are no numbers.
     """
     kinds: set[object] = set()
     for row in rows:
@@ -397,7 +397,8 @@ def node_of(cls: Annotation, args: tuple[Any, ...], union: Union, plain: Callabl
     """
     Return the node of an array class with parameters; raise TypeError for items that messages cannot hold.
 
-    `union` returns the node of a union of several nodes. `plain` returns what a type variable or an alias stands for.
+    `union` returns the node of a union of several nodes. `plain` returns the type that a type variable or alias
+    stands for.
     """
     if cls is array:
         number = plain(args[0]) if args else None
@@ -432,7 +433,7 @@ def _node(cls: Annotation, numbers: Numbers, union: Union) -> Node:
         node.item = Node(ARRAY, "list", list)
         node.item.item = item
         item = node.item
-    if numbers.dims < 0:  # any number of lists within each other
+    if numbers.dims < 0:  # lists nested to any depth
         item.item = union([item.item, item])
     return node
 

@@ -40,12 +40,12 @@ def options(
     fields that have their default when an object is encoded (of defaults from factories, only an empty list, dict, set,
     tuple or frozenset); `omit_none` omits only those whose default is None. `forbid_unknown_fields` raises an error for
     an unknown key (with `array_like`, a surplus item), which is otherwise ignored. `array_like`, only for dataclasses
-    and attrs classes, writes all fields as an array, without keys, in their order, but fields that are only encoded
-    come last; NamedTuples always are arrays, TypedDicts maps. A subclass inherits the options that it does not set;
-    False and None (for `rename`) switch an inherited option off. An option that no class sets is off.
+    and attrs classes, writes an array of the fields' values, without keys, in the order of the fields; fields that are
+    only encoded come last. NamedTuples are always arrays, and TypedDicts always maps. A subclass inherits the options
+    that it does not set; False, or None for `rename`, switches an inherited option off. Options are off by default.
 
     The decorator sets the dict `__typed_options__`, which may also be written in the class directly. Raises ValueError
-    for another `rename`; the decorator raises TypeError for an object that is not a class, and for a class if it or a
+    for any other `rename`; the decorator raises TypeError for an object that is not a class, and for a class if it or a
     subclass has already been decoded, encoded or described.
     """
     if isinstance(rename, str):
@@ -77,7 +77,7 @@ def options(
 
 
 def options_of(cls: Annotation) -> dict[str, Any]:
-    """Return the options of a class, of which some may be missing; raise TypeError or ValueError if one is wrong."""
+    """Return the options that a class sets or inherits; raise TypeError or ValueError if one is wrong."""
     found = getattr(cls, ATTRIBUTE, {})
     try:
         options(**found)

@@ -45,12 +45,12 @@ _ANY_LENGTH: Final = 2**32 - 1
 _WRONG: Final = (
     Mismatch, Refused, ValueError, TypeError, IndexError, KeyError, struct.error, ArithmeticError, RecursionError,
 )  # fmt: skip
-"""The exceptions of decoding functions for a message that is wrong or refused; the walker finds the reason."""
+"""The exceptions that decoding functions raise for a wrong or refused message; the walker finds the reason."""
 _FAILURES: Final = (CodecError, *_WRONG)
-"""All exceptions of these functions that a message causes, including those of exceeded limits."""
+"""All exceptions that decoding functions raise because of a message, including those for exceeded limits."""
 
 WALKED: Final = 16
-"""Bytes of messages that the walker decodes before functions are compiled, per key, item, part and field of a type."""
+"""Before functions are compiled, the walker decodes this many bytes for each key, item, part and field of a type."""
 
 
 def msgpack_module() -> MsgpackBackend:
@@ -91,7 +91,7 @@ class Limits:
         """
         Check and store the limits; `heaviest` is the result of `Node.weigh`.
 
-        `totals` are `max_total_items` and `max_total_bytes`, and `lengths` the largest lengths by family.
+        `totals` is (max_total_items, max_total_bytes). `lengths` maps each family to its largest length.
         """
         self.max_depth = as_count("max_depth", max_depth)
         self.counts_extras = heaviest > 0
@@ -115,8 +115,8 @@ class Limits:
         """
         Raise LimitError for a message whose headers exceed a limit other than `max_depth`, before any object exists.
 
-        Returns how many more bytes the objects may take than the headers show; -1 if these bytes need not be counted,
-        since there is no limit, the message is too short to exceed it, or its type has no such bytes.
+        Returns how many bytes of memory the objects may take beyond those that the headers show. Returns -1 if such
+        bytes need not be counted: there is no limit, the message is too short to exceed it, or the type has none.
         """
         size = len(data)
         room = -1
@@ -176,18 +176,19 @@ class Decoder:
 
     `type` is the type; the default is Any. With `strict=False`, text that holds a number, bool or null is converted, 0
     and 1 are accepted as bools, whole floats as ints, and numbers as datetimes (seconds since 1970), timedeltas
-    (seconds) and Decimals. `dec_hook(cls, value)` creates an instance of a class that cpkg does not support; its
-    ValueErrors and TypeErrors become ValidationErrors. With `all_errors` a ValidationError lists every error of a
-    message, at most `max_errors` of them (-1 is no limit).
+    (seconds) and Decimals. `dec_hook(cls, value)` creates an instance of a class that cpkg does not support; a
+    ValueError or TypeError that it raises becomes a ValidationError. With `all_errors` a ValidationError lists every
+    error of a message, at most `max_errors` of them (-1 is no limit).
 
     `max_depth` limits the nesting of containers, and `max_memory` the memory in bytes that the objects of a message
     take (the default is 64 MiB or 100 times the size of the message, whichever is larger). `max_str_len`,
-    `max_bin_len`, `max_array_len`, `max_map_len` and `max_ext_len` limit lengths, `max_total_items` and
-    `max_total_bytes` totals of a message; -1 is no limit. All but `max_depth` are checked in the headers, before any
-    object is created. Memory that headers do not show, for example of sets, is counted while objects are created.
+    `max_bin_len`, `max_array_len`, `max_map_len` and `max_ext_len` limit lengths. `max_total_items` limits the number
+    of values in a message, including keys, and `max_total_bytes` the total length of its str, bin and ext values. -1 is
+    no limit. All limits except `max_depth` are checked in the message's headers, before any object is created. Memory
+    that headers do not show, for example of sets, is counted while objects are created.
 
     `namespace` maps names in annotations that are text to types, for example the local names of a function, or of a
-    module that is imported only for type checkers. It precedes the names of the annotations' modules.
+    module that is imported only for type checkers. It takes precedence over the modules of the annotations.
 
     Raises TypeError for a type that cannot be decoded or is ambiguous, and TypeError or ValueError for another wrong
     argument.
@@ -279,7 +280,7 @@ class Decoder:
 
     def _make_decode(self, size: int) -> Callable[..., Any] | None:
         """
-        Return and keep a function (data, depth, room) that decodes a message; it raises one of _FAILURES if this fails.
+        Return a function (data, depth, room) that decodes a message or raises one of _FAILURES, and keep the function.
 
         With a count as the fourth argument, the function decodes several messages, as `decode_all` does.
 
@@ -311,7 +312,7 @@ class Decoder:
             padded, size = data + PADDING, len(data)
             if count >= 0:
                 made, end, failure, left = other(room >= 0, True)(padded, depth, room, count, _FAILURES)
-                if end > size:  # the last message is cut, and its object was read from the padding
+                if end > size:  # the last message is incomplete: part of its object was read from the padding
                     made.pop()
                 return made, end, Mismatch() if failure is None and end != size else failure, left
             if whole is None:
@@ -328,8 +329,8 @@ class Decoder:
         """
         Return the object in a message, read by the walker.
 
-        If a decoding function raised `failure`, raises the error that explains it. If the message is right, raises
-        `failure`, or the exception in a Refused.
+        If a decoding function raised `failure`, raises the error that explains it. If the message turns out to be
+        right, raises `failure` itself, or the exception that a Refused contains.
         """
         if isinstance(failure, Refused) and failure.role == "extra":
             raise _extra(failure.value, data, failure.offset)
@@ -379,12 +380,12 @@ def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[li
     Return (objects, position, failure, room) for up to `count` consecutive messages, the first at the start of `data`.
 
     Decoding stops before the first wrong message. `position` is where that message begins, or where the last object
-    ends; for a message that is cut, it may be beyond the data. `failure` is the exception to pass to `decode_within`,
-    or None. Of the limits, only `max_depth` and `room` are checked.
+    ends; if a message is incomplete, `position` may be beyond the data. `failure` is the exception to pass to
+    `decode_within`, or None. Of the limits, only `max_depth` and `room` are checked.
 
-    `room` is how many bytes of memory the objects may take beyond those that the headers show, and in the result how
-    many of these bytes are left. -1 is no limit; it is also the result for a type whose objects take no such bytes. If
-    the objects exceed the room, `failure` is a LimitError without a text.
+    The argument `room` is how many bytes of memory the objects may take beyond those that the headers show; the result
+    `room` is how many of these bytes are left. -1 is no limit. The result is also -1 for a type whose objects take no
+    such bytes. If the objects exceed the room, `failure` is a LimitError without a text.
     Returns no objects, no failure and position 0 for a decoder with `strict=False`, or before functions are compiled.
     """
     decode = decoder._decode or (decoder._make_decode(len(data)) if decoder.strict else None)
@@ -396,11 +397,10 @@ def decode_all(decoder: Decoder, data: bytes, count: int, room: int) -> tuple[li
 
 def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception | None = None) -> tuple[Any, int]:
     """
-    Return the object of one message, which `data` contains and nothing else, and the room that it leaves.
+    Return (object, room) for `data`, which is exactly one message; for both meanings of `room` see `decode_all`.
 
-    For `room` see `decode_all`. With the `failure` that `decode_all` returned for this message, raises the error of the
-    message; its offset counts from the start of the message. If the room is too small, the error is a LimitError
-    without a text.
+    With the `failure` that `decode_all` returned for this message, raises the error that explains it; the error's
+    offset counts from the start of the message. If the room is too small, the error is a LimitError without a text.
     """
     if failure is None:
         decoder._limits.check(data)
@@ -417,7 +417,7 @@ def decode_within(decoder: Decoder, data: bytes, room: int, failure: Exception |
 
 
 _decoders: dict[object, Decoder] = {}
-"""Decoders of types without an `_anchor`, or whose anchor accepts no attributes, by type (and limits)."""
+"""Decoders by type, or by type and limits, of types without an `_anchor` or whose anchor accepts no attributes."""
 
 
 def _class_cache(cls: Annotation) -> Kept | None:
@@ -448,7 +448,7 @@ def _form(obj: Value) -> object:
 
 
 def _converted(replacement: object) -> object:
-    """Return the object to pack for the result of an `enc_hook`, for which packers call no function again."""
+    """Return the object to pack for the result of an `enc_hook`: packers do not call the hook again for that result."""
     form = _form(replacement)
     return types_written.converted(replacement) if form is None else form
 
@@ -495,10 +495,10 @@ def _same(one: object, two: object) -> bool:
 
 def decoder_for(tp: object, **limits: Any) -> Decoder:
     """
-    Return a decoder of a type with the options in `limits`, and the defaults of all others.
+    Return a decoder of a type with the options in `limits`, and the defaults of all other options.
 
-    The decoder is kept for the next call, unless a part of the type is unhashable. If `tp` is a Decoder, and there are
-    no limits, returns `tp`.
+    The decoder is kept for the next call, unless a part of the type is unhashable. Returns `tp` itself if it is a
+    Decoder and `limits` is empty.
     """
     anchor = _anchor(tp)
     cache = None if anchor is None else kept_with(anchor)
@@ -533,7 +533,7 @@ def decode(data: Buffer, type: object = object, **options: Any) -> Any:
 
 
 def checked_decoder(tp: object, given: Mapping[str, Any]) -> Decoder:
-    """Return the decoder of a type with the given limits, or `tp` if it is a Decoder; then limits raise TypeError."""
+    """Return a decoder of `tp` with the limits `given`, or `tp` if it is a Decoder; limits for it raise TypeError."""
     if not isinstance(tp, Decoder):
         return decoder_for(tp, **given)
     if given:
@@ -553,8 +553,8 @@ def decode_message(
     """
     Return the object in a message that `cpkg.loads` found in its data, validated against the type or Decoder `tp`.
 
-    `allowed` is the memory limit for this message: -1 for none, and None if the message is too short to exceed it. A
-    Decoder with its own `max_memory` keeps that instead. `max_memory` is the limit that the caller gave, if any.
+    `allowed` is the memory limit for this message: -1 for no limit, and None if the message is too short to exceed the
+    limit. A Decoder with its own `max_memory` ignores `allowed`. `max_memory` is the argument of `loads`.
     """
     if allowed is None and max_total_items is None and max_depth == MAX_DEPTH and not all_errors:
         return decoder_for(tp).decode(message)
@@ -607,12 +607,12 @@ def convert(obj: object, type: object, *, from_attributes: bool = False, **optio
     """
     Convert `obj`, made of dicts, lists, numbers, text and so on, to an object of `type`.
 
-    Where the type asks for a dataclass, attrs class, Enum or class for `dec_hook`, instances of it are kept. Times,
-    UUIDs and Decimals may be text, as `to_builtins` writes them, and bytes may be base64 text. With `from_attributes`,
-    the attributes of any object can supply fields.
-    `options` are those of `Decoder`; of its limits, only `max_depth` has an effect. Raises the exceptions of `Decoder`,
-    ValidationError, with `offset` None, StackError for objects nested too deep, and LimitError for a dict or set with
-    too many keys whose hashes collide.
+    Where the type asks for a dataclass, attrs class, Enum or class for `dec_hook`, an instance of it is not converted.
+    Times, UUIDs and Decimals may be text, as `to_builtins` writes them, and bytes may be base64 text. With
+    `from_attributes`, the attributes of any object can supply fields.
+    `options` are those of `Decoder`; of its limits, only `max_depth` has an effect. Raises the exceptions of `Decoder`;
+    ValidationError, whose `offset` is None; StackError for objects nested too deep; and LimitError for a dict or set
+    with too many keys whose hashes collide.
     """
     decoder = Decoder(type, **options) if options else decoder_for(type)
     return decoder.convert(obj, from_attributes=from_attributes)
@@ -624,9 +624,10 @@ def to_builtins(
     """
     Convert an object to dicts, lists, text, numbers, bools and None, for JSON and similar formats.
 
-    Objects with fields become dicts (or lists, with `array_like`), sets, tuples and arrays of numbers lists, Enum
-    members their values, times, UUIDs and Decimals text, and bytes base64 text. Instances of `builtin_types` are kept.
-    `enc_hook(obj)` returns a replacement for an object of another type; without it such an object raises TypeError.
+    Objects with fields become dicts, or lists with `array_like`. Sets, tuples and arrays of numbers become lists, Enum
+    members become their values, times, UUIDs and Decimals become text, and bytes become base64 text. Instances of
+    `builtin_types` are not converted. `enc_hook(obj)` returns a replacement for an object of another type; without a
+    hook, such an object raises TypeError.
     Raises ValueError for objects nested more than 1024 deep and for a dict with two keys that become equal, and
     TypeError for a key that becomes a dict.
     """

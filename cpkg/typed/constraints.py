@@ -53,7 +53,8 @@ def add_check(checks: Checks, item: Any) -> bool:
     if name == "Timezone":
         if item.tz not in (None, ...):
             raise TypeError(
-                f"Timezone({item.tz!r}) is not supported: use None for naive times, or ... for times with an offset"
+                f"Timezone({item.tz!r}) is not supported: use Timezone(None) for naive times,"
+                " or Timezone(...) for times with an offset"
             )
         checks.tz = item.tz is ...
         found = True

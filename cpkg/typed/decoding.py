@@ -3,8 +3,8 @@
 Generate functions that decode one type each, directly from bytes, and predict the next key.
 
 The first function of an object reads the keys in the order of the fields. At another key it calls a second function,
-which accepts any order. Functions that are called by others are compiled at their first call. All of them only detect
-that a message is wrong, and raise; `cpkg.typed.walker` finds the reason.
+which accepts any order. Functions that are called by others are compiled at their first call. All functions only
+detect that a message is wrong, and raise an exception; `cpkg.typed.walker` finds the reason.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MANY: Final = 100
 _INLINED: Final = 6
 """The most types of objects that one function reads; further types have separate functions."""
 _COMPARED: Final = 8
-"""The most texts of an enum, literal or choice to compare one by one, with _WORDS; more are looked up in a dict."""
+"""With _WORDS, the most texts of an enum, literal or choice to compare one by one; more are looked up in a dict."""
 _NESTED: Final = 6
 """
 The deepest nesting of containers that one function reads; deeper containers have separate functions.
@@ -49,7 +49,7 @@ _HASHED: Final = {
     **dict.fromkeys(("none", "bool", "int", "float"), METERED_NUMBERS),
     **dict.fromkeys(TEXT_KINDS, METERED_PAIRS),
 }
-"""Kinds of keys and items whose hashes a sender can choose, each with the number from which collisions matter."""
+"""Kinds of keys and items whose hashes a sender can choose, each with the count from which collisions matter."""
 _TESTS: Final[dict[Family, str]] = {
     NIL: "b == 0xC0",
     BOOL: "b == 0xC2 or b == 0xC3",
@@ -69,15 +69,15 @@ def decode_function(
     """
     Return a function (data, depth, room) that decodes a message of a type and returns (object, end).
 
-    The message in `data` must be followed by PADDING. With `weighs`, the function counts the memory that headers do not
-    show, and raises LimitError if that exceeds `room`. For a wrong message it raises Mismatch, Refused or another
-    exception in `codecs._FAILURES`.
+    PADDING must follow the message in `data`. With `weighs`, the function counts the memory that headers do not
+    show, and raises LimitError if this memory exceeds `room` bytes. For a wrong message it raises Mismatch, Refused or
+    another exception in `codecs._FAILURES`.
 
     With `each`, the function has the parameters (data, depth, room, count, failures). It decodes up to `count`
     consecutive messages, stops before the first one that raises one of `failures`, and returns (objects, position,
     exception or None, room). The position is where the wrong message begins, or where the last message ends; it may be
-    after the data, since functions may read the padding. The room in the result is what is left at that position;
-    without `weighs` it is the argument.
+    after the data, since functions may read the padding. The room in the result is the part of `room` that is left at
+    that position; without `weighs` it is the argument.
     """
     functions.loops = node.loops()
     functions.weighs = weighs
@@ -143,9 +143,10 @@ class _Source(Source):
 
     def _fill(self, items: str, count: str, node: Node, value: str, level: int) -> None:
         """
-        Write lines that read `count` values of a type into the list `items`, inside `level` containers of the function.
+        Write lines that read `count` values of a type into the list `items`, inside `level` containers.
 
-        At level 0 the values are messages: the lines keep the start of each in `q`, and the room before it in `room`.
+        `level` counts the containers that this function reads. At level 0 the values are messages: the lines keep the
+        start of each message in `q`, and the room before it in `room`.
         """
         run = RUNS.get(node.kind) if node.checks is None else None
         if run:
@@ -282,10 +283,10 @@ class _Source(Source):
 
     def _object(self, node: Node, to: str, level: int) -> None:
         """
-        Write lines that read an object with its keys in order; at any other key they call the second function.
+        Write lines that read an object whose keys are in the order of its fields.
 
-        That is the function of `decode_any_order`, which reads the remaining fields: all of them if the object has no
-        fields or more than _MANY.
+        At any other key, they call the function of `decode_any_order`, which reads the remaining fields. If the object
+        has no fields, or more than _MANY, that function reads the whole object.
         """
         fields = node.fields
         rest = self._function("decode_any_order", node, _Source.decode_any_order)
@@ -379,9 +380,9 @@ class _Source(Source):
 
     def value(self, node: Node, to: str, level: int, *, own: bool = False) -> None:
         """
-        Write lines that read a value into the variable `to`, inside `level` containers of the function.
+        Write lines that read a value into the variable `to`, inside `level` containers that this function reads.
 
-        With `own`, the function is the one for this type, and reads the value itself instead of calling that function.
+        With `own`, the lines are part of the separate function for this type; otherwise they may call that function.
         For an object with `array_like`, the lines always call a separate function.
         """
         write = getattr(self, "_" + node.kind, None)
@@ -661,7 +662,7 @@ def _metered_from(node: Node) -> int:
 
 def _size(node: Node, count: str) -> str:
     """
-    Return the source of the memory in bytes that an array or map takes beyond that which its header shows; "" if 0.
+    Return the source of the number of bytes that an array or map takes beyond those that its header shows; "" if 0.
 
     `count` is the source of the number of its items.
     """
@@ -684,7 +685,7 @@ def _is_builtin(factory: object) -> bool:
 
 
 def _argument(parameter: str, value: str) -> str:
-    """Return the source of a keyword argument: `parameter=value`, or `**{...}` if source cannot have the name."""
+    """Return the source of a keyword argument: `parameter=value`, or `**{...}` for a name that is not valid there."""
     return f"{parameter}={value}" if is_plain(parameter) else f"**{{{parameter!r}: {value}}}"
 
 

@@ -2,7 +2,8 @@
 """
 Generate functions that encode one class each, with inline code for the values that its annotations predict.
 
-The actual type of a value decides how it is packed, not the annotation: all other values go to `Encoding.write`.
+The actual type of a value decides how it is packed, not its annotation: values that are not of the predicted type go to
+`Encoding.write`.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Encoding:
         elif kind is dict:
             self._dict(out, value, depth)
         else:
-            # an enum usually has no fields, and testing that takes long
+            # first look up enums here: they usually have no fields, and looking for fields takes long
             form = self._forms.find(kind) if type(kind) is not type else None
             if form is None:
                 cache = self._cache_of(kind)

@@ -17,9 +17,9 @@ class ValidationError(CodecError, ValueError):
     `path` locates the value: keys of fields, indices of arrays and keys of maps, from the outermost value inwards.
     `offset` is where the value or wrong key begins in the message; None for `convert`, which has no bytes. `expected`
     and `found` are the two halves of the text; `expected` is empty for a missing or unknown key, which `found` then
-    names. `problem` is the text without the place.
-    `errors` holds every error of the message, this one first, with `all_errors`; otherwise only this error. `more` is
-    True if the message has more errors than `max_errors`.
+    names. `problem` is the text without the path and the offset.
+    With `all_errors`, `errors` holds every error of the message, this one first; otherwise it holds only this error.
+    `more` is True if the message has more errors than `max_errors`.
     """
 
     __module__ = "cpkg.typed"  # the public module, from which callers can import the name in a traceback

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     """Each field with its annotation, the class that has this annotation, and one of the uses below."""
 
 BOTH, TAKEN, WRITTEN = "both", "taken", "written"
-"""Uses: a field is given to the constructor and is encoded, is only given to it, or is only encoded."""
+"""Uses of a field: passed to the constructor and encoded (BOTH), only passed to it (TAKEN), only encoded (WRITTEN)."""
 
 _PACKED_OTHERWISE: Final = (dict, list, tuple, int, float, str, bytes, bytearray, DATE)
 """Objects of these classes and their subclasses are packed as values of these classes, whatever fields they have."""
@@ -81,7 +81,7 @@ def _attrs_fields(cls: Annotation, scopes: Scopes) -> Fields:
         made = Field(field.name, "", _UNREAD, required, MISSING if factory else default, factory)
         made.parameter = getattr(field, "alias", None) or field.name.lstrip("_")
         made.slot = _slot_of(cls, field.name)
-        if factory is MISSING:  # its own constructor knows
+        if factory is MISSING:  # only the constructor can create this default
             made.factory = None
         annotation, owner = typing.Any if field.type is None else field.type, cls
         for base in cls.__mro__:
@@ -98,7 +98,7 @@ def _attrs_fields(cls: Annotation, scopes: Scopes) -> Fields:
 
 
 def _taken_by(converter: Annotation, otherwise: Annotation) -> Annotation:
-    """Return the annotation of an attrs converter's argument; `otherwise` without one, and for a class such as int."""
+    """Return the annotation of an attrs converter's argument; `otherwise` if it has none, or for a class."""
     function = getattr(converter, "converter", converter)
     try:
         name = next(iter(imported("inspect").signature(function).parameters))
@@ -119,7 +119,7 @@ def _namedtuple_fields(cls: Annotation, scopes: Scopes) -> Fields:
 
 def _typeddict_fields(cls: Annotation, scopes: Scopes) -> Fields:
     optional = set(cls.__optional_keys__)
-    for name, annotation in scopes[cls].annotations.items():  # those of its bases are among them
+    for name, annotation in scopes[cls].annotations.items():  # includes annotations of the bases
         owner = [base for base, scope in scopes.items() if scope.annotations.get(name) == annotation][-1]
         # `__optional_keys__` is wrong where annotations are text, and where NotRequired is not known
         required = name not in optional
@@ -152,7 +152,7 @@ def _slot_of(cls: Annotation, name: str) -> object:
     if owner not in cls.__mro__ or found.__name__ != name:
         raise TypeError(
             f"{cls.__qualname__}.{name} is the slot {found.__name__!r} of {owner.__qualname__}:"
-            " give the field a default, or none, instead"
+            " give the field another default, or no default"
         )
     return found
 
@@ -179,7 +179,7 @@ def settable(cls: Annotation, fields: list[Field]) -> bool:
     ):
         return False
     if cls.__setattr__ is not object.__setattr__ and _SETTERS.isdisjoint(code.co_names):
-        return False  # the constructor calls it
+        return False  # the constructor calls `__setattr__`
     return all(field.slot is not None or not hasattr(type(_attribute(cls, field.name)), "__set__") for field in fields)
 
 
@@ -188,8 +188,8 @@ def calls_post_init(cls: Annotation) -> bool:
     return "__post_init__" in cls.__init__.__code__.co_names
 
 
-# Text that a program executes itself may have the file name of generated text. Hence the two functions below also check
-# that the code names nothing but fields and the functions that set them.
+# Source that a program passes to `exec` may have the file name of generated source. Hence the two functions below also
+# check that the code names nothing but fields and the functions that set them.
 
 
 def _is_of_dataclass(code: CodeType, fields: list[Field]) -> bool:

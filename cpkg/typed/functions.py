@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The namespace of generated decoding functions, with functions that call the walker or choose in unions."""
+"""The namespace of generated decoding functions; functions in it call the walker, or choose a type of a union."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Functions(Names):
 
     def walk(self, node: Node) -> str:
         """
-        Return the name of a function (data, position, depth, meter) that reads a value by the walker.
+        Return the name of a function (data, position, depth, meter) that lets the walker read a value.
 
-        The function returns (value, end), or raises Mismatch for a wrong value. It ignores the constraints of the type
-        itself, but not those of its parts: the callers check the former, so that they are checked only once.
+        The function returns (value, end), or raises Mismatch for a wrong value. It checks the constraints of the type's
+        parts, but not those of the type itself, which the callers of the function check.
         """
         unchecked = copy.copy(node)
         unchecked.checks = None
@@ -65,7 +65,7 @@ class Functions(Names):
             try:
                 value, message.end = self.untyped(message.data, at, depth)
             except CodecError as exc:
-                if exc.offset is None:  # of `unpack_ext`, which does not know it
+                if exc.offset is None:  # `unpack_ext` raised it, and does not know the offset
                     found = imported("cpkg.objects.types_read").find_bad_extension(message.data[at:])
                     exc.offset = None if found is None else at + found
                 raise

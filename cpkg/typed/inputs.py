@@ -42,9 +42,9 @@ class Message:
 
     def look(self, at: int) -> tuple[str, Value]:
         """
-        Return (family, value) for the value at an offset: a container's length, or an extension's (code, data).
+        Return (family, value) for an offset; for a container its length, and for an extension value (code, data).
 
-        Moves `end` to the end of the value; for a container to its first item.
+        Moves `end` to the end of the value, or to the first item of a container.
         """
         data = self.data
         if at >= len(data):
@@ -82,9 +82,9 @@ class Message:
 
     def children(self, at: int, family: str, length: int) -> Iterator[int]:
         """
-        Yield the offset of each item, or of keys and values in turn.
+        Yield the offset of each item of an array, or of each key and value of a map in turn.
 
-        Each offset is the end of the value that was read last: the caller reads or skips it before asking for the next.
+        The caller must read or skip the value at an offset before it asks for the next offset.
         """
         for _ in range(length if family == ARRAY else 2 * length):
             yield self.end
@@ -159,7 +159,7 @@ class Objects:
 
     def look(self, value: Value) -> tuple[str, Value]:
         """
-        Return (family, value), as `Message.look` does; for values without a family, a kind such as "date" or "raw".
+        Return (family, value), as `Message.look` does, but a kind such as "date" or "raw" for values without a family.
 
         The family is "map" for other objects with `keys` and `[key]`, "array" for other iterables, and "" otherwise.
         """
@@ -225,8 +225,8 @@ def find_end(data: bytes, at: int, ends: dict[int, int]) -> int:
     """
     Return the end of the value at an offset; text may be invalid UTF-8.
 
-    `ends` has the ends of containers that were skipped before, and receives those in this value. So skipping the values
-    of nested maps one after the other takes linear time.
+    `ends` has the ends of containers that were skipped before, and receives the ends of the containers in this value.
+    So skipping the values of nested maps one after the other takes linear time.
     """
     size = len(data)
     stack: list[tuple[int, int]] = []  # for each open container: its offset, and the number of values after it

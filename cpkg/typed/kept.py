@@ -3,7 +3,7 @@
 Data that is kept with a class: its description, the function that encodes its objects, and decoders.
 
 All of these refer to the class. A map outside the class, even a weak one, would therefore keep the class alive forever.
-So they are an attribute of the class. The attribute pickles as None, so a class pickled by value loses the data.
+So an attribute of the class holds them. The attribute pickles as None, so a class pickled by value loses the data.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ KINDS: Final = (
     "slow", "any", "none", "bool", "int", "float", "str", "bytes", "extension", "ext", "raw", "custom", "numbers",
     "list", "set", "frozenset", "tuple", "fixed tuple", "dict", "object", "row", "choice", "union",
 )  # fmt: skip
-"""The kinds of nodes, by their numbers in `enum typed_kind`."""
+"""The kinds of nodes, in the order of their numbers in `enum typed_kind`."""
 
 _SLOW_KINDS: Final = [KINDS.index(kind) for kind in ("slow", "extension", "choice", "union")]
 """Kinds for which C leaves some or all values to a Python function."""
@@ -293,7 +293,7 @@ def _takes_text(node: Node) -> bool:
 
 
 def _describe_hashed(node: Node, spec: dict[str, object]) -> None:
-    """Note in `spec` that hashing items or keys of the type `node` may run Python code, unless it is a scalar type."""
+    """Note in `spec` that hashing items or keys of the type `node` may run Python code, unless `node` is scalar."""
     if node.kind not in _SCALARS:
         spec["runs_python"] = True
         spec["as_tuples"] = as_tuples

@@ -142,7 +142,7 @@ class Checks:
         """
         Return a text that describes the expected value if a constraint refuses `value`, else None.
 
-        An exception in REFUSING, raised by a constraint, counts as a refusal; all others pass.
+        If a constraint raises an exception in REFUSING, the constraint refuses `value`; other exceptions propagate.
         """
         return self.bound(value) or self.predicate(value)
 
@@ -205,7 +205,7 @@ _BOUNDS: Final[tuple[tuple[str, str, Callable[[Value, Value], bool]], ...]] = (
 )
 
 
-# The memory of values beyond their weight in `purepy.msgpack.weigher`, as on CPython: roughly, and only if it is much.
+# The memory of values beyond their weight in `purepy.msgpack.weigher`: rough figures of CPython, where they are large.
 _ATTRIBUTES: Final = 88
 """Bytes of an instance with attributes, without their values, beyond those of an empty map."""
 _EXTRA: Final[dict[object, tuple[int, int]]] = {
@@ -217,7 +217,7 @@ _EXTRA: Final[dict[object, tuple[int, int]]] = {
     memoryview: (192, 0),
     Raw: (96, 0),
 }
-"""Bytes of an instance of a class, and of each of its items, beyond those that headers show."""
+"""For each class: the bytes of an instance, and of each of its items, beyond those that headers show."""
 _ARRAY_OF_NUMBERS: Final = 96
 """Bytes that an array takes in addition to a list with the same number of items; items take at most 8 bytes."""
 _MADE: Final[tuple[tuple[object, int], ...]] = (
@@ -259,9 +259,9 @@ class Node:
     """
     A type.
 
-    The other attributes depend on `kind`:
+    Its kind determines which other attributes are used:
 
-    - "any", "raw", "none", "bool", "int", "float", "str", "ext" and the other scalars of FAMILIES_OF: at most `cls`
+    - "any", "raw", "none", "bool", "int", "float", "str", "ext" and the other scalars of FAMILIES_OF: only `cls`
     - "bytes": `cls` is bytes, bytearray or memoryview
     - "numbers": `numbers` describes the arrays; `item` is the type of lists that are accepted, or None
     - "array": `cls` with any number of `item`; "tuple": one value for each of `parts`
@@ -382,7 +382,7 @@ class Node:
 
     def _heaviest(self, place: int) -> int:
         """
-        Return the most bytes of memory that a value takes per byte of its packed form, without its contents.
+        Return the most bytes of memory that a value takes per byte of its packed form, not counting its contents.
 
         `place` is the memory in bytes that the container around the value needs for it.
         """
@@ -390,7 +390,7 @@ class Node:
         if self.kind != "object":
             return extra + 64  # an empty container
         required = [field for field in self.fields if field.required]
-        # a byte of another or a longer value takes less than HEAVIEST
+        # each byte of another value, and each further byte of these, takes less memory than HEAVIEST
         size = 1 + sum([set(field.node.families) <= _LIGHT and not field.node.extra for field in required])
         if self.array_like:
             return -(-(extra + 64 + 8 * len(required)) // size)
@@ -401,7 +401,7 @@ class Node:
 
     def alternatives(self) -> tuple[Node, ...]:
         """
-        Return the parts of a union or choice, and instead of unions and choices among them their parts.
+        Return the parts of a union or choice; replace a part that is itself a union or choice with its own parts.
 
         A part with constraints remains whole. For another type, returns a tuple of the type itself.
         """
@@ -468,7 +468,7 @@ def is_default(field: Field, value: object) -> bool:
 
 
 def _same(one: Value, two: Value) -> bool:
-    """Return whether two values are equal, also in what == ignores: types, signs of zero, digits and time zones."""
+    """Return whether two values are equal, including their types, signs of zero, digits and time zones."""
     if one is two:
         return True
     kind = type(one)
@@ -490,7 +490,7 @@ def _same(one: Value, two: Value) -> bool:
         return all(_same(getattr(one, name, MISSING), getattr(two, name, MISSING)) for name in fields)
     if kind is float or kind.__module__ in _SHOWN_WHOLE:  # a signalling NaN cannot be compared
         return repr(one) == repr(two)
-    if hasattr(kind, "tobytes"):  # an array, which is compared item by item
+    if hasattr(kind, "tobytes"):  # an array: == would compare each item
         return all(getattr(one, name, None) == getattr(two, name, None) for name in _OF_ARRAYS) and (
             one.tobytes() == two.tobytes()
         )

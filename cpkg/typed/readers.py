@@ -33,7 +33,7 @@ else:
     extension_values = Later("cpkg.objects.extension_values")
 
 PADDING: Final = b"\xc1" * 24
-"""The bytes after a message: no value begins with such a byte, and a key that is compared by words fits in them."""
+"""The bytes after a message: no value begins with 0xc1, and comparing a key by words does not read beyond them."""
 
 
 class Mismatch(Exception):
@@ -97,7 +97,9 @@ class Meter:
 
     def are_apart(self, keys: list[Value]) -> bool:
         """
-        Return whether int keys, or a set's int items, are too close to each other to collide; only then count them.
+        Count int keys, or a set's int items, and return True if they are too close to each other to collide.
+
+        Otherwise counts nothing and returns False.
         """
         if self.keys is None:
             self.keys = KeyMeters()
@@ -131,7 +133,7 @@ class Meter:
 
     def hashable(self, key: Value, offset: int, into: Value, count: int, level: int) -> Value:
         """
-        Return a key, or a set's item, in a hashable form; it is one of `count` that will be put into `into`.
+        Return a key, or a set's item, in a hashable form; the container `into` will have `count` of them.
 
         Untyped arrays become tuples, as in the keys of `loads`. `level` is different for each open container. Raises
         Refused for a key that is unhashable, and LimitError if too many keys collide.
@@ -172,7 +174,7 @@ def unchecked(error: Exception, offset: int, value: object) -> Refused:
 
 
 def as_tuples(value: Value) -> object:
-    """Return a list or tuple as a tuple, also all lists and tuples inside it; another value unchanged."""
+    """Return a list or tuple, and all lists and tuples inside it, as tuples; return another value unchanged."""
     if type(value) in (list, tuple):
         return tuple([as_tuples(item) for item in value])
     return value
@@ -290,7 +292,7 @@ CODES: Final = {
     "decimal": (types_written.DECIMAL, types_written.DECIMAL),
     "uuid": (types_written.UUID, types_written.UUID),
 }
-"""The code bytes of the extension types that each kind accepts, twice the same if there is only one."""
+"""The code bytes of the two extension types that each kind accepts; both are the same if it accepts only one."""
 
 
 def skip(d: bytes, p: int) -> int:
@@ -326,7 +328,7 @@ def number_run(d: bytes, p: int, count: int, formats: str = "fdBHIQbhiq") -> tup
     """
     Return `count` numbers and their end if all of them have the same MessagePack format; else None and the position.
 
-    `formats` holds the type codes of the arrays to accept. Numbers that are packed in one byte are never accepted.
+    `formats` holds the accepted formats, as type codes of `array.array`. Numbers packed in one byte are never accepted.
     """
     first = d[p]
     code = "fdBHIQbhiq"[first - 0xCA] if 0xCA <= first <= 0xD3 else " "

@@ -54,9 +54,9 @@ def schema(
 
     The schema describes the result of `to_builtins` for values of the type: its properties are the keys of the fields,
     not their names. Text in a field's Annotated becomes its description, and a `Title` its title. Classes and Enums are
-    under `$defs`; `ref_template` is the form of references to them, for callers that move them. `schema_hook(cls)`
-    returns the schema of a class that only a `dec_hook` can create, or None for a schema that accepts anything.
-    `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
+    under `$defs`; `ref_template` is the form of references to them, for callers that move the definitions.
+    `schema_hook(cls)` returns the schema of a class that only a `dec_hook` can create, or None for a schema that
+    accepts anything. `namespace` is that of `Decoder`. Raises TypeError for a type that cannot be decoded.
     """
     maker = _Maker(ref_template, schema_hook)
     made = maker.describe(Model(hooked=True, namespace=namespace).read(type))
@@ -192,13 +192,13 @@ def _row(items: list[dict[str, object]], least: int, *, closed: bool) -> dict[st
     Return the schema of an array with one schema per item, the first `least` required; `closed` allows no more items.
     """
     made: dict[str, object] = {"type": "array", "minItems": least}
-    if items:  # JSON Schema has no empty list of them
+    if items:  # in JSON Schema, this list must not be empty
         made["prefixItems"] = items
     return {**made, "maxItems": len(items)} if closed else made
 
 
 def _constraints(checks: Checks, node: Node) -> dict[str, object]:
-    """Return the JSON Schema keywords for constraints: none for predicates, and for bounds of values shown as text."""
+    """Return the JSON Schema keywords for constraints. Predicates, and bounds of values shown as text, have none."""
     made: dict[str, object] = {}
     if node.kind in _NUMBERS:
         step: Any = checks.multiple_of
@@ -213,7 +213,7 @@ def _constraints(checks: Checks, node: Node) -> dict[str, object]:
     size = _SIZES.get(node.kind, "Items")
     for name, length in ((f"min{size}", checks.min_len), (f"max{size}", checks.max_len)):
         if length is not None:
-            made[name] = (length + 2) // 3 * 4 if node.kind == "bytes" else length  # of base64
+            made[name] = (length + 2) // 3 * 4 if node.kind == "bytes" else length  # the length of the base64 text
     if checks.pattern is not None:
         made["pattern"] = checks.pattern.pattern
     return made

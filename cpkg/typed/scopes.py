@@ -52,7 +52,7 @@ def own_annotations(cls: Annotation) -> Mapping[str, Annotation]:
     """
     Return the annotations in the body of a class, without those of its bases.
 
-    Since Python 3.14 they are evaluated, with ForwardRefs for undefined names; an error in one raises TypeError.
+    On Python 3.14 and newer this evaluates them. Undefined names become ForwardRefs, other errors raise TypeError.
     """
     if _LATE:
         library = imported("annotationlib")
@@ -99,7 +99,7 @@ class Scope:
         self.depths = depths or {}
         self._namespace = namespace or {}
         self._lenient = lenient
-        self._known: tuple[dict[str, object], ChainMap[str, object]] | None = None  # until an annotation is text
+        self._known: tuple[dict[str, object], ChainMap[str, object]] | None = None  # None until an annotation is text
 
     def _names(self) -> tuple[dict[str, object], ChainMap[str, object]]:
         """Return the namespace of the owner's module, and a map of all names that annotations can use."""
@@ -109,7 +109,7 @@ class Scope:
         if owner is not None:
             own[owner.__name__] = owner
         own.update({str(name): name for name in getattr(owner, "__type_params__", ())})
-        # fields may have the names of builtins: `type: str = ""`
+        # builtins precede the body, whose fields may have their names: `type: str = ""`
         inside = vars(owner) if isinstance(owner, type) else {}
         maps: list[Any] = [self._namespace, own, module, vars(builtins), inside]
         if self._lenient:
@@ -136,7 +136,7 @@ class Scope:
             return eval(text, known, names)
         except Exception as exc:
             raise_if_from_handler(exc)
-            if hasattr(reference, "evaluate"):  # it may have access to the variables of a function
+            if hasattr(reference, "evaluate"):  # the ForwardRef may have access to the variables of a function
                 try:
                     return reference.evaluate()
                 except Exception as other:

@@ -31,12 +31,12 @@ class Names:
     def __init__(self, helpers: Mapping[str, Named]) -> None:
         self.namespace: dict[str, Named] = {"__name__": __name__, **helpers}
         self._names: dict[tuple[str, int], str] = {}
-        self._numbers = count()  # threads that need a name at once get different ones
+        self._numbers = count()  # threads that need a name at the same time get different numbers
         self._kept: list[object] = []  # the objects that the names stand for, kept so that their ids stay unique
 
     def name(self, role: str, of: object, prefix: str, make: Callable[[str], object]) -> str:
         """
-        Return the name of an object, which has one name for each role; for a new name, `make(name)` creates its value.
+        Return the name of an object, which has one name for each role; for a new name, call `make(name)` for its value.
         """
         name = self._names.get((role, id(of)))
         if name is None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 def _decoder(type: object, options: dict[str, object]) -> Decoder:
     """
-    Return the decoder of a type with those of the options that differ from their defaults.
+    Return the decoder of a type with the options that differ from their defaults.
 
-    Raises TypeError if one of these is not a limit, or if there are any and `type` is a Decoder.
+    Raises TypeError if one of these options is not a limit, or if `type` is a Decoder and any option differs.
     """
     defaults = UNPACKING.defaults._asdict()
     given = {name: value for name, value in options.items() if value != defaults.get(name, value)}
@@ -67,7 +67,7 @@ def reader(*, type: object, **options: object) -> Callable[[Raw, int], object]:
     def decoded(raw: Raw, end: int) -> object:
         try:
             return _decoded(decoder, raw, end)
-        except (StopIteration, StopAsyncIteration) as exc:  # from a constructor or hook: it would end the stream
+        except (StopIteration, StopAsyncIteration) as exc:  # raised by a constructor or hook; it would end the stream
             raise RuntimeError(f"decoding the message before byte {end} raised {builtins.type(exc).__name__}") from exc
 
     return decoded

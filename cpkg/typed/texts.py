@@ -24,7 +24,7 @@ def _real(cls: type) -> Any:
     return next((base for base in cls.__mro__ if base.__module__ == "datetime"), cls)
 
 
-# tools that freeze time in tests replace these two classes, and this module may be imported meanwhile
+# tools that freeze time in tests replace these two classes, perhaps before this module is imported
 DATETIME: Final[type[datetime.datetime]] = _real(datetime.datetime)
 DATE: Final[type[datetime.date]] = _real(datetime.date)
 
@@ -143,7 +143,7 @@ FROM_TEXT: Final[dict[str, Callable[[str], object]]] = {
     "uuid": _uuid,
     "timestamp": _timestamp,
 }
-"""Functions that parse a value of each kind; ValueError, OverflowError or ArithmeticError for invalid text."""
+"""A parser of text for each kind; it raises ValueError, OverflowError or ArithmeticError for invalid text."""
 
 
 def _duration_text(span: datetime.timedelta) -> str:
@@ -154,9 +154,9 @@ def _duration_text(span: datetime.timedelta) -> str:
 
 def to_text(value: object) -> str | None:
     """
-    Return the text of a date, time or timedelta (ISO 8601), UUID, Decimal, bytes, bytearray or memoryview (base64).
+    Return the text of a value: ISO 8601 for dates, times, Timestamps and timedeltas, base64 for bytes-like objects.
 
-    Returns None for any other value.
+    The text of a UUID or Decimal is its str. Returns None for any other value.
     """
     if isinstance(value, (DATE, datetime.time)):
         text = value.isoformat()

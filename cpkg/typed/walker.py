@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     """The path of the container, and the last step from there; None for the outermost value."""
 
 _BAD: Final = (ValueError, TypeError, ArithmeticError)
-"""The exceptions of the standard library for a value that it refuses."""
+"""The exceptions that the standard library raises for a value that it refuses."""
 _REFUSING: Final[dict[str, tuple[type[Exception], ...]]] = {
     "build": (ValueError, TypeError),
     "hook": (ValueError, TypeError),
@@ -90,11 +90,11 @@ class Walker:
         """
         Create a walker over a source.
 
-        `untyped(at, depth)` returns a value without a type, and moves to its end in the source. If `max_errors` is not
-        0, reading continues after an error, and up to `max_errors` (-1 for no limit) are kept in `errors`. `attributes`
-        allows objects with attributes instead of maps. If `is_part`, the walker is called from a decoding function: it
-        raises Refused, as such functions do, and its ValidationErrors lack the path to its value. `failure` is the
-        exception that a decoding function raised.
+        `untyped(at, depth)` returns the untyped value at a place, and moves the source to the end of the value. If
+        `max_errors` is not 0, reading continues after an error, and up to `max_errors` errors (-1 for no limit) are
+        kept in `errors`. `attributes` allows objects with attributes instead of maps. If `is_part`, the walker is
+        called from a decoding function: it raises Refused, as such functions do, and the paths in its ValidationErrors
+        begin at the value that it reads. `failure` is the exception that a decoding function raised.
         """
         self.source = source
         self.untyped = untyped
@@ -131,7 +131,7 @@ class Walker:
         return value
 
     def keep(self, error: ValidationError) -> bool:
-        """Add an error to `errors`; return False instead if `max_errors` are already there."""
+        """Add an error to `errors`; return False instead if `errors` already holds `max_errors`."""
         # decoding functions stop at the first error: after that error, the walker runs the caller's code itself
         self.failure = None
         if len(self.errors) == self.max_errors:
@@ -199,7 +199,12 @@ class Walker:
     def _call(
         self, role: str, node: Node, path: Path, at: Place, function: Callable[..., object], *args: object
     ) -> Value:
-        """Call `function`, the caller's code; while an error is explained, return a placeholder or raise that error."""
+        """
+        Call `function`, which is the caller's code.
+
+        While the walker explains a failure, it calls nothing: it raises the error of the failed call, or returns a
+        placeholder for the result of any other call.
+        """
         failure = self.failure
         if failure is not None:
             if type(failure) is not Refused or (failure.offset, failure.role) != (at, role):
@@ -217,7 +222,7 @@ class Walker:
 
     def _failed(self, role: str, node: Node, exc: Exception | str, path: Path, at: Place) -> Exception:
         """
-        Return the error for `exc`, which the caller's code raised, or which describes its result (text).
+        Return the error for `exc`: an exception that the caller's code raised, or a text that describes its result.
 
         This is a ValidationError for text and for an exception that refuses the value, a StackError for a
         RecursionError, and otherwise `exc` itself.
@@ -294,7 +299,7 @@ class Walker:
         """
         Return the part of a union for values of this family; the part may still refuse the value.
 
-        Raises ValidationError if there is none.
+        Raises ValidationError if the union has no such part.
         """
         if not self.source.has_offsets:
             for part in node.parts:
@@ -511,7 +516,7 @@ class Walker:
         raise error
 
     def _put(self, node: Node, path: Path, at: Place, put: Callable[..., None], key: object, *value: object) -> None:
-        """Call `put`, which adds a key to a dict or a set, and may run the caller's code to compare it with others."""
+        """Call `put`, which adds a key to a dict or a set, and may run the caller's code to compare keys."""
         if self.failure is None:
             self._call("hash", node, path, at, put, key, *value)
         else:
@@ -608,7 +613,7 @@ class Walker:
 
 
 def build(node: Node, values: dict[str, object]) -> object:
-    """Return an object with these values, by names of fields, and defaults for other fields; a TypedDict lacks them."""
+    """Return an object with these values, by field name, and the defaults of other fields; a TypedDict has none."""
     if node.style == "typeddict":
         return {field.name: values[field.name] for field in node.fields if field.name in values}
     for field in node.fields:
@@ -625,7 +630,7 @@ def build(node: Node, values: dict[str, object]) -> object:
 
 
 def _lax(kind: str, family: str, value: Value) -> object:
-    """Return the value of this kind that `strict=False` converts a value of another family to, or MISSING."""
+    """Convert a value of another family to this kind, as `strict=False` does; return MISSING if that is impossible."""
     if family == STR:
         text = value.strip().lower()
         if kind == "none":
