@@ -5,7 +5,7 @@ Write and read the extension type of arrays: numpy's and the standard library's 
 The data of the extension value are, one after the other:
 
 - one byte: ARRAY_OF_NUMPY or ARRAY_OF_PYTHON, the class of the array;
-- the dtype: a MessagePack fixstr in numpy's notation, for example "<f8"; item_size() knows the allowed ones;
+- the dtype: a MessagePack fixstr in numpy's notation, for example "<f8"; item_size() returns None for others;
 - the shape: a MessagePack array of unsigned integers, which is empty for an array without dimensions;
 - as few zero bytes as possible, so that the position of the items in the data, divided by ITEMS_ALIGNED, leaves the
   remainder ITEMS_AFTER;
@@ -71,7 +71,7 @@ def replacement(obj: Any) -> object:
     """
     Return the ExtType or plain value to pack for a numpy array or array.array, or None if its items cannot be packed.
 
-    A numpy array that the extension type cannot hold, for example of text, or a masked array, gives a list.
+    A masked array, or a numpy array that the extension type cannot hold, for example of text, becomes a list.
     """
     modules = sys.modules
     numpy = modules.get("numpy")
@@ -82,7 +82,7 @@ def replacement(obj: Any) -> object:
             items = numpy.ascontiguousarray(obj).reshape(-1).view("u1")  # of a copy if not in C order
             return ExtType(ARRAY, b"".join((array_head(ARRAY_OF_NUMPY, dtype, obj.shape), items)))
     if "array" in modules and isinstance(obj, modules["array"].array):
-        with memoryview(obj) as view:  # released at once, since the array cannot be resized meanwhile
+        with memoryview(obj) as view:  # while the view exists, the array cannot be resized
             kind = ARRAY_FORMATS.get(view.format)
             if kind is None:
                 return None
@@ -177,7 +177,7 @@ def read_array(data: bytes | memoryview) -> object:
     Return the array in the data of an extension value; an ExtType for a numpy array if numpy is not installed.
 
     A numpy array is a view of `data` if its items are aligned and take at least SMALLEST_VIEW bytes; otherwise it has a
-    copy of them. It is read-only, so `data` must be as well. The items of a memoryview must be bytes.
+    copy of the items. `data` must be read-only, so that the array is. The items of a memoryview must be bytes.
     """
     kind, dtype, shape, start = read_head(data)
     items = memoryview(data)[start:]

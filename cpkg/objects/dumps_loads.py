@@ -70,10 +70,10 @@ EXPANSION: Final = 100
 """By default `loads` allows the larger of a floor and EXPANSION times the size of its input."""
 
 DEFAULT_WINDOW: Final = 2**27
-"""Frames with a larger window are refused, unless `max_output_size` is at least twice as large, or -1."""
+"""Frames with a larger window are refused, unless `max_output_size` is at least twice this number, or -1."""
 
-# The default limit of a length is the size of the message. A truncated message would then exceed the limit, instead of
-# raising TruncatedError. No header can declare more than this.
+# By default, backends limit lengths to the size of the message. A truncated message would then exceed this limit, and
+# not raise TruncatedError. No header can declare more than 2**32 - 1.
 _ANY_LENGTH: Final = 2**32 - 1
 _MORE: Final = "if you trust the data, allow as much with max_output_size"
 
@@ -98,7 +98,7 @@ class Codecs:
             self.dumps, self.loads = _compiled_functions(msgpack)
             self.plain_unpackb = self.loads  # a whole message never looks like a frame
             return
-        # Fixed options for a call with defaults: passing so many keywords would take half the time of a short message.
+        # For calls with default options: passing so many keywords would take half as long as packing a short message.
         assert msgpack.prepare_packb is not None
         assert msgpack.prepare_unpackb is not None
         self.plain_packb = msgpack.prepare_packb(**types_written.PACKING, max_depth=MAX_DEPTH)
@@ -177,7 +177,7 @@ def chosen_codecs() -> Codecs:
     """Return the functions of the chosen backends; the first call chooses the backends."""
     global _chosen
     if _chosen is None:
-        # the compiled module would take its functions anew while another thread is in them
+        # without the lock, a second thread could replace the compiled module's functions while the first one uses them
         with process_lock(_choosing):
             if _chosen is None:
                 _chosen = Codecs(_backend.msgpack())
@@ -205,9 +205,9 @@ def dumps(
     by the packed bytes of its keys. Containers may be nested `max_depth` deep.
 
     Beyond MessagePack's own types, `dumps` packs datetime, date, time, timedelta, UUID, Decimal, array.array of
-    numbers, and numpy arrays of numbers, bools and times, and `loads` returns them with their types (a datetime with a
-    time zone in UTC). Instances of dataclasses and attrs classes become maps, Enum members become their values, tuples
-    and sets arrays, and numpy's bools, ints and floats become bools and numbers.
+    numbers, and numpy arrays of numbers, bools and times, and `loads` returns them with their types. A datetime with a
+    time zone returns in UTC. Instances of dataclasses and attrs classes become maps, Enum members become their values,
+    tuples and sets become arrays, and numpy's bools, ints and floats become bools and numbers.
 
     Raises TypeError for an object that cannot be packed, OverflowError for an integer of more than 64 bits or a
     datetime outside the years 1 to 9999 in UTC, ValueError for an object that is too deep or too large and for text
@@ -286,24 +286,25 @@ def loads(
     Accepts any single MessagePack object, alone or compressed into one or several Zstandard frames.
 
     `max_output_size` limits the size of the message in bytes, whatever a frame's header declares. `max_memory` limits
-    the memory in bytes that its objects take, computed from the headers before any object exists (docs/objects.md lists
-    the weight of each type). The default of each is 64 MiB or 100 times the size of `data`, compressed or not,
-    whichever is larger. If you give `max_output_size`, the default of `max_memory` is at least twice as much. -1
-    removes a limit; `max_output_size=-1` without `max_memory` removes both. `max_total_items` limits the number of
-    keys, values and containers; the default is no limit. Containers may be nested `max_depth` deep.
+    the memory in bytes that the objects of the message take, computed from the headers before any object exists
+    (docs/objects.md lists the weight of each type). The default of each limit is 64 MiB or 100 times the size of
+    `data`, compressed or not, whichever is larger. If you give `max_output_size`, the default of `max_memory` is at
+    least twice as much. -1 removes a limit; `max_output_size=-1` without `max_memory` removes both. `max_total_items`
+    limits the number of keys, values and containers; the default is no limit. Containers may be nested `max_depth`
+    deep.
 
-    `ext_hook(code, data)` is called for extension types that `dumps` does not write. Without it, codes from 0 on become
-    ExtType, and others raise FormatError. `object_hook(dict)` is called for each map, and its result replaces the dict.
-    Arrays become lists, or tuples with `use_list=False`; in map keys they always become tuples. Map keys may have any
-    hashable type, unless `strict_map_key` allows only str and bytes. `timestamp` chooses the form of timestamps: 3
-    datetime in UTC, 0 Timestamp (with nanoseconds), 1 float of seconds, 2 int of nanoseconds.
+    `ext_hook(code, data)` is called for extension types that `dumps` does not write. Without a hook, such codes from 0
+    to 127 become ExtType, and negative codes raise FormatError. `object_hook(dict)` is called for each map, and its
+    result replaces the dict. Arrays become lists, or tuples with `use_list=False`; in map keys they always become
+    tuples. Map keys may have any hashable type, unless `strict_map_key` allows only str and bytes. `timestamp` chooses
+    the form of timestamps: 3 datetime in UTC, 0 Timestamp (with nanoseconds), 1 float of seconds, 2 int of nanoseconds.
 
     With `type`, a type or a `cpkg.typed.Decoder`, the object has that type; hooks, `use_list`, `strict_map_key` and
     `timestamp` then raise TypeError. With `all_errors`, which needs `type`, a ValidationError lists every error of the
     message. A Decoder has its own options: only `max_output_size` may be given with it.
 
     Raises CodecError (a TruncatedError, FormatError, ExtraData, StackError, LimitError, ZstdError or ZstdLimitError)
-    for data that is damaged or exceeds a limit, and ValidationError, also a CodecError, for another type than `type`.
+    for data that is damaged or exceeds a limit, and ValidationError, also a CodecError, for data of another type.
     The error's `offset` (None if unknown) counts in the compressed data for a ZstdError, and in the message for all
     others. Raises TypeError, ValueError or OverflowError for a wrong argument. Exceptions of hooks pass unchanged.
     """
@@ -315,7 +316,7 @@ def loads(
     if max_total_items is not None:
         max_total_items = checked_limit("max_total_items", max_total_items)
     message = decompress(codecs, data, max_output_size)
-    # a smaller message cannot exceed the limit of `loads`, which is also the limit of a Decoder for this size
+    # a message below this size cannot exceed the default limit; a Decoder has the same default limit for this size
     allowed = max_memory
     if max_memory is None and (
         len(message) * EXPANSION > MEMORY_FLOOR or (max_output_size is not None and type is not None)
@@ -418,10 +419,10 @@ def check_memory(codecs: Codecs, message: Bytes, max_memory: int, max_depth: int
     """
     Raise LimitError if the objects of a message take more than about `max_memory` bytes.
 
-    `heaviest` is the largest weight of a byte of a message. Returns how many bytes are left, or -1 if they were not
-    counted: there is no limit, or not even the heaviest message of this size reaches the limit.
+    `heaviest` is the most bytes of memory that one byte of a message takes. Returns how many of the `max_memory` bytes
+    are left, or -1 if they were not counted: there is no limit, or even the heaviest message of this size is below it.
     """
-    if max_memory < 0 or len(message) * heaviest <= max_memory:  # by default, where nothing is compressed or typed
+    if max_memory < 0 or len(message) * heaviest <= max_memory:  # with the default limit, unless compressed or typed
         return -1
     found: int = codecs.find_excess(message, max_memory, max_depth)
     if found >= 0:

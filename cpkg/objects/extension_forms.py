@@ -2,8 +2,8 @@
 """
 Fast packing of sets, and of objects that `dumps` packs as extension values: one function ("form") per type.
 
-`purepy.msgpack.forms` uses these functions. They return the bytes that `cpkg.objects.types_written` would lead to, or
-None for an object that they leave to it. This module is loaded with the first object that needs it.
+`purepy.msgpack.forms` uses these functions. They return the bytes that packing with `cpkg.objects.types_written` gives,
+or None for an object that they leave to that module. This module is loaded with the first object that needs it.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ _CLASSES: Final[dict[tuple[str, str], Form]] = {
 
 
 def find(kind: type) -> Form | None:
-    """Return the form for set, frozenset or one of _CLASSES; None for any other type, also for their subclasses."""
+    """Return the form for set, frozenset or one of _CLASSES; None for any other type, including subclasses."""
     if kind is set or kind is frozenset:
         return scalars
     for (module, name), form in _CLASSES.items():

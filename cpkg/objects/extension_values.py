@@ -49,7 +49,7 @@ _TIMESTAMP96: Final = struct.Struct(">Iq")
 
 
 def read_ext(data: bytes, start: int, end: int) -> object:
-    """Return the object in the extension value from its code at `start` to `end`; see the module for Unread."""
+    """Return the object in an extension value that has its code at `start` and ends at `end`, or raise Unread."""
     return _READ[data[start]](data, start + 1, end)
 
 
@@ -74,8 +74,8 @@ def date_of(day: int) -> tuple[int, int, int]:
     """
     Return the year, month and day of the date that is `day` days after 1970-01-01, as date.fromordinal() has them.
 
-    Computes them by arithmetic, since that function and the object that it returns take PyPy as long as the rest of a
-    timestamp. Years begin with March here, so that February 29 is the last day of a year.
+    Uses only arithmetic: on PyPy, creating a date with date.fromordinal() takes as long as the rest of a timestamp.
+    Years begin with March here, so that February 29 is the last day of a year.
     """
     day += EPOCH_ORDINAL + 305  # after March 1 of the year 0, with which four centuries begin
     centuries, day = day // 146097, day % 146097
@@ -202,7 +202,7 @@ if JIT:
 
     def _of_parts(sign: int, digits: str, exponent: int) -> object:
         """
-        Raise Unread; the first Decimal replaces this function by a constructor of Decimals from parts, if there is one.
+        Raise Unread; the first Decimal replaces this function by a constructor of Decimals from parts, if there is any.
         """
         raise Unread
 

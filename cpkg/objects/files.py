@@ -46,7 +46,7 @@ def dump(
     its owner, group and extended attributes as far as this process may set them; other hard links to it keep the old
     content. A file object or descriptor stays open, and nothing is written to it if packing fails.
 
-    Raises OSError if the file cannot be written, BlockingIOError if it would block, ImportError for a URL without
+    Raises OSError if the file cannot be written, BlockingIOError if writing would block, ImportError for a URL without
     fsspec, TypeError for a file opened in text mode, and the exceptions of `dumps`.
     """
     data = chosen_codecs().dumps(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 _PARTLY_ORDERED: Final = (frozenset, float, tuple)
-"""Types whose objects may compare without being ordered: sorting could then keep the order of the set."""
+"""Types whose objects `<` may compare without ordering them: sorting such objects could depend on their set's order."""
 
 
 def in_order(members: Collection[object]) -> list[Any]:

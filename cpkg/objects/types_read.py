@@ -104,7 +104,7 @@ def _read_duration(data: bytes) -> object:
 
 
 _exact: Callable[[object], object] | None = None
-"""Creates a Decimal; set with the first value, since the import takes as long as that of this whole package."""
+"""Creates a Decimal; set at the first one, since importing `decimal` takes as long as importing this whole package."""
 
 
 def _read_decimal(data: bytes) -> object:
@@ -147,7 +147,7 @@ def _read_uuid(data: bytes) -> object:
 
 
 def _checked(make: Callable[[Any], Any], value: Any, code: int, what: str) -> object:
-    """Return `make(value)`; if that fails, raise an ExtensionError that names `what` the value should have been."""
+    """Return `make(value)`; if that fails, raise an ExtensionError with `what`, the name of the expected type."""
     try:
         return make(value)
     except (ValueError, ArithmeticError) as exc:

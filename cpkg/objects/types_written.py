@@ -93,9 +93,9 @@ def checked_hook(name: str, hook: Function) -> Function:
 
 def with_default(default: Callable[[Any], object]) -> Callable[[object], object]:
     """
-    Return a packer's `default` that calls the caller's for unsupported types, and for ints of more than 64 bits.
+    Return a packer's `default` that calls the caller's `default` for unsupported types and ints of more than 64 bits.
 
-    Raises TypeError if the caller's is not callable.
+    Raises TypeError if the caller's `default` is not callable.
     """
     checked_hook("default", default)
 
@@ -234,7 +234,7 @@ def _read_ext(data: bytes, start: int, end: int) -> object:
 
 
 unpack_ext.read_ext = _read_ext  # type: ignore[attr-defined]
-# The results are never part of a reference cycle: native unpackers keep the garbage collector off meanwhile.
+# The results are never part of a reference cycle, so native unpackers switch the garbage collector off for this call.
 unpack_ext.makes_no_cycles = True  # type: ignore[attr-defined]
 # The data of this extension type is passed as a memoryview of the message, which an array can use without a copy.
 unpack_ext.viewed_code = ARRAY  # type: ignore[attr-defined]
@@ -252,9 +252,9 @@ UNPACKING: Final[Keywords] = {"ext_hook": unpack_ext, "timestamp": TIMESTAMP}
 
 def with_ext_hook(ext_hook: Callable[[int, bytes], object]) -> Callable[[int, bytes], object]:
     """
-    Return an ext hook that passes codes that this module does not support to the caller's `ext_hook`.
+    Return an ext hook that calls the caller's `ext_hook` for codes that this module does not support.
 
-    Raises TypeError if the caller's is not callable.
+    Raises TypeError if the caller's `ext_hook` is not callable.
     """
     checked_hook("ext_hook", ext_hook)
 
